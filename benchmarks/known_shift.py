@@ -20,7 +20,7 @@ from benchmarks.small import small
 from confide import ClassShift, plan
 from confide.candidates import Candidates, Spread
 from confide.mechanisms import Slopes, slopes_for
-from confide.planning import check_request, mechanism_for
+from confide.planning import Terms, mechanism_for
 from confide.selection import selection_law
 
 CASES = ((3, 500, 1.0), (3, 1000, 1.0), (10, 1000, 1.0), (10, 3000, 1.0), (10, 10_000, 1.0), (10, 3000, 0.3))
@@ -59,7 +59,7 @@ def plain_proof(epsilon: float, m: int, weight: int) -> Slopes:
 
 def slopes_of(**asked: Any) -> tuple[Slopes, Candidates]:
     """The mechanism that answers a request, and its candidates."""
-    request = check_request(alpha="1/10", candidates=Spread("residual", unit=1.0), **asked)
+    request = Terms.of(alpha="1/10", candidates=Spread("residual", unit=1.0), **asked)
     return cast(Slopes, mechanism_for(request)), request.candidates
 
 

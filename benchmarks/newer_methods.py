@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 
 import confide
 from benchmarks.small import small
-from confide.calibration.suited import suited_candidates
+from confide.calibration import Request
 from confide.candidates import Candidates
 from confide.mechanisms import NoisySearch, pcoqs_for, published_candidates, published_pcoqs_for
 from confide.papers import pcoqs, rob_fcp
@@ -80,7 +80,7 @@ def compared(kind: Scores, n: int, rho: float, data_sets: int = DATA_SETS) -> li
     """Mean and standard deviation of coverage of each column; the plain threshold is a control variate."""
     ours = confide.plan(ALPHA, rho=rho, n=n, neighbors="replace_one", score=kind.score)
     level, rank = Fraction(9, 10), pcoqs.target(n, ALPHA)
-    usual = suited_candidates(None, kind.score, ALPHA, n=n, rho=rho, mechanism="pcoqs", neighbors="replace_one")
+    usual = Request(alpha=ALPHA, rho=rho, score=kind.score, mechanism="pcoqs", neighbors="replace_one").counted_over(n)
     searches = (
         (pcoqs_for(n, level, rho, usual.size), usual),
         (published_pcoqs_for(n, level, rho), published_candidates()),

@@ -11,7 +11,7 @@ import numpy as np
 import confide
 from confide.mechanisms import noisy_histogram, pps, pps_laplace
 from confide.planning import mechanism_for
-from confide.planning.request import check_request
+from confide.planning.terms import Terms
 
 
 @dataclass(frozen=True)
@@ -44,7 +44,7 @@ class Method:
     def mechanism(self, n: int, alpha: Fraction, epsilon: float, m: int) -> Any:
         """The mechanism for n records and m candidates; None where it answers +inf without the data."""
         return mechanism_for(
-            check_request(
+            Terms.of(
                 alpha=alpha,
                 epsilon=None if self.name == "none" else epsilon,
                 n=n,

@@ -7,6 +7,7 @@ from functools import lru_cache
 import numpy as np
 
 import confide
+from confide.calibration import Request, Scores
 
 
 @lru_cache
@@ -71,3 +72,15 @@ def released(name: str) -> confide.Calibration:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
         return confide.calibrate(np.linspace(0, 1, 1000), **options)
+
+
+def suited(candidates, score, alpha, epsilon=None, n=None, **options) -> confide.Candidates:
+    """The candidates that suit a request for one threshold; n is the number of records where it is public."""
+    asked = {"alpha": alpha, "epsilon": epsilon, "score": score, "candidates": candidates}
+    return Request(**asked, **options).counted_over(n)
+
+
+def weighted_counts(scores, candidates, score, population, labels, weights) -> confide.ScoreHistogram:
+    """The counts of weighted records, as a mechanism sees them."""
+    asked = Request(alpha=0.1, epsilon=1.0, score=score, candidates=candidates, population=population)
+    return Scores({None: scores}, labels=labels, weights=weights).see(asked, candidates)[None]

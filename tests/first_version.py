@@ -14,7 +14,7 @@ import numpy as np
 import confide
 from confide.guarantee import private_head_start, private_shift, public_shift
 from confide.mechanisms import UNIT, Slopes, slopes_for
-from confide.planning import PARTS, Plan, Request
+from confide.planning import PARTS, Plan, Terms
 from confide.scores import score_kind
 from confide.selection import selection_law
 
@@ -29,7 +29,7 @@ def first_version(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **o
     return made if made.request.delta is not None else replace(made, mechanism=first_mechanism(made.request, slopes))
 
 
-def first_mechanism(request: Request, slopes: tuple[int, int]) -> Slopes | None:
+def first_mechanism(request: Terms, slopes: tuple[int, int]) -> Slopes | None:
     """The least target that the sharp certificate accepts, and a head start that is the same for every n."""
     level, n, unit = request.level, request.n, request.level.denominator * -(-UNIT // request.level.denominator)
     terms = request.neighbors, request.epsilon, request.selector

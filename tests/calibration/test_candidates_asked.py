@@ -6,10 +6,10 @@ import pytest
 import confide
 import confide.tables
 from confide import federated
-from confide.calibration import suited_candidates
 from confide.cli.candidates import parse_candidates
 from confide.releases import candidates_of
 from confide.scores import score_kind
+from tests.calibrations import suited
 
 SCORES = np.linspace(0, 1, 400)
 PUBLIC = {"neighbors": "replace_one"}
@@ -56,7 +56,7 @@ def test_a_number_is_so_many_of_what_suits_other_scores():
         planned = score_kind(score).asked(50)
         assert planned.recipe["of"] == kind
         assert planned.size <= 60
-        assert suited_candidates(50, score, 0.1, 1.0) == planned
+        assert suited(50, score, 0.1, 1.0) == planned
     assert confide.plan(0.1, 1.0, score="gamma", candidates=50, unit=2.0).request.candidates.recipe["unit"] == 2.0
     released = confide.calibrate(SCORES, 0.2, 2.0, score="gamma", candidates=50, unit=2.0, **PUBLIC)
     assert candidates_of(released) == score_kind("gamma").asked(50, 2.0)

@@ -13,10 +13,10 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.calibration import PricedRelease, Renewal, price_threshold
-from confide.calibration.levels import nested
+from confide.calibration import PreparedRelease, Request, prepare
+from confide.calibration.prepare import _nested
 from confide.candidates import Candidates, Spread
-from confide.planning import check_request, make_plan
+from confide.planning import Terms, make_plan
 from confide.planning.typical import answer_among
 from confide.releases import Release, is_warm, load_release, miss_if_reused, parts_of, predecessors_of
 from confide.tables import Scored, recalibrate_table
@@ -95,14 +95,14 @@ def first_of(kind):
     """The first release of a kind, and the requests of its thresholds."""
     made, options = KINDS[kind]
     asked = []
-    settle = PricedRelease.release
+    settle = PreparedRelease.release
 
     def noted(self, *given, **more):
-        asked.extend(part.request for _, part in self.parts.values())
+        asked.extend(one.terms for one in self.thresholds.values())
         return settle(self, *given, **more)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(PricedRelease, "release", noted)
+        patch.setattr(PreparedRelease, "release", noted)
         return made(**options), asked
 
 
@@ -121,8 +121,8 @@ def renewed(first, **options):
 @pytest.mark.parametrize("kind", BY_TIME)
 def test_a_cold_start_asks_what_was_asked(kind):
     first, asked = first_of(kind)
-    priced = Renewal.of(first, cold=True, **NEW_OPTIONS.get(kind, {})).price(N)
-    assert [part.request for _, part in priced.parts.values()] == asked
+    prepared = prepare(Request(renews=first, cold=True, **NEW_OPTIONS.get(kind, {})), N)
+    assert [one.terms for one in prepared.thresholds.values()] == asked
 
 
 @pytest.mark.some(1)
@@ -156,7 +156,7 @@ def test_a_chain_does_not_wear_out():
         release = renewed(release)
         losses.append(release.epsilon)
     assert len(set(losses)) == 1
-    assert Renewal.of(release).asked[None]["epsilon"] == 3.864
+    assert Request(renews=release).parts[None].terms.epsilon == 3.864
     assert len(release.predecessors) == 4
 
 
@@ -175,11 +175,8 @@ def test_weights_for_a_known_shift():
     assert again.population == first.population
     with pytest.raises(confide.InputError, match=r"^weights, the column, must be given for"):
         recalibrate_table(first, table, Scored("s"), by="class", weights="w")
-    asked = Renewal.of(first, cold=True).price(None).parts[None][1].request
-    assert (
-        asked
-        == price_threshold(0.1, 2.0, candidates=asked.candidates, score="lac", population=first.population).request
-    )
+    asked = prepare(Request(renews=first, cold=True)).thresholds[None].terms
+    assert asked == Terms.of(0.1, asked.candidates, epsilon=2.0, population=first.population)
 
 
 def test_losses_and_false_negatives():
@@ -202,8 +199,8 @@ def test_releases_of_the_first_version_can_be_renewed(name):
     listed = next(iter(parts_of(first).values())).recipe["kind"] in ("of", "from_reference")
     own = {"candidates": FEW} if listed else {}
     spent = first.privacy.epsilon
-    renewal = Renewal.of(first, **own, **({"epsilon": 1.0} if spent == 0 else {}))
-    assert renewal.price(1000).parts.keys() == renewal.parts.keys()
+    request = Request(renews=first, **own, **({"epsilon": 1.0} if spent == 0 else {}))
+    assert prepare(request, 1000).thresholds.keys() == request.parts.keys()
 
 
 @pytest.mark.slow
@@ -271,8 +268,8 @@ def test_a_threshold_at_an_end_or_infinite_is_no_place_to_start(kind, threshold,
     edges = [] if math.isinf(threshold) else [threshold]
     listed = Candidates(np.array(edges), {"kind": "spread", "of": kind, "size": 2})
     first = confide.calibrate(np.zeros(0), 0.1, 1.0, candidates=listed)
-    first = Renewal.of(type(first)(**{**vars(first), "threshold": threshold}))
-    assert first.laws[None] == Spread(kind, around=around, hedged=around is not None)
+    again = Request(renews=type(first)(**{**vars(first), "threshold": threshold}))
+    assert again.parts[None].law == Spread(kind, around=around, hedged=around is not None)
 
 
 def test_levels_stay_nested_over_lists_of_their_own():
@@ -291,16 +288,16 @@ def test_a_raised_threshold_is_the_next_of_its_own_candidates():
     low, high = first.parts
     given = {low: replace(first.parts[low], threshold=0.5), high: replace(first.parts[high], threshold=0.1)}
     lists = {low: Candidates.of([0.4, 0.5]), high: Candidates.of([0.1, 0.45, 0.6])}
-    assert [part.threshold for part in nested(given, lists).parts.values()] == [0.5, 0.6]
+    assert [part.threshold for part in _nested(given, lists).parts.values()] == [0.5, 0.6]
     given[low] = replace(given[low], threshold=math.inf)
-    assert [part.threshold for part in nested(given, lists).parts.values()] == [math.inf, math.inf]
+    assert [part.threshold for part in _nested(given, lists).parts.values()] == [math.inf, math.inf]
 
 
 @cache
 def excess(kind, law, around):
     """How many records too many are covered in the mean, exactly, with 1000 records and epsilon 1."""
     spread = Spread(kind, around=around, hedged=around is not None)
-    terms = check_request(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one", candidates=spread)
+    terms = Terms.of(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one", candidates=spread)
     plan = make_plan(terms, 1000)
     below = np.append(law.cdf(terms.candidates.edges), 1.0)
     return float((answer_among(plan.mechanism, below, 1000) @ below - 0.9) * 1001)
@@ -341,7 +338,7 @@ def lists_of(m):
 
 @cache
 def planned(n, m):
-    request = check_request(alpha="0.4", epsilon=2.0, n=n, neighbors="replace_one", candidates=m)
+    request = Terms.of(alpha="0.4", epsilon=2.0, n=n, neighbors="replace_one", candidates=m)
     return make_plan(request, n).mechanism
 
 
@@ -406,5 +403,5 @@ def test_the_promise_is_not_for_the_records_of_the_predecessor_alone():
     """Requests are about public numbers: the earlier release's records appear nowhere but in its threshold."""
     first, _ = first_of("public n")
     assert predecessors_of(first) == ()
-    assert Renewal.of(first).candidates(N) == Renewal.of(Release.from_json(first.to_json())).candidates(N)
-    assert Fraction(1, 3) == Renewal.of(first).asked[None]["alpha"]
+    assert Request(renews=first).lists(N) == Request(renews=Release.from_json(first.to_json())).lists(N)
+    assert Fraction(1, 3) == Request(renews=first).parts[None].terms.alpha

@@ -9,7 +9,7 @@ from scipy import stats
 import confide
 from confide.calibration.risk import critical_thresholds, false_negative_thresholds
 from confide.planning.plan import make_plan
-from confide.planning.request import check_request
+from confide.planning.terms import Terms
 from tests.exact import mechanism_law
 
 
@@ -23,7 +23,7 @@ def test_risk_is_controlled_for_every_data_set():
     request = dict.fromkeys(("rho", "n_typical", "delta", "selector", "slopes", "shift"))
     request |= {"alpha": "0.4", "epsilon": 3.0, "neighbors": "add_remove", "n_min": 1, "records_per_person": 1}
     try:
-        plan = make_plan(check_request(n=4, candidates=m, **request), 4)
+        plan = make_plan(Terms.of(n=4, candidates=m, **request), 4)
     except TypeError:  # another set of options
         plan = confide.plan(0.4, 3.0, 4, candidates=m)
     # A record is (a, b): its loss is 1 before candidate a, 1/2 from a to before b, and 0 from b on.

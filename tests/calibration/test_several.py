@@ -12,11 +12,11 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.calibration import suited_candidates
 from confide.mechanisms.composition import in_sequence, side_by_side
 from confide.mechanisms.privacy import PrivacyStatement, privacy_statement
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
+from tests.calibrations import suited
 from tests.exact import histograms, mechanism_law, zcdp
 
 
@@ -250,7 +250,7 @@ def test_totals_of_releases_of_0_1_are_what_it_stated():
 
 def test_sizes_of_groups_are_not_printed():
     for options in ({}, {"neighbors": "replace_one"}):
-        with pytest.raises(confide.InputError, match="sizes of groups, which 'none' reveals, stay secret"):
+        with pytest.raises(confide.InputError, match="their sizes, which 'none' reveals, stay secret"):
             confide.calibrate_groups([0.5] * 9, ["a"] * 9, ["a", "b"], 0.1, mechanism="none", **options)
 
 
@@ -259,14 +259,14 @@ def test_candidates_of_several_thresholds_suit_what_each_may_spend():
     """The list is that of one threshold with its part of the budget, and what is replaced changes two groups."""
     scores = np.linspace(0, 1, 3000)
     levels = confide.calibrate_levels(scores, ["1/10", "1/3"], 1.0, score="lac")
-    assert {part.candidates for part in levels.parts.values()} == {suited_candidates(None, "lac", "1/3", 0.5).size}
+    assert {part.candidates for part in levels.parts.values()} == {suited(None, "lac", "1/3", 0.5).size}
     for neighbors, loss in (("add_remove", 4.0), ("replace_one", 2.0)):
         groups = confide.calibrate_groups(
             scores, np.arange(3000) % 4, range(4), 0.1, 4.0, neighbors=neighbors, score="lac"
         )
-        expected = suited_candidates(None, "lac", 0.1, loss, n_typical=250).size
+        expected = suited(None, "lac", 0.1, loss, n_typical=250).size
         assert {part.candidates for part in groups.parts.values()} == {expected}
-    assert suited_candidates(None, "lac", 0.1, 4.0, n_typical=250).size != expected
+    assert suited(None, "lac", 0.1, 4.0, n_typical=250).size != expected
 
 
 def test_levels_are_refused_before_there_are_candidates():

@@ -12,7 +12,7 @@ from confide.guarantee.random_rank import conditional_failure, marginal_coverage
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, slopes_for
 from confide.planning.plan import make_plan
-from confide.planning.request import check_request
+from confide.planning.terms import Terms
 from tests.exact import histograms, mechanism_law, worst_coverage
 
 SELECTORS = ["permute_and_flip", "exponential"]
@@ -21,7 +21,7 @@ SELECTORS = ["permute_and_flip", "exponential"]
 def planned(n, m, **options):
     choices = dict.fromkeys(("rho", "n_typical", "delta", "selector", "slopes", "shift"))
     choices |= {"neighbors": "replace_one", "n_min": 1, "records_per_person": 1}
-    return make_plan(check_request(n=n, candidates=m, **(choices | options)), n)
+    return make_plan(Terms.of(n=n, candidates=m, **(choices | options)), n)
 
 
 @pytest.mark.some(2)

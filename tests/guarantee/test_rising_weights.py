@@ -13,7 +13,7 @@ from confide.guarantee.rivals import rivals_right
 from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, fade_for, slopes_for
 from confide.planning.plan import make_plan
-from confide.planning.request import check_request
+from confide.planning.terms import Terms
 from tests.exact import histograms, mechanism_law, stepped, worst_coverage
 
 SELECTORS = ["permute_and_flip", "exponential"]
@@ -39,7 +39,7 @@ def public(n, target, left, right, epsilon, selector):
 def planned(n, m, **options):
     choices = dict.fromkeys(("rho", "n_typical", "delta", "selector", "slopes", "shift", "rise"))
     choices |= {"neighbors": "replace_one", "n_min": 1, "records_per_person": 1}
-    return make_plan(check_request(n=n, candidates=m, **(choices | options)), n)
+    return make_plan(Terms.of(n=n, candidates=m, **(choices | options)), n)
 
 
 @pytest.mark.some(2)

@@ -10,7 +10,7 @@ import pytest
 
 from confide.guarantee import private_shift, tail, weighted_head_start, weighted_loss, weighted_shortfall
 from confide.mechanisms import Slopes, slopes_for
-from confide.planning import ClassShift, check_request, mechanism_for
+from confide.planning import ClassShift, Terms, mechanism_for
 from confide.selection import selection_law
 
 SELECTORS = ("permute_and_flip", "exponential")
@@ -37,7 +37,7 @@ def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fr
 
 def asked(alpha: str, epsilon: float, m: int, selector: str, rise: float | None = None) -> Slopes:
     """The mechanism for weights 1, 2 and 3."""
-    request = check_request(
+    request = Terms.of(
         alpha=alpha, epsilon=epsilon, candidates=m, selector=selector, rise=rise, n_typical=10,
         population=ClassShift.of_weights({"a": 1, "b": 2, "c": 3}),
     )  # fmt: skip
@@ -131,7 +131,7 @@ def test_head_start_is_needed_and_enough() -> None:
 def test_sums_beyond_64_bits_are_drawn_from_as_well() -> None:
     """Weights are whole numbers up to 2^20: totals that 64 bits cannot multiply are computed exactly."""
     shift = ClassShift.of_weights({"a": "0.999983", "b": 1})
-    mechanism = mechanism_for(check_request(alpha="0.123457", epsilon=1.0, candidates=4, population=shift))
+    mechanism = mechanism_for(Terms.of(alpha="0.123457", epsilon=1.0, candidates=4, population=shift))
     assert isinstance(mechanism, Slopes)
     counts = np.array([2**46, 2**46, 2**40, 0])
     assert mechanism.utilities(counts).argmax() == mechanism.utilities(counts // 2**6).argmax()

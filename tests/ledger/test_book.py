@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.calibration import price_groups
+from confide.calibration import Payer, Request, prepare
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError
 from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest, store
 from confide.mechanisms import slopes
@@ -251,9 +251,10 @@ def test_a_ledger_is_read_as_often_for_many_groups_as_for_few(tmp_path, monkeypa
         read, ledger, unit = [], Ledger(tmp_path / f"{groups}.db"), confide.Candidates.unit(20)
         whole = store.Store._chain
         monkeypatch.setattr(store.Store, "_chain", lambda *given: (read.append(1), whole(*given))[1])
-        asked = {"ledger": ledger, "dataset": "patients", "partition": "ward"}
+        payer = Payer(ledger, "patients", "ward")
         counts = dict.fromkeys(range(groups), confide.ScoreHistogram.from_scores(SCORES, unit))
-        price_groups(list(counts), 0.1, 1.0, unit, "lac", **asked).release(lambda: counts)
+        asked = Request(alpha=0.1, epsilon=1.0, by="group", names=tuple(counts), candidates=unit, score="lac")
+        prepare(asked, None, payer).release(lambda: counts)
         monkeypatch.undo()
         assert len(ledger.account("patients").entries) == groups
         return len(read)

@@ -5,9 +5,9 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.calibration import suited_candidates
 from confide.releases import parts_of
 from confide.tables import People, Regressed, Scored, calibrate_table, score_batches
+from tests.calibrations import suited
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # now and then a threshold is beyond all
 
@@ -88,7 +88,7 @@ def test_a_secret_number_is_guessed():
     for scores in (SCORES, SCORES[:50]):
         rows = ({"s": part} for part in np.array_split(scores, 2))
         released = calibrate_table(rows, WHAT, 0.1, 1.0, n_typical=N)
-        assert released.recipe == suited_candidates(None, "absolute_residual", 0.1, 1.0, n_typical=N).recipe
+        assert released.recipe == suited(None, "absolute_residual", 0.1, 1.0, n_typical=N).recipe
         found.add(released.mechanism)
     assert found == {confide.plan(0.1, 1.0, score="absolute_residual", n_typical=N).mechanism}
 

@@ -5,13 +5,13 @@ import json
 import numpy as np
 import pytest
 
-from confide.calibration import suited_candidates
 from confide.candidates import Candidates
 from confide.cli import main
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
 from confide.tables import Classified, Losses, People, Regressed, Scored, calibrate_table
 from confide.warehouse import CountingPlan
+from tests.calibrations import suited
 from tests.warehouse.requests import CASES, OF_CLASSES, plan_of, records
 
 LAC = Classified("p_*", "y", ("a", "b", "c"))
@@ -28,11 +28,9 @@ def test_a_plan_survives_its_file(tmp_path, case):
 
 
 def test_candidates_are_those_of_a_table():
-    assert CountingPlan.of(LAC, 0.1, 0.5, n_typical=300).candidates == suited_candidates(
-        None, "lac", 0.1, 0.5, n_typical=300
-    )
+    assert CountingPlan.of(LAC, 0.1, 0.5, n_typical=300).candidates == suited(None, "lac", 0.1, 0.5, n_typical=300)
     public = CountingPlan.of(LAC, 0.1, 0.5, neighbors="replace_one", n=300)
-    assert public.candidates == suited_candidates(None, "lac", 0.1, 0.5, 300, neighbors="replace_one")
+    assert public.candidates == suited(None, "lac", 0.1, 0.5, 300, neighbors="replace_one")
     unit = CountingPlan.of(Regressed("f", "t"), 0.1, 0.5, unit=25.0)
     assert unit.candidates.recipe["unit"] == 25.0
 

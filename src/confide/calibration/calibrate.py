@@ -1,27 +1,24 @@
-"""The call that joins the parts: candidates, histogram, plan, selection, statement."""
+"""Calibrations of scores in memory, and of counts: one threshold, or one for each level, group, class or side."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any, Literal, Unpack
 
 from numpy.typing import ArrayLike
 
-from confide.arrays import as_vector, refuse_other_rows
-from confide.calibration.priced import PricedRelease
-from confide.calibration.shifted import population_of, weighted_counts
-from confide.calibration.suited import suited_candidates
-from confide.calibration.threshold import Seen, price_threshold, seen_by
+from confide.calibration.options import Options, split_options
+from confide.calibration.release import Counted, Scores, release
+from confide.calibration.request import SIDES, Request
 from confide.candidates import AnyCandidates
-from confide.mechanisms import MechanismName, Neighbors
-from confide.planning import ClassShift
-from confide.releases import Calibration
-from confide.scores import named_by
-from confide.selection import Selector
-from confide.support import Level
+from confide.counting import ScoreHistogram
+from confide.errors import InputError, InputTypeError
+from confide.planning import ClassShift, Population, refuse_halves, shifted_population
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, SidesCalibration
+from confide.scores import interval_score, named_by, score_kind
+from confide.support import Level, exact_level, one_of
 
-if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger
+_BOTH = "cqr_sides"
 
 
 def calibrate(
@@ -31,27 +28,12 @@ def calibrate(
     *,
     score: str | None = None,
     classes: Sequence[object] | int | None = None,
-    about: Mapping[str, str] | None = None,
     candidates: AnyCandidates = None,
-    unit: float | None = None,
-    rho: float | None = None,
-    neighbors: Neighbors = "add_remove",
-    n_min: int = 1,
-    n_typical: int | None = None,
-    delta: Level | None = None,
-    records_per_person: int = 1,
-    selector: Selector | None = None,
-    slopes: tuple[int, int] | None = None,
-    rise: float | None = None,
-    shift: float | None = None,
-    mechanism: MechanismName = "slopes",
-    ledger: Ledger | None = None,
-    dataset: str | Dataset | None = None,
-    again: bool = False,
     class_weights: Mapping[Any, Any] | ClassShift | None = None,
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     weight_bound: float | None = None,
+    **options: Unpack[Options],
 ) -> Calibration:
     """Release a threshold with a coverage guarantee and a differential-privacy guarantee.
 
@@ -136,21 +118,268 @@ def calibrate(
     >>> print(released.privacy)
     1-differential privacy for adding or removing one record
     """
-    refuse_other_rows(scores=scores, labels=labels, weights=weights)
-    score, classes = named_by(scores, score, classes)
-    options = {name: value for name, value in locals().items() if name not in _NO_CHOICES}
-    options["population"] = population = population_of(class_weights, labels, weights, weight_bound)
-    array = as_vector("scores", scores, empty=True)
-    chosen = suited_candidates(candidates, unit=unit, n=len(array), **options)
-    priced = price_threshold(**options, n=len(array), candidates=chosen)
-
-    def seen() -> Seen:
-        if population is None:
-            return seen_by(mechanism, array, chosen, score)
-        return weighted_counts(array, chosen, score, population, labels, weights)
-
-    released: Calibration = PricedRelease.single(priced).release(lambda: {None: seen()})
+    payer, asked = split_options("calibrate", options)
+    refuse_halves(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
+    score, known = named_by(scores, score, classes)
+    records = Scores.of(scores, labels=labels, weights=weights)
+    population = shifted_population(class_weights, weight_bound)
+    request = Request(
+        alpha=alpha, epsilon=epsilon, score=score, classes=known, candidates=candidates, population=population, **asked
+    )
+    released: Calibration = release(records, request, payer)
     return released
 
 
-_NO_CHOICES = ("scores", "candidates", "unit", "class_weights", "labels", "weights", "weight_bound")
+def calibrate_levels(
+    scores: ArrayLike,
+    alphas: Sequence[Level],
+    epsilon: float | None = None,
+    *,
+    score: str | None = None,
+    classes: Sequence[object] | int | None = None,
+    candidates: AnyCandidates = None,
+    shares: Sequence[Level] | None = None,
+    **options: Unpack[Options],
+) -> LevelCalibration:
+    """Nested thresholds for several levels under one budget.
+
+    The budget is divided among the levels, and each keeps the promise of `calibrate` at its share. Afterwards every
+    threshold is raised to the largest one of a less demanding level, so that sets are nested; raising one never lowers
+    its coverage, and looks at the released numbers alone.
+
+    Parameters
+    ----------
+    scores
+        Shape (n,), as in `calibrate`.
+    alphas
+        Different miscoverage levels in (0, 1).
+    epsilon, rho
+        The budget of all levels together. Give one of the two.
+    shares
+        How the budget is divided, in the order of `alphas`; positive, summing to one; by default evenly.
+    delta
+        Training-conditional promises that hold for all levels at once with probability 1 - delta: each gets an equal
+        part of delta.
+    score, classes, candidates, unit, **options
+        As in `calibrate`.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used; then nothing was released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> scores = np.random.default_rng(0).random(5000)
+    >>> released = calibrate_levels(scores, [0.05, 0.1, 0.2], epsilon=1.0, score="lac")
+    >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
+    ([0.8, 0.9], True)
+    """
+    payer, asked = split_options("calibrate_levels", options, by="level")
+    score, known = named_by(scores, score, classes)
+    asked |= {"by": "level", "shares": shares, "candidates": candidates}
+    request = Request(alpha=alphas, epsilon=epsilon, score=score, classes=known, **asked)
+    released: LevelCalibration = release(Scores.of(scores), request, payer)
+    return released
+
+
+def calibrate_groups(
+    scores: ArrayLike,
+    groups: ArrayLike,
+    names: Sequence[str | int],
+    alpha: Level,
+    epsilon: float | None = None,
+    *,
+    by: Literal["group", "class"] = "group",
+    score: str | None = None,
+    classes: Sequence[object] | int | None = None,
+    candidates: AnyCandidates = None,
+    **options: Unpack[Options],
+) -> GroupCalibration:
+    """One threshold per group (Mondrian conformal prediction), so that every group is covered on its own.
+
+    Vovk, Lindsay, Nouretdinov and Gammerman, "Mondrian confidence machine", 2003. With `by="class"` the groups are
+    the records' own labels, and every class is covered on its own.
+
+    Groups are disjoint, so under `add_remove` each may spend the whole budget. A replaced record can leave one group
+    and enter another: under `replace_one` each spends half of it (docs/theory-groups.md). Group sizes stay secret
+    under both. A group with too few records gets the threshold +inf.
+
+    Parameters
+    ----------
+    scores, alpha, epsilon, rho, score, classes, candidates, unit, **options
+        As in `calibrate`; the promise holds for each group, and `n_typical` is a guess of the size of one: by default
+        an even part of a thousand records, and at least 150.
+    groups
+        The group of each record, shape (n,); for `by="class"` its label.
+    names
+        All groups there are, **public**: taken from a code book, not from the records.
+    by
+        What the threshold depends on: `"group"` or `"class"`.
+    neighbors
+        The relation under which the budget is meant.
+    ledger, dataset
+        As in `calibrate`; groups are charged as cells of one partition, so under `add_remove` they cost their maximum.
+    partition
+        Public name of what divides the records, such as `"hospital"`; required with a ledger. One name must always
+        stand for one way of dividing them.
+
+    Warns
+    -----
+    CoverageWarning
+        If thresholds are +inf or nearly so; it names the groups.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> scores, labels = rng.random(5000), rng.integers(0, 2, 5000)
+    >>> released = calibrate_groups(scores, labels, [0, 1], 0.1, 1.0, by="class", score="lac", neighbors="replace_one")
+    >>> released.privacy.epsilon <= 1, released.privacy.add_remove
+    (True, 0.5)
+    """
+    payer, asked = split_options("calibrate_groups", options, "partition", by="group")
+    score, known = named_by(scores, score, classes)
+    asked |= {"by": one_of("by", by, ("group", "class")), "names": names, "candidates": candidates}
+    request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=known, **asked)
+    released: GroupCalibration = release(Scores.of(scores, groups=groups), request, payer)
+    return released
+
+
+def calibrate_sides(
+    quantiles: ArrayLike,
+    targets: ArrayLike,
+    alpha: Level | tuple[Level, Level],
+    epsilon: float | None = None,
+    *,
+    candidates: AnyCandidates = None,
+    share_low: Level = "0.5",
+    **options: Unpack[Options],
+) -> SidesCalibration:
+    """One-sided thresholds for both ends of conformalized quantile regression, under one budget.
+
+    Romano, Patterson and Candes, NeurIPS 2019, Theorem 2: the two sides are calibrated separately, and the interval
+    covers with probability at least 1 - alpha by the union bound.
+
+    Parameters
+    ----------
+    quantiles
+        Shape (n, 2): lower and upper quantiles predicted for the calibration records.
+    targets
+        Shape (n,).
+    alpha
+        Miscoverage of the interval, split in halves, or a pair (lower side, upper side).
+    epsilon, rho
+        The budget of both together; the lower side gets `share_low` of it.
+    delta
+        A training-conditional promise for the interval; each side gets half of delta.
+    candidates, unit, **options
+        As in `calibrate`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> released = calibrate_sides(np.tile([-1.0, 1.0], (5000, 1)), rng.normal(size=5000), 0.1, 1.0)
+    >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
+    True
+    """
+    payer, asked = split_options("calibrate_sides", options, by="side")
+    scores = Scores({name: interval_score(quantiles, targets, name) for name in SIDES})
+    shares = shares_of_sides(share_low)
+    request = Request(alpha=alpha, epsilon=epsilon, by="side", shares=shares, candidates=candidates, **asked)
+    released: SidesCalibration = release(scores, request, payer)
+    return released
+
+
+def shares_of_sides(low: Level) -> tuple[Level, Level]:
+    """How the loss is divided between the lower and the upper side."""
+    share = exact_level("share_low", low)
+    return share, 1 - share
+
+
+def calibrate_histogram(
+    histogram: ScoreHistogram | Mapping[Any, ScoreHistogram],
+    alpha: Any,
+    epsilon: float | None = None,
+    *,
+    score: str | None = None,
+    classes: Sequence[object] | int | None = None,
+    by: Literal["group", "class"] | None = None,
+    shares: Sequence[Level] | None = None,
+    share_low: Level | None = None,
+    population: Population | None = None,
+    **options: Unpack[Options],
+) -> Any:
+    """`calibrate` for scores that were already counted, wherever they live; and its kin.
+
+    Parameters
+    ----------
+    histogram
+        The counts, and the candidates that they are over; for one threshold per group or class those of each, by its
+        public name (also of the groups without records); for `score="cqr_sides"` those of `cqr_low` and `cqr_high`.
+    alpha
+        The miscoverage level, or several for nested thresholds under one budget.
+    epsilon, score, **options
+        As in `calibrate`, `calibrate_levels`, `calibrate_groups` (`by`, `partition`) and `calibrate_sides`; and
+        `population`, where the counts are sums of its whole weights. With `mechanism="none"` the threshold is the first
+        candidate that reaches the rank, for the scores are not here.
+
+    Returns
+    -------
+    Calibration, LevelCalibration, GroupCalibration or SidesCalibration
+        What follows from the arguments.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used, as counts over different candidates; then nothing was released.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> from confide.candidates import Candidates
+    >>> histogram = ScoreHistogram.from_scores(np.random.default_rng(0).random(2000), Candidates.unit(1000))
+    >>> 0.85 < calibrate_histogram(histogram, alpha=0.1, epsilon=1.0).threshold < 0.97
+    True
+    >>> len(calibrate_histogram(histogram, [0.1, 0.2], 1.0, neighbors="replace_one").parts)
+    2
+    """
+    payer, asked = split_options("calibrate_histogram", options, "partition")
+    counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
+    several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
+    own: dict[str, Any] = {"shares": shares, "population": population, "classes": classes}
+    if score == _BOTH and None not in counted:
+        if set(counted) != set(SIDES):
+            raise InputError(f"histogram must have the counts of {' and '.join(SIDES)} with score={_BOTH!r}")
+        if len({one.total for one in counted.values()}) > 1:
+            raise InputError("histogram must have as many records on both sides")
+        own |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
+    elif share_low is not None:
+        raise InputError("share_low must be left out: it divides the loss between two sides")
+    else:
+        own["score"] = score_kind(score).name
+        if None not in counted:
+            if several:
+                raise InputError("alpha must be one level for counts by name: ask for groups or for levels, not both")
+            own |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
+        elif several:
+            own["by"] = "level"
+    candidates = next(iter(counted.values())).candidates
+    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **own, **asked)
+    return release(Counted(counted), request, payer)
+
+
+def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
+    """Counts by name, over the same candidates."""
+    if not isinstance(histogram, Mapping) or not all(isinstance(one, ScoreHistogram) for one in histogram.values()):
+        raise InputTypeError(
+            f"histogram must be a ScoreHistogram, or a mapping of names to such; found {type(histogram).__name__}"
+        )
+    counted = dict(histogram)
+    if not counted:
+        raise InputError("histogram must have the counts of one group or more; found none")
+    if len({one.candidates.digest for one in counted.values()}) > 1:
+        raise InputError("histogram must have all counts over the same candidates; found different ones")
+    return counted

@@ -8,22 +8,21 @@ its true pixels, picked at random, and that number is all that is kept of an ima
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import ExperimentalUniforms, as_numeric, as_truth_image, as_uniforms, class_areas, image_by_image
-from confide.calibration.counted import calibrate_histogram
-from confide.calibration.options import check_options
+from confide.calibration.options import Options, split_options
+from confide.calibration.release import Counted, release
+from confide.calibration.request import Request
 from confide.calibration.risk import stated_risk
-from confide.calibration.shifted import refuse_weights
-from confide.calibration.suited import suited_candidates
-from confide.candidates import AnyCandidates, Candidates
+from confide.candidates import AnyCandidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import MissedAreaLoss, RiskCalibration, critical_score
-from confide.scores import score_kind
 from confide.support import Classes, Level, one_of, public_classes
 
 AVERAGES = ("pixels", "classes")
@@ -41,7 +40,7 @@ def calibrate_masks(
     classes: Iterable[Any] | int | None = None,
     candidates: AnyCandidates = None,
     u: ExperimentalUniforms | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> RiskCalibration:
     """A threshold at which masks miss at most `risk` of an image's true area, in expectation.
 
@@ -106,7 +105,7 @@ def calibrate_areas(
     classes: Iterable[Any] | int | None = None,
     candidates: AnyCandidates = None,
     u: ExperimentalUniforms | None = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> RiskCalibration:
     """The same of what `true_pixels` gives for each image, with the number of its classes.
 
@@ -116,16 +115,11 @@ def calibrate_areas(
     >>> 0.8 < calibrate_areas(areas, MissedAreaLoss(), 0.1, 1.0).threshold <= 1
     True
     """
-    risk = stated_risk(risk, options)
-    refuse_weights(options, "here: an image is one record")
-    check_options("calibrate_masks", options)
-    score, public = critical_score(area.name), options.get("neighbors") == "replace_one"
-    spread = score_kind("lac").asked(candidates)  # thresholds of 1 - p, as those of lac
-
-    def suited(n: int | None) -> Candidates:
-        return suited_candidates(spread, score, risk, epsilon, n, known_later=public and n is None, **options)
-
-    histogram = ScoreHistogram.empty(suited(None))
+    stated = stated_risk(risk, options)
+    payer, asked = split_options("calibrate_masks", options)
+    request = Request(alpha=stated, epsilon=epsilon, loss=area.name, candidates=candidates, **asked)
+    score = critical_score(area.name)
+    histogram = ScoreHistogram.empty(request.counted_over(known_later=request.public_n))
     known = None if classes is None else public_classes("classes", classes)
     waiting: list[float] = []
     for i, (k, own) in enumerate(areas):
@@ -140,12 +134,10 @@ def calibrate_areas(
     if known is None:
         raise InputError("classes must be given, their names or number: there is no image that shows how many")
     area.check(_number(known))
-    if public:
-        if histogram.total == 0:
-            raise InputError("images must hold at least one; found none")
-        histogram = histogram.over(suited(histogram.total))
-    released = calibrate_histogram(histogram, risk, epsilon, score=score, classes=known, **options)
-    return RiskCalibration(area.name, 1.0, released)
+    if request.public_n and histogram.total == 0:
+        raise InputError("images must hold at least one; found none")
+    released: RiskCalibration = release(Counted({None: histogram}), replace(request, classes=known), payer)
+    return released
 
 
 def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> list[Any]:

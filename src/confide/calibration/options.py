@@ -1,32 +1,61 @@
-"""Which arguments the kin of `calibrate` take besides their own: a call that is misspelled is told so by its name."""
+"""The options that every call of the `calibrate` family takes, typed once."""
 
-from collections.abc import Iterable
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
+from confide.calibration.prepare import Payer
+from confide.calibration.request import By
 from confide.errors import InputError
-from confide.planning import OPTIONS
+from confide.planning import COMBINATIONS, Choices
+from confide.support import refuse_unknown
 
-OF_CALIBRATE = frozenset(OPTIONS - {"alpha", "candidates", "epsilon", "n", "population"}) | frozenset(
-    {"about", "again", "class_weights", "classes", "dataset", "labels", "ledger", "weight_bound", "weights"}
-)
-"""The arguments of `calibrate` that its kin pass on. Not `score`, `candidates` and `unit`, which are their own."""
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
 
 
-def check_options(function: str, options: Iterable[str], own: Iterable[str] = ()) -> None:
-    """Refuse arguments that a call does not take; `own` are those that it takes besides.
+class Options(Choices, total=False):
+    """What `calibrate` and its kin may be asked besides; `confide.calibrate` and `confide.plan` tell what they mean."""
+
+    about: Mapping[str, str] | None
+    unit: float | None
+    ledger: "Ledger | None"
+    dataset: "str | Dataset | None"
+    partition: str | None
+    again: bool
+
+
+_PAYERS = ("ledger", "dataset", "partition", "again")
+_WEIGHTS = ("class_weights", "labels", "weights", "weight_bound")
+_WEIGHTED = "weights are for `calibrate` and tables, which see every record; counts that are weighted take population"
+_NUMBER = "the number of records is that of those which are given"
+
+
+def split_options(
+    function: str, options: Mapping[str, Any], *own: str, by: By | None = None
+) -> tuple[Payer, dict[str, Any]]:
+    """Who pays, and the other options, as fields of a `Request`; `own` are those that a call takes besides.
 
     Raises
     ------
-    InputError
-        If there are others.
+    InputTypeError
+        If a call does not take an option; InputError, if it would be weights of something with several thresholds.
 
     Examples
     --------
-    >>> check_options("calibrate_levels", ["delta", "ledger"])
-    >>> check_options("calibrate_levels", ["n"])
-    Traceback (most recent call last):
-        ...
-    confide.errors.InputError: options of calibrate_levels must be those of calibrate; found n, which is the number...
+    >>> split_options("calibrate", {"delta": 0.1, "dataset": "clinic"})[1]
+    {'delta': 0.1}
     """
-    if unknown := sorted(set(options) - OF_CALIBRATE - set(own)):
-        hint = ", which is the number of records that are given: leave it out" if "n" in unknown else ""
-        raise InputError(f"options of {function} must be those of calibrate; found {', '.join(unknown)}{hint}")
+    for name in _WEIGHTS:
+        if name in options and (why := _why_not(by)) is not None:
+            raise InputError(f"{name} must be left out {why}")
+    known = (*Options.__optional_keys__, *own)
+    hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
+    refuse_unknown(function, options, [name for name in known if name != "partition" or name in own], hints)
+    payer = Payer(**{name: options[name] for name in _PAYERS if name in options})
+    return payer, {name: value for name, value in options.items() if name not in _PAYERS}
+
+
+def _why_not(by: By | None) -> str | None:
+    """Why there are no weights with several thresholds, as the table of combinations says it."""
+    rows = (one for one in COMBINATIONS if one.given == "by" and by in one.values and "population" in one.others)
+    return next((one.because for one in rows), None)

@@ -2,32 +2,24 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_array, as_positions, as_vector, column_names, refuse_other_rows
-from confide.calibration.renewal import Renewal
+from confide.arrays import Uniforms, as_array, as_vector, column_names, refuse_other_rows
+from confide.calibration.options import Options, split_options
+from confide.calibration.parts import Key
+from confide.calibration.release import Scores, release
+from confide.calibration.request import SIDES, Request
 from confide.calibration.risk import critical_thresholds, false_negative_thresholds
-from confide.calibration.shifted import weighted_counts
-from confide.calibration.threshold import Seen, seen_by
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.planning import ClassShift
-from confide.releases import (
-    FALSE_NEGATIVES,
-    Calibration,
-    GroupCalibration,
-    Release,
-    RiskCalibration,
-    SidesCalibration,
-    names_for,
-)
+from confide.releases import FALSE_NEGATIVES, Release, names_for
 from confide.scores import interval_score, named_by
 
 if TYPE_CHECKING:
-    from confide.ledger import Dataset, Ledger
+    from collections.abc import Mapping
 
 Renewed = TypeVar("Renewed", bound=Release)
 
@@ -43,16 +35,9 @@ def recalibrate(
     labels: ArrayLike | None = None,
     weights: ArrayLike | None = None,
     epsilon: float | None = None,
-    rho: float | None = None,
-    n_typical: int | None = None,
-    cold: bool = False,
     candidates: AnyCandidates = None,
-    about: Mapping[str, str] | None = None,
-    ledger: Ledger | None = None,
-    dataset: str | Dataset | None = None,
-    partition: str | None = None,
-    again: bool = False,
-    **options: Any,
+    cold: bool = False,
+    **options: Unpack[Options],
 ) -> Renewed:
     """Renew a release: put its request to new records, and name it as the predecessor.
 
@@ -75,23 +60,20 @@ def recalibrate(
     labels, weights
         For a release whose promise is for a population that is a known shift away: the class, or the weight, of each
         record, as in `calibrate`.
-    epsilon, rho
-        Another budget of the whole release, divided among thresholds as before.
-    n_typical
-        As in `confide.plan`; a release does not keep it.
+    epsilon
+        Another budget of the whole release, or `rho`, divided among thresholds as before.
     cold
         Candidates that do not depend on `previous`. **Needed where a record was in an earlier release of the chain,
         too**: its threshold then depends on these data, and the promise of a warm start is for new records (see
         docs/after-release.md). The privacy is the same either way.
     candidates
         For values of your own, which a release does not keep: the same again.
-    about
-        As in `calibrate`; the words of `previous` are its own.
-    ledger, dataset, partition, again
-        As in `calibrate` and `calibrate_groups`. To renew another release is another request, so new records under
-        the same name are charged, and the same renewal of the same data is the earlier answer.
     **options
-        `slopes`, `rise`, `shift`, as in `confide.plan`; without them they are chosen anew.
+        `rho`, `n_typical`, `slopes`, `rise`, `shift`, as in `confide.plan`: a release does not keep what was asked of
+        these, and without them they are chosen anew. `about`, as in `calibrate`; the words of `previous` are its own.
+        `ledger`, `dataset`, `partition`, `again`, as in `calibrate` and `calibrate_groups`: to renew another release is
+        another request, so new records under the same name are charged, and the same renewal of the same data is the
+        earlier answer.
 
     Returns
     -------
@@ -114,71 +96,50 @@ def recalibrate(
     >>> february.recipe["around"] == january.threshold
     True
     """
-    renewal = Renewal.of(
-        previous, epsilon=epsilon, rho=rho, n_typical=n_typical, cold=cold, candidates=candidates, **options
-    )
+    payer, asked = split_options("recalibrate", options, "partition")
+    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **asked)
     records = {"targets": targets, "groups": groups, "truth": truth, "u": u, "labels": labels, "weights": weights}
     given = {name: value for name, value in records.items() if value is not None}
     refuse_other_rows(scores=scores, **given)
-    _check_records(renewal, given)
-    found = _scores(renewal, scores, given, candidates)
-    n = len(next(iter(found.values())))
-    place = None if groups is None else as_positions("groups", groups, tuple(renewal.parts), n)
-    lists = renewal.candidates(n)
-    account: dict[str, Any] = {"ledger": ledger, "dataset": dataset, "partition": partition, "again": again}
-
-    def seen() -> dict[Any, Seen]:
-        if place is not None:  # a score that cannot be counted is refused with its own position among all records
-            first = next(iter(renewal.parts))
-            seen_by(None, found[None], lists[first], renewal.parts[first].score)
-        return {name: own(row, name, part.score) for row, (name, part) in enumerate(renewal.parts.items())}
-
-    def own(row: int, name: Any, score: str | None) -> Seen:
-        array = found[score if isinstance(previous, SidesCalibration) else None]
-        if renewal.population is not None:
-            return weighted_counts(array, lists[name], score, renewal.population, labels, weights)
-        some = array if place is None else array[place == row]
-        return seen_by(renewal.asked[name]["mechanism"], some, lists[name], score)
-
-    renewed: Renewed = renewal.price(n, about=about, **account).release(seen)
+    _check_records(request, given)
+    values = _scores(request, scores, given)
+    renewed: Renewed = release(Scores(values, groups, labels, weights), request, payer)
     return renewed
 
 
-def _check_records(renewal: Renewal, given: Mapping[str, Any]) -> None:
+def _check_records(request: Request, given: Mapping[str, Any]) -> None:
     """Refuse what belongs to other kinds of releases, and say what this kind needs."""
-    previous = renewal.previous
     needed: tuple[str, ...] = ()
     more: tuple[str, ...] = ()
-    if isinstance(previous, SidesCalibration):
+    if request.by == "side":
         needed = ("targets",)
-    elif isinstance(previous, GroupCalibration):
+    elif request.disjoint:
         needed = ("groups",)
-    elif isinstance(previous, RiskCalibration):
-        needed, more = ("truth",) if previous.loss == FALSE_NEGATIVES else (), ("u",)
-    if renewal.population is not None:
-        needed = (*needed, "labels" if isinstance(renewal.population, ClassShift) else "weights")
+    elif request.loss is not None:
+        needed, more = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
+    if request.population is not None:
+        needed = (*needed, "labels" if isinstance(request.population, ClassShift) else "weights")
+    kind = type(request.renews).__name__
     if missing := [name for name in needed if name not in given]:
         shifted = ", for a population that is a known shift away" if missing[0] in ("labels", "weights") else ""
-        raise InputError(f"{missing[0]} must be given: previous is a {type(previous).__name__}{shifted}")
+        raise InputError(f"{missing[0]} must be given: previous is a {kind}{shifted}")
     if wrong := [name for name in given if name not in (*needed, *more)]:
-        raise InputError(f"{wrong[0]} must be left out: previous is a {type(previous).__name__}")
+        raise InputError(f"{wrong[0]} must be left out: previous is a {kind}")
 
 
-def _scores(
-    renewal: Renewal, scores: ArrayLike, given: Mapping[str, Any], candidates: AnyCandidates
-) -> dict[str | None, NDArray[Any]]:
+def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> dict[Key, NDArray[Any]]:
     """The scores of the records, by the side or None; refused if they know another name than that of the release."""
-    previous = renewal.previous
-    if isinstance(previous, SidesCalibration):
-        return {name: interval_score(scores, given["targets"], name) for name in renewal.parts}
-    if isinstance(previous, RiskCalibration):
-        if previous.loss == FALSE_NEGATIVES:
-            names_for(previous, column_names(scores), as_array("scores", scores).shape[-1])
-            return {None: false_negative_thresholds(scores, given["truth"], u=given.get("u"))}
-        over = renewal.laws[None] if candidates is None else candidates
+    part, previous = next(iter(request.parts.values())), request.renews
+    if request.by == "side":
+        return {side: interval_score(scores, given["targets"], side) for side in SIDES}
+    if request.loss == FALSE_NEGATIVES:
+        assert previous is not None
+        names_for(previous, column_names(scores), as_array("scores", scores).shape[-1])
+        return {None: false_negative_thresholds(scores, given["truth"], u=given.get("u"))}
+    if request.loss is not None:
+        over = part.law if request.candidates is None else request.candidates
         if not isinstance(over, Candidates):
             raise InputError("candidates must be given: those that the losses belong to")
-        return {None: critical_thresholds(scores, over, u=given.get("u"), bound=previous.bound)}
-    part: Calibration = next(iter(renewal.parts.values()))
-    named_by(scores, part.score, part.classes)
+        return {None: critical_thresholds(scores, over, u=given.get("u"), bound=request.bound)}
+    named_by(scores, part.score, part.words.classes)
     return {None: as_vector("scores", scores, empty=True)}

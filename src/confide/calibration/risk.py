@@ -10,8 +10,7 @@ The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from fractions import Fraction
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -24,15 +23,13 @@ from confide.arrays import (
     class_columns,
     refuse_other_rows,
 )
-from confide.calibration.calibrate import calibrate
-from confide.calibration.options import check_options
-from confide.calibration.priced import PricedRelease
-from confide.calibration.threshold import price_threshold
+from confide.calibration.options import Options, split_options
+from confide.calibration.release import Scores, release
+from confide.calibration.request import Request
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, InputTypeError
-from confide.releases import FALSE_NEGATIVES, RiskCalibration, check_bound, critical_score
-from confide.scores import score_kind
-from confide.support import Level, exact_level, refuse_marked
+from confide.releases import FALSE_NEGATIVES, RiskCalibration, check_bound
+from confide.support import Level, refuse_marked
 
 
 def calibrate_false_negatives(
@@ -44,7 +41,7 @@ def calibrate_false_negatives(
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
     candidates: AnyCandidates = None,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> RiskCalibration:
     """A threshold for multilabel sets {k : 1 - p_k <= threshold} whose expected false-negative rate is at most `risk`.
 
@@ -72,15 +69,17 @@ def calibrate_false_negatives(
     >>> released.risk <= 0.1 + 1e-12, 0.6 < released.threshold < 0.9
     (True, True)
     """
-    level = stated_risk(risk, options)
-    check_options("calibrate_false_negatives", options)
+    stated = stated_risk(risk, options)
+    payer, asked = split_options("calibrate_false_negatives", options)
     p, names = class_columns(probabilities, classes, check=True)
     refuse_other_rows(probabilities=probabilities, truth=truth, u=u)
     scores = _false_negative_thresholds(p, as_truth(truth, p.shape, names), u)
-    chosen = score_kind("lac").asked(candidates)  # a threshold of 1 - p, as that of lac
-    known, score = p.shape[1] if names is None else names, critical_score(FALSE_NEGATIVES)
-    released = calibrate(scores, level, epsilon, score=score, classes=known, candidates=chosen, **options)
-    return RiskCalibration(FALSE_NEGATIVES, 1.0, released)
+    known = p.shape[1] if names is None else names
+    request = Request(
+        alpha=stated, epsilon=epsilon, loss=FALSE_NEGATIVES, classes=known, candidates=candidates, **asked
+    )
+    released: RiskCalibration = release(Scores.of(scores), request, payer)
+    return released
 
 
 def calibrate_losses(
@@ -92,7 +91,8 @@ def calibrate_losses(
     u: Uniforms = None,
     loss: str,
     bound: float = 1.0,
-    **options: Any,
+    classes: Sequence[object] | int | None = None,
+    **options: Unpack[Options],
 ) -> RiskCalibration:
     """A threshold at which any monotone bounded loss is at most `risk` in expectation.
 
@@ -109,7 +109,7 @@ def calibrate_losses(
         As in `calibrate_false_negatives`.
     loss
         Its name, recorded in the release.
-    epsilon, **options
+    epsilon, classes, **options
         As in `calibrate`.
 
     Examples
@@ -122,37 +122,14 @@ def calibrate_losses(
     True
     """
     stated = stated_risk(risk, options)
-    check_options("calibrate_losses", options)
-    bound, level = _share(stated, loss, bound)
+    payer, asked = split_options("calibrate_losses", options)
+    bound = check_bound(loss, bound)
     refuse_other_rows(losses=losses, u=u)
-    scores = critical_thresholds(losses, candidates, u=u, bound=bound)
-    released = calibrate(scores, level, epsilon, score=critical_score(loss), candidates=candidates, **options)
-    return RiskCalibration(loss, bound, released)
-
-
-def price_risk(
-    risk: Level,
-    epsilon: float | None,
-    n: int | None,
-    candidates: Candidates,
-    *,
-    loss: str = FALSE_NEGATIVES,
-    bound: float = 1.0,
-    **options: Any,
-) -> PricedRelease:
-    """The same for critical thresholds that are counted elsewhere, over the candidates that the losses belong to.
-
-    Examples
-    --------
-    >>> from confide.counting import ScoreHistogram
-    >>> candidates = Candidates.unit(100)
-    >>> counts = {None: ScoreHistogram.from_scores(np.linspace(0, 1, 5000), candidates)}
-    >>> price_risk(0.1, 1.0, None, candidates).release(lambda: counts).loss
-    'false_negative_rate'
-    """
-    bound, level = _share(risk, loss, bound)
-    priced = price_threshold(level, epsilon, n, candidates=candidates, score=critical_score(loss), **options)
-    return PricedRelease.single(priced, lambda released: RiskCalibration(loss, bound, released))
+    scores = Scores.of(critical_thresholds(losses, candidates, u=u, bound=bound))
+    asked |= {"loss": loss, "bound": bound, "classes": classes}
+    request = Request(alpha=stated, epsilon=epsilon, candidates=candidates, **asked)
+    released: RiskCalibration = release(scores, request, payer)
+    return released
 
 
 def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms = None) -> NDArray[np.float64]:
@@ -219,9 +196,3 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
         found = "found alpha; " if "alpha" in options else ""
         raise InputTypeError(f"risk must be given, the bound on the expected loss; {found}write risk=0.1 for 10 %")
     return risk
-
-
-def _share(risk: Level, loss: str, bound: float) -> tuple[float, Fraction]:
-    """The bound of a loss, and the level that the risk is of it."""
-    bound = check_bound(loss, bound)
-    return bound, exact_level("risk / bound", Fraction(str(risk)) / Fraction(str(bound)))

@@ -4,20 +4,12 @@ import json
 import math
 from collections.abc import Mapping
 from dataclasses import dataclass
-from functools import partial
 from typing import Annotated, Any
 
 import click
 import typer
 
-from confide.calibration import (
-    PricedRelease,
-    asked_of_labels,
-    price_threshold,
-    suited_candidates,
-    suited_for_levels,
-    typical_of_groups,
-)
+from confide.calibration import By, Payer, Request, asked_of_labels, prepare, typical_of_groups
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
@@ -152,20 +144,17 @@ def calibrate(
         settings["population"] = shifted_population(shift["class_weights"], shift["weight_bound"])
     if bounded is not None:
         settings["records_per_person"] = bounded.most
-    score = None if what is None else what.kind
-    name, asked = None if score is None else score.name, levels if len(levels) > 1 else levels[0]
-    suited = suited_for_levels if len(levels) > 1 else suited_candidates
-    thresholds = suited(chosen, name, asked, n=n, **settings)
-    price = partial(price_threshold, score=name, **settings)
-    for level in levels:
-        price(alpha=level, n=n, candidates=thresholds)  # public choices are refused before anything is opened
+    name, asked = None if what is None else what.kind.name, levels if len(levels) > 1 else levels[0]
+    by: By | None = "level" if len(levels) > 1 else None
+    request = Request(alpha=asked, by=by, score=name, candidates=chosen, **settings)
+    prepare(request, n)  # public choices are refused before anything is opened
     output.check(Kind.RELEASE, *source.files, *budget.files, schedule)
     receipt = budget.receipt()
     account = budget.account(source.file)
     known = n is not None or privacy.neighbors == "add_remove"
     if account and known and not divided and len(levels) == 1 and columns.one_score:
         # and so is what the ledger's limit does not allow
-        PricedRelease.single(price(alpha=levels[0], n=n, candidates=thresholds, **account)).refuse_early()
+        prepare(request, n, Payer(**account)).refuse_early()
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         heard() as caught,
@@ -191,8 +180,7 @@ def calibrate(
         part.write_text(released.to_json(), encoding="utf-8")
     expected = None
     if isinstance(released, Calibration) and mechanism == "slopes" and not remarks(released):
-        request = price(alpha=levels[0], n=released.n, candidates=candidates_of(released)).request
-        expected = make_plan(request, request.n or request.n_typical)  # n only where it is public
+        expected = expected_of(request, released)
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
     guessed = guessed_for_groups(released, privacy.n_typical, mechanism)
     report_release(released, expected, str(output.out), said, left_out, receipt, as_json=as_json, guessed=guessed)
@@ -255,13 +243,17 @@ def _from_counts(
         part.write_text(released.to_json(), encoding="utf-8")
     expected = None
     if isinstance(released, Calibration) and plan.options["mechanism"] == "slopes" and not remarks(released):
-        priced = price_threshold(
-            plan.alphas[0], n=released.n, candidates=plan.candidates, score=plan.score, **plan.options
-        ).request
-        expected = make_plan(priced, priced.n or priced.n_typical)
+        expected = expected_of(plan.request, released)
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
     guessed = guessed_for_groups(released, plan.options.get("n_typical"), plan.options["mechanism"])
     report_release(released, expected, str(output.out), said, {}, receipt, as_json=as_json, guessed=guessed)
+
+
+def expected_of(request: Request, released: Calibration) -> Plan:
+    """What one threshold is expected to cost; for the number of records only where it is public."""
+    (part,) = request.parts.values()
+    terms = part.terms.over(candidates_of(released), released.n)
+    return make_plan(terms, terms.n or terms.n_typical)
 
 
 def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:

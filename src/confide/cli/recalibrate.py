@@ -5,11 +5,11 @@ from typing import Annotated, Any
 
 import click
 
-from confide.calibration import Renewal
+from confide.calibration import Payer, Request, prepare
 from confide.cli import options as o
 from confide.cli.about import About, stated_words
 from confide.cli.budget import LedgerOptions
-from confide.cli.calibrate import guessed_for_groups, report_release
+from confide.cli.calibrate import expected_of, guessed_for_groups, report_release
 from confide.cli.columns import Columns, TrueColumns, check_fits, parsed
 from confide.cli.course import renewed
 from confide.cli.output import EXPECTED, heard, say
@@ -17,7 +17,6 @@ from confide.cli.parameters import command
 from confide.cli.schedule import ScheduleFile, refuse_another_request, scheduled
 from confide.errors import InputError
 from confide.mechanisms import Slopes
-from confide.planning import make_plan
 from confide.releases import (
     Calibration,
     GroupCalibration,
@@ -87,19 +86,20 @@ def recalibrate(
     words = stated_words(about)
     bounded = people.people
     spent = scheduled(schedule, "calibration", {"epsilon": epsilon, "rho": rho})
-    renewal = Renewal.of(release, **spent, n_typical=n_typical, cold=cold, candidates=parsed(candidates))
-    refuse_another_request(schedule, release.privacy, next(iter(renewal.asked.values())).get("selector"))
+    request = Request(renews=release, **spent, n_typical=n_typical, cold=cold, candidates=parsed(candidates))
+    terms = next(iter(request.parts.values())).terms
+    refuse_another_request(schedule, release.privacy, terms.selector if terms.mechanism == "slopes" else None)
     what = _what(columns, release, previous)
     groups = isinstance(release, GroupCalibration)
     if groups and (budget.ledger is not None) != (partition is not None):
         raise click.UsageError("--partition, the name of the division into groups, belongs to --ledger; give both")
-    if n is not None and not renewal.public_n:
+    if n is not None and not request.public_n:
         raise InputError("--n must be left out: the number of records, or of those in each group, stays secret")
     output.check(Kind.RELEASE, previous, *records.files, *budget.files, schedule)
     receipt = budget.receipt()
     account: dict[str, Any] = {**budget.account(records.file), "partition": partition}
-    if n is not None or not renewal.public_n:  # what the ledger's limit does not allow is refused before all else
-        renewal.price(n, **account).refuse_early()
+    if n is not None or not request.public_n:  # what the ledger's limit does not allow is refused before all else
+        prepare(request, n, Payer(**account)).refuse_early()
     with (
         new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
         heard() as caught,
@@ -123,12 +123,11 @@ def recalibrate(
                 candidates=parsed(candidates),
                 **account,
             )
-            left_out = records.left_out(opened) if renewal.public_n else {}  # else it is secret
+            left_out = records.left_out(opened) if request.public_n else {}  # else it is secret
         part.write_text(released.to_json(), encoding="utf-8")
     plan = None
     if isinstance(released, Calibration) and isinstance(released.mechanism, Slopes) and not remarks(released):
-        request = renewal.price(released.n).parts[None][1].request
-        plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
+        plan = expected_of(request, released)
     said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
     guessed = guessed_for_groups(released, n_typical)
     report_release(released, plan, str(output.out), said, left_out, receipt, as_json=as_json, guessed=guessed)

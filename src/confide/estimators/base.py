@@ -13,18 +13,8 @@ from sklearn.utils import column_or_1d, get_tags
 from sklearn.utils.metadata_routing import MetadataRouter, MethodMapping, process_routing
 from sklearn.utils.validation import assert_all_finite, check_consistent_length, check_is_fitted, validate_data
 
-from confide.arrays import as_positions, refuse_other_rows
-from confide.calibration import (
-    PricedRelease,
-    Renewal,
-    price_groups,
-    price_levels,
-    price_threshold,
-    suited_candidates,
-    suited_for_levels,
-)
-from confide.candidates import Candidates
-from confide.counting import ScoreHistogram
+from confide.arrays import refuse_other_rows
+from confide.calibration import Payer, Request, Scores, release
 from confide.errors import InputError, InputTypeError, RetrainedWarning
 from confide.estimators.split import calibrating
 from confide.support import outside
@@ -118,7 +108,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """
         check_is_fitted(self)
         self._check_groups(X, groups)
-        return self._release(X, self._check(X, y, reset=False), groups, Renewal.of(self.calibration_, cold=cold))
+        request = Request(renews=self.calibration_, cold=cold, about=self.about)
+        return self._release(X, self._check(X, y, reset=False), groups, request)
 
     def predict(self, X: Any) -> NDArray[Any]:
         """The point predictions of the trained estimator, shape (n,)."""
@@ -182,34 +173,41 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         tags.input_tags = get_tags(self._default() if inner is None else inner).input_tags
         return tags
 
-    def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None, renewal: Renewal | None = None) -> Self:
+    def _release(self: Self, X: Any, y: NDArray[Any], groups: ArrayLike | None, renewed: Request | None = None) -> Self:
         releases = getattr(self, "n_releases_", 0)
-        if releases and renewal is None:
+        if releases and renewed is None:
             warnings.warn(
                 f"this is release number {releases + 1} of this estimator: on records that were used before, the "
                 "privacy losses add up",
                 SecondReleaseWarning,
                 stacklevel=outside(),
             )
-        names, by = self._parts()
-        if by == "class":
-            place = self._codes(y)
-        else:
-            place = None if groups is None else as_positions("groups", groups, names, len(y))
+        request = self._request() if renewed is None else renewed
+        places = self._codes(y) if request.by == "class" else None
         scores = self._scores(X, y) if len(y) else np.zeros(0)
-        parts = {None: slice(None)} if place is None else {name: place == i for i, name in enumerate(names)}
-        if renewal is None:
-            candidates = self._suited(names, by, len(y))
-            priced = self._priced(names, by, len(y), candidates)
-            counted = {name: self._histogram(scores[part], candidates) for name, part in parts.items()}
-        else:
-            payer = {name: getattr(self, name) for name in ("ledger", "dataset", "again", "about")}
-            priced = renewal.price(len(y), partition=None if by is None else self.partition, **payer)
-            lists, of = renewal.candidates(len(y)), renewal.counted
-            counted = {name: self._histogram(scores[parts[of[name]]], one) for name, one in lists.items()}
-        self.calibration_ = priced.release(lambda: counted)
+        payer = Payer(self.ledger, self.dataset, self.partition if request.disjoint else None, self.again)
+        self.calibration_ = release(Scores({None: scores}, groups, places=places, beyond=True), request, payer)
         self.n_releases_ = releases + 1
         return self
+
+    def _request(self) -> Request:
+        """What is asked of the records."""
+        names, by = self._parts()
+        if by is not None and _several(self.alpha):
+            raise InputError("alpha must be one level where there is a threshold per group or class; found several")
+        return Request(
+            alpha=self.alpha,
+            epsilon=self.epsilon,
+            by="level" if _several(self.alpha) else by,
+            names=names,
+            score=self.conformity_score,
+            classes=self._public_classes(),
+            candidates=self.candidates,
+            unit=getattr(self, "unit", None),  # a regressor's
+            neighbors=self.neighbors,
+            delta=self.delta,
+            about=self.about,
+        )
 
     def _check_groups(self, X: Any, groups: ArrayLike | None) -> None:
         refuse_other_rows(X=X, groups=groups)
@@ -225,36 +223,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _public_classes(self) -> tuple[str | int, ...] | int | None:
         """What the release records of classes."""
         return None
-
-    def _priced(
-        self, names: tuple[Any, ...], by: Literal["group", "class"] | None, n: int, candidates: Candidates
-    ) -> PricedRelease:
-        options = {name: getattr(self, name) for name in ("neighbors", "delta", "ledger", "dataset", "again", "about")}
-        options["classes"] = self._public_classes()
-        if by is not None:
-            if _several(self.alpha):
-                raise InputError("alpha must be one level where there is a threshold per group or class; found several")
-            options |= {"by": by, "partition": self.partition}
-            return price_groups(names, self.alpha, self.epsilon, candidates, self.conformity_score, **options)
-        if _several(self.alpha):
-            return price_levels(self.alpha, self.epsilon, n, candidates, self.conformity_score, **options)
-        own = {"candidates": candidates, "score": self.conformity_score, **options}
-        return PricedRelease.single(price_threshold(self.alpha, self.epsilon, n, **own))
-
-    def _suited(self, names: tuple[Any, ...], by: Literal["group", "class"] | None, n: int) -> Candidates:
-        """What is counted over: the candidates that were given, or as many as suit what is asked."""
-        public = {"neighbors": self.neighbors, "delta": self.delta, "groups": len(names) if by else None}
-        public["unit"] = getattr(self, "unit", None)  # a regressor's
-        suited = suited_for_levels if _several(self.alpha) else suited_candidates
-        return suited(self.candidates, self.conformity_score, self.alpha, self.epsilon, n, **public)
-
-    def _histogram(self, scores: NDArray[np.float64], candidates: Candidates) -> ScoreHistogram:
-        """The counts of some scores; those of +inf, which no score's range holds, are above every finite candidate."""
-        beyond = np.isposinf(scores)
-        counted = ScoreHistogram.from_scores(scores[~beyond], candidates, self.conformity_score)
-        last = np.zeros(candidates.size, dtype=np.int64)
-        last[-1] = np.count_nonzero(beyond)
-        return counted + ScoreHistogram(candidates, last)
 
     def _check_new(self, X: Any) -> None:
         check_is_fitted(self)

@@ -1,6 +1,7 @@
 """In comes what was asked, out goes the mechanism that answers it, and what it will promise and cost; no data.
 
-request.py         `Request`: every public choice, checked once
+combinations.py    what goes with what in a request, as data
+terms.py           `Terms`: every public choice of a threshold, checked once
 choice.py          one decision: how many candidates, how the loss is divided, how far weights rise
 reference_laws.py  the public laws of scores that the decision is judged by, and its prices
 rise.py            heights that rise as slowly as they can
@@ -14,6 +15,15 @@ plan.py            `Plan`: what follows for coverage, usefulness and privacy
 """
 
 from confide.planning.choice import PARTS, SIZES, answer_law
+from confide.planning.combinations import (
+    ALONE,
+    COMBINATIONS,
+    CONCENTRATED,
+    DEFAULTS,
+    TOGETHER,
+    refuse_combinations,
+    refuse_halves,
+)
 from confide.planning.mechanism import mechanism_for
 from confide.planning.needed import needed_text
 from confide.planning.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
@@ -27,15 +37,16 @@ from confide.planning.population import (
     shifted_population,
 )
 from confide.planning.reference_laws import law_of
-from confide.planning.request import CONCENTRATED, OPTIONS, Request, check_request
 from confide.planning.rise import flat_for
+from confide.planning.terms import CHOICES, Choices, Terms
 from confide.planning.typical import typical_answer, typical_law
 from confide.planning.unusual import unusual
 
 __all__ = [
-    "CONCENTRATED", "OPTIONS", "PARTS", "SIZES", "ClassShift", "OnPilot", "Pilot", "Plan", "Population",
-    "RecordWeights", "Request", "answer_law", "answered_on_pilot", "check_request", "flat_for", "law_of",
-    "make_plan", "mechanism_for", "needed_text", "plan", "read_population", "rounding_text", "share_of_pilot",
+    "ALONE", "CHOICES", "COMBINATIONS", "CONCENTRATED", "DEFAULTS", "PARTS", "SIZES", "TOGETHER", "Choices",
+    "ClassShift", "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Terms", "answer_law",
+    "answered_on_pilot", "flat_for", "law_of", "make_plan", "mechanism_for", "needed_text", "plan",
+    "read_population", "refuse_combinations", "refuse_halves", "rounding_text", "share_of_pilot",
     "shifted_population", "typical_answer", "typical_law", "unusual",
 ]  # fmt: skip
 

@@ -39,7 +39,7 @@ from confide.mechanisms import (
     split_conformal_for,
 )
 from confide.planning.choice import PARTS
-from confide.planning.request import Request
+from confide.planning.terms import Terms
 from confide.support import DEBUG, ceil_to, tell
 
 _GONE_AT = 0.15
@@ -51,13 +51,13 @@ _Build = Callable[[Fraction, Fraction], Slopes]
 """From rate and offset of the target line to the mechanism, with its noise and its rise."""
 
 
-def mechanism_for(request: Request) -> Mechanism | None:
+def mechanism_for(request: Terms) -> Mechanism | None:
     """The mechanism for a checked request; None if +inf has to be answered without touching the data.
 
     Examples
     --------
-    >>> from confide.planning.request import check_request
-    >>> request = check_request(
+    >>> from confide.planning.terms import Terms
+    >>> request = Terms.of(
     ...     alpha=0.1, epsilon=1.0, neighbors="replace_one", n=1000, candidates=1000, mechanism="pps"
     ... )
     >>> round(float(mechanism_for(request).level), 4)
@@ -88,7 +88,7 @@ def mechanism_for(request: Request) -> Mechanism | None:
 
 
 @lru_cache(maxsize=1024)
-def slopes_for_request(request: Request) -> Slopes | None:
+def slopes_for_request(request: Terms) -> Slopes | None:
     """The slope mechanism that answers a request, or None if +inf has to be answered without touching the data."""
     begin = time.perf_counter()
     found = _slopes(request)
@@ -106,7 +106,7 @@ def slopes_for_request(request: Request) -> Slopes | None:
 
 
 @np.errstate(under="ignore")
-def _slopes(request: Request) -> Slopes | None:
+def _slopes(request: Terms) -> Slopes | None:
     choice = request.choice
     left, right = request.slopes or (choice.left, PARTS - choice.left)
 
@@ -128,7 +128,7 @@ def _slopes(request: Request) -> Slopes | None:
     return lower or _with_head_start(plain, request)
 
 
-def _settled(line: tuple[Fraction, Fraction] | None, request: Request, build: _Build) -> Slopes | None:
+def _settled(line: tuple[Fraction, Fraction] | None, request: Terms, build: _Build) -> Slopes | None:
     """The mechanism with the least target from this line on that is certified; None if a public n does not reach it."""
     if line is None:
         return None
@@ -139,13 +139,13 @@ def _settled(line: tuple[Fraction, Fraction] | None, request: Request, build: _B
     return None if request.n is not None and offset > request.n else build(rate, offset)
 
 
-def _unit(request: Request) -> int:
+def _unit(request: Terms) -> int:
     """Target ranks are multiples of 1/unit."""
     denominator = request.level.denominator
     return UNIT if request.n is not None else denominator * -(-UNIT // denominator)
 
 
-def _public_line(request: Request, build: _Build) -> tuple[Fraction, Fraction] | None:
+def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | None:
     """Rate 0 and the target rank for a public n, or None if no rank up to n serves."""
     n, level, unit = request.n or 0, request.level, _unit(request)
     trial = build(Fraction(0), Fraction(1, unit))
@@ -161,7 +161,7 @@ def _public_line(request: Request, build: _Build) -> tuple[Fraction, Fraction] |
     return None if target is None or target > n else (Fraction(0), target)
 
 
-def _private_line(request: Request, build: _Build) -> tuple[Fraction, Fraction]:
+def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
     """Rate and offset of the target line for a secret n."""
     level, n_min, unit, selector = request.level, request.n_min, _unit(request), request.selector
     trial = build(level, Fraction(1, unit))
@@ -177,7 +177,7 @@ def _private_line(request: Request, build: _Build) -> tuple[Fraction, Fraction]:
     return level, private_shift(level, trial.slope_left, trial.slope_right, rivals, selector, unit)
 
 
-def _serves(mechanism: Slopes, request: Request) -> bool:
+def _serves(mechanism: Slopes, request: Terms) -> bool:
     """Whether the target is certified (from the n on that reach it, if n is secret), or was asked for as it is."""
     if request.shift is not None:
         return True
@@ -187,7 +187,7 @@ def _serves(mechanism: Slopes, request: Request) -> bool:
     return promised.coverage >= float(request.level)
 
 
-def _two_sided(request: Request, build: _Build, most: Fraction) -> Slopes | None:
+def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
     """With the offset and head start that the two-sided certificate asks for; None if it asks for `most` or more.
 
     The head start is gone at a seventh of n_typical, if the loss has room for that: slower fading asks for less offset.
@@ -219,7 +219,7 @@ def _two_sided(request: Request, build: _Build, most: Fraction) -> Slopes | None
     return None
 
 
-def _weighted(request: Request, build: _Build) -> Slopes:
+def _weighted(request: Terms, build: _Build) -> Slopes:
     """The least offset that is certified where records weigh differently, and the head start of +inf with it."""
     level, unit, m, selector = request.level, _unit(request), request.m, request.selector
     trial = build(level, Fraction(1, unit))
@@ -236,7 +236,7 @@ def _weighted(request: Request, build: _Build) -> Slopes:
         offset += Fraction(1, unit)  # how heights are rounded, and with it G, depends a little on the offset
 
 
-def _with_head_start(mechanism: Slopes, request: Request) -> Slopes:
+def _with_head_start(mechanism: Slopes, request: Terms) -> Slopes:
     """With the least head start of +inf that serves every n from n_min on, fading as fast as the loss has room for."""
     fading = replace(mechanism, fade=fade_for(mechanism))
     ahead = private_head_start(

@@ -13,14 +13,14 @@ import numpy as np
 from confide.candidates import Candidates, Spread
 from confide.planning.choice import Choice, mean_price
 from confide.planning.reference_laws import ReferenceLaws
-from confide.planning.request import Request
+from confide.planning.terms import Terms
 from confide.planning.typical import typical_law
 from confide.support import MOST_RECORDS
 
 _ROUNDS, _AGREE = 8, 0.03
 
 
-def likely_enough(request: Request) -> int:
+def likely_enough(request: Terms) -> int:
     """A first guess of the number of records; the same for a loss that is asked for and one that is spent."""
     return min(math.ceil(12 / float(request.alpha) / min(float(f"{request.per_record:.6g}"), 1.0)), MOST_RECORDS)
 
@@ -59,15 +59,15 @@ def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
     return many
 
 
-def closely_needed(request: Request, of: Candidates | Spread, unlikely: float) -> int:
+def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> int:
     """About the least public n with a chance of at most `unlikely`, each n with the decision that suits it.
 
     The least for one decision is the number that the next decision is made for, until they agree.
 
     Examples
     --------
-    >>> from confide.planning.request import check_request
-    >>> request = check_request(alpha=0.1, epsilon=1.0, neighbors="replace_one", n=1, candidates=100)
+    >>> from confide.planning.terms import Terms
+    >>> request = Terms.of(0.1, 100, epsilon=1.0, neighbors="replace_one")
     >>> 100 < closely_needed(request, request.candidates, 0.01) < 140
     True
     """
@@ -87,7 +87,7 @@ def closely_needed(request: Request, of: Candidates | Spread, unlikely: float) -
 
 
 @np.errstate(under="ignore")
-def chance_beyond_nearly(request: Request, choice: Choice, n: int) -> float:
+def chance_beyond_nearly(request: Terms, choice: Choice, n: int) -> float:
     """The chance of an answer beyond all of n typical scores, for a public n and about the target that is certified."""
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n

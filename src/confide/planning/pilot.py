@@ -17,7 +17,7 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.mechanisms import Slopes
-from confide.planning.request import Request
+from confide.planning.terms import Terms
 from confide.planning.typical import answer_among
 from confide.scores import named_by, score_kind
 
@@ -130,7 +130,7 @@ def chance_text(chance: float) -> str:
     return f"{chance:.1%}" if chance >= 0.0005 else "below 0.05%"
 
 
-def on_pilot(pilot: Pilot, mechanism: Slopes | None, request: Request, n: int) -> OnPilot:
+def on_pilot(pilot: Pilot, mechanism: Slopes | None, request: Terms, n: int) -> OnPilot:
     """The answer among n scores that are spread as those of the pilot sample."""
     law = np.eye(1, request.candidates.size, request.candidates.size - 1)[0]
     if mechanism is not None:

@@ -7,26 +7,25 @@ import math
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.candidates import AnyCandidates
 from confide.guarantee import Guarantee
-from confide.mechanisms import Neighbors, PrivacyStatement, Slopes, certify, privacy_statement
+from confide.mechanisms import PrivacyStatement, Slopes, certify, privacy_statement
 from confide.planning.choice import desert_crossed
 from confide.planning.mechanism import slopes_for_request
 from confide.planning.needed import closely_needed, least, likely_enough, needed_text
 from confide.planning.pilot import OnPilot, Pilot, chance_text, on_pilot
 from confide.planning.population import ClassShift, shifted_population
 from confide.planning.reference_laws import law_of
-from confide.planning.request import Request, check_request
+from confide.planning.terms import CHOICES, Choices, Terms
 from confide.planning.typical import typical_answer, typical_law
 from confide.planning.unusual import unusual
 from confide.scores import score_kind
-from confide.selection import Selector
-from confide.support import MOST_RECORDS, Level, Shown, aligned, decimal_text, positive_integer
+from confide.support import MOST_RECORDS, Level, Shown, aligned, decimal_text, positive_integer, refuse_unknown
 
 UNLIKELY = 0.01
 """The chance of an answer beyond all scores that a plan calls unlikely."""
@@ -54,7 +53,7 @@ class Plan(Shown):
     (0.904, 210)
     """
 
-    request: Request
+    request: Terms
     mechanism: Slopes | None
     n: int
     pilot: Pilot | None = None
@@ -238,22 +237,13 @@ def plan(
     epsilon: float | None = None,
     n: int = 1000,
     *,
-    rho: float | None = None,
-    neighbors: Neighbors = "add_remove",
     score: str = "lac",
     candidates: AnyCandidates = None,
     unit: float | None = None,
-    n_min: int = 1,
-    n_typical: int | None = None,
-    delta: Level | None = None,
-    records_per_person: int = 1,
-    selector: Selector | None = None,
-    slopes: tuple[int, int] | None = None,
-    rise: float | None = None,
-    shift: float | None = None,
     pilot: Any = None,
     class_weights: "Mapping[Any, Any] | ClassShift | None" = None,
     weight_bound: float | None = None,
+    **choices: Unpack[Choices],
 ) -> Plan:
     """Say what a private calibration will promise and cost, before any data is touched.
 
@@ -315,17 +305,14 @@ def plan(
     >>> p.target_rank, p.nonprivate_rank
     (903.5, 901)
     """
-    asked = {name: value for name, value in locals().items() if name not in _NOT_ASKED}
-    asked["population"] = shifted_population(class_weights, weight_bound)
-    made = make_plan(check_request(**asked, candidates=score_kind(score).asked(candidates, unit)), n)
+    refuse_unknown("plan", choices, set(CHOICES) - {"mechanism"})
+    asked, population = score_kind(score).asked(candidates, unit), shifted_population(class_weights, weight_bound)
+    made = make_plan(Terms.of(alpha, asked, n, epsilon=epsilon, population=population, **choices), n)
     return made if pilot is None else replace(made, pilot=Pilot.of(pilot, score))
 
 
-_NOT_ASKED = ("score", "candidates", "unit", "pilot", "class_weights", "weight_bound")
-
-
 @lru_cache(maxsize=1024)
-def _records_needed(request: Request, mechanism: Slopes | None) -> int:
+def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
     """The number of records that `Plan.records_needed` tells."""
     if request.n is None:
         return least(lambda n: Plan(request, mechanism, n).enough_records, likely_enough(request))
@@ -344,7 +331,7 @@ def _records_needed(request: Request, mechanism: Slopes | None) -> int:
     return many
 
 
-def _asked_for(request: Request, mechanism: Slopes) -> Request:
+def _asked_for(request: Terms, mechanism: Slopes) -> Terms:
     """Of a public n: the request with those of slopes, rise and shift that the mechanism shows were asked for."""
     decided = replace(request, slopes=None, rise=None, shift=None)
     given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
@@ -359,6 +346,6 @@ def _asked_for(request: Request, mechanism: Slopes) -> Request:
     return replace(given, shift=mechanism.offset - request.level * ((request.n or 0) + 1))
 
 
-def make_plan(request: Request, n: int) -> Plan:
+def make_plan(request: Terms, n: int) -> Plan:
     """The plan for a checked request, stated for n records."""
     return Plan(request, slopes_for_request(request), positive_integer("n", n, most=MOST_RECORDS))

@@ -13,7 +13,7 @@ from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError
 from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, PrivacyStatement, Slopes
-from confide.planning import Plan, Population, Request, check_request, needed_text
+from confide.planning import Plan, Population, Terms, needed_text
 from confide.support import MOST_CANDIDATES, MOST_LOSS
 
 
@@ -51,7 +51,7 @@ def candidates_of(calibration: Stated) -> Candidates:
     return Candidates.unit(min(calibration.candidates, MOST_CANDIDATES))
 
 
-def request_of(calibration: Stated) -> Request:
+def request_of(calibration: Stated) -> Terms:
     """What was asked for, as far as a release states it: without overridden slopes, and with the loss that was spent.
 
     Examples
@@ -62,7 +62,7 @@ def request_of(calibration: Stated) -> Request:
     True
     """
     c, epsilon = calibration, calibration.privacy.epsilon
-    return check_request(
+    return Terms.of(
         alpha=c.alpha,
         epsilon=epsilon if 0 < epsilon <= MOST_LOSS else 1.0,
         n=c.guarantee.n or 1,

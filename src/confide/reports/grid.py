@@ -9,7 +9,7 @@ from fractions import Fraction
 from itertools import product
 from typing import Any
 
-from confide.planning import Pilot, Plan, Request, make_plan
+from confide.planning import Pilot, Plan, Terms, make_plan
 from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, exact_level
 
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
@@ -59,7 +59,7 @@ class Grid:
         }
 
 
-def grid(request: Request, n: int, pilot: Pilot | None = None) -> Grid:
+def grid(request: Terms, n: int, pilot: Pilot | None = None) -> Grid:
     """The grid around a request and a number of records; with a public pilot sample, what each plan is worth on it.
 
     Examples

@@ -36,6 +36,7 @@ from confide.support.checks import (
     positive_number,
     privacy_loss,
     refuse_marked,
+    refuse_unknown,
     several,
 )
 from confide.support.deprecation import DEPRECATIONS, Deprecation, deprecated, old_names, renamed_argument
@@ -90,8 +91,8 @@ __all__ = [
     "only_count", "optional_versions", "order_of", "outside", "parse_object", "places", "positive_integer",
     "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as", "read_fraction", "read_text",
     "refuse_existing", "refuse_first_of_pair", "refuse_input", "refuse_marked", "refuse_other_than_html",
-    "refuse_turned", "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell", "to_disk",
-    "versions_text", "write_text",
+    "refuse_turned", "refuse_unknown", "renamed_argument", "same_place", "several", "shown_address", "store_words",
+    "tell", "to_disk", "versions_text", "write_text",
 ]  # fmt: skip
 
 

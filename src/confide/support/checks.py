@@ -1,9 +1,11 @@
 """Checks of scalar arguments: each returns the value or says what is wrong with it."""
 
 import math
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from decimal import Decimal
+from difflib import get_close_matches
 from numbers import Integral, Real
+from types import MappingProxyType
 from typing import Any, TypeVar
 
 import numpy as np
@@ -107,6 +109,30 @@ def several(name: str, values: Any) -> list[Any]:
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
         raise InputTypeError(f"{name} must be a list; found {type(values).__name__}")
     return list(values)
+
+
+def refuse_unknown(
+    function: str, given: Iterable[str], known: Collection[str], hints: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Refuse arguments that a call does not take, by their names; `hints` says more of some.
+
+    Raises
+    ------
+    InputTypeError
+        If there are others than the known ones.
+
+    Examples
+    --------
+    >>> refuse_unknown("plan", ["epsilom"], ["epsilon", "rho"])
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputTypeError: plan() takes no argument 'epsilom'; did you mean 'epsilon'?
+    """
+    for name in given:
+        if name not in known:
+            close = get_close_matches(name, known, 1)
+            hint = hints.get(name) or (f"did you mean {close[0]!r}?" if close else "")
+            raise InputTypeError(f"{function}() takes no argument {name!r}{'; ' + hint if hint else ''}")
 
 
 def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:

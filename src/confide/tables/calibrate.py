@@ -1,28 +1,14 @@
 """Calibrations from tables, wherever they live: counted, paid for, drawn."""
 
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, fields, replace
+from typing import Any, Unpack
 
-from confide.calibration import (
-    PricedRelease,
-    check_options,
-    price_groups,
-    price_levels,
-    price_risk,
-    price_sides,
-    price_threshold,
-    suited_candidates,
-    suited_for_levels,
-    suited_for_sides,
-    weighted_sum,
-)
+from confide.calibration import Options, Payer, Request, release, shares_of_sides, split_options, weighted_sum
 from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.mechanisms import Neighbors
-from confide.planning import ClassShift, RecordWeights, shifted_population
-from confide.scores import score_kind
+from confide.planning import ClassShift, Population, RecordWeights, refuse_halves, shifted_population
 from confide.support import DEBUG, Level, as_integer, canonical, order_of, tell
 from confide.tables.arrow_types import is_integer
 from confide.tables.counts import Counting
@@ -34,73 +20,147 @@ from confide.tables.table import Table
 from confide.tables.weight_column import WeightColumn
 from confide.tables.what import Classified, Losses, Regressed, What, stated_outputs
 
-Counted = Mapping[Any, ScoreHistogram]
-"""Histograms by the name of a group, of a side's score, or None; or by the name of a threshold."""
-
 
 @dataclass(frozen=True)
-class Counts:
-    """What is counted, but for the candidates; as `Counting`."""
-
-    table: Table
-    what: What
-    group: NamedColumn | None
-    people: People | None
-    skip_incomplete: bool
-    progress: Progress
-    weight: WeightColumn | None = None
-
-    def over(self, candidates: Candidates) -> Counting:
-        """The pass that counts over these candidates."""
-        given = self.group, self.people, self.skip_incomplete, self.weight
-        return Counting.of(self.table, self.what, candidates, *given)
-
-
-@dataclass(frozen=True)
-class Asked:
-    """What is asked of the counts of a table, whose number n of records may be public.
+class Columns:
+    """What is read of each record of a table, besides its score: its group, its weight, its person.
 
     Parameters
     ----------
-    suited
-        From n to the candidates to count over; with `known_later` to all that may be needed when n is known.
-    price
-        From n, and the pass that counts, to the priced release.
-    own
-        From counts, and n, to those that each threshold sees.
+    by, groups
+        The column of each record's group, and the public list of its values; with class weights that of its class.
+    by_class
+        Whether there is a threshold for each class.
+    weights
+        The column of each record's weight.
+    people
+        Bounds the records that count of each person.
+    skip_incomplete
+        Whether records with missing values are left out.
     """
 
-    suited: Callable[..., Candidates]
-    price: Callable[[int | None, Counting], PricedRelease]
-    own: Callable[[Counted, int | None], Counted]
+    by: str | None = None
+    groups: Sequence[str | int] | None = None
+    by_class: bool = False
+    weights: str | None = None
+    people: People | None = None
+    skip_incomplete: bool = False
 
-    def release(self, counts: Counts, n: int | None, *, public: bool, paid: bool) -> Any:
-        """Count, pay and draw, in the order that `calibrate_table` states; `paid` if a ledger is."""
-        table = counts.table
-        some_count = counts.skip_incomplete or counts.people is not None
-        rows = table.counted_rows() if public and n is None and table.local and not some_count else n
-        counting = counts.over(self.suited(rows, known_later=public and rows is None))
-        if not public and n is not None:
+    def __post_init__(self) -> None:
+        if self.by_class and (self.by is not None or self.groups is not None):
+            raise InputError("by and groups must be left out with by_class")
+
+    def group(self, table: Table, what: What, population: Population | None) -> NamedColumn | None:
+        """What thresholds depend on, or the class that a weight follows from; None for one threshold of all alike."""
+        if population is not None and (self.groups is not None or self.by_class):
+            raise InputError("groups and by_class must be left out with weights: they belong to one threshold")
+        if isinstance(population, RecordWeights) and self.by is not None:
+            raise InputError("by must be left out with weights of records")
+        if isinstance(population, ClassShift):
+            return shifted_classes(table, what, self.by, population)
+        return group_of(table, what, self.by, self.groups, self.by_class)
+
+    def weight(self, table: Table, population: Population | None) -> WeightColumn | None:
+        """The column of each record's weight, where the population has them."""
+        return WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
+
+
+class TableOptions(Options, total=False):
+    """What `calibrate_table` may be asked besides; the meaning is that of `Columns`, and of `confide.calibrate`."""
+
+    by: str | None
+    groups: Sequence[str | int] | None
+    by_class: bool
+    weights: str | None
+    people: People | None
+    skip_incomplete: bool
+    classes: Any
+    share_low: Level
+    shares: Sequence[Level] | None
+
+
+def split_columns(options: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
+    """The columns that options name, and the other options."""
+    names = [one.name for one in fields(Columns)]
+    own = {name: options[name] for name in names if name in options}
+    return Columns(**own), {name: value for name, value in options.items() if name not in names}
+
+
+@dataclass(frozen=True)
+class Rows:
+    """The records of a table, as a source of releases.
+
+    Parameters
+    ----------
+    table, what, group
+        The table, and what is read of each record; what thresholds depend on, or the class that a weight follows from.
+    people, skip_incomplete, progress
+        As in `score_histogram`.
+    weight
+        The column of each record's weight.
+    stated
+        The public number of records, if it was stated.
+    """
+
+    table: Table
+    what: What
+    group: NamedColumn | None = None
+    people: People | None = None
+    skip_incomplete: bool = False
+    progress: Progress = silent
+    weight: WeightColumn | None = None
+    stated: int | None = None
+
+    def __post_init__(self) -> None:
+        self._counting(Candidates.unit(2))  # columns are looked up before anything is paid
+
+    @property
+    def looking_tells(self) -> bool:
+        """Whether an engine counts, whose logs or timing may tell."""
+        return not self.table.local
+
+    @property
+    def n(self) -> int | None:
+        """The number of records that count, as far as it is known before they are counted."""
+        some_count = self.skip_incomplete or self.people is not None
+        if self.stated is not None or some_count or not self.table.local:
+            return self.stated
+        return self.table.counted_rows() or None  # of none it is said when they are counted
+
+    def see(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
+        """The counts by row; refused if they are of another number of records than was stated."""
+        found = self._counting(candidates).run(self.progress)
+        if len(found) > 1:
+            counted = {kind.name: one[None] for kind, one in zip(self._kinds, found, strict=True)}
+        else:
+            counted = dict(found[0])
+        total = next(iter(counted.values())).total
+        if self.stated is not None and total != self.stated:
+            raise InputError(
+                f"n must be the number of records that count; found {total}, and n={self.stated} was given"
+            )
+        tell("tables", "counted", DEBUG, table=self.table.name, rows=total if request.public_n else "secret")
+        if request.public_n and not total:
+            raise InputError(f"{self.table.name} must have rows; it is empty: it has column names but no rows")
+        if isinstance(request.population, ClassShift):
+            return {None: weighted_sum(counted, request.population)}
+        named = {None if name is None else canonical(name): one for name, one in counted.items()}
+        return {row: named[None if row is None else canonical(row)] for row in request.rows}
+
+    def released(self, request: Request, payer: Payer) -> Any:
+        """The release of what is asked of them."""
+        if self.stated is not None and not request.public_n:
             raise InputError("n must be left out: the number of records, or of those in each group, is secret")
-        if public and n is None:
-            if not table.local and paid:
-                raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
-            if paid:
-                self.price(1, counting)  # an account that keeps n secret refuses whatever n is, before a row is read
-            counted = by_name(counting, counts.progress)
-            total = next(iter(counted.values())).total
-            tell("tables", "counted", DEBUG, table=table.name, rows=total)
-            if not total:
-                raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
-            return self.price(total, counting).release(lambda: self.own(counted, total))
-        priced = self.price(n, counting)
+        return release(self, request, payer)
 
-        def counted_now() -> Counted:
-            found = by_name(counting, counts.progress, n)
-            tell("tables", "counted", DEBUG, table=table.name, rows="secret" if n is None else n)
-            return self.own(found, n)
+    @property
+    def _kinds(self) -> tuple[Any, ...]:
+        return self.what.kinds if isinstance(self.what, Regressed) else (self.what.kind,)
 
-        return priced.release(counted_now, charge_first=not table.local)
+    def _counting(self, candidates: Candidates) -> Counting:
+        """The pass that counts."""
+        own = self.group, self.people, self.skip_incomplete, self.weight
+        return Counting.of(self.table, self.what, candidates, *own)
 
 
 def calibrate_table(
@@ -109,22 +169,12 @@ def calibrate_table(
     alpha: Level | Sequence[Level],
     epsilon: float | None = None,
     *,
-    by: str | None = None,
-    groups: Sequence[str | int] | None = None,
-    by_class: bool = False,
     n: int | None = None,
     candidates: AnyCandidates = None,
-    unit: float | None = None,
-    people: People | None = None,
-    records_per_person: int | None = None,
-    skip_incomplete: bool = False,
-    neighbors: Neighbors = "add_remove",
-    about: Mapping[str, str] | None = None,
     progress: Progress = silent,
     class_weights: Mapping[Any, Any] | ClassShift | None = None,
-    weights: str | None = None,
     weight_bound: float | None = None,
-    **options: Any,
+    **options: Unpack[TableOptions],
 ) -> Any:
     """Release thresholds from a table; the statement is that of `calibrate` and its kin on the same scores.
 
@@ -135,17 +185,13 @@ def calibrate_table(
 
     Parameters
     ----------
-    source, people, skip_incomplete, progress
-        As in `score_histogram`. With `people`, epsilon is stated per person (docs/engines/README.md).
+    source, progress
+        As in `score_histogram`.
     what
         What is read of each record. Regression with the score `cqr_sides` releases a threshold for each side, and
         `Losses` one at which the expected loss is at most alpha.
     alpha
         The miscoverage level, or several for nested thresholds under one budget.
-    by, groups
-        One threshold for each of these public groups, which the column `by` names.
-    by_class
-        One threshold for each class.
     n
         The public number of rows, under `replace_one` only; needed there with a ledger where an engine counts. A table
         with another number of rows is refused. Default candidates suit it, as those of `confide.plan` do; without it
@@ -154,11 +200,14 @@ def calibrate_table(
     class_weights
         As in `calibrate`, the classes named as in the table; the class of each record is its label, or what the column
         `by` says.
-    weights, weight_bound
-        The column of each record's public weight, and the public bound of all of them, as in `calibrate`.
-    epsilon, candidates, unit, neighbors, records_per_person, about, **options
+    weight_bound
+        The public bound of all weights that the column `weights` has, as in `calibrate`.
+    epsilon, candidates, **options
         As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`;
-        `records_per_person` follows from `people` if that is given.
+        and what else is read of each record: `by`, its column, and `groups`, the public list of its values, for a
+        threshold for each; `by_class`, for one for each class; `weights`, the column of its public weight; `people` and
+        `skip_incomplete`, as in `score_histogram`. With `people`, epsilon is stated per person
+        (docs/engines/README.md), and `records_per_person` follows from it.
 
     Returns
     -------
@@ -187,112 +236,52 @@ def calibrate_table(
     >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """
-    check_options("calibrate_table", options, own=("partition", "share_low", "shares"))
-    options |= {
-        "neighbors": neighbors,
-        "records_per_person": _owned(people, records_per_person),
-        "about": stated_outputs(what, about),
-    }
+    columns, rest = split_columns(options)
+    payer, asked = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
+    if "classes" in asked and isinstance(what, Classified | Losses) and what.probabilities is not None:
+        raise InputError("classes must be left out: they are those of the columns of probabilities")
     if isinstance(what, Losses) and what.losses is not None:
         what = what.over(candidates)
-    if people is not None:
-        options["dataset"] = people.payer(options.get("dataset"))
-    if (weights is None) != (weight_bound is None):
-        raise InputError("weights, the column, and weight_bound must be given together")
+    if columns.people is not None:
+        payer = replace(payer, dataset=columns.people.payer(payer.dataset))
+        asked["records_per_person"] = _owned(columns.people, asked.get("records_per_person"))
+    refuse_halves(weights=columns.weights, weight_bound=weight_bound)
     population = shifted_population(class_weights, weight_bound)
     with opened(source) as table:
-        if population is not None:
-            if groups is not None or by_class:
-                raise InputError("groups and by_class must be left out with weights: they belong to one threshold")
-            if isinstance(population, RecordWeights) and by is not None:
-                raise InputError("by must be left out with weights of records")
-            options["population"] = population
-        shift = population if isinstance(population, ClassShift) else None
-        group = (
-            group_of(table, what, by, groups, by_class) if shift is None else shifted_classes(table, what, by, shift)
-        )
-        weight = WeightColumn.of(table, weights, population) if isinstance(population, RecordWeights) else None
+        group = columns.group(table, what, population)
+        weight = columns.weight(table, population)
+        rows = Rows(table, what, group, columns.people, columns.skip_incomplete, progress, weight, n)
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
-            if "classes" in options:
-                raise InputError("classes must be left out: they are those of the columns of probabilities")
-            options["classes"] = what.columns(table)[1]
-        public = group is None and weight is None and (neighbors == "replace_one" or options.get("mechanism") == "none")
-        parts = None if group is None or shift is not None else len(group.names)
-
-        def suited(n: int | None, *, known_later: bool = False) -> Candidates:
-            own = {"unit": unit, "groups": parts, "known_later": known_later, **options}
-            return _suited(what, candidates, alpha, epsilon, n, **own)
-
-        def price(n: int | None, counting: Counting) -> PricedRelease:
-            return _priced(what, alpha, epsilon, n, counting, suited(n), by_class, shift is not None, options)
-
-        def own(counted: Counted, n: int | None) -> Counted:
-            found = counted if shift is None else {None: weighted_sum(dict(counted), shift)}
-            return {name: one.over(suited(n)) for name, one in found.items()}
-
-        counts = Counts(table, what, group, people, skip_incomplete, progress, weight)
-        paid = options.get("ledger") is not None
-        return Asked(suited, price, own).release(counts, n, public=public, paid=paid)
+            asked["classes"] = what.columns(table)[1]
+        asked |= _divided(what, alpha, group if population is None else None, columns.by_class)
+        if (low := asked.pop("share_low", None)) is not None:
+            if asked.get("by") != "side" or "shares" in asked:
+                raise InputError("share_low must be left out: it divides the loss between two sides, instead of shares")
+            asked["shares"] = shares_of_sides(low)
+        asked["about"] = stated_outputs(what, asked.get("about"))
+        request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **asked)
+        return rows.released(request, payer)
 
 
-def by_name(counting: Counting, progress: Progress, n: int | None = None) -> dict[Any, Any]:
-    """The histograms, by the name of the group or, for two sides, of the score; of n records if that is stated."""
-    found = counting.run(progress)
+def _divided(what: What, alpha: Any, group: NamedColumn | None, by_class: bool) -> dict[str, Any]:
+    """What there is a threshold for each of, as fields of a request: levels, groups, classes, sides; or a loss."""
+    kinds = {
+        "level": isinstance(alpha, Sequence) and not isinstance(alpha, str),
+        "class": group is not None and by_class,
+        "group": group is not None and not by_class,
+        "side": isinstance(what, Regressed) and len(what.kinds) > 1,
+        "loss": isinstance(what, Losses),
+    }
+    found = [name for name, asked in kinds.items() if asked]
     if len(found) > 1:
-        counted = {reading.kind.name: one[None] for reading, one in zip(counting.readings, found, strict=True)}
-    else:
-        counted = dict(found[0])
-    total = next(iter(counted.values())).total
-    if n is not None and total != n:
-        raise InputError(f"n must be the number of records that count; found {total}, and n={n} was given")
-    return counted
-
-
-def _priced(
-    what: What,
-    alpha: Any,
-    epsilon: float | None,
-    n: int | None,
-    counting: Counting,
-    candidates: Candidates,
-    by_class: bool,
-    shifted: bool,
-    options: dict[str, Any],
-) -> PricedRelease:
-    name = what.kind.name
-    several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
-    divided = counting.group is not None and not shifted
-    kinds = [several, divided, len(counting.readings) > 1, isinstance(what, Losses)]
-    if sum(kinds) > 1:
         raise InputError("one of several levels, groups or classes, two sides, and losses may be asked for; found more")
-    if several:
-        return price_levels(alpha, epsilon, n, candidates, name, **options)
-    if divided and counting.group is not None:
-        by: Literal["group", "class"] = "class" if by_class else "group"
-        return price_groups(counting.group.names, alpha, epsilon, candidates, name, by=by, **options)
-    if len(counting.readings) > 1:
-        return price_sides(alpha, epsilon, n, candidates, **options)
     if isinstance(what, Losses):
-        return price_risk(alpha, epsilon, n, candidates, loss=what.loss, bound=what.bound, **options)
-    return PricedRelease.single(price_threshold(alpha, epsilon, n, candidates=candidates, score=name, **options))
-
-
-def _suited(
-    what: What,
-    candidates: AnyCandidates,
-    alpha: Any,
-    epsilon: float | None,
-    n: int | None,
-    **options: Any,
-) -> Candidates:
-    """The candidates to count over; those that losses belong to, as they are."""
-    if isinstance(what, Regressed) and len(what.kinds) > 1:
-        return suited_for_sides(candidates, alpha, epsilon, n, **options)
-    if isinstance(what, Losses) and what.losses is None:
-        candidates = score_kind("lac").asked(candidates)  # thresholds of 1 - p, as those of lac
-    several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
-    suited = suited_for_levels if several else suited_candidates
-    return suited(candidates, what.kind.name, alpha, epsilon, n, **options)
+        return {"loss": what.loss, "bound": what.bound}
+    if not found:
+        return {"score": what.kind.name}
+    if group is not None:
+        return {"by": found[0], "names": group.names, "score": what.kind.name}
+    return {"by": found[0]} | ({} if found == ["side"] else {"score": what.kind.name})
 
 
 def group_of(
@@ -300,16 +289,15 @@ def group_of(
 ) -> NamedColumn | None:
     """What thresholds depend on: the label, or a column with a public list of names; None for one threshold."""
     if by_class:
-        if by is not None or groups is not None:
-            raise InputError("by and groups must be left out with by_class")
         if not isinstance(what, Classified):
             raise InputError("by_class needs the probabilities and the label of every record")
         _, names = what.columns(table)
         return replace(what.label_column(table, names), names=class_keys(names))
     if by is None and groups is None:
         return None
-    if by is None or groups is None:
-        raise InputError("by and groups must be given together: a column, and the public list of its values")
+    refuse_halves(by=by, groups=groups)
+    assert by is not None
+    assert groups is not None
     column = group_column(table, by, tuple(groups))
     integers = is_integer(table.type_of(by))
     names = tuple(as_integer(name) if integers else canonical(name) for name in groups)  # type: ignore[misc]
@@ -372,9 +360,7 @@ def class_keys(names: Names) -> Names:
     return positions if tuple(map(canonical, names)) == tuple(map(str, positions)) else names
 
 
-def _owned(people: People | None, records_per_person: int | None) -> int:
-    if people is None:
-        return 1 if records_per_person is None else records_per_person
+def _owned(people: People, records_per_person: int | None) -> int:
     if records_per_person not in (None, people.most):
         raise InputError("records_per_person must be left out with people, which bounds the records itself")
     return people.most

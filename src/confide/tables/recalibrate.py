@@ -1,24 +1,21 @@
 """A release renewed on a table of new records, wherever it lives."""
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Unpack
 
-from confide.calibration import PricedRelease, Renewal, weighted_sum
-from confide.candidates import Candidates
+from confide.calibration import Request, split_options
+from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
 from confide.planning import ClassShift, RecordWeights
-from confide.releases import GroupCalibration, Release, RiskCalibration
+from confide.releases import Release
 from confide.support import canonical
-from confide.tables.calibrate import Asked, Counted, Counts, group_of, shifted_classes
-from confide.tables.counts import Counting
+from confide.tables.calibrate import Rows, TableOptions, group_of, split_columns
 from confide.tables.named_column import NamedColumn
 from confide.tables.open_table import opened
-from confide.tables.people import People
 from confide.tables.predictors import names_in
 from confide.tables.progress import Progress, silent
 from confide.tables.table import Table
-from confide.tables.weight_column import WeightColumn
 from confide.tables.what import Classified, Losses, Regressed, Scored, What, stated_outputs
 
 
@@ -27,18 +24,12 @@ def recalibrate_table(
     source: Any,
     what: What,
     *,
-    by: str | None = None,
-    weights: str | None = None,
     n: int | None = None,
-    people: People | None = None,
-    skip_incomplete: bool = False,
-    about: Mapping[str, str] | None = None,
-    ledger: Any = None,
-    dataset: Any = None,
-    partition: str | None = None,
-    again: bool = False,
+    epsilon: float | None = None,
+    candidates: AnyCandidates = None,
+    cold: bool = False,
     progress: Progress = silent,
-    **options: Any,
+    **options: Unpack[TableOptions],
 ) -> Any:
     """Renew a release on a table; the statement is that of `recalibrate` on the same scores.
 
@@ -46,17 +37,15 @@ def recalibrate_table(
     ----------
     previous
         As in `recalibrate`.
-    source, n, people, skip_incomplete, progress
-        As in `calibrate_table`. With `people`, as many records of each count as in `previous`.
+    source, n, progress
+        As in `calibrate_table`.
     what
         The columns; the score is that of `previous`, as are the loss and its bound.
-    by
-        For a release with groups: the column of each record's group. For one with classes, where the label is no
-        column of `what`: that of the true class. Likewise for one with class weights.
-    weights
-        For a release whose records have weights: the column of each record's.
-    about, ledger, dataset, partition, again, **options
-        As in `recalibrate`: `epsilon`, `rho`, `n_typical`, `cold`, `candidates`.
+    epsilon, candidates, cold, **options
+        As in `recalibrate`; `people` and `skip_incomplete` as in `calibrate_table`: as many records of each person
+        count as in `previous`. `by`, for a release with groups: the column of each record's group; for one with
+        classes, where the label is no column of `what`: that of the true class; likewise for one with class weights.
+        `weights`, for a release whose records have weights: the column of each record's.
 
     Returns
     -------
@@ -77,86 +66,64 @@ def recalibrate_table(
     >>> february.score, february.predecessors[0].threshold == january.threshold
     ('lac', True)
     """
-    renewal = Renewal.of(previous, **options)
-    if people is not None and people.most != renewal.records_per_person:
-        raise InputError(
-            f"people must bound the records of each person by {renewal.records_per_person}, as in previous; found "
-            f"{people.most}"
-        )
-    what = _of_the_release(what, renewal)
-    with opened(source) as table:
-        population = renewal.population
-        if (weights is not None) != isinstance(population, RecordWeights):
+    columns, rest = split_columns(options)
+    payer, asked = split_options("recalibrate_table", rest, "partition")
+    asked["about"] = stated_outputs(what, asked.get("about"))
+    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **asked)
+    people, population = columns.people, request.population
+    if people is not None:
+        payer = replace(payer, dataset=people.payer(payer.dataset))
+        if people.most != request.records_per_person:
             raise InputError(
-                "weights, the column, must be given for a release whose records have weights, and only then"
+                f"people must bound the records of each person by {request.records_per_person}, as in previous; found "
+                f"{people.most}"
             )
+    if columns.by_class or columns.groups is not None:
+        raise InputError("groups and by_class must be left out: they are those of previous")
+    what = _of_the_release(what, request)
+    if (columns.weights is not None) != isinstance(population, RecordWeights):
+        raise InputError("weights, the column, must be given for a release whose records have weights, and only then")
+    with opened(source) as table:
         if isinstance(population, ClassShift):
-            group: NamedColumn | None = shifted_classes(table, what, by, population)
+            group = columns.group(table, what, population)
         else:
-            group = _group(table, what, previous, by)
-        weight = WeightColumn.of(table, weights, population) if isinstance(population, RecordWeights) else None
+            group = _group(table, what, request, columns.by)
         if isinstance(what, Classified | Losses) and what.probabilities is not None:
             names_in(previous, *what.columns(table))
-        payer = dataset if people is None else people.payer(dataset)
-        account = {"ledger": ledger, "dataset": payer, "partition": partition, "again": again}
-
-        def price(n: int | None, counting: Counting) -> PricedRelease:
-            return renewal.price(n, about=stated_outputs(what, about), **account)
-
-        def own(counted: Counted, n: int | None) -> Counted:
-            if isinstance(population, ClassShift):
-                counted = {None: weighted_sum(dict(counted), population)}
-            found = {_text(name): one for name, one in counted.items()}
-            lists = renewal.candidates(n)
-            return {name: found[_text(of)].over(lists[name]) for name, of in renewal.counted.items()}
-
-        counts = Counts(table, what, group, people, skip_incomplete, progress, weight)
-        asked = Asked(renewal.counted_over, price, own)
-        return asked.release(counts, n, public=renewal.public_n, paid=ledger is not None)
+        weight = columns.weight(table, population)
+        rows = Rows(table, what, group, people, columns.skip_incomplete, progress, weight, n)
+        return rows.released(request, payer)
 
 
-def _of_the_release(what: What, renewal: Renewal) -> What:
+def _of_the_release(what: What, request: Request) -> What:
     """The same columns, for the score of the release; refused if they give another."""
-    scores: Sequence[str | None] = [part.score for part in renewal.parts.values()]
+    parts = list(request.parts.values())
+    scores: Sequence[str | None] = [part.score for part in parts]
     if isinstance(what, Scored) and what.score is None:
         what = replace(what, score=scores[0])
     if isinstance(what, Losses) and what.losses is not None:
-        what = what.over(_listed(renewal))
+        what = what.over(parts[0].law if isinstance(parts[0].law, Candidates) else None)
     given = [kind.name for kind in what.kinds] if isinstance(what, Regressed) else [what.kind.name]
     if set(given) != set(scores):
         raise InputError(f"what must give the score {scores[0]!r}, as in previous; it gives {given[0]!r}")
-    if (
-        isinstance(what, Losses)
-        and isinstance(renewal.previous, RiskCalibration)
-        and what.bound != renewal.previous.bound
-    ):
-        raise InputError(f"bound must be that of previous, {renewal.previous.bound:g}; found {what.bound:g}")
+    if isinstance(what, Losses) and request.loss is not None and what.bound != request.bound:
+        raise InputError(f"bound must be that of previous, {request.bound:g}; found {what.bound:g}")
     return what
 
 
-def _listed(renewal: Renewal) -> Candidates | None:
-    law = next(iter(renewal.laws.values()))
-    return law if isinstance(law, Candidates) else None
-
-
-def _group(table: Table, what: What, previous: Release, by: str | None) -> NamedColumn | None:
+def _group(table: Table, what: What, request: Request, by: str | None) -> NamedColumn | None:
     """What thresholds depend on: the label, or a column with the names of the release; None for no groups."""
-    if not isinstance(previous, GroupCalibration):
+    if not request.disjoint:
         if by is not None:
             raise InputError("by must be left out: previous has no thresholds per group of records")
         return None
-    names = tuple(previous.parts)
+    names = tuple(request.parts)
     if by is not None:
         return group_of(table, what, by, names, by_class=False)
-    if previous.by == "group":
+    if request.by == "group":
         raise InputError("by must be given, the column of each record's group: previous has thresholds for each")
     column = group_of(table, what, None, None, by_class=True)
     assert column is not None
-    if {_text(name) for name in column.names} != {_text(name) for name in names}:
+    if set(map(canonical, map(str, column.names))) != set(map(canonical, map(str, names))):
         raise InputError(f"what must have the {len(names)} classes of previous; found others")
     return column
-
-
-def _text(name: Any) -> str | None:
-    """One text for a name, however a table holds it; None for all records."""
-    return None if name is None else canonical(str(name))

@@ -4,15 +4,16 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Iterable
-from typing import Any
+from dataclasses import replace
+from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
 from confide.array_api import true_scores
 from confide.arrays import ExperimentalUniforms
-from confide.calibration import calibrate_histogram, check_options, refuse_weights, suited_candidates
-from confide.candidates import AnyCandidates, Candidates
+from confide.calibration import Counted, Options, Request, release, split_options
+from confide.candidates import AnyCandidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import Calibration
@@ -29,14 +30,13 @@ def calibrate(
     *,
     score: str = "lac",
     candidates: AnyCandidates = None,
-    unit: float | None = None,
     logits: bool = True,
     classes: Iterable[Any] | int | None = None,
     device: torch.device | str | None = None,
     ignore_index: int = -100,
     u: ExperimentalUniforms | None = None,
     progress: bool = True,
-    **options: Any,
+    **options: Unpack[Options],
 ) -> Calibration:
     """Calibrate a classifier or a regressor from batches, in one streaming pass.
 
@@ -50,7 +50,7 @@ def calibrate(
     loader
         Yields pairs (inputs, labels), or mappings with `labels` (or `label`) among the arguments of the model: a
         DataLoader or any iterable.
-    alpha, epsilon, candidates, unit, **options
+    alpha, epsilon, candidates, **options
         As in `confide.calibrate`. Under `replace_one` default candidates suit the number of records that the loader
         yields, as those of `confide.plan(n=...)` do; under `add_remove` they suit `n_typical` records.
     score
@@ -88,16 +88,11 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
-    refuse_weights(options, "here: give `calibrate` the scores of your model, with labels or weights")
-    check_options("confide.torch.calibrate", options)
-    public = options.get("neighbors") == "replace_one"
-
-    def suited(n: int | None) -> Candidates:
-        later = public and n is None
-        return suited_candidates(candidates, score, alpha, epsilon, n, unit=unit, known_later=later, **options)
-
-    total = ScoreHistogram.empty(suited(None))
-    ignored, known = 0, None if classes is None else public_classes("classes", classes)
+    payer, asked = split_options("confide.torch.calibrate", options)
+    known = None if classes is None else public_classes("classes", classes)
+    request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=known, **asked)
+    total = ScoreHistogram.empty(request.counted_over(known_later=request.public_n))
+    ignored = 0
     with answered(model, loader, device, progress=progress) as answers:
         for outputs, labels in answers:
             if kind.task == "regression":
@@ -110,15 +105,15 @@ def calibrate(
                 known = _same_number(known, p.shape[1])
                 scores = true_scores(p, labels[kept], score, u=u).cpu().numpy()
             total = total + ScoreHistogram.from_scores(scores, total.candidates, score)
-    if public:
+    if request.public_n:
         if total.total == 0:
             raise InputError("loader must yield at least one record; found none")
-        total = total.over(suited(total.total))
         if ignored:
             warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
     if kind.task == "classification" and known is None:
         raise InputError("classes must be given, their names or number: loader yields no batch that shows how many")
-    return calibrate_histogram(total, alpha, epsilon, score=score, classes=known, **options)
+    released: Calibration = release(Counted({None: total}), replace(request, classes=known), payer)
+    return released
 
 
 def _same_number(known: Classes | None, found: int) -> Classes:

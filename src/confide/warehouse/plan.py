@@ -11,16 +11,7 @@ from fractions import Fraction
 from functools import cached_property
 from typing import Any, Literal
 
-from confide.calibration import (
-    calibrate_histogram,
-    price_groups,
-    price_levels,
-    price_sides,
-    price_threshold,
-    suited_candidates,
-    suited_for_levels,
-    suited_for_sides,
-)
+from confide.calibration import Counted, Request, prepare, release, split_options
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
@@ -144,38 +135,32 @@ class CountingPlan:
             chosen["delta"] = exact_level("delta", chosen["delta"])
         _check_number(n, public=_is_public(chosen), divided=division is not None)
         asked = cls(counted, alphas, Candidates.unit(2), n, division, people, skip_incomplete, chosen)
-        made = replace(asked, candidates=asked._suited(candidates, unit))
+        request = asked._request(candidates=candidates, unit=unit)
+        made = replace(asked, candidates=request.counted_over(n))
         if made.candidates.recipe["kind"] not in BUILDERS:
             raise InputError("candidates must be spread, or made by a recipe: a list of your own does not fit a plan")
-        made.check()
+        prepare(made.request, n)
         return made
 
-    def check(self) -> None:
-        """Refuse choices that cannot be used; nothing is charged."""
-        own = {**self.options, "classes": self.classes}
-        epsilon = own.pop("epsilon")
-        alpha = self.alphas if len(self.alphas) > 1 else self.alphas[0]
-        kinds = [len(self.alphas) > 1, self.division is not None, len(self.scores) > 1]
-        if sum(kinds) > 1:
-            raise InputError("one of several levels, groups or classes, and two sides may be asked for; found more")
-        if len(self.alphas) > 1:
-            price_levels(self.alphas, epsilon, self.n, self.candidates, self.score, **own)
-        elif self.division is not None:
-            price_groups(self.division.names, alpha, epsilon, self.candidates, self.score, by=self.division.by, **own)  # type: ignore[arg-type]
-        elif len(self.scores) > 1:
-            price_sides(alpha, epsilon, self.n, self.candidates, **own)  # type: ignore[arg-type]
-        else:
-            price_threshold(alpha, epsilon, self.n, candidates=self.candidates, score=self.score, **own)  # type: ignore[arg-type]
+    @property
+    def request(self) -> Request:
+        """What is asked of the counts."""
+        return self._request(candidates=self.candidates)
 
-    def _suited(self, candidates: AnyCandidates, unit: float | None) -> Candidates:
-        own = {key: value for key, value in self.options.items() if key != "epsilon"}
-        own |= {"unit": unit, "groups": None if self.division is None else len(self.division.names)}
-        asked = self.options["epsilon"], self.n
-        if len(self.scores) > 1:
-            return suited_for_sides(candidates, self.alphas[0], *asked, **own)
-        if len(self.alphas) > 1:
-            return suited_for_levels(candidates, self.score, self.alphas, *asked, **own)
-        return suited_candidates(candidates, self.score, self.alphas[0], *asked, **own)
+    def _request(self, **more: Any) -> Request:
+        kinds = {
+            "level": len(self.alphas) > 1,
+            "group": self.division is not None and self.division.by == "group",
+            "class": self.division is not None and self.division.by == "class",
+            "side": len(self.scores) > 1,
+        }
+        found = [name for name, asked in kinds.items() if asked]
+        if len(found) > 1:
+            raise InputError("one of several levels, groups or classes, and two sides may be asked for; found more")
+        own = {name: value for name, value in self.options.items() if value is not None}
+        own |= {"alpha": self.alphas if kinds["level"] else self.alphas[0], "by": found[0] if found else None}
+        own |= {"classes": self.classes, "score": None if kinds["side"] else self.score}
+        return Request(names=() if self.division is None else self.division.names, **own, **more)
 
     @property
     def score(self) -> str | None:
@@ -240,17 +225,11 @@ class CountingPlan:
         """
         if self.n is not None and any(one.total != self.n for one in counted.values()):
             raise InputError(f"n must be the number of records that count; n={self.n} was given, and found is another")
-        own = {key: value for key, value in self.options.items() if key != "epsilon"}
-        own |= {"score": self.score, "classes": self.classes} | more
+        payer, said = split_options("CountingPlan.calibrate", more, "partition")
         if self.people is not None:
-            own["dataset"] = self.people.payer(more.get("dataset"))
-        epsilon = self.options["epsilon"]
-        if self.division is not None:
-            return calibrate_histogram(dict(counted), self.alphas[0], epsilon, by=self.division.by, **own)
-        if len(self.scores) > 1:
-            return calibrate_histogram(dict(counted), self.alphas[0], epsilon, **own)
-        alpha = self.alphas if len(self.alphas) > 1 else self.alphas[0]
-        return calibrate_histogram(next(iter(counted.values())), alpha, epsilon, **own)
+            payer = replace(payer, dataset=self.people.payer(payer.dataset))
+        rows = dict(counted) if set(counted) == set(self.request.rows) else {None: next(iter(counted.values()))}
+        return release(Counted(rows), self._request(candidates=self.candidates, **said), payer)
 
     def __str__(self) -> str:
         """What is counted over what, and what is asked of the counts, as `confide show` prints it."""

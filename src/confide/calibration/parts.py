@@ -1,12 +1,44 @@
-"""How a budget, and a failure probability, are divided among the thresholds of one release."""
+"""The thresholds of one request: what each is asked, and how a budget and a failure probability are divided."""
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any
+from typing import Any, TypeAlias
 
+from confide.candidates import Candidates, Spread
 from confide.errors import InputError
 from confide.mechanisms import shares_of
+from confide.planning import Terms
+from confide.releases import Words
 from confide.support import Level, exact_level, positive_integer, privacy_loss, several
+
+Key: TypeAlias = Any
+"""The name of a threshold: None of one alone, a level, a group, a class, the score of a side."""
+
+
+@dataclass(frozen=True)
+class Part:
+    """One threshold that is asked for.
+
+    Parameters
+    ----------
+    row
+        The name of the counts that it sees: its group, its class, the score of its side, or None.
+    score
+        The name of the score.
+    terms
+        What is asked of it, before candidates and the number of records are settled.
+    law
+        Over what: a list, or how as many candidates are spread as suit what is asked.
+    words
+        Its public words.
+    """
+
+    row: Key
+    score: str | None
+    terms: Terms
+    law: Candidates | Spread
+    words: Words
 
 
 def divide_budget(

@@ -1,0 +1,178 @@
+"""What goes with what in a request, as data: the one place where it is said, for every way to ask.
+
+Whoever asks, by arguments, by options of a command line or by a plan, has its combinations refused by these tables; the
+documentation prints them (docs/requests.md).
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+from confide.errors import InputError
+from confide.mechanisms import MECHANISMS, MechanismName
+
+CONCENTRATED: tuple[MechanismName, ...] = ("pcoqs", "pcoqs-published")
+"""Methods that have zCDP and no pure epsilon: they are asked for by rho."""
+
+DEFAULTS: Mapping[str, Any] = {
+    "neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes", "bound": 1.0,
+}  # fmt: skip
+"""What an argument is if it is left out, where that is not None."""
+
+_PUBLISHED = tuple(name for name in MECHANISMS if name != "slopes")
+_DISJOINT = ("group", "class")
+
+
+@dataclass(frozen=True)
+class Combination:
+    """Where one argument is given, or has one of some values, others must be left out, or be one of some values.
+
+    Parameters
+    ----------
+    given
+        The argument that it depends on.
+    values
+        Its values that matter; none: whatever is given.
+    others
+        The arguments that do not go with it.
+    allowed
+        What they may be, besides left out.
+    because
+        Why, with `{value}` for the value of `given`, and `{found}` for what is refused.
+    said
+        What the others must be, where it is told shorter than by a list.
+    """
+
+    given: str
+    values: tuple[Any, ...]
+    others: tuple[str, ...]
+    because: str
+    allowed: tuple[Any, ...] = ()
+    said: str = ""
+
+    @property
+    def must(self) -> str:
+        """What the others must be, in words."""
+        return self.said or " or ".join(map(repr, self.allowed)) or "left out"
+
+    def clash(self, asked: Mapping[str, Any]) -> str | None:
+        """The first of the others that does not go with what is given."""
+        value = asked.get(self.given)
+        if not _is_given(self.given, value) or (self.values and value not in self.values):
+            return None
+        for name in self.others:
+            other = asked.get(name)
+            if self.allowed:
+                if other is not None and other not in self.allowed:
+                    return name
+            elif _is_given(name, other):
+                return name
+        return None
+
+
+COMBINATIONS = (
+    Combination("mechanism", tuple(n for n in _PUBLISHED if n not in CONCENTRATED), ("rho",),
+                "with mechanism={value!r}; it belongs to mechanism='slopes'"),
+    Combination("mechanism", _PUBLISHED, ("delta", "selector", "slopes", "rise", "shift"),
+                "with mechanism={value!r}; it belongs to mechanism='slopes'"),
+    Combination("mechanism", ("pps-laplace", *CONCENTRATED), ("neighbors",),
+                "for mechanism={value!r}: the rank that it aims at depends on n, which must be public",
+                ("replace_one",)),
+    Combination("mechanism", ("none",), ("epsilon",), "with mechanism='none', which is not private"),
+    Combination("population", (), ("mechanism",), "with weights: {found!r} counts all records alike",
+                ("slopes",)),
+    Combination("population", (), ("neighbors",),
+                "with weights: a replaced record changes the total weight, which stays secret; the release states the "
+                "loss of replacing one besides, twice that of adding one",
+                ("add_remove",)),
+    Combination("population", (), ("n_min",),
+                "with weights: they may make any number of records count for nothing, and the promise holds for every "
+                "number"),
+    Combination("population", (), ("delta",),
+                "with weights: the promise about a shifted population is one on average"),
+    Combination("population", (), ("shift",),
+                "with weights: of a target that was not computed, nothing is promised about a shifted population"),
+    Combination("rho", (), ("selector",),
+                "with rho: permute-and-flip has no better zCDP bound", ("exponential",)),
+    Combination("delta", (), ("shift",), "with delta: a training-conditional target is computed"),
+    Combination("by", _DISJOINT, ("population",),
+                "with groups or classes of their own, which keep their promise under every shift of shares"),
+    Combination("by", ("level",), ("population",),
+                "with several levels: weights belong to one threshold for one population"),
+    Combination("by", ("side",), ("population",),
+                "with two sides: weights belong to one threshold for one population"),
+    Combination("by", _DISJOINT, ("mechanism",),
+                "with groups or classes: their sizes, which {found!r} reveals, stay secret",
+                tuple(name for name in MECHANISMS if name != "none"), "a private one"),
+    Combination("by", _DISJOINT, ("shares",),
+                "with groups or classes: each record is in one of them, which has all of the loss"),
+    Combination("by", _DISJOINT, ("n",), "with groups or classes: their sizes stay secret"),
+    Combination("by", ("level", "side", *_DISJOINT), ("loss",),
+                "with several thresholds: a loss is bounded at one"),
+    Combination("loss", (), ("unit",), "with a loss: its thresholds have a scale of their own"),
+    Combination("renews", (), ("alpha", "by", "names", "shares", "loss", "bound", "population", "score", "classes",
+                               "unit", "neighbors", "records_per_person", "n_min", "delta", "selector", "mechanism"),
+                "with an earlier release, which states it"),
+)  # fmt: skip
+"""Which arguments do not go together, and why."""
+
+ALONE = (
+    ("shares", "by", "for one threshold, which has all of the loss"),
+    ("names", "by", "without by: they are the names of groups or classes"),
+    ("bound", "loss", "without loss: it is the largest value of one"),
+    ("cold", "renews", "without an earlier release"),
+)
+"""Arguments that mean nothing without another, and why."""
+
+TOGETHER = (
+    ("ledger", "dataset", "whose budget is charged, and where"),
+    ("by", "groups", "a column, and the public list of its values"),
+    ("groups", "group_names", "each record's group, and all there are"),
+    ("class_weights", "labels", "a weight per class, and each record's class"),
+    ("weights", "weight_bound", "a weight per record, and a public bound of all"),
+)
+"""Arguments of which both are given, or none, and what they are."""
+
+
+def refuse_combinations(asked: Mapping[str, Any]) -> None:
+    """Refuse arguments that do not go together.
+
+    Raises
+    ------
+    InputError
+        Naming the one that has to go or to change, and why.
+
+    Examples
+    --------
+    >>> refuse_combinations({"delta": 0.1, "shift": 3.0})
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: shift must be left out with delta: a training-conditional target is computed
+    """
+    for one in COMBINATIONS:
+        if (name := one.clash(asked)) is not None:
+            raise InputError(
+                f"{name} must be {one.must} {one.because.format(value=asked[one.given], found=asked[name])}"
+            )
+    for name, other, why in ALONE:
+        if _is_given(name, asked.get(name)) and not _is_given(other, asked.get(other)):
+            raise InputError(f"{name} must be left out {why}")
+
+
+def refuse_halves(**given: Any) -> None:
+    """Refuse one of two arguments that belong together without the other; those not named here are not looked at.
+
+    Examples
+    --------
+    >>> refuse_halves(by="ward", groups=None)
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: by and groups must be given together: a column, and the public list of its values
+    """
+    for one, other, what in TOGETHER:
+        if one in given and other in given and (given[one] is None) != (given[other] is None):
+            raise InputError(f"{one} and {other} must be given together: {what}")
+
+
+def _is_given(name: str, value: Any) -> bool:
+    return not (value is None or (isinstance(value, tuple | bool) and not value) or value == DEFAULTS.get(name))
