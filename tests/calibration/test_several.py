@@ -250,7 +250,7 @@ def test_totals_of_releases_of_0_1_are_what_it_stated():
 
 def test_sizes_of_groups_are_not_printed():
     for options in ({}, {"neighbors": "replace_one"}):
-        with pytest.raises(confide.InputError, match="their sizes, which 'none' reveals, stay secret"):
+        with pytest.raises(confide.InputError, match="their sizes stay secret, and 'none' needs them"):
             confide.calibrate_groups([0.5] * 9, ["a"] * 9, ["a", "b"], 0.1, mechanism="none", **options)
 
 

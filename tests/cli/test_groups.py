@@ -159,7 +159,7 @@ def test_groups_that_do_not_fit(confide_run, records, folder):
     refused = confide_run(
         "calibrate", path, *COLUMNS, "--alpha", 0.1, "--mechanism", "none", "--by-class", "--out", "a.json"
     )
-    assert "mechanism must be a private one" in refused.error
+    assert "their sizes stay secret, and 'none' needs them" in refused.error
     p, y = classified()
     confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, score="lac").save("one.json")
     confide.calibrate_groups(confide.lac_score(p, y), WARD, ["north", "south"], 0.1, 1.0, score="lac").save("two.json")

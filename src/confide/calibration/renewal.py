@@ -173,7 +173,7 @@ def _choices(part: Calibration) -> dict[str, Any]:
     }
     if method == "slopes":
         asked["delta"] = guarantee.delta
-        asked["selector"] = "permute_and_flip" if privacy.rho is None else "exponential"
+        asked["selector"] = None if privacy.rho is None else "exponential"
     return asked
 
 

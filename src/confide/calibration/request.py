@@ -107,17 +107,17 @@ class Request:
         for name, value in known.items():
             object.__setattr__(self, name, value)
 
-    @property
+    @cached_property
     def disjoint(self) -> bool:
         """Whether a record is in one part alone; then nobody learns how many are in which."""
         return self.by in ("group", "class")
 
-    @property
+    @cached_property
     def public_n(self) -> bool:
         """Whether the number of records is public, and candidates follow from it."""
         return not self.disjoint and self._first.terms.public_n
 
-    @property
+    @cached_property
     def rows(self) -> dict[Key, str | None]:
         """What has counts of its own, and of which score."""
         return {part.row: part.score for part in self.parts.values()}
@@ -144,7 +144,7 @@ class Request:
             return lists[0]
         return Candidates.of(np.unique(np.concatenate([one.edges for one in lists])))
 
-    @property
+    @cached_property
     def _first(self) -> Part:
         return next(iter(self.parts.values()))
 

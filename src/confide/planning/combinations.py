@@ -1,7 +1,7 @@
 """What goes with what in a request, as data: the one place where it is said, for every way to ask.
 
 Whoever asks, by arguments, by options of a command line or by a plan, has its combinations refused by these tables; the
-documentation prints them (docs/requests.md).
+documentation prints them (docs/inside.md).
 """
 
 from collections.abc import Mapping
@@ -20,6 +20,7 @@ DEFAULTS: Mapping[str, Any] = {
 """What an argument is if it is left out, where that is not None."""
 
 _PUBLISHED = tuple(name for name in MECHANISMS if name != "slopes")
+_OF_PUBLIC_SIZE = ("none", "pps-laplace", *CONCENTRATED)
 _DISJOINT = ("group", "class")
 
 
@@ -55,13 +56,20 @@ class Combination:
         """What the others must be, in words."""
         return self.said or " or ".join(map(repr, self.allowed)) or "left out"
 
+    def as_row(self) -> str:
+        """A row of the table of the documentation."""
+        with_value = f"`{self.given}`" + (f" {', '.join(map(repr, self.values))}" if self.values else "")
+        others = ", ".join(f"`{name}`" for name in self.others)
+        because = self.because.format(value="...", found="...")
+        return f"| {others} | with {with_value} | {self.must} | {because} |"
+
     def clash(self, asked: Mapping[str, Any]) -> str | None:
         """The first of the others that does not go with what is given."""
         value = asked.get(self.given)
         if not _is_given(self.given, value) or (self.values and value not in self.values):
             return None
         for name in self.others:
-            other = asked.get(name)
+            other = asked.get(name, DEFAULTS.get(name))
             if self.allowed:
                 if other is not None and other not in self.allowed:
                     return name
@@ -75,7 +83,7 @@ COMBINATIONS = (
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
     Combination("mechanism", _PUBLISHED, ("delta", "selector", "slopes", "rise", "shift"),
                 "with mechanism={value!r}; it belongs to mechanism='slopes'"),
-    Combination("mechanism", ("pps-laplace", *CONCENTRATED), ("neighbors",),
+    Combination("mechanism", _OF_PUBLIC_SIZE[1:], ("neighbors",),
                 "for mechanism={value!r}: the rank that it aims at depends on n, which must be public",
                 ("replace_one",)),
     Combination("mechanism", ("none",), ("epsilon",), "with mechanism='none', which is not private"),
@@ -102,8 +110,9 @@ COMBINATIONS = (
     Combination("by", ("side",), ("population",),
                 "with two sides: weights belong to one threshold for one population"),
     Combination("by", _DISJOINT, ("mechanism",),
-                "with groups or classes: their sizes, which {found!r} reveals, stay secret",
-                tuple(name for name in MECHANISMS if name != "none"), "a private one"),
+                "with groups or classes: their sizes stay secret, and {found!r} needs them",
+                tuple(name for name in MECHANISMS if name not in _OF_PUBLIC_SIZE),
+                "one for a secret number of records"),
     Combination("by", _DISJOINT, ("shares",),
                 "with groups or classes: each record is in one of them, which has all of the loss"),
     Combination("by", _DISJOINT, ("n",), "with groups or classes: their sizes stay secret"),

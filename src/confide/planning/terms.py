@@ -3,6 +3,7 @@
 import math
 from dataclasses import dataclass, replace
 from fractions import Fraction
+from functools import cached_property
 from typing import TypedDict, Unpack
 
 from confide.candidates import Candidates, Spread
@@ -75,17 +76,17 @@ class Terms:
     population: Population | None = None
     rho: float | None = None
 
-    @property
+    @cached_property
     def level(self) -> Fraction:
         """1 - alpha, exactly."""
         return 1 - self.alpha
 
-    @property
+    @cached_property
     def m(self) -> int:
         """The number of candidates, +inf included."""
         return self.candidates.size
 
-    @property
+    @cached_property
     def choice(self) -> Choice:
         """The slopes and the rise that suit it, or those that it asks for."""
         return self.choice_of(self.candidates)
@@ -94,14 +95,14 @@ class Terms:
         """The slopes and the rise that suit other candidates; of a spread as many as suit, besides."""
         return _choice(candidates, self.circumstances, self.slopes, self.rise)
 
-    @property
+    @cached_property
     def circumstances(self) -> Circumstances:
         """What candidates, slopes and rise are decided by; a secret n is guessed."""
         n = self.n_known if self.n is None else self.n
         weighted = self.population is not None
         return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted)
 
-    @property
+    @cached_property
     def n_known(self) -> int:
         """The public guess of a secret number of records; with weights, of records of the largest weight."""
         return max(1, round(self.heaviest_among(max(self.n_min, self.n_typical))))
@@ -110,12 +111,12 @@ class Terms:
         """How many records of the largest weight weigh as much as n typical records; n where all count alike."""
         return n if self.population is None else n * self.population.typical_share
 
-    @property
+    @cached_property
     def weight(self) -> int | None:
         """The largest integer weight of a record; None where all count alike."""
         return None if self.population is None else self.population.heaviest
 
-    @property
+    @cached_property
     def rho_per_record(self) -> float:
         """The zCDP loss that one record may cost, of a mechanism that has no other; it grows with the square."""
         assert self.rho is not None
@@ -127,7 +128,7 @@ class Terms:
             return replace(self, candidates=Candidates.quantiles(spread, _OF_PUBLISHED))
         return replace(self, candidates=self.choice_of(spread).candidates)
 
-    @property
+    @cached_property
     def per_record(self) -> float:
         """The loss that one record may cost, rounded down: all records together stay within epsilon."""
         if math.isinf(self.epsilon):
@@ -236,7 +237,7 @@ class Terms:
             return replace(self, n=known).suited(listed)
         return replace(self, candidates=listed, n=known)
 
-    @property
+    @cached_property
     def public_n(self) -> bool:
         """Whether the number of records is public."""
         return self.neighbors == "replace_one"

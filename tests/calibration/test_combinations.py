@@ -1,0 +1,132 @@
+"""What goes with what: every pair of fields of a request is accepted, or refused by the row that says why."""
+
+import itertools
+from dataclasses import fields
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.calibration import Request
+from confide.errors import InputError
+from confide.planning import ALONE, COMBINATIONS, ClassShift, Terms, refuse_halves
+
+ROOT = Path(__file__).parents[2]
+PREVIOUS = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 2.0, score="lac")
+SAMPLES = {
+    "alpha": [0.1],
+    "epsilon": [1.0],
+    "rho": [0.1],
+    "by": ["level", "group", "class", "side"],
+    "names": [("a", "b")],
+    "shares": [("0.3", "0.7")],
+    "loss": ["shortfall"],
+    "bound": [2.0],
+    "population": [ClassShift.of_weights({"a": 1, "b": 2})],
+    "score": ["lac"],
+    "classes": [3],
+    "about": [{"model": "m"}],
+    "candidates": [confide.Candidates.unit(10)],
+    "unit": [3.0],
+    "neighbors": ["replace_one", "add_remove"],
+    "n_min": [50],
+    "n_typical": [500],
+    "delta": [0.1],
+    "records_per_person": [2],
+    "selector": ["exponential", "permute_and_flip"],
+    "slopes": [(1, 2)],
+    "rise": [1.0],
+    "shift": [2.0],
+    "mechanism": ["pps", "pps-laplace", "noisy-histogram", "pcoqs", "none"],
+    "renews": [PREVIOUS],
+    "cold": [True],
+}
+PAIRS = [
+    {one: first, other: second}
+    for one, other in itertools.combinations(SAMPLES, 2)
+    for first, second in itertools.product(SAMPLES[one], SAMPLES[other])
+]
+
+
+def _told(asked):
+    """What the tables say of these fields: the names that one of their rows refuses."""
+    found = {row.clash(asked) for row in COMBINATIONS} - {None}
+    return found | {name for name, other, _ in ALONE if name in asked and other not in asked}
+
+
+def _completed(asked):
+    """The same with what every request needs, and what the fields need to mean anything."""
+    full = dict(asked)
+    if "renews" not in full:
+        full.setdefault("alpha", (0.1, 0.2) if full.get("by") == "level" else 0.1)
+        if full.get("by") == "level" and full["alpha"] == 0.1:
+            full["alpha"] = (0.1, 0.2)
+        if full.get("by") in ("group", "class"):
+            full.setdefault("names", ("a", "b"))
+    method = full.get("mechanism")
+    if method == "pcoqs":
+        full.setdefault("rho", 0.1)
+    if "rho" not in full and method != "none" and "renews" not in full:
+        full.setdefault("epsilon", 1.0)
+    if method in ("pps-laplace", "pcoqs"):
+        full.setdefault("neighbors", "replace_one")
+    if method == "pps" and full.get("neighbors") != "replace_one":
+        full.setdefault("n_min", 50)
+    return full
+
+
+OF_VALUES = {"epsilon", "unit", "alpha", "candidates", "shares", "names", "rho"}
+"""What is refused for its value, or for what it is in a score, and not for another field."""
+
+
+def _refused(asked):
+    """The first field that the refusal of a request names; None if it is made."""
+    try:
+        assert Request(**asked).parts
+    except InputError as error:
+        return str(error).split()[0]
+    return None
+
+
+def test_every_field_has_a_sample():
+    assert set(SAMPLES) == {one.name for one in fields(Request) if one.init}
+    assert len(PAIRS) > 450
+
+
+@pytest.mark.some(40)
+@pytest.mark.parametrize("asked", PAIRS, ids=lambda asked: "-".join(f"{k}={v}"[:24] for k, v in asked.items()))
+def test_every_pair_is_accepted_or_refused_by_a_row(asked):
+    full = _completed(asked)
+    told, named = _told(full), _refused(full)
+    assert (named is None) == (not told) or named in OF_VALUES, f"rows refuse {told}, the request {named}"
+    assert named is None or named in told | OF_VALUES
+
+
+@pytest.mark.parametrize("row", COMBINATIONS, ids=lambda row: f"{row.given}-{row.others[0]}")
+def test_every_row_refuses(row):
+    """No row is dead: each refuses a pair, and says why in words that hold the value."""
+    values = row.values or SAMPLES[row.given]
+    for value, other in itertools.product(values, row.others):
+        if other == "n":
+            continue  # a call's, not a request's
+        given = [one for one in SAMPLES[other] if not row.allowed or one not in row.allowed]
+        assert given, f"no sample of {other} is refused"
+        assert row.clash({row.given: value, other: given[0]}) == other
+
+
+def test_terms_and_requests_refuse_alike():
+    for make in (lambda **o: Terms.of(0.1, 10, epsilon=1.0, **o), lambda **o: Request(alpha=0.1, epsilon=1.0, **o)):
+        with pytest.raises(InputError, match=r"^shift must be left out with delta: a training-conditional target"):
+            make(delta=0.1, shift=2.0)
+    with pytest.raises(InputError, match=r"^by and groups must be given together: a column, and"):
+        refuse_halves(by=None, groups=["a"])
+    refuse_halves(by="ward", groups=["a"])
+
+
+def test_the_documentation_prints_the_table():
+    page = (ROOT / "docs" / "inside.md").read_text(encoding="utf-8")
+    for row in COMBINATIONS:
+        assert row.as_row() in page
+    for name, other, why in ALONE:
+        assert f"| `{name}` | without `{other}` | left out | {why} |" in page
