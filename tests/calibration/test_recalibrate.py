@@ -227,7 +227,7 @@ def test_what_is_the_user_s_to_say_again():
         ("public n", {"groups": WARD}, "groups must be left out"),
         ("public n", {"u": WARD}, "u must be left out"),
         ("public n", {"partition": "ward"}, "partition must be left out"),
-        ("public n", {"alpha": 0.2}, "options must be slopes, rise or shift"),
+        ("public n", {"alpha": 0.2}, r"recalibrate\(\) takes no argument 'alpha'"),
         ("public n", {"cold": 1}, "cold must be True or False"),
         ("public n", {"candidates": Spread("probability", around=0.5)}, "candidates must leave out around"),
         ("public n", {"candidates": [0.5]}, "candidates must be a confide.Candidates"),
