@@ -7,7 +7,7 @@ import confide
 import confide.tables
 from confide import federated
 from confide.calibration import suited_candidates
-from confide.cli.candidates import parse_candidates
+from confide.cli.choices import parse_candidates
 from confide.releases import candidates_of
 from confide.scores import score_kind
 

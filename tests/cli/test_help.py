@@ -1,13 +1,12 @@
 """Help: every option by its whole name, in few lines of 80 columns; groups alone; completion of the shell."""
 
 import pytest
-from typer.main import get_command
 
 from confide.cli.app import app
 
 
 def commands(command=None, path=()):
-    command = get_command(app) if command is None else command
+    command = app if command is None else command
     below = getattr(command, "commands", {})
     return [(path, command), *(one for name, sub in below.items() for one in commands(sub, (*path, name)))]
 

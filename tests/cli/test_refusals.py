@@ -246,6 +246,6 @@ def test_an_error_of_the_system_names_no_more_than_the_system_says(confide_run, 
     def fail(*arguments: object, **named: object) -> None:
         raise OSError(PLANTED)
 
-    monkeypatch.setattr("confide.cli.options.open_table", fail)
+    monkeypatch.setattr("confide.cli.values.open_table", fail)
     ran = confide_run("calibrate", records, *COLUMNS, *LEVELS, *OUT)
     assert PLANTED not in ran.error

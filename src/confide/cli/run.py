@@ -3,10 +3,8 @@
 import os
 import sys
 from collections.abc import Mapping, Sequence
-from functools import cache
 
 import click
-import typer
 
 from confide.cli.exit_codes import DONE, EXISTS, INTERNAL, PIPE_CLOSED, REFUSED, USAGE
 from confide.cli.interruption import check_interruption, received, say_interrupted
@@ -35,11 +33,10 @@ def main(arguments: Sequence[str] | None = None) -> int:
         return say_interrupted() if received() else _answer(error, options)
 
 
-@cache
 def _command() -> click.Command:
     from confide.cli.app import app
 
-    return typer.main.get_command(app)
+    return app
 
 
 def _answer(error: BaseException, options: Mapping[str, str]) -> int:
