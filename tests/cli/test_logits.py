@@ -44,7 +44,7 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
         ("calibrate", "z.csv", "--probabilities", "z_*", "--truth", "z_*", "--logits", *options[:6], "--out", "x.json"),
         ("predict", "z.csv", *applied, "--prediction", "z_ant", "--logits", "--out", "x.csv"),
     ):
-        assert "--logits belongs to --probabilities of classes" in confide_run(*words).err
+        assert "--logits must be left out with" in confide_run(*words).err
 
 
 def test_numbers_that_are_no_probabilities_are_told_of_logits(folder, confide_run):

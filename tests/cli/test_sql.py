@@ -97,9 +97,10 @@ REFUSED = {
     ),
     "aps": (("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--score", "aps"), "--score-column"),
     "counts alone": (("calibrate", "--counts", "c.csv", "--out", "x.json"), "--plan FILE, or its options anew"),
-    "plan alone": (("calibrate", "--plan", "plan.json", "--out", "x.json"), "--plan belongs to --counts"),
+    "plan alone": (("calibrate", "--plan", "plan.json", "--out", "x.json"), "--plan needs --counts"),
     "both": (
-        ("calibrate", "records.parquet", "--counts", "c.csv", *REQUEST, "--out", "x.json"), "or --counts, not both"
+        ("calibrate", "records.parquet", "--counts", "c.csv", *REQUEST, "--out", "x.json"),
+        "TABLE must be left out with --counts",
     ),
     "plan and options": (
         ("calibrate", "--counts", "c.csv", "--plan", "plan.json", "--alpha", "0.1", "--out", "x.json"),
@@ -143,7 +144,7 @@ def test_nothing_is_replaced(confide_run, folder):
 
 
 def test_help_lists_what_a_query_can_count(confide_run):
-    words = confide_run("sql", "--help").out.split()
+    words = confide_run("sql", "--help-all").out.split()
     assert {"--probabilities", "--prediction", "--score-column", "--label", "--target", "--score"} <= set(words)
     for option in ("--truth", "--losses", "--loss", "--bound", "--logits"):
         assert option not in words

@@ -30,7 +30,7 @@ class Argument(click.Argument):
 
     def __init__(self, row: Row, name: str, **more: Any) -> None:
         super().__init__([name], metavar=row.metavar, **more)
-        self.row, self.hidden, self.everyday = row, row.hidden, True
+        self.row, self.help, self.hidden, self.everyday = row, row.help, row.hidden, True
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:
         """The name, in brackets where it may be left out; nothing if help does not show it."""
@@ -39,7 +39,7 @@ class Argument(click.Argument):
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
         """The name, and what it is for."""
-        text = f"{self.row.help}  [required]" if self.required else self.row.help
+        text = f"{self.help}  [required]" if self.required else self.help
         return None if self.hidden else (self.get_usage_pieces(ctx)[0], text)
 
 
@@ -58,7 +58,7 @@ class Command(click.Command):
     def get_params(self, ctx: click.Context) -> list[click.Parameter]:
         """Its own, `--help`, and `--help-all`, if `--help` does not show all."""
         found = super().get_params(ctx)
-        if len(self.everyday) == len(self.shown):
+        if len(self.everyday) == len(self.shown) or ctx.meta.get(_ALL):
             return found
         text = f"Show all {len(self.shown)} arguments and options, and exit."
         more: dict[str, Any] = {"is_flag": True, "is_eager": True, "expose_value": False, "callback": _show_all}
@@ -95,6 +95,13 @@ class Group(click.Group):
             click.echo(ctx.get_help())
             ctx.exit()
         return super().parse_args(ctx, args)
+
+    def invoke(self, ctx: click.Context) -> Any:
+        """What the command returns; an interruption is an end like others, before which click prints an empty line."""
+        try:
+            return super().invoke(ctx)
+        except KeyboardInterrupt:
+            raise click.Abort from None
 
     def list_commands(self, ctx: click.Context) -> list[str]:
         """The commands, in the order in which they are used."""
@@ -191,7 +198,7 @@ def _parameter(path: str, name: str, kind: Any, default: Any) -> click.Parameter
     row, required = row_of(path, name), default is MISSING
     several = get_origin(kind) is tuple
     taken = LOCAL if row.kind is PLACE and (" " in path or path in ("doctor", "demo")) else row.kind
-    more: dict[str, Any] = {"required": required, "default": None if required or default == () else default}
+    more: dict[str, Any] = {"required": required} | ({} if default in (MISSING, None, ()) else {"default": default})
     if row.argument:
         return Argument(row, name, type=taken, nargs=-1 if several else 1, **more)
     if bool in (kind, *get_args(kind)):

@@ -72,12 +72,12 @@ APART = (
     Apart("examples", "epsilon schedule", "records as they are cannot be private", _EVALUATE),
     Apart("examples", "truth prediction score_column losses", "examples are sets of one label's classes", _EVALUATE),
     Apart("unlabelled", "score_column losses", "of scores there are no sets whose sizes count; it needs "
-          "--probabilities or --prediction"),
+          "--probabilities"),
     Apart("dbt", "table", "the model says it, as ref('records')"),
     Apart("compare", "method groups by_class", "the methods are compared, for one threshold"),
     Apart("policy", "coordinator budget peer allow least_colluding", "the policy states it"),
-    Apart("second", "calibration", "name the release once"),
-    Apart("file", "calibration", "name the release once", ("show", "verify", "report")),
+    Apart("second", "calibration", "an argument names the release; name it once"),
+    Apart("file", "calibration", "an argument names the release; name it once", ("show", "verify", "report")),
 )  # fmt: skip
 """Options that do not go together."""
 
@@ -90,7 +90,7 @@ BELONGS = (
     Belongs("groups", "by", "the column of each record's group", _COUNTED),
     Belongs("by", "groups", "the public list of its values", _COUNTED),
     Belongs("partition", "by by_class plan", "it names a division into groups", _CALIBRATE),
-    Belongs("partition", "ledger"),
+    Belongs("partition", "ledger", commands=_CALIBRATE),
     Belongs("source_shares", "target_shares"),
     Belongs("target_shares", "source_shares"),
     Belongs("weight_column", "weight_bound", commands=_CALIBRATE),
@@ -100,8 +100,8 @@ BELONGS = (
     Belongs("person", "max_records_per_person order", every=True, error=InputError),
     Belongs("max_records_per_person", "person order", every=True, error=InputError),
     Belongs("order", "person max_records_per_person", every=True, error=InputError),
-    Belongs("ledger", "dataset", "", _PAYING, error=InputError),
-    Belongs(f"dataset {_ACCOUNT}", "ledger", "which pays", _PAYING, error=InputError),
+    Belongs("ledger", "dataset", "they must be given together", _PAYING, error=InputError),
+    Belongs(f"dataset {_ACCOUNT}", "ledger", "the ledger pays", _PAYING, error=InputError),
     Belongs(f"neighbors records_per_person n confidence groups parts width_bins {_PEOPLE} ledger dataset {_ACCOUNT}",
             "epsilon schedule", "a private evaluation", _EVALUATE),
     Belongs("examples", "out"),
