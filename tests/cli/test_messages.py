@@ -4,7 +4,7 @@ import click
 import pytest
 
 from confide.cli.app import app
-from confide.cli.messages import in_options, options_of
+from confide.cli.run import in_options, options_of
 
 COMMAND = app
 

@@ -165,10 +165,11 @@ def calibrate(
         return released, left_out
 
     made = written(make, output, receipt)
-    expected = None
-    if isinstance(made.released, Calibration) and request.mechanism == "slopes" and not remarks(made.released):
-        asked_for = price(alpha=levels[0], n=made.released.n, candidates=candidates_of(made.released)).request
-        expected = make_plan(asked_for, asked_for.n or asked_for.n_typical)  # n only where it is public
+    expected = expected_of(
+        made.released,
+        request.mechanism == "slopes",
+        lambda released: price(alpha=levels[0], n=released.n, candidates=candidates_of(released)).request,
+    )
     guessed = guessed_for_groups(made.released, privacy.n_typical, request.mechanism)
     report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
 
@@ -236,13 +237,10 @@ def _from_counts(
     output.check(Kind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
     receipt = budget.receipt()
     made = written(lambda: (counted.release(plan, budget, request.groups.partition, words), {}), output, receipt)
-    released, expected = made.released, None
-    if isinstance(released, Calibration) and plan.options["mechanism"] == "slopes" and not remarks(released):
-        priced = price_threshold(
-            plan.alphas[0], n=released.n, candidates=plan.candidates, score=plan.score, **plan.options
-        ).request
-        expected = make_plan(priced, priced.n or priced.n_typical)
-    guessed = guessed_for_groups(released, plan.options.get("n_typical"), plan.options["mechanism"])
+    price = partial(price_threshold, plan.alphas[0], candidates=plan.candidates, score=plan.score, **plan.options)
+    slopes = plan.options["mechanism"] == "slopes"
+    expected = expected_of(made.released, slopes, lambda released: price(n=released.n).request)
+    guessed = guessed_for_groups(made.released, plan.options.get("n_typical"), plan.options["mechanism"])
     report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
 
 
@@ -324,13 +322,12 @@ def recalibrate(
             left_out = records.left_out(opened) if renewal.public_n else {}  # else it is secret
         return released, left_out
 
-    made, plan = written(make, output, receipt), None
+    made = written(make, output, receipt)
     released = made.released
-    if isinstance(released, Calibration) and isinstance(released.mechanism, Slopes) and not remarks(released):
-        request = renewal.price(released.n).parts[None][1].request
-        plan = make_plan(request, request.n or request.n_typical)  # n only where it is public
+    slopes = isinstance(released, Calibration) and isinstance(released.mechanism, Slopes)
+    expected = expected_of(released, slopes, lambda one: renewal.price(one.n).parts[None][1].request)
     guessed = guessed_for_groups(released, asked.n_typical)
-    report_release(made, plan, output, receipt, as_json=as_json, guessed=guessed)
+    report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
     if not as_json:
         say(renewed(released))
 
@@ -352,6 +349,14 @@ def _what(columns: Columns, release: Release, path: Path) -> What | None:
     if isinstance(release, SidesCalibration) and columns.task == "score":
         raise click.UsageError("a release of two sides needs --prediction LOWER,UPPER with --target")
     return replace(columns, score=score).what()
+
+
+def expected_of(released: Any, slopes: bool, request: Callable[[Any], Any]) -> Plan | None:
+    """What one threshold is expected to cost, by the request that it answers; None where that says nothing."""
+    if not isinstance(released, Calibration) or not slopes or remarks(released):
+        return None
+    asked = request(released)
+    return make_plan(asked, asked.n or asked.n_typical)  # n only where it is public
 
 
 def report_release(

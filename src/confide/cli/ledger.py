@@ -8,7 +8,7 @@ from typing import Any
 
 from confide.cli.command import Group, command
 from confide.cli.output import check_output, emit, heard, say, warn
-from confide.cli.values import Findings, Output
+from confide.cli.values import OptionalOutput, Output
 from confide.errors import SimilarNameWarning
 from confide.ledger import Ledger, Schedule, check_head, file_of, make_server_ledger, move, place_of, plain
 from confide.mechanisms import Neighbors
@@ -89,8 +89,8 @@ def follow(*, file: str, schedule: Path, dataset: str, as_json: bool = False) ->
     say(read.statement)
 
 
-@command("ledger export", without="as_json")
-def export(*, file: str, output: Findings) -> None:
+@command("ledger export")
+def export(*, file: str, output: OptionalOutput) -> None:
     """Write everything in a ledger as one JSON document.
 
     Example: confide ledger export budget.db --out budget.json
@@ -128,7 +128,7 @@ def report(
     output.check(Kind.PAGE, file_of(file))
     opened = Ledger(file, create=False)
     page = ledger_page(opened, dataset=dataset, dp_delta=dp_delta, who=not without_names, title=title)
-    output.write(page.html)
+    output.save(page.html)
 
 
 @command("ledger init")

@@ -222,8 +222,8 @@ OPTIONS: Mapping[str, Row] = dict([
         per_plan=Row("NUMBER", "Privacy loss that one answer may cost (default: the whole budget).", _LOSS),
         peer=Row("PATH", "Of sums: public file of another silo, compared by you, or a folder of such files; repeat it.",
                  PLACE, names=("--peer", "--peers")),
-        allow=Row("NAME", f"Allow this method, too, beside private-qq and secure-sum; of {', '.join(METHODS)}; repeat it.",
-                  click.Choice(METHODS)),
+        allow=Row("NAME", f"Allow this method, too, beside private-qq and secure-sum, of {', '.join(METHODS)}; "
+                  "repeat it.", click.Choice(METHODS)),
         least_colluding=Row("SILOS", "Of sums: refuse plans that withstand fewer colluding silos (default: 1).",
                             _AT_LEAST_0),
         drop_refused=Row(None, "Leave unusable answers out and say so, instead of stopping."),

@@ -356,7 +356,7 @@ def report(
         ledger=ledger,
         silo_reports=[SiloReport.load(path) for path in silo_report],
     )
-    output.write(page.html)
+    output.save(page.html)
     if isinstance(measured, PrivateEvaluation):
         protected = released.privacy.concentrated_only or not math.isinf(released.privacy.epsilon)
         whole = "" if not protected else ": all of it may be published"

@@ -179,44 +179,45 @@ def check_partition(ledger: str | None, partition: str | None) -> None:
         raise click.UsageError("--partition, the name of the division into groups, belongs to --ledger; give both")
 
 
-@dataclass(frozen=True)
-class Output:
-    """The file that a command writes."""
-
-    out: Path
-    force: bool = False
-
-    def check(self, kind: Kind, *inputs: str | Place | None) -> None:
-        """Refuse a file that cannot be written, or would replace an input, before any work is done."""
-        check_output(self.out, kind, *inputs, force=self.force)
-
-    def write(self, text: str, what: str = "saved") -> None:
-        """Write the file, whole or not at all, and say so."""
-        write_text(self.out, text, overwrite=self.force)
-        say(f"{what}: {self.out}")
-
-
-@dataclass(frozen=True)
-class Findings:
-    """A file that may be written, too, and what is printed."""
+@dataclass(frozen=True, kw_only=True)
+class OptionalOutput:
+    """A file that may be written, too."""
 
     out: Path | None = None
     force: bool = False
-    as_json: bool = False
 
     def check(self, kind: Kind, *inputs: str | Place | None) -> None:
         """Refuse a file that cannot be written, or would replace an input, before any work is done."""
         check_output(self.out, kind, *inputs, force=self.force)
 
     def write(self, text: str) -> None:
-        """Write the file, if one is asked for."""
+        """Write the file, whole or not at all, if one is asked for."""
         if self.out is not None:
             write_text(self.out, text, overwrite=self.force)
 
-    def say_saved(self) -> None:
+    def say_saved(self, what: str = "saved") -> None:
         """Say where it is, if one is."""
         if self.out is not None:
-            say(f"saved: {self.out}")
+            say(f"{what}: {self.out}")
+
+
+@dataclass(frozen=True, kw_only=True)
+class Findings(OptionalOutput):
+    """The same, beside what is printed."""
+
+    as_json: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Output(OptionalOutput):
+    """The file that a command writes."""
+
+    out: Path
+
+    def save(self, text: str, what: str = "saved") -> None:
+        """Write the file, and say so."""
+        self.write(text)
+        self.say_saved(what)
 
 
 def names_in(texts: Sequence[str]) -> list[str] | None:

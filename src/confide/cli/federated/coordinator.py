@@ -288,7 +288,7 @@ def aggregate(
         if part.threshold == float("inf"):
             of_part = f" of {name}" if name else ""
             warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos have to answer")
-    output.write(released.to_json(), f"{released}\nsaved")
+    output.save(released.to_json(), f"{released}\nsaved")
     if line := _spread(replies(text, messages, drop_refused=drop_refused)):
         say(line)
     for one in caught:

@@ -94,7 +94,7 @@ def public(*, keys: Path, size: int | None = None, ledger: str | None = None, ou
     """
     output.check(Kind.SILO, keys, None if ledger is None else file_of(ledger))
     silo = SiloKeys.load(keys).public(size, ledger=_identity_of(ledger))
-    output.write(silo.to_json(), "public")
+    output.save(silo.to_json(), "public")
     say(aligned(silo_rows(silo)))
 
 
@@ -165,7 +165,7 @@ def policy(*, coordinator: Path, budget: float, per_plan: float | None = None, a
     """
     output.check(Kind.POLICY, coordinator, *public_files(agreed.peer))
     made = agreed.policy(coordinator, budget, per_plan)
-    output.write(made.to_json(), "policy")
+    output.save(made.to_json(), "policy")
     say(aligned(policy_rows(made)))
 
 
@@ -243,7 +243,7 @@ def answer(
         warn(str(one.message))
     if earlier is not None:
         say(f"earlier answer of {earlier} returned; nothing was charged")
-    output.write(message, "answer")
+    output.save(message, "answer")
     own = read.silos[read.position(own_keys.name)]
     if read.protocol.relies_on_silos and own.ledger is None:
         say(
@@ -319,7 +319,7 @@ def report(
         )
     for one in caught:
         say(str(one.message))
-    output.write(made.to_json(), f"{made}\nreport")
+    output.save(made.to_json(), f"{made}\nreport")
     say(records.spent(budget))
 
 
@@ -427,7 +427,7 @@ def open_sum(
     part = open_part(
         read_text(plan), read_text(opening), SiloKeys.load(keys), _whose(coordinator, policy), SiloLedger(ledger)
     )
-    output.write(part, "part")
+    output.save(part, "part")
     say("nothing was charged")
 
 
@@ -459,4 +459,4 @@ def own(*, answer: Path, calibration: Path, output: Output) -> None:
     if not isinstance(released, FederatedCalibration):
         raise InputError(f"calibration {str(calibration)!r} must be one threshold that `federated aggregate` wrote")
     made = own_share(released, read_text(answer))
-    output.write(made.to_json(), f"{made}\nsaved")
+    output.save(made.to_json(), f"{made}\nsaved")
