@@ -34,7 +34,7 @@ class Argument(click.Argument):
 
     def get_usage_pieces(self, ctx: click.Context) -> list[str]:
         """The name, in brackets where it may be left out; nothing if help does not show it."""
-        name = self.make_metavar(ctx)
+        name = str(self.metavar)
         return [] if self.hidden else [name if self.required else f"[{name}]"]
 
     def get_help_record(self, ctx: click.Context) -> tuple[str, str] | None:
@@ -75,6 +75,12 @@ class Command(click.Command):
         if len(self.shown) <= _FEW:
             return self.shown
         return [one for one in self.shown if getattr(one, "everyday", True)]
+
+    def format_help(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        """The usage, the docstring and the panels; later versions of click would show arguments twice."""
+        self.format_usage(ctx, formatter)
+        self.format_help_text(ctx, formatter)
+        self.format_options(ctx, formatter)
 
     def format_help_text(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         """The docstring."""

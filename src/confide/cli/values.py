@@ -179,12 +179,11 @@ def check_partition(ledger: str | None, partition: str | None) -> None:
         raise click.UsageError("--partition, the name of the division into groups, belongs to --ledger; give both")
 
 
-@dataclass(frozen=True, kw_only=True)
-class OptionalOutput:
-    """A file that may be written, too."""
+class _Written:
+    """A file that a command writes, or may write."""
 
-    out: Path | None = None
-    force: bool = False
+    out: Path | None
+    force: bool
 
     def check(self, kind: Kind, *inputs: str | Place | None) -> None:
         """Refuse a file that cannot be written, or would replace an input, before any work is done."""
@@ -201,23 +200,32 @@ class OptionalOutput:
             say(f"{what}: {self.out}")
 
 
-@dataclass(frozen=True, kw_only=True)
-class Findings(OptionalOutput):
-    """The same, beside what is printed."""
-
-    as_json: bool = False
-
-
-@dataclass(frozen=True, kw_only=True)
-class Output(OptionalOutput):
+@dataclass(frozen=True)
+class Output(_Written):
     """The file that a command writes."""
 
     out: Path
+    force: bool = False
 
     def save(self, text: str, what: str = "saved") -> None:
         """Write the file, and say so."""
         self.write(text)
         self.say_saved(what)
+
+
+@dataclass(frozen=True)
+class OptionalOutput(_Written):
+    """A file that may be written, too."""
+
+    out: Path | None = None
+    force: bool = False
+
+
+@dataclass(frozen=True)
+class Findings(OptionalOutput):
+    """The same, beside what is printed."""
+
+    as_json: bool = False
 
 
 def names_in(texts: Sequence[str]) -> list[str] | None:
