@@ -1,10 +1,13 @@
 """Help: every option by its whole name, in few lines of 80 columns; groups alone; completion of the shell."""
 
 import re
+import subprocess
 
+import click
 import pytest
 
 from confide.cli.app import app
+from confide.cli.completion import _profile
 
 
 def commands(command=None, path=()):
@@ -135,6 +138,20 @@ def test_completion_is_installed_where_the_shell_looks(confide_run, monkeypatch,
     if start is not None:
         assert (tmp_path / start).read_text().startswith("alias ll='ls -l'\n")
         assert len((tmp_path / start).read_text().splitlines()) == 2
+
+
+def test_powershell_alone_knows_where_its_profile_is(monkeypatch, tmp_path):
+    told = iter([FileNotFoundError, 1, 0])
+
+    def run(words, **options):
+        if (code := next(told)) is FileNotFoundError:
+            raise FileNotFoundError
+        return subprocess.CompletedProcess(words, code, f"{tmp_path}\n")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(click.UsageError, match="--show-completion prints the script"):
+        _profile()
+    assert _profile() == tmp_path
 
 
 def test_another_shell_has_no_completion(confide_run, monkeypatch):
