@@ -197,9 +197,6 @@ def test_an_empty_ledger(confide_run, folder):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--ledger", "budget.db"), "--ledger needs --dataset: they must be given together"),
-        (("--dataset", "patients"), "--dataset needs --ledger"),
-        (("--group", "a=b"), "--group needs --ledger"),
         (("--ledger", "budget.db", "--dataset", "patients", "--group", "north"), "PARTITION=CELL"),
         (("--ledger", "budget.db", "--dataset", ""), "dataset must be a name"),
         (("--ledger", "no/such/folder.db", "--dataset", "patients"), "cannot be made"),

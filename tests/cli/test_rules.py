@@ -73,6 +73,7 @@ def test_what_does_not_go_together_is_refused_by_name(confide_run, folder):
         named = f"{said_of(options[other])} must be left out with {said_of(options[given])}: "
         turned = f"{said_of(options[given])} must be left out with {said_of(options[other])}: "
         assert ran.error.startswith((named, turned)), (path, given, other)
+        assert any(one.why in ran.error for one in APART)
         assert ran.code == CODES.get(rule.error, REFUSED)
     assert list(folder.iterdir()) == []
 
