@@ -292,6 +292,12 @@ def _as(name: str, text: str, **more: Any) -> Row:
 
 
 _SAME = _as("calibration", "The same file, as commands that read a table name it.", panel="")
+_ONE_LEVEL = _as(
+    "alpha", "Of several levels this one only (default: all).", metavar="LEVEL", panel=COLUMNS, everyday=False
+)
+_OF_PILOT = {
+    name: replace(OPTIONS[name], everyday=False) for name in ("probabilities", "prediction", "label", "target")
+}
 _DATASET = _argument("DATASET", "The name of a data set.")
 _SIZES_OF_SILOS = "Public lower bound on the secret number of records (default: 1; of each group 0)."
 _SILO_LEDGER = "This silo's budget ledger: a file, made if new, or postgresql://ROLE@HOST/DB. Keep it."
@@ -301,6 +307,7 @@ _NAMED_LEDGER = _as(
 
 BY_COMMAND: Mapping[str, Mapping[str, Row]] = {
     "plan": {
+        **_OF_PILOT,
         "alpha": _as("alpha", "Share of truths that may be missed: 0.1 asks for 90 % coverage; also a fraction.",
                      metavar="LEVEL"),
         "n": _as("n", "Number of calibration records to state the cost for. Under add_remove it is a guess and is "
@@ -315,13 +322,13 @@ BY_COMMAND: Mapping[str, Mapping[str, Row]] = {
                              panel=COLUMNS),
     },
     "predict": {
-        "alpha": _as("alpha", "Of several levels this one only (default: all).", metavar="LEVEL", panel=COLUMNS),
+        "alpha": _ONE_LEVEL,
         "out": _as("out", "Where to write. A name without an ending, or one that ends in /, is a new folder of Parquet "
                    "files; from Spark the executors write it, also to an address such as s3a://BUCKET/NAME.",
                    metavar="FILE|FOLDER", kind=TABLE),
     },
     "evaluate": {
-        "alpha": _as("alpha", "Of several levels this one only (default: all).", metavar="LEVEL", panel=COLUMNS),
+        "alpha": _ONE_LEVEL,
         "epsilon": _as("epsilon", "Evaluate privately, at this loss: counts with noise, which may be published."),
         "neighbors": _as("neighbors", "add_remove (default): the number of records stays secret. replace_one: it is "
                          "public."),
@@ -329,7 +336,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row]] = {
         "out": _as("out", "Also write what was found as JSON, for `confide report --evaluation FILE`."),
     },
     "watch": {
-        "alpha": _as("alpha", "Of several levels the one that is watched.", metavar="LEVEL", panel=COLUMNS),
+        "alpha": replace(_ONE_LEVEL, help="Of several levels the one that is watched."),
         "epsilon": _as("epsilon", "First look: privacy loss of every look, for whoever is in it."),
         "neighbors": _as("neighbors", "First look: add_remove (default) or replace_one."),
         "records_per_person": _as("records_per_person", "First look: the most records of one person in a look "
@@ -425,6 +432,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row]] = {
     "federated keygen": {"keys": _as("keys", "Where to write the private keys."), "ledger": _NAMED_LEDGER},
     "federated public": {"ledger": _NAMED_LEDGER},
     "federated plan": {
+        **_OF_PILOT,
         "pilot": _as("pilot", f"With --compare: {_PILOT}"),
         "n_min": _as("n_min", _SIZES_OF_SILOS, kind=_AT_LEAST_0),
         "dp_delta": _as("dp_delta", "fedcp2-qq-sum: let the opened sum cost (epsilon, this), where summing saves "
