@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 import confide
-from confide.cli.shift import ClassShiftOptions
+from confide.cli.choices import ClassShiftOptions
 from confide.errors import ConfideError
 from confide.evaluation import PrivateEvaluation
 from confide.ledger import check_head

@@ -22,7 +22,7 @@ import numpy as np
 
 import confide
 from confide import federated
-from confide.cli.candidates import parse_candidates
+from confide.cli.choices import parse_candidates
 from confide.errors import ConfideError
 from confide.federated.answers import read_answer
 from confide.federated.envelope import seal as seal_message

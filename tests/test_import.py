@@ -17,7 +17,7 @@ HEAVY = [
     "matplotlib",
     "torch",
     "monai",
-    "typer",
+    "click",
     "rich",
     "jinja2",
 ]

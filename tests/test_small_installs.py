@@ -17,7 +17,7 @@ ROOT = Path(__file__).parents[1]
 PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
 STANDARD = [
     *("click", "cryptography", "duckdb", "ibis", "jinja2", "pandas", "pyarrow"),
-    *("pyarrow_hotfix", "rich", "sklearn", "typer"),
+    *("pyarrow_hotfix", "rich", "sklearn"),
 ]
 LIBRARIES = ["opendp", "scipy"]
 

@@ -11,7 +11,7 @@ from tests.surface.pinned import PARTS, change_of, place_of, text_of
 @pytest.mark.parametrize("part", PARTS)
 def test_the_public_surface_is_the_committed_one(part):
     if part == "command_line":
-        pytest.importorskip("typer")
+        pytest.importorskip("click")
     if changes := change_of(part, text_of(part)):
         pytest.fail(changes, pytrace=False)
 
@@ -51,6 +51,6 @@ def test_fields_are_those_of_kinds_that_the_source_has():
 
 
 def test_commands_below_commands_are_pinned():
-    pytest.importorskip("typer")
+    pytest.importorskip("click")
     sections = [line for line in text_of("command_line").splitlines() if line.startswith("[")]
     assert {"[confide calibrate]", "[confide federated answer]", "[confide ledger show]"} <= set(sections)

@@ -6,7 +6,6 @@ import math
 import numpy as np
 import pyarrow as pa
 import pytest
-from typer.main import get_command
 
 import confide
 from confide.cli.app import app
@@ -388,7 +387,7 @@ def test_help_explains_every_argument_and_option():
         for name, below in getattr(command, "commands", {}).items():
             yield from parameters(below, [*path, name])
 
-    found = list(parameters(get_command(app), ["confide"]))
+    found = list(parameters(app, ["confide"]))
     assert len(found) > 100
     assert [(path, parameter.name) for path, parameter in found if not parameter.help] == []
 

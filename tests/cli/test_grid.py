@@ -372,7 +372,7 @@ REFUSED = {
     "truth and label": (
         "calibrate",
         ("--probabilities", "p_*", "--truth", "t_*", "--label", "label", *SURE),
-        "give one of --label and --truth, not both",
+        "--truth must be left out with --label: one class is true, or several can be",
     ),
 }
 

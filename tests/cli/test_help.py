@@ -1,15 +1,24 @@
 """Help: every option by its whole name, in few lines of 80 columns; groups alone; completion of the shell."""
 
+import re
+import subprocess
+
+import click
 import pytest
-from typer.main import get_command
 
 from confide.cli.app import app
+from confide.cli.completion import _profile
 
 
 def commands(command=None, path=()):
-    command = get_command(app) if command is None else command
+    command = app if command is None else command
     below = getattr(command, "commands", {})
     return [(path, command), *(one for name, sub in below.items() for one in commands(sub, (*path, name)))]
+
+
+def defined(text):
+    """The options that begin a row."""
+    return re.findall(r"^  (?:-\w, )?(--[a-z-]+)", text, flags=re.MULTILINE)
 
 
 @pytest.fixture(autouse=True)
@@ -21,7 +30,11 @@ def narrow(monkeypatch):
     ("path", "command"), commands(), ids=lambda one: " ".join(one) if isinstance(one, tuple) else ""
 )
 def test_help_fits_and_names_everything(confide_run, path, command):
-    text = confide_run(*path, "--help").out
+    short = confide_run(*path, "--help").out
+    hidden = "--help-all" in short
+    text = confide_run(*path, "--help-all").out if hidden else short
+    assert set(defined(short)) - {"--help-all"} <= set(defined(text))
+    assert len(defined(short)) <= 20
     assert max(map(len, text.splitlines())) <= 80
     words = text.translate(str.maketrans(",[]", "   ")).split()
     for parameter in command.params:
@@ -36,7 +49,7 @@ def test_help_fits_and_names_everything(confide_run, path, command):
 
 
 def test_options_stand_in_their_panels(confide_run):
-    text = confide_run("calibrate", "--help").out
+    text = confide_run("calibrate", "--help-all").out
     titles = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
     assert titles[:5] == ["Arguments:", "Columns:", "Coverage promise:", "Privacy:", "Threshold:"]
     example = (
@@ -64,19 +77,19 @@ def test_a_group_alone_shows_what_there_is(confide_run, group):
     ],
 )
 def test_the_shell_is_told_how_to_complete(confide_run, monkeypatch, words, found):
-    monkeypatch.setenv("_CONFIDE_COMPLETE", "complete_bash")
+    monkeypatch.setenv("_CONFIDE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
     told = confide_run()
     assert (told.code, told.err) == (0, "")
-    assert told.out.split() == found
+    assert [word.removeprefix("plain,") for word in told.out.split()] == found
 
 
 def test_the_script_for_the_shell(confide_run, monkeypatch):
-    monkeypatch.setenv("_CONFIDE_COMPLETE", "source_bash")
+    monkeypatch.setenv("_CONFIDE_COMPLETE", "bash_source")
     told = confide_run()
     assert told.code == 0
-    assert "_CONFIDE_COMPLETE=complete_bash" in told.out
+    assert "_CONFIDE_COMPLETE=bash_complete" in told.out
 
 
 def test_several_levels_are_planned_one_by_one(confide_run):
@@ -87,3 +100,71 @@ def test_several_levels_are_planned_one_by_one(confide_run):
     )
     assert "several, as 0.2,0.1" not in " ".join(confide_run("plan", "--help").out.split())
     assert "several, as 0.2,0.1" in " ".join(confide_run("calibrate", "--help").out.split())
+
+
+def test_help_shows_what_is_used_every_day_and_says_that_there_is_more(confide_run):
+    """About ten options; few of a small command are all, and then there is no other help."""
+    text = confide_run("calibrate", "--help").out
+    assert defined(text) == [
+        *("--probabilities", "--prediction", "--label", "--target", "--alpha", "--epsilon", "--ledger", "--dataset"),
+        *("--out", "--force", "--json", "--help", "--help-all"),
+    ]
+    assert "--help-all  Show all 58 arguments and options, and exit." in text
+    every = {path: command for path, command in commands() if not hasattr(command, "commands")}
+    for path, command in every.items():
+        assert len(command.everyday) <= 16, path
+        assert all(one in command.everyday for one in command.params if one.required and not one.hidden)
+    assert "--help-all" not in confide_run("show", "--help").out
+    assert confide_run("show", "--help-all").code == 2
+
+
+@pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
+def test_completion_is_installed_where_the_shell_looks(confide_run, monkeypatch, tmp_path, shell):
+    monkeypatch.setenv("HOME", str(tmp_path))
+    monkeypatch.setenv("SHELL", f"/bin/{shell}")
+    start = {"bash": ".bashrc", "zsh": ".zshrc", "powershell": "profile.ps1"}.get(shell)
+    monkeypatch.delenv("PSModulePath", raising=False)
+    if shell == "powershell":
+        monkeypatch.setenv("PSModulePath", "x")
+        monkeypatch.setattr("confide.cli.completion._profile", lambda: tmp_path / "profile.ps1")
+    if start is not None:
+        (tmp_path / start).write_text("alias ll='ls -l'\n")
+    for _ in range(2):
+        assert confide_run("--install-completion").code == 0
+    script = confide_run("--show-completion").out
+    assert f"{shell}_complete" in script
+    held = [path.read_text() for path in tmp_path.rglob("*") if path.is_file() and path.name != start]
+    assert [text.strip() for text in held] == [script.strip()]
+    if start is not None:
+        assert (tmp_path / start).read_text().startswith("alias ll='ls -l'\n")
+        assert len((tmp_path / start).read_text().splitlines()) == 2
+
+
+def test_powershell_alone_knows_where_its_profile_is(monkeypatch, tmp_path):
+    told = iter([FileNotFoundError, 1, 0])
+
+    def run(words, **options):
+        if (code := next(told)) is FileNotFoundError:
+            raise FileNotFoundError
+        return subprocess.CompletedProcess(words, code, f"{tmp_path}\n")
+
+    monkeypatch.setattr(subprocess, "run", run)
+    with pytest.raises(click.UsageError, match="--show-completion prints the script"):
+        _profile()
+    assert _profile() == tmp_path
+
+
+def test_another_shell_has_no_completion(confide_run, monkeypatch):
+    monkeypatch.setenv("SHELL", "/bin/tcsh")
+    monkeypatch.delenv("PSModulePath", raising=False)
+    assert "SHELL must name bash, zsh or fish" in confide_run("--show-completion").error
+
+
+def test_powershell_is_told_words_and_their_help(confide_run, monkeypatch):
+    monkeypatch.setenv("_CONFIDE_COMPLETE", "powershell_complete")
+    for typed, word, found in (("confide cal", "cal", ["calibrate"]), ("confide ledger ", "", ["list", "show"])):
+        monkeypatch.setenv("COMP_WORDS", typed)
+        monkeypatch.setenv("COMP_WORD", word)
+        told = [line.split("\t") for line in confide_run().out.splitlines()]
+        assert [one for one, _ in told][: len(found)] == found
+        assert all(text for _, text in told)

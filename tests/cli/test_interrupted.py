@@ -39,7 +39,7 @@ COMMANDS = {
 }  # fmt: skip
 YEAR = ("--looks", 2, "--epsilon", 3, "--dp-delta", 0)
 KEPT = {
-    "privately": "confide.cli.evaluate.write_text",
+    "privately": "confide.cli.values.write_text",
     "watch": "confide.watching.looking.write_text",
     "recalibrate": "pathlib.Path.write_text",
 }
@@ -72,7 +72,7 @@ def stopping(monkeypatch, place, number):
 def test_interrupted_while_it_reads(confide_run, files, monkeypatch, name, number, code):
     """Nothing is written or charged, and the same command then does all of it."""
     before = files()
-    with stopping(monkeypatch, "confide.cli.progress.check_interruption", number):
+    with stopping(monkeypatch, "confide.cli.output.check_interruption", number):
         stopped = confide_run(*COMMANDS[name])
     assert stopped.code == code
     assert stopped.err.endswith("unfinished output was removed\n")
@@ -137,7 +137,7 @@ def test_a_second_look_that_is_interrupted_leaves_the_first(confide_run, files, 
     [
         (("ledger", "move", "budget.db", "moved.db"), "confide.ledger.store.Writer.append"),
         (("ledger", "report", "budget.db", "--out", "page.html"), "confide.reports.ledger_page"),
-        (("budget", "plan", *YEAR, "--out", "page.html"), "confide.cli.budget_plan.best_of"),
+        (("budget", "plan", *YEAR, "--out", "page.html"), "confide.cli.plan.best_of"),
     ],
     ids=["move", "report", "plan"],
 )  # fmt: skip

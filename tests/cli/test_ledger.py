@@ -198,9 +198,6 @@ def test_an_empty_ledger(confide_run, folder):
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--ledger", "budget.db"), "must be given together"),
-        (("--dataset", "patients"), "must be given together"),
-        (("--group", "a=b"), "must be given together"),
         (("--ledger", "budget.db", "--dataset", "patients", "--group", "north"), "PARTITION=CELL"),
         (("--ledger", "budget.db", "--dataset", ""), "dataset must be a name"),
         (("--ledger", "no/such/folder.db", "--dataset", "patients"), "cannot be made"),

@@ -39,12 +39,6 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
     assert confide_run("predict", "z.csv", *applied, *columns[:2], "--logits", "--out", "sets.csv").code == 0
     refused = confide_run("predict", "p.csv", *applied, "--probabilities", "p_*", "--logits", "--out", "other.csv")
     assert "leave out --logits for those" in refused.error
-    for words in (
-        ("calibrate", "z.csv", "--score-column", "z_ant", "--logits", *options[:6], "--out", "x.json"),
-        ("calibrate", "z.csv", "--probabilities", "z_*", "--truth", "z_*", "--logits", *options[:6], "--out", "x.json"),
-        ("predict", "z.csv", *applied, "--prediction", "z_ant", "--logits", "--out", "x.csv"),
-    ):
-        assert "--logits belongs to --probabilities of classes" in confide_run(*words).err
 
 
 def test_numbers_that_are_no_probabilities_are_told_of_logits(folder, confide_run):

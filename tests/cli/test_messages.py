@@ -2,12 +2,11 @@
 
 import click
 import pytest
-import typer
 
 from confide.cli.app import app
-from confide.cli.messages import in_options, options_of
+from confide.cli.run import in_options, options_of
 
-COMMAND = typer.main.get_command(app)
+COMMAND = app
 
 
 @pytest.mark.parametrize(

@@ -60,7 +60,8 @@ def test_every_command_takes_the_release_by_one_option(confide_run, records, wor
 def test_the_release_may_come_first_and_is_named_once(confide_run, records, words):
     twice = confide_run(*words, "--calibration", "cal.json")
     assert twice.code == USAGE
-    assert "--calibration must be left out where an argument names the release; name it once" in twice.error
+    assert twice.error.startswith("--calibration must be left out with")
+    assert ": an argument names the release; name it once" in twice.error
     assert confide_run(*words).code == DONE
     usage = confide_run(words[0], "--help").out.splitlines()[0]
     assert "SECOND" not in usage
@@ -144,7 +145,10 @@ def test_how_private_has_to_be_said(confide_run, records):
     asked = ("calibrate", records, *COLUMNS, "--alpha", 0.1, "--out", "new.json")
     said = "--epsilon or --rho must be given: say how private, by --epsilon 1.0, or by --rho 0.1 for zCDP"
     assert confide_run(*asked).error == said
-    assert "--sample draws records by what --order" in confide_run(*asked, "--person", "id", "--sample", "x").error
+    assert (
+        "--sample needs --order: it draws records by what --order names"
+        in confide_run(*asked, "--person", "id", "--sample", "x").error
+    )
 
 
 @pytest.mark.parametrize(

@@ -52,9 +52,8 @@ def test_what_does_not_belong_is_refused(folder, confide_run):
     write(folder / "r.csv", {"p_a": [0.5], "p_b": [0.5], "label": ["a"], "s": [0.5]})
     base = ("calibrate", "r.csv", "--alpha", "0.1", "--label-epsilon", "1", "--out", "cal.json")
     truth = ("--probabilities", "p_*", "--label", "label")
-    for extra in (("--epsilon", "1"), ("--n", "3"), ("--by-class",), ("--mechanism", "none")):
-        assert "--label-epsilon was paid where" in confide_run(*base, *truth, *extra).error
-    assert "needs --probabilities" in confide_run(*base, "--score-column", "s").error
+    refused = confide_run(*base, *truth, "--epsilon", "1").error
+    assert refused.startswith("--epsilon must be left out with --label-epsilon: it was paid where the labels were")
     other = ("randomise-labels", "r.csv", "--label", "label", "--classes", "b,c", "--epsilon", "1", "--out", "n.csv")
     assert "must hold one of the 2 classes (b, c)" in confide_run(*other).error
     assert not list(folder.glob("n.csv*"))

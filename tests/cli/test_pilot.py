@@ -84,8 +84,6 @@ def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
 
 
 def test_what_cannot_be_read_is_refused(confide_run, records):
-    for given in (("--label", "label"), ("--decimal", ","), ("--table", "records"), ("--skip-incomplete",)):
-        assert "are those of --pilot, which is missing" in confide_run(*LEVELS, *given).error
     assert "--pilot needs --probabilities with --label" in confide_run(*LEVELS, "--pilot", "records.csv").error
     sides = ("--prediction", "lower,upper", "--target", "y", "--score", "cqr_sides")
     assert "two sides" in confide_run(*LEVELS, "--pilot", "records.csv", *sides).error

@@ -135,13 +135,6 @@ def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, 
 
 
 REFUSED_WORDS = {
-    "examples": (("--epsilon", 1, "--examples", 2, "--out", "x.json"), "--examples must be left out with --epsilon"),
-    "groups": (("--groups", "a"), "--groups needs --epsilon"),
-    "confidence": (("--confidence", "0.9"), "--confidence needs --epsilon"),
-    "person": (
-        ("--person", "who", "--max-records-per-person", 1, "--order", "visit"), "--person needs --epsilon"
-    ),
-    "ledger": (PAID, "--ledger and its options need --epsilon"),
     "by alone": (("--epsilon", 1, "--by", "ward"), "--by and --groups must be given together"),
     "parts": (("--epsilon", 1, "--parts", "klass"), "--parts must be out of class, size, or none; found 'klass'"),
     "widths": (("--epsilon", 1, "--width-bins", "wide"), "--width-bins must be numbers between commas"),

@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from confide.cli.progress import progress_bar
+from confide.cli.output import progress_bar
 
 
 class Terminal(io.StringIO):

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.candidates import Spread
-from confide.cli.candidates import parse_candidates
+from confide.cli.choices import parse_candidates
 from confide.releases import load_release
 
 N = 500

@@ -62,19 +62,12 @@ def _nothing_new(folder, request):
         ((*LEVELS, "--candidates", "unit:x"), REFUSED, "size must be an integer; found 'x'"),
         ((*LEVELS, "--candidates", "unit:10:even"), REFUSED, "spacing must be one of"),
         ((*LEVELS, "--candidates", "sinh:-1"), REFUSED, "unit must be a positive"),
-        ((*LEVELS, "--prediction", "id"), USAGE, "give one of --probabilities and --prediction, not both"),
-        ((*LEVELS, "--target", "id"), USAGE, "--target belongs to --prediction, not to --probabilities"),
         ((*LEVELS, "--score", "mine"), USAGE, "--score must be one of lac, aps, raps, saps, margin, top_k with"),
         ((*LEVELS, "--score", "raps"), REFUSED, "--score must name its parameters as raps(penalty=...,k_reg=...)"),
         ((*LEVELS, "--n", 100), REFUSED, "--n must be left out with --neighbors add_remove"),
         ((*LEVELS, "--neighbors", "replace_one", "--n", 0), REFUSED, "--n must be a positive integer"),
-        ((*LEVELS, "--neighbors", "replace_one", "--by-class", "--n", 9), REFUSED, "sizes of groups stay secret"),
-        ((*LEVELS, "--by", "name"), USAGE, "--by, the column, and --groups, the public list of its values, must"),
         (("--alpha", "0.1,0.2", "--epsilon", 1, "--class-weights", "cat=2"), USAGE, "give one level in --alpha"),
-        ((*LEVELS, "--groups", "a,b"), USAGE, "must be given together"),
-        ((*LEVELS, "--by", "name", "--groups", "a", "--by-class"), USAGE, "or --by-class, not both"),
-        ((*LEVELS, "--partition", "ward"), USAGE, "--partition belongs to --by or --by-class"),
-        ((*LEVELS, "--by-class", "--partition", "ward"), USAGE, "belongs to --ledger; give both"),
+        ((*LEVELS, "--by-class", "--partition", "ward"), USAGE, "--partition needs --ledger"),
         ((*LEVELS, "--by-class", "--ledger", "b.db", "--dataset", "d"), USAGE, "belongs to --ledger; give both"),
         ((*LEVELS, "--out", "missing/new.json"), REFUSED, "its folder does not exist"),
         ((*LEVELS, "--out", "."), REFUSED, "is a folder"),
@@ -246,6 +239,6 @@ def test_an_error_of_the_system_names_no_more_than_the_system_says(confide_run, 
     def fail(*arguments: object, **named: object) -> None:
         raise OSError(PLANTED)
 
-    monkeypatch.setattr("confide.cli.options.open_table", fail)
+    monkeypatch.setattr("confide.cli.values.open_table", fail)
     ran = confide_run("calibrate", records, *COLUMNS, *LEVELS, *OUT)
     assert PLANTED not in ran.error

@@ -90,7 +90,6 @@ def test_a_macro_for_dbt(confide_run, folder):
 
 REFUSED = {
     "no table": (("sql", "--dialect", "duckdb", *REQUEST), "Missing option '--table'"),
-    "two tables": (("sql", "--dialect", "duckdb", "--dbt", "--table", "t", *REQUEST), "the model says it"),
     "two dialects": (("sql", "--dialect", "duckdb,spark", "--table", "t", *REQUEST), "--dialect must be one"),
     "unknown": (("sql", "--dialect", "oracle", "--table", "t", *REQUEST), "dialect must be one of 'duckdb'"),
     "no columns": (
@@ -98,18 +97,6 @@ REFUSED = {
     ),
     "aps": (("sql", "--dialect", "duckdb", "--table", "t", *REQUEST, "--score", "aps"), "--score-column"),
     "counts alone": (("calibrate", "--counts", "c.csv", "--out", "x.json"), "--plan FILE, or its options anew"),
-    "plan alone": (("calibrate", "--plan", "plan.json", "--out", "x.json"), "--plan belongs to --counts"),
-    "both": (
-        ("calibrate", "records.parquet", "--counts", "c.csv", *REQUEST, "--out", "x.json"), "or --counts, not both"
-    ),
-    "plan and options": (
-        ("calibrate", "--counts", "c.csv", "--plan", "plan.json", "--alpha", "0.1", "--out", "x.json"),
-        "must be left out with --plan",
-    ),
-    "weights": (
-        ("calibrate", "--counts", "c.csv", *REQUEST, "--class-weights", "a=1,b=2", "--out", "x.json"),
-        "weights of classes and records are not counted in SQL",
-    ),
     "nothing": (("calibrate", "--alpha", "0.1", "--epsilon", "1", "--out", "x.json"), "Missing argument 'TABLE'"),
     "no level": (("calibrate", "records.parquet", "--epsilon", "1", "--out", "x.json"), "Missing option '--alpha'"),
     "no level of counts": (
@@ -144,7 +131,7 @@ def test_nothing_is_replaced(confide_run, folder):
 
 
 def test_help_lists_what_a_query_can_count(confide_run):
-    words = confide_run("sql", "--help").out.split()
+    words = confide_run("sql", "--help-all").out.split()
     assert {"--probabilities", "--prediction", "--score-column", "--label", "--target", "--score"} <= set(words)
     for option in ("--truth", "--losses", "--loss", "--bound", "--logits"):
         assert option not in words

@@ -166,7 +166,9 @@ def test_what_cannot_be_watched_says_what_can(confide_run, folder):
     refused = confide_run("watch", "width.json", path, "--prediction", "y", *first, "--unlabelled")
     assert refused.error.startswith("--unlabelled must be left out: only sets of classes have sizes; once the truth is")
     refused = confide_run("watch", "fed.json", path, *COLUMNS, *first, "--unlabelled")
-    assert refused.error.startswith("--unlabelled needs --probabilities")
+    assert refused.error.startswith(
+        "--score-column must be left out with --unlabelled: of scores there are no sets whose"
+    )
     refused = confide_run("recalibrate", "fed.json", path, *COLUMNS, "--out", "new.json")
     assert "several silos, which renew it together: send them a new plan (`confide federated plan`)" in refused.error
     assert not (folder / "watch.json").exists()

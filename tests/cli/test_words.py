@@ -61,8 +61,6 @@ def test_integer_labels_count_only_if_that_is_said(confide_run, records, folder)
     assert confide_run(*asked, "--label-positions").code == 0
     done = confide_run("evaluate", records, "--calibration", "cal.json", *asked[2:6], "--label-positions", "--json")
     assert done.json["coverage"]["value"] > 0.85
-    score = ("calibrate", records, "--score-column", "p_cat", "--label-positions", *MADE)
-    assert "--label-positions belongs to --label" in confide_run(*score).err
 
 
 def test_other_classes_are_refused(confide_run, records, folder):

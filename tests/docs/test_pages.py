@@ -141,11 +141,9 @@ def test_pages_cover_the_repository():
 
 def test_commands_named_in_sentences_exist():
     """What a sentence calls a command is one: targets of make, commands of confide, modules that Python can run."""
-    from typer.main import get_command
-
     from confide.cli.app import app
 
-    known = get_command(app).commands
+    known = app.commands
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
     for name, found in PAGES.items():
         if name == "docs/bad-input.md":  # shows what is refused

@@ -109,7 +109,7 @@ def test_wrong_files_are_refused_by_name(files, run):
     assert "coordinator-unknown" in run(*again, code=3)
     federated.Policy(federated.SiloKeys.load("coordinator.key").face().identity, 1.0, 1.0).save("policy.json")
     run(*again)
-    assert "not both" in run(*opening("west"), "--policy", "policy.json", code=2)
+    assert "--coordinator must be left out with --policy" in run(*opening("west"), "--policy", "policy.json", code=2)
     some = [f"{name}-answer.json" for name in NAMES] + ["south-part.json", "east-part.json"]
     asked = ("federated", "aggregate", *some, "--plan", "plan.json", "--out", "released.json")
     assert "4 parts of one list; found 2; ask 'far', 'north', 'west'" in run(*asked, code=3)

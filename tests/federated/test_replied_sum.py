@@ -330,7 +330,7 @@ def test_over_files(tmp_path, run, monkeypatch):
     said = run(*compared, "--compare")
     assert "   fedcp2-qq-sum, all 3 silos: 0." in said
     assert "-> fedcp2-qq-sum" not in said
-    assert "--also belongs to --compare" in run(*compared, "--out", "other.json", code=2)
+    assert "--also needs --compare" in run(*compared, "--out", "other.json", code=2)
     rules = ("--coordinator", "public/coordinator.json", "--budget", 12, "--peers", "public")
     for name in names:
         own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")

@@ -100,7 +100,9 @@ def test_a_threshold_for_each_class(files, run):
         answer(run, name, *PROBABILITIES)
     assert "class 'yes': threshold" in aggregate(run)
     assert "--by-class needs --classes" in plan(run, "--alpha", 0.2, "--by-class", silos="secret", code=2)
-    assert "not both" in plan(run, "--alpha", 0.2, "--by-class", "--groups", "a", silos="secret", code=2)
+    assert "--groups must be left out with --by-class" in plan(
+        run, "--alpha", 0.2, "--by-class", "--groups", "a", silos="secret", code=2
+    )
     assert "one level" in plan(run, "--alpha", "0.2,0.1", "--groups", "a", silos="secret", code=2)
     refused = plan(run, "--alpha", 0.2, "--groups", "a", code=3)
     assert "keep their sizes secret" in refused

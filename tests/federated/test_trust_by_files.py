@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.cli.federated.arguments import invited
+from confide.cli.federated.files import invited
 from confide.federated.envelope import seal
 from tests.federated.test_identities import NORTH, SOUTH
 
@@ -177,7 +177,8 @@ def test_a_policy_file_states_what_options_state(files, run):
     assert said.split("\n", 1)[1] == run("show", "policy.json").split("\n", 1)[1]
     assert run(*words, "--out", "policy.json", code=4)
     assert "would replace the input" in run(*words, "--out", "public/north.json", "--force", code=3)
-    assert "leave these out" in answer(run, "north", *RULES, "--policy", "policy.json", code=2)
+    twice = answer(run, "north", *RULES, "--policy", "policy.json", code=2)
+    assert "--coordinator must be left out with --policy: the policy states it" in twice
     assert "or --policy" in answer(run, "north", "--budget", 4, code=2)
     plan(run)
     assert "the policy asks for 2" in answer(run, "north", "--policy", "policy.json", code=3)

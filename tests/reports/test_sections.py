@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.about import stated_words
+from confide.cli.choices import stated_words
 from confide.evaluation import evaluate_sets
 from confide.planning import Pilot
 from confide.releases import ABOUT

@@ -103,19 +103,19 @@ def test_an_argument_by_its_old_name(forgotten):
 
 
 def test_an_option_of_the_command_line(forgotten):
-    typer = pytest.importorskip("typer")
-    from typer.testing import CliRunner
+    click = pytest.importorskip("click")
+    from click.testing import CliRunner
 
     goes = deprecated("--radius", "--r", since="0.2", removed_in="0.4")
-    app = typer.Typer()
 
-    @app.command()
-    def area(radius: int = typer.Option(None, hidden=True, callback=goes.when_given)):
-        typer.echo(radius)
+    @click.command()
+    @click.option("--radius", type=int, hidden=True, callback=goes.when_given)
+    def area(radius):
+        click.echo(radius)
 
     with pytest.warns(confide.ConfideDeprecationWarning, match=r"--radius is deprecated since 0\.2 .* use --r$"):
-        assert CliRunner().invoke(app, ["--radius", "2"]).output == "2\n"
-    assert CliRunner().invoke(app, []).exit_code == 0  # warnings are errors here
+        assert CliRunner().invoke(area, ["--radius", "2"]).output == "2\n"
+    assert CliRunner().invoke(area, []).exit_code == 0  # warnings are errors here
 
 
 def test_names_of_a_module(forgotten):

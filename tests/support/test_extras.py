@@ -30,7 +30,7 @@ def test_a_missing_package_is_named_with_its_extra(package, call, extra):
     ("package", "program"),
     [
         ("click", "import runpy; runpy.run_module('confide', run_name='__main__')"),
-        ("typer", "import confide.cli; sys.exit(confide.cli.main(['show', 'released.json']))"),
+        ("click", "import confide.cli; sys.exit(confide.cli.main(['show', 'released.json']))"),
     ],
 )
 def test_the_command_without_its_packages_says_in_one_line_what_installs_them(package, program):

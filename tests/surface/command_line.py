@@ -1,4 +1,4 @@
-"""Every command with its arguments and options, the same for every version of click and typer; needs `standard`."""
+"""Every command with its arguments and options, the same for every version of click; needs `standard`."""
 
 from collections.abc import Iterator
 from typing import Any
@@ -6,16 +6,14 @@ from typing import Any
 
 def lines() -> Iterator[str]:
     """A section per command; a line per argument and option: its names, what it takes, and what holds without it."""
-    import typer
-
     from confide.cli.app import app
 
-    yield from _command("confide", typer.main.get_command(app))
+    yield from _command("confide", app)
 
 
 def _command(name: str, command: Any) -> Iterator[str]:
     yield f"[{name}]"
-    yield from sorted(_parameter(one) for one in command.params if not str(one.name).endswith("_completion"))  # typer's
+    yield from sorted(_parameter(one) for one in command.params)
     yield ""
     for own, sub in sorted(getattr(command, "commands", {}).items()):
         yield from _command(f"{name} {own}", sub)

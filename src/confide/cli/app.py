@@ -1,80 +1,120 @@
-"""The commands and their help."""
+"""The commands and their help; and what happens, on stderr, by `--verbose` or for jobs by CONFIDE_LOG."""
 
-from typing import Annotated
+import os
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
 
-import typer
+import click
 
-from confide.cli.audit import audit
-from confide.cli.budget_plan import budget
-from confide.cli.calibrate import calibrate
-from confide.cli.demo import demo
-from confide.cli.doctor import doctor
+from confide.cli.calibrate import calibrate, recalibrate
+from confide.cli.command import Group
+from confide.cli.completion import install_completion, show_completion
 from confide.cli.evaluate import evaluate
 from confide.cli.exit_codes import IN_WORDS
-from confide.cli.federated import app as federated
-from confide.cli.help import Command, Group
+from confide.cli.federated import federated
 from confide.cli.ledger import ledger
-from confide.cli.parameters import with_places
-from confide.cli.plan import plan
-from confide.cli.predict import predict
-from confide.cli.randomise_labels import randomise_labels
-from confide.cli.recalibrate import recalibrate
-from confide.cli.report import report
-from confide.cli.show import show
+from confide.cli.machine import audit, demo, doctor
+from confide.cli.output import say
+from confide.cli.plan import budget_plan, plan
+from confide.cli.predict import predict, randomise_labels
+from confide.cli.show import report, show, verify
 from confide.cli.sql import sql
-from confide.cli.verbosity import LOG, told_on_stderr, wanted_level
-from confide.cli.verify import verify
 from confide.cli.watch import watch
+from confide.support import harmless, one_line
+
+LOG = "CONFIDE_LOG"
+_LEVELS = ("info", "debug")
+
+
+def wanted_level(times: int) -> str | None:
+    """The level that is asked for: once verbose is `info`, twice `debug`; else what the environment says, or nothing.
+
+    Examples
+    --------
+    >>> wanted_level(2)
+    'debug'
+    """
+    if times:
+        return _LEVELS[min(times, len(_LEVELS)) - 1]
+    named = os.environ.get(LOG, "").strip().lower()
+    if named and named not in _LEVELS:
+        raise click.UsageError(f"the environment variable {LOG} must be {' or '.join(_LEVELS)}; found another text")
+    return named or None
+
+
+@contextmanager
+def told_on_stderr(level: str) -> Iterator[None]:
+    """Within the block the library's events of this level and above are lines on stderr."""
+    import logging
+
+    class Lines(logging.Formatter):
+        """A line for each event that cannot steer a terminal, with its time in UTC."""
+
+        def format(self, record: logging.LogRecord) -> str:
+            """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`."""
+            return harmless(one_line(super().format(record)))
+
+    import time
+
+    handler, logger = logging.StreamHandler(sys.stderr), logging.getLogger("confide")
+    lines = Lines("%(asctime)s %(levelname)s %(name)s %(message)s", "%Y-%m-%dT%H:%M:%SZ")
+    lines.converter = time.gmtime
+    handler.setFormatter(lines)
+    before, passes = logger.level, logger.propagate
+    logger.addHandler(handler)
+    logger.setLevel(level.upper())
+    logger.propagate = False
+    try:
+        yield
+    finally:
+        logger.removeHandler(handler)
+        logger.setLevel(before)
+        logger.propagate = passes
+
+
+_HELP = """Prediction sets with a coverage guarantee and a differential-privacy guarantee.
+
+The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, watch, show, verify and
+report look back, and doctor says what is installed and known."""
 
 _EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
 
-app = typer.Typer(
-    name="confide",
-    help="Prediction sets with a coverage guarantee and a differential-privacy guarantee.\n\n"
-    "The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, watch, show, "
-    "verify and report look back, and doctor says what is installed and known.",
-    epilog=_EXIT_CODES,
-    cls=Group,
-    suggest_commands=False,  # click suggests, too
-    pretty_exceptions_enable=False,
-    rich_markup_mode=None,
-    context_settings={"help_option_names": ["-h", "--help"]},
-)
 
-
-def _version(wanted: bool) -> None:
-    if wanted:
+def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
+    if wanted and not context.resilient_parsing:
         from importlib.metadata import version
 
-        typer.echo(f"confide {version('confide')}")
-        raise typer.Exit
+        say(f"confide {version('confide')}")
+        context.exit()
 
 
-@app.callback()
-def _confide(
-    context: typer.Context,
-    version: Annotated[
-        bool, typer.Option("--version", callback=_version, is_eager=True, help="Print the version.")
-    ] = False,
-    verbose: Annotated[
-        int,
-        typer.Option(
-            "--verbose",
-            "-v",
-            count=True,
-            help=f"Before a command: say on stderr what happens, nothing private; -vv says more. Or set {LOG}=info.",
-        ),
-    ] = 0,
-) -> None:
+@click.pass_context
+def _confide(context: click.Context, verbose: int) -> None:
     if level := wanted_level(verbose):
         context.with_resource(told_on_stderr(level))
 
 
-for command in (
-    plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, sql, randomise_labels, audit, doctor,
-    demo,
-):  # fmt: skip
-    app.command(cls=Command)(command if command in (demo, doctor) else with_places(command))
-app.add_typer(budget, name="budget")
-app.add_typer(ledger, name="ledger")
-app.add_typer(federated)
+_VERBOSE = f"Before a command: say on stderr what happens, nothing private; -vv says more. Or set {LOG}=info."
+
+budget = Group("budget", commands=[budget_plan], help="Plan a year's releases within one total per person.")
+
+app = Group(
+    "confide",
+    commands=[
+        plan, calibrate, recalibrate, predict, evaluate, watch, show, verify, report, sql, randomise_labels, audit,
+        doctor, demo, budget, ledger, federated,
+    ],
+    params=[
+        click.Option(["--version"], is_flag=True, is_eager=True, expose_value=False, callback=_version,
+                     help="Print the version."),
+        click.Option(["--verbose", "-v"], count=True, help=_VERBOSE),
+        install_completion,
+        show_completion,
+    ],
+    callback=_confide,
+    help=_HELP,
+    epilog=_EXIT_CODES,
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+"""The program."""

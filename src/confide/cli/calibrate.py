@@ -1,89 +1,92 @@
-"""`confide calibrate`: a table of calibration records in, a private calibration out."""
+"""`confide calibrate` and `recalibrate`: a table of records in, a private release, or the one that renews it, out."""
 
 import json
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Annotated, Any
+from collections.abc import Callable, Mapping
+from contextlib import nullcontext
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any, NamedTuple
 
 import click
-import typer
 
 from confide.calibration import By, Payer, Request, asked_of_labels, prepare, typical_of_groups
-from confide.cli import options as o
-from confide.cli.about import About, stated_words
-from confide.cli.budget import LedgerOptions
-from confide.cli.columns import Columns, chosen_candidates
-from confide.cli.counted import Asked, CountsOptions, one_file, released_from_counts
+from confide.cli.choices import ShiftOptions, chosen_candidates, one_level, parsed, stated_words
+from confide.cli.columns import Columns, check_fits
+from confide.cli.command import command
+from confide.cli.course import renewed
 from confide.cli.output import EXPECTED, emit, heard, say, say_left_out, warn
-from confide.cli.parameters import command
-from confide.cli.receipt import Receipt
-from confide.cli.schedule import ScheduleFile, scheduled_privacy
-from confide.cli.shift import ShiftOptions
+from confide.cli.paying import LedgerOptions, Receipt, refuse_another_request, scheduled, scheduled_privacy
+from confide.cli.sql import CountsOptions, RequestOptions
+from confide.cli.values import (
+    GroupOptions,
+    OptionalSource,
+    Output,
+    PeopleOptions,
+    PrivacyOptions,
+    Source,
+    SourceOfRelease,
+    check_partition,
+)
 from confide.errors import EarlierReleaseWarning, InputError
-from confide.mechanisms import MECHANISMS
+from confide.mechanisms import Slopes
 from confide.planning import Plan, make_plan, shifted_population
 from confide.releases import (
     Calibration,
     GroupCalibration,
     LabelStatement,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
     candidates_of,
+    load_release,
     most_needed,
     parts_of,
     remarks,
 )
 from confide.support import Kind, new_file
-from confide.tables import Classified, calibrate_noisy_label_table, calibrate_table
+from confide.tables import (
+    SIDES,
+    Classified,
+    What,
+    calibrate_noisy_label_table,
+    calibrate_table,
+    recalibrate_table,
+)
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source(o.Source):
-    """The table that is read; none with --counts."""
+class Written(NamedTuple):
+    """A release in its file, how many records were left out where that may be known, and what was warned of."""
 
-    file: Annotated[str, typer.Argument(metavar="TABLE", show_default=False, help=o.TABLE)] = ""
+    released: Any
+    left_out: dict[str, int]
+    said: list[Warning | str]
 
 
-@command
+def written(make: Callable[[], tuple[Any, dict[str, int]]], output: Output, receipt: Receipt | None) -> Written:
+    """What `make` gives, and its file: whole, or not at all."""
+    with (
+        new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
+        heard() as caught,
+        receipt or nullcontext(),
+    ):
+        released, left_out = make()
+        part.write_text(released.to_json(), encoding="utf-8")
+    return Written(released, left_out, [one.message for one in caught if issubclass(one.category, EXPECTED)])
+
+
+@command("calibrate")
 def calibrate(
-    source: Source,
+    source: OptionalSource,
     *,
-    columns: Columns,
+    request: RequestOptions,
     counted: CountsOptions,
-    alpha: o.AlphasOrPlan = None,
-    privacy: o.PrivacyOptions,
-    n: Annotated[
-        int | None,
-        o.privacy(
-            "N",
-            "The public number of records under replace_one; databases need it with --ledger.",
-        ),
-    ] = None,
-    mechanism: Annotated[
-        str,
-        o.making(
-            "NAME",
-            "slopes, or to compare pps, pps-laplace, noisy-histogram, opendp-quantile, pcoqs and pcoqs-published "
-            "(with --rho: zCDP and no epsilon), or none, which is NOT PRIVATE.",
-            click_type=click.Choice(MECHANISMS),
-        ),
-    ] = "slopes",
-    label_epsilon: Annotated[
-        str | None,
-        o.privacy(
-            "LOSS",
-            "Of labels that `confide randomise-labels` made: its --epsilon, or the file .labels.json that it wrote.",
-        ),
-    ] = None,
-    candidates: o.CandidatesSpec = None,
-    unit: o.Unit = None,
-    people: o.PeopleOptions,
-    groups: o.GroupOptions,
+    label_epsilon: str | None = None,
     shifted: ShiftOptions,
     budget: LedgerOptions,
-    schedule: ScheduleFile = None,
-    about: About = None,
-    output: o.Output,
-    as_json: o.AsJson = False,
+    about: tuple[str, ...] = (),
+    output: Output,
+    as_json: bool = False,
 ) -> None:
     r"""Calibrate on records with known truth, privately.
 
@@ -100,72 +103,42 @@ def calibrate(
         --alpha 0.1 --epsilon 1 --out cal.json
     """
     words = stated_words(about)
-    if counted.counts is not None or counted.plan is not None:
-        if shifted != ShiftOptions():
-            raise click.UsageError("weights of classes and records are not counted in SQL: leave them out")
-        if (source.file, source.table, source.decimal) != ("", None, "."):
-            raise click.UsageError("give TABLE or --counts, not both: counts are what a warehouse made of a table")
-        asking = Asked(
-            columns, alpha, privacy, n, mechanism, candidates, unit, people, groups, source.skip_incomplete, schedule
-        )
-        _from_counts(counted, asking, budget, words, output, as_json=as_json)
+    if counted.counts:
+        _from_counts(counted, request, budget, words, output, as_json=as_json)
         return
     if not source.file:
         raise click.UsageError("Missing argument 'TABLE'.")
-    if alpha is None:
-        raise click.UsageError("Missing option '--alpha'.")
-    what = columns.what()
-    chosen = chosen_candidates(candidates, unit, what)
+    levels, what = request.levels, request.columns.what()
     if label_epsilon is not None:
-        plain = o.PrivacyOptions(delta=privacy.delta), None, "slopes", o.PeopleOptions(), o.GroupOptions()
-        others = ShiftOptions(), LedgerOptions(), None
-        if (privacy, n, mechanism, people, groups, shifted, budget, schedule) != (*plain, *others):
-            raise click.UsageError(
-                "--label-epsilon was paid where the labels were randomised, and belongs to one threshold: of the "
-                "options for privacy, people, groups, shifts and the ledger give --delta alone"
-            )
-        if not isinstance(what, Classified):
-            raise click.UsageError("--label-epsilon needs --probabilities and --label")
-        terms = o.one_level(alpha), label_epsilon, privacy.delta, chosen
-        _from_noisy_labels(source, what, terms, words, output, as_json=as_json)
+        assert isinstance(what, Classified)
+        _from_noisy_labels(source, what, label_epsilon, request, words, output, as_json=as_json)
         return
-    levels = o.levels_of(alpha)
-    bounded = people.people
-    privacy = scheduled_privacy(schedule, privacy, bounded)
-    if bounded is not None and privacy.records_per_person not in (1, bounded.most):
-        raise InputError("--records-per-person must be left out with --max-records-per-person")
-    divided = groups.arguments(label=columns.label, with_ledger=budget.ledger is not None)
-    _check_number(n, privacy.neighbors, divided=bool(divided))
-    shift = shifted.arguments(divided)
-    settings: dict[str, Any] = {**vars(privacy), "mechanism": mechanism}
-    if shift and len(levels) > 1:
-        raise click.UsageError("weights belong to one threshold: give one level in --alpha, or leave the weights out")
+    chosen, bounded = chosen_candidates(request.candidates, request.unit, what), request.people.people
+    privacy, divided, shift = _settled(request, budget, shifted)
+    settings: dict[str, Any] = {**vars(privacy), "mechanism": request.mechanism}
     if shift:
         settings["population"] = shifted_population(shift["class_weights"], shift["weight_bound"])
     if bounded is not None:
         settings["records_per_person"] = bounded.most
-    name, asked = None if what is None else what.kind.name, levels if len(levels) > 1 else levels[0]
+    name, alpha = None if what is None else what.kind.name, levels if len(levels) > 1 else levels[0]
     by: By | None = "level" if len(levels) > 1 else None
-    request = Request(alpha=asked, by=by, score=name, candidates=chosen, **settings)
-    prepare(request, n)  # public choices are refused before anything is opened
-    output.check(Kind.RELEASE, *source.files, *budget.files, schedule)
+    asked = Request(alpha=alpha, by=by, score=name, candidates=chosen, **settings)
+    prepare(asked, request.n)  # public choices are refused before anything is opened
+    output.check(Kind.RELEASE, *source.files, *budget.files, request.schedule)
     receipt = budget.receipt()
     account = budget.account(source.file)
-    known = n is not None or privacy.neighbors == "add_remove"
-    if account and known and not divided and len(levels) == 1 and columns.one_score:
+    known = request.n is not None or privacy.neighbors == "add_remove"
+    if account and known and not divided and len(levels) == 1 and request.columns.one_score:
         # and so is what the ledger's limit does not allow
-        prepare(request, n, Payer(**account)).refuse_early()
-    with (
-        new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
-        heard() as caught,
-        receipt,
-    ):
-        with source.open("counting", what, columns.ways) as (opened, what, progress):
+        prepare(asked, request.n, Payer(**account)).refuse_early()
+
+    def make() -> tuple[Any, dict[str, int]]:
+        with source.open("counting", what, request.columns.ways) as (opened, read, progress):
             released = calibrate_table(
                 opened,
-                what,
-                asked,
-                n=n,
+                read,
+                alpha,
+                n=request.n,
                 candidates=chosen,
                 people=bounded,
                 skip_incomplete=source.skip_incomplete,
@@ -177,101 +150,202 @@ def calibrate(
                 **account,
             )
             left_out = source.left_out(opened) if privacy.neighbors == "replace_one" else {}  # else it is secret
-        part.write_text(released.to_json(), encoding="utf-8")
-    expected = None
-    if isinstance(released, Calibration) and mechanism == "slopes" and not remarks(released):
-        expected = expected_of(request, released)
-    said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    guessed = guessed_for_groups(released, privacy.n_typical, mechanism)
-    report_release(released, expected, str(output.out), said, left_out, receipt, as_json=as_json, guessed=guessed)
+        return released, left_out
+
+    made = written(make, output, receipt)
+    expected = expected_of(made.released, asked)
+    guessed = guessed_for_groups(made.released, privacy.n_typical, request.mechanism)
+    report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
+
+
+def _settled(
+    request: RequestOptions, budget: LedgerOptions, shifted: ShiftOptions
+) -> tuple[PrivacyOptions, dict[str, Any], dict[str, Any]]:
+    """The privacy, the groups and the shift that are asked for, where their values go together."""
+    bounded, divided, shift = request.people.people, request.groups.arguments(), shifted.arguments()
+    privacy = scheduled_privacy(request.schedule, request.privacy, bounded)
+    if bounded is not None and privacy.records_per_person not in (1, bounded.most):
+        raise InputError("--records-per-person must be left out with --max-records-per-person")
+    if divided:
+        check_partition(budget.ledger, request.groups.partition)
+    if request.n is not None and privacy.neighbors != "replace_one":
+        raise InputError(
+            "--n must be left out with --neighbors add_remove, which keeps their number secret; see --n-typical"
+        )
+    if shift and len(request.levels) > 1:
+        raise click.UsageError("weights belong to one threshold: give one level in --alpha, or leave the weights out")
+    return privacy, divided, shift
 
 
 def _from_noisy_labels(
     source: Source,
     what: Classified,
-    asked: tuple[str, str, str | None, Any],
+    label_epsilon: str,
+    request: RequestOptions,
     words: Mapping[str, str] | None,
-    output: o.Output,
+    output: Output,
     *,
     as_json: bool,
 ) -> None:
-    """The same from labels that were randomised before anybody saw them: alpha, their loss, delta and candidates."""
-    alpha, label_epsilon, delta, candidates = asked
+    """The same from labels that were randomised before anybody saw them."""
     try:
         loss: float | LabelStatement = float(label_epsilon)
         read: tuple[str, ...] = ()
     except ValueError:
         loss, read = LabelStatement.load(label_epsilon), (label_epsilon,)
-    request = asked_of_labels(alpha, loss, what.score, delta, candidates)
+    candidates = chosen_candidates(request.candidates, request.unit, what)
+    asked = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
     output.check(Kind.RELEASE, *source.files, *read)
-    with new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part, heard() as caught:
+
+    def make() -> tuple[Any, dict[str, int]]:
         with source.opened(source.file, "counting") as (opened, progress):
             released = calibrate_noisy_label_table(
-                opened, what, request, about=words, skip_incomplete=source.skip_incomplete, progress=progress
+                opened, what, asked, about=words, skip_incomplete=source.skip_incomplete, progress=progress
             )
-            left_out = source.left_out(opened)
-        part.write_text(released.to_json(), encoding="utf-8")
-    said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    report_release(released, None, str(output.out), said, left_out, None, as_json=as_json)
+            return released, source.left_out(opened)
+
+    report_release(written(make, output, None), None, output, None, as_json=as_json)
 
 
 def _from_counts(
     counted: CountsOptions,
-    asking: Asked,
+    request: RequestOptions,
     budget: LedgerOptions,
     words: Mapping[str, str] | None,
-    output: o.Output,
+    output: Output,
     *,
     as_json: bool,
 ) -> None:
     """The same from counts that a warehouse made."""
-    files = counted.counts
-    if not files:
-        raise click.UsageError("--plan belongs to --counts: what the query of `confide sql` gave")
-    plan = asking.planned(counted.plan)
-    output.check(Kind.RELEASE, *files, counted.plan, *budget.files, asking.schedule)
+    plan = counted.planned(request)
+    output.check(Kind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
     receipt = budget.receipt()
-    account = budget.account(one_file(files, budget.ledger_key))
-    if account and asking.groups.partition is not None:
-        account["partition"] = asking.groups.partition
-    with (
-        new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
-        heard() as caught,
-        receipt,
-    ):
-        released = released_from_counts(plan, files, account, about=words)
-        part.write_text(released.to_json(), encoding="utf-8")
-    expected = None
-    if isinstance(released, Calibration) and plan.options["mechanism"] == "slopes" and not remarks(released):
-        expected = expected_of(plan.request, released)
-    said = [one.message for one in caught if issubclass(one.category, EXPECTED)]
-    guessed = guessed_for_groups(released, plan.options.get("n_typical"), plan.options["mechanism"])
-    report_release(released, expected, str(output.out), said, {}, receipt, as_json=as_json, guessed=guessed)
+    made = written(lambda: (counted.release(plan, budget, request.groups.partition, words), {}), output, receipt)
+    expected = expected_of(made.released, plan.request)
+    guessed = guessed_for_groups(made.released, plan.options.get("n_typical"), plan.options["mechanism"])
+    report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
 
 
-def expected_of(request: Request, released: Calibration) -> Plan:
-    """What one threshold is expected to cost; for the number of records only where it is public."""
+@dataclass(frozen=True)
+class Renewing:
+    """What a renewal asks anew; the rest is read off the release."""
+
+    epsilon: float | None = None
+    rho: float | None = None
+    n_typical: int | None = None
+    n: int | None = None
+    cold: bool = False
+    candidates: str | None = None
+
+
+@command("recalibrate", without="score loss bound groups by_class")
+def recalibrate(
+    source: SourceOfRelease,
+    *,
+    columns: Columns,
+    groups: GroupOptions,
+    weight_column: str | None = None,
+    asked: Renewing,
+    people: PeopleOptions,
+    budget: LedgerOptions,
+    schedule: Path | None = None,
+    about: tuple[str, ...] = (),
+    output: Output,
+    as_json: bool = False,
+) -> None:
+    r"""Renew a release on new records with known truth.
+
+    What is asked - level, score, relation, groups, loss - is read off
+    the release; name the columns of TABLE again. Candidates are spread around
+    the earlier threshold, half of them as if there were none. The cost is that
+    of a new release (--epsilon: by default that of the earlier one) and adds
+    up for people who are in both. The file names all that it renewed.
+
+    Example:
+
+      confide recalibrate february.parquet --calibration january.json \
+        --probabilities 'p_*' --label label --out february.json
+    """
+    previous, records = source.separate()
+    release = load_release(previous)
+    words, bounded, n = stated_words(about), people.people, asked.n
+    spent = scheduled(schedule, "calibration", {"epsilon": asked.epsilon, "rho": asked.rho})
+    chosen: dict[str, Any] = {"n_typical": asked.n_typical, "cold": asked.cold, "candidates": parsed(asked.candidates)}
+    again = Request(renews=release, **spent, **chosen)
+    terms = next(iter(again.parts.values())).terms
+    refuse_another_request(schedule, release.privacy, terms.selector if terms.mechanism == "slopes" else None)
+    what = _what(columns, release, previous)
+    if isinstance(release, GroupCalibration):
+        check_partition(budget.ledger, groups.partition)
+    if n is not None and not again.public_n:
+        raise InputError("--n must be left out: the number of records, or of those in each group, stays secret")
+    output.check(Kind.RELEASE, previous, *records.files, *budget.files, schedule)
+    receipt = budget.receipt()
+    account: dict[str, Any] = {**budget.account(records.file), "partition": groups.partition}
+    if n is not None or not again.public_n:  # what the ledger's limit does not allow is refused before all else
+        prepare(again, n, Payer(**account)).refuse_early()
+
+    def make() -> tuple[Any, dict[str, int]]:
+        with records.open("counting", what, columns.ways) as (opened, read, progress):
+            released = recalibrate_table(
+                release,
+                opened,
+                read,
+                by=groups.by,
+                weights=weight_column,
+                n=n,
+                people=bounded,
+                skip_incomplete=records.skip_incomplete,
+                about=words,
+                progress=progress,
+                **spent,
+                **chosen,
+                **account,
+            )
+            left_out = records.left_out(opened) if again.public_n else {}  # else it is secret
+        return released, left_out
+
+    made = written(make, output, receipt)
+    released = made.released
+    expected = expected_of(released, again)
+    guessed = guessed_for_groups(released, asked.n_typical)
+    report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
+    if not as_json:
+        say(renewed(released))
+
+
+def _what(columns: Columns, release: Release, path: Path) -> What | None:
+    """What is read of each record, for the score or the loss of the release; None if no columns were named."""
+    first = next(iter(parts_of(release).values()))
+    if isinstance(release, RiskCalibration):
+        if columns.task not in (None, "losses") and columns.truth is None:
+            raise InputError(f"calibration {str(path)!r} bounds a loss; name --probabilities with --truth, or --losses")
+        return replace(columns, loss=release.loss, bound=release.bound).what()
+    if columns.task is None:
+        return None
+    if columns.task == "losses" or columns.truth is not None:
+        raise InputError(f"calibration {str(path)!r} bounds no loss; name {columns.ways}")
+    if columns.task != "score":
+        check_fits(columns.way, release, path)
+    score = SIDES if isinstance(release, SidesCalibration) else first.score
+    if isinstance(release, SidesCalibration) and columns.task == "score":
+        raise click.UsageError("a release of two sides needs --prediction LOWER,UPPER with --target")
+    return replace(columns, score=score).what()
+
+
+def expected_of(released: Any, request: Request) -> Plan | None:
+    """What one threshold is expected to cost, by the request that it answers; None where that says nothing."""
+    if not isinstance(released, Calibration) or not isinstance(released.mechanism, Slopes) or remarks(released):
+        return None
     (part,) = request.parts.values()
     terms = part.terms.over(candidates_of(released), released.n)
-    return make_plan(terms, terms.n or terms.n_typical)
-
-
-def _check_number(n: int | None, neighbors: str, *, divided: bool) -> None:
-    """Refuse --n where the number of records is secret."""
-    if n is not None and divided:
-        raise InputError("--n must be left out with --by and --by-class: the sizes of groups stay secret")
-    if n is not None and neighbors != "replace_one":
-        raise InputError(
-            "--n must be left out with --neighbors add_remove, which keeps their number secret; see --n-typical"
-        )
+    return make_plan(terms, terms.n or terms.n_typical)  # n only where it is public
 
 
 def report_release(
-    released: Any,
+    kept: Written,
     plan: Plan | None,
-    out: str,
-    said: list[Warning | str],
-    left_out: dict[str, int],
+    output: Output,
     receipt: Receipt | None,
     *,
     as_json: bool,
@@ -282,6 +356,8 @@ def report_release(
     `guessed` is the number of records of each group that was taken for granted, where nobody stated one. There is no
     receipt of what was paid for elsewhere.
     """
+    released, left_out, said = kept
+    out = str(output.out)
     earlier = [one for one in said if isinstance(one, EarlierReleaseWarning)]
     notes = [str(one) for one in said if one not in earlier]
     for note in notes:

@@ -1,13 +1,12 @@
 """The options that say which columns are read: what was typed, checked for sense before the table is opened."""
 
 from dataclasses import dataclass
-from typing import Annotated, Literal, TypeAlias
+from typing import ClassVar, Literal, TypeAlias
 
 import click
 
-from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.cli import options as o
-from confide.cli.candidates import parse_candidates
+from confide.candidates import Candidates
+from confide.cli.choices import split
 from confide.cli.output import warn
 from confide.errors import InputError
 from confide.releases import FROM_LOGITS, Release, RiskCalibration, SidesCalibration, about_of, parts_of
@@ -23,68 +22,32 @@ _COMPUTED = {
 }
 """The scores that the command line computes, by the columns that they need; the first is the default."""
 
-_OPTIONS: dict[Task, str] = {
-    "score": "--score-column",
-    "classification": "--probabilities",
-    "regression": "--prediction",
-    "losses": "--losses",
-}
-
-_COMPANIONS: dict[str, Task] = {
-    "label": "classification",
-    "truth": "classification",
-    "classes": "classification",
-    "target": "regression",
-    "loss": "losses",
-}
-
-Score: TypeAlias = Annotated[
-    str | None,
-    o.columns(
-        "NAME",
-        "Of probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', margin, top_k; all "
-        "but the last with a public temperature, 'lac(temperature=2)'. Of "
-        "LOWER,UPPER: cqr (default), cqr_low, cqr_high, cqr_sides. Of --score-column: its name.",
-    ),
-]
-
 
 @dataclass(frozen=True)
-class PredictedColumns:
-    """What a model says of each record, as a query reads it."""
+class Columns:
+    """The columns that are read, and what is made of them; a command has those fields that it needs."""
 
-    probabilities: Annotated[
-        str | None,
-        o.columns(
-            "PATTERN|COLUMN",
-            "A pattern such as 'p_*' (quote it), one column per class; or their names, A,B,C; or one list column; or, "
-            "with --classes NO,YES, the probability of YES.",
-        ),
-    ] = None
-    classes: Annotated[
-        str | None,
-        o.columns("A,B,C", "Class names (default: by the columns, or 0, 1, ...)."),
-    ] = None
-    prediction: Annotated[
-        str | None,
-        o.columns("COLUMN[,COLUMN]", "Predicted numbers; or two quantiles, LOWER,UPPER."),
-    ] = None
+    probabilities: str | None = None
+    classes: str | None = None
+    prediction: str | None = None
+    logits: bool = False
+    score_column: str | None = None
+    label: str | None = None
+    label_positions: bool = False
+    target: str | None = None
+    truth: str | None = None
+    losses: str | None = None
+    score: str | None = None
+    loss: str | None = None
+    bound: float = 1.0
 
-
-@dataclass(frozen=True)
-class ModelColumns(PredictedColumns):
-    """What a model says of each record."""
-
-    logits: Annotated[
-        bool,
-        o.columns(None, "--probabilities names logits; softmax is taken.", "--logits"),
-    ] = False
+    ways: ClassVar[str] = "--probabilities with --label, --prediction with --target, or --score-column"
 
     @property
     def predictions(self) -> str | tuple[str, str]:
         """The column of predicted numbers, or those of the lower and the upper quantile."""
         text = self.prediction or ""
-        match o.split(text) if "," in text else [text]:
+        match split(text) if "," in text else [text]:
             case [one]:
                 return one
             case [lower, upper]:
@@ -100,7 +63,7 @@ class ModelColumns(PredictedColumns):
     @property
     def class_names(self) -> tuple[str, ...] | None:
         """The names given with --classes."""
-        return None if self.classes is None else tuple(o.split(self.classes))
+        return None if self.classes is None else tuple(split(self.classes))
 
     @property
     def way(self) -> str:
@@ -111,8 +74,6 @@ class ModelColumns(PredictedColumns):
 
     def to_predict(self, release: Release, path: object) -> What | None:
         """What is read to predict; None if no columns were named."""
-        if self.probabilities is not None and self.prediction is not None:
-            raise click.UsageError("give one of --probabilities and --prediction, not both")
         if self.probabilities is None and self.prediction is None:
             return None
         self.check_logits(release, path)
@@ -125,85 +86,17 @@ class ModelColumns(PredictedColumns):
             return Classified(self.class_columns, None, self.class_names, logits=self.logits)
         return Regressed(self.predictions, None, _score_of(release))
 
-    def check_logits(self, release: Release | None = None, path: object = None) -> None:
-        """Refuse --logits where there are none, and say if a release was made from logits."""
-        if self.logits and (self.probabilities is None or getattr(self, "truth", None) is not None):
-            raise click.UsageError("--logits belongs to --probabilities of classes, of which one is true")
+    def check_logits(self, release: Release, path: object) -> None:
+        """Refuse --logits of sets of labels, and say if a release was made from logits and none are named."""
         if self.logits and isinstance(release, RiskCalibration):
             raise click.UsageError("--logits must be left out for sets of labels: write the sigmoid of their logits")
-        if self.probabilities is None or self.logits or release is None:
+        if self.probabilities is None or self.logits:
             return
         if about_of(release).get("outputs") == FROM_LOGITS:
             warn(
                 f"calibration {str(path)!r} was made from {FROM_LOGITS}; {self.probabilities!r} is read as "
                 "probabilities, which must be that softmax: give --logits for logits"
             )
-
-
-@dataclass(frozen=True)
-class OneTruthColumns:
-    """The truth of records of which one class, or one number, is true; or their scores."""
-
-    score_column: Annotated[
-        str | None,
-        o.columns("COLUMN", "Your own scores: larger means stranger."),
-    ] = None
-    label: Annotated[
-        str | None,
-        o.columns("COLUMN", "True classes, by their names."),
-    ] = None
-    label_positions: Annotated[
-        bool,
-        o.columns(
-            None,
-            "The labels count the classes from 0, as integers.",
-            "--label-positions",
-        ),
-    ] = False
-    target: Annotated[str | None, o.columns("COLUMN", "True numbers, for regression.")] = None
-
-
-@dataclass(frozen=True)
-class CountedColumns(OneTruthColumns, PredictedColumns):
-    """The columns that a query counts, and the score that it computes of them."""
-
-    score: Score = None
-
-    @property
-    def all(self) -> "Columns":
-        """The same among all that there are."""
-        return Columns(**vars(self))
-
-
-@dataclass(frozen=True)
-class TrueColumns(OneTruthColumns, ModelColumns):
-    """The columns of records whose truth is known, for a score and a loss that are known from elsewhere."""
-
-    truth: Annotated[
-        str | None,
-        o.columns(
-            "PATTERN|COLUMN",
-            "Instead of --label, where several can be true: 1 or 0 for each. Alpha bounds the share missed.",
-        ),
-    ] = None
-    losses: Annotated[
-        str | None,
-        o.columns(
-            "PATTERN|COLUMN",
-            "Risk control: losses at every finite candidate, bounded by alpha; needs --candidates and --loss.",
-        ),
-    ] = None
-
-    ways = "--probabilities with --label, --prediction with --target, or --score-column"
-
-
-@dataclass(frozen=True)
-class Columns(TrueColumns):
-    """The columns of records whose truth is known, and what is made of them."""
-
-    score: Score = None
-    loss: Annotated[str | None, o.columns("NAME", "With --losses: the loss's name.")] = None
-    bound: Annotated[float, o.columns("NUMBER", "With --losses: the largest loss.")] = 1.0
 
     @property
     def task(self) -> Task | None:
@@ -214,19 +107,9 @@ class Columns(TrueColumns):
             "regression": self.prediction,
             "losses": self.losses,
         }
-        tasks = [task for task, value in given.items() if value is not None]
-        if len(tasks) > 1:
-            raise click.UsageError(f"give one of {' and '.join(_OPTIONS[task] for task in tasks)}, not both")
-        task = tasks[0] if tasks else None
+        task = next((task for task, value in given.items() if value is not None), None)
         if self.score is not None and task is not None:
             self._check_score(task)
-        for name, owner in _COMPANIONS.items():
-            if getattr(self, name) is not None and task is not None and task != owner:
-                raise click.UsageError(f"--{name} belongs to {_OPTIONS[owner]}, not to {_OPTIONS[task]}")
-        if self.logits and task != "classification":
-            self.check_logits()
-        if self.label_positions and self.label is None:
-            raise click.UsageError("--label-positions belongs to --label")
         return task
 
     @property
@@ -240,12 +123,7 @@ class Columns(TrueColumns):
             case "score":
                 return Scored(str(self.score_column), self.score)
             case "classification":
-                self.check_logits()
                 if self.truth is not None:
-                    if self.label is not None:
-                        raise click.UsageError("give one of --label and --truth, not both")
-                    if self.score is not None:
-                        raise click.UsageError("--score must be left out with --truth")
                     truth = _column_names(self.truth)
                     return Losses(probabilities=self.class_columns, truth=truth, classes=self.class_names)
                 if self.label is None:
@@ -291,7 +169,7 @@ class Columns(TrueColumns):
 
 
 def _column_names(text: str) -> str | tuple[str, ...]:
-    return tuple(o.split(text)) if "," in text and "*" not in text else text
+    return tuple(split(text)) if "," in text and "*" not in text else text
 
 
 def check_fits(way: str, release: Release, path: object) -> None:
@@ -312,30 +190,6 @@ def check_fits(way: str, release: Release, path: object) -> None:
             f"calibration {str(path)!r} was made for the score {made_for!r}, and {way} gives the score "
             f"{_COMPUTED[way][0]!r}; {remedy}"
         )
-
-
-def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> AnyCandidates:
-    """The candidates that --candidates or --unit ask for; None for those that suit the score."""
-    if spec is not None and unit is not None:
-        raise click.UsageError("give one of --candidates and --unit, not both")
-    if unit is None:
-        return parsed(spec)
-    if not isinstance(what, Regressed | Scored):
-        raise click.UsageError("--unit belongs to --prediction or --score-column")
-    return what.kind.spread(unit)
-
-
-def parsed(spec: str | None) -> AnyCandidates:
-    """The candidates that --candidates asks for, or how they are spread."""
-    return None if spec is None else parse_candidates(spec)
-
-
-def parsed_list(spec: str | None) -> Candidates | None:
-    """The same where only a list will do."""
-    found = parsed(spec)
-    if isinstance(found, Spread | int):
-        raise InputError(f"--candidates must be the list that losses belong to, as unit:1000; found {spec!r}")
-    return found
 
 
 def _score_of(release: Release) -> str | None:

@@ -1,67 +1,92 @@
-"""`confide evaluate`: how often the sets contain the truth, on a table that says it."""
+"""`confide evaluate`: how often the sets contain the truth, on a table that says it; with `--epsilon` privately."""
 
+import json
+import warnings
+from collections.abc import Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated
+from typing import Any
 
 import click
 
-from confide.cli import options as o
-from confide.cli.budget import LedgerOptions
-from confide.cli.columns import Columns, parsed_list
-from confide.cli.evaluated import (
-    evaluated,
-    exit_code,
-    refuse_unjudged,
-    shortfall_fields,
-    shortfall_notes,
-    worst_fields,
+from confide.cli.choices import parsed_list, split
+from confide.cli.columns import Columns
+from confide.cli.command import command
+from confide.cli.exit_codes import CLAIM_FAILED, DONE
+from confide.cli.output import emit, heard, said_by_the_command, say, say_left_out, warn
+from confide.cli.paying import LedgerOptions, Receipt, scheduled
+from confide.cli.values import Findings, PeopleOptions, Released, Source
+from confide.errors import EarlierReleaseWarning, InputError
+from confide.evaluation import (
+    NOT_PRIVATE,
+    Asking,
+    Evaluation,
+    LevelEvaluation,
+    PrivateEvaluation,
+    in_words,
+    worst_parts,
 )
-from confide.cli.output import check_output, emit, heard, said_by_the_command, say, say_left_out, warn
-from confide.cli.parameters import command
-from confide.cli.private import PrivateOptions, account_of, tell
-from confide.cli.schedule import ScheduleFile
-from confide.evaluation import MOST_EXAMPLES, NOT_PRIVATE
-from confide.releases import remarks
-from confide.support import Kind, write_text
-from confide.tables import evaluate_table, evaluate_table_privately
+from confide.guarantee import coverage_text
+from confide.releases import LevelCalibration, Release, RiskCalibration, SidesCalibration, promises, remarks
+from confide.sets import has_law, sentence_of
+from confide.support import Kind
+from confide.tables import People, evaluate_table, evaluate_table_privately
+
+_TOTAL = "none"
 
 
-@command
+@dataclass(frozen=True)
+class PrivateOptions:
+    """What a private evaluation may cost, and what it is about; without --epsilon none of them."""
+
+    epsilon: float | None = None
+    neighbors: str | None = None
+    records_per_person: int | None = None
+    n: int | None = None
+    confidence: str | None = None
+    groups: str | None = None
+    parts: str | None = None
+    width_bins: str | None = None
+
+    def scheduled(self, file: Path | None, people: People | None) -> "PrivateOptions":
+        """The same with what a schedule says of an evaluation, if one is given.
+
+        Raises
+        ------
+        InputError
+            If an option says something else, or more records of each person are kept than it says.
+        """
+        given = {name: getattr(self, name) for name in ("epsilon", "neighbors", "records_per_person")}
+        return replace(self, **scheduled(file, "evaluation", given, people))
+
+    def asking(self, account: Mapping[str, Any]) -> Asking | None:
+        """What is asked privately; None without --epsilon."""
+        if self.epsilon is None:
+            return None
+        given = {name: value for name, value in vars(self).items() if value is not None}
+        if (groups := given.pop("groups", None)) is not None:
+            given["group_names"] = tuple(split(groups))
+        if (parts := given.pop("parts", None)) is not None:
+            given["parts"] = () if parts == _TOTAL else tuple(split(parts))
+        if (bins := given.pop("width_bins", None)) is not None:
+            given["width_bins"] = _numbers(bins)
+        return Asking(**given, **account)
+
+
+@command("evaluate")
 def evaluate(
-    source: o.Source,
+    source: Source,
     *,
-    release: o.Released,
+    release: Released,
     columns: Columns,
-    candidates: o.CandidatesSpec = None,
-    out: Annotated[
-        Path | None,
-        o.output("FILE", "Also write what was found as JSON, for `confide report --evaluation FILE`."),
-    ] = None,
-    examples: Annotated[
-        int,
-        o.output(
-            "K",
-            "Keep the sets and true labels of the first K records in it, as they are.",
-            min=0,
-            max=MOST_EXAMPLES,
-        ),
-    ] = 0,
-    fail_below_promise: Annotated[
-        bool,
-        o.output(
-            None,
-            "Exit with code 5 if coverage is surely less than promised, and luck in calibrating does not explain it. A "
-            "correct release fails once in 1,000 times at most; where the number of calibration records is secret, "
-            "that is of 1,000 records or more.",
-            "--fail-below-promise",
-        ),
-    ] = False,
-    force: o.Force = False,
+    candidates: str | None = None,
+    examples: int = 0,
+    fail_below_promise: bool = False,
     private: PrivateOptions,
-    people: o.PeopleOptions,
+    people: PeopleOptions,
     budget: LedgerOptions,
-    schedule: ScheduleFile = None,
-    as_json: o.AsJson = False,
+    schedule: Path | None = None,
+    output: Findings,
 ) -> int:
     r"""Measure coverage and set size on records with known truth.
 
@@ -84,14 +109,10 @@ def evaluate(
     """
     bounded = people.people
     private = private.scheduled(schedule, bounded)
-    if examples and private.epsilon is not None:
-        raise click.UsageError("--examples must be left out with --epsilon: records as they are cannot be private")
-    if examples and (out is None or columns.task != "classification" or columns.truth is not None):
-        raise click.UsageError("--examples needs --out and --probabilities")
     kind = Kind.EVALUATION if private.epsilon is None else Kind.PRIVATE_EVALUATION
-    check_output(out, kind, *source.files, release.calibration, *budget.files, schedule, force=force)
+    output.check(kind, *source.files, release.calibration, *budget.files, schedule)
     receipt = budget.receipt()
-    asking = private.asking(bounded, account_of(budget, source.file, private.epsilon))
+    asking = private.asking(budget.account(source.file))
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed_list(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
@@ -110,9 +131,8 @@ def evaluate(
                 progress=progress,
             )
             known = source.left_out(opened) if asking.neighbors == "replace_one" else {}  # else it is secret
-        if out is not None:
-            write_text(out, private_one.to_json(), overwrite=force)
-        tell(private_one, caught, out, known, receipt, as_json=as_json)
+        output.write(private_one.to_json())
+        _tell(private_one, caught, output, known, receipt)
         return exit_code(private_one, fail=fail_below_promise)
     with (
         said_by_the_command(),
@@ -128,18 +148,104 @@ def evaluate(
             progress=progress,
         )
         left_out = source.left_out(opened)
-    notes = [*remarks(released), *(shortfall_notes(found) if as_json else [])]  # else they are in the text
+    notes = [*remarks(released), *(shortfall_notes(found) if output.as_json else [])]  # else they are in the text
     for note in notes:
         warn(note)
-    if out is not None:
-        write_text(out, found.to_json(), overwrite=force)
-    if as_json:
+    output.write(found.to_json())
+    if output.as_json:
         worst, short = worst_fields(found, released), shortfall_fields(found)
         emit({**found.fields(), "shortfalls": short, "worst": worst, "warnings": list(notes), **left_out})
         return exit_code(found, fail=fail_below_promise)
     say(evaluated(found, released))
     say_left_out(left_out)
-    if out is not None:
-        say(f"saved: {out}")
+    output.say_saved()
     say(NOT_PRIVATE)
     return exit_code(found, fail=fail_below_promise)
+
+
+def _tell(
+    found: PrivateEvaluation,
+    caught: list[warnings.WarningMessage],
+    output: Findings,
+    left_out: Mapping[str, Any],
+    receipt: Receipt,
+) -> None:
+    """Print a private evaluation: for people, or as one JSON document."""
+    earlier = [one.message for one in caught if isinstance(one.message, EarlierReleaseWarning)]
+    notes = [str(one.message) for one in caught if one.message not in earlier]
+    notes += shortfall_notes(found) if output.as_json else []
+    for note in dict.fromkeys(notes):
+        warn(note)
+    if output.as_json:
+        made = [time for one in earlier for time in one.made]
+        short = {"shortfalls": shortfall_fields(found), "earlier": made, "warnings": notes}
+        emit({**json.loads(found.to_json()), **short, **receipt.fields(), **left_out})
+        return
+    for one in earlier:
+        say(str(one))
+    say(str(found))
+    say_left_out(left_out)
+    say(receipt.text())
+    output.say_saved()
+    say("These numbers are private: they may be published.")
+
+
+def _numbers(text: str) -> tuple[float, ...]:
+    try:
+        return tuple(map(float, split(text)))
+    except ValueError:
+        raise click.UsageError("--width-bins must be numbers between commas, such as 1,2,5") from None
+
+
+# Findings in words, beside the promise of the release
+
+
+def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
+    """Coverage beside the promise, sizes, and a table of what has thresholds of its own; level by level."""
+    if isinstance(found, Evaluation):
+        loss = (release.loss, release.bound) if isinstance(release, RiskCalibration) else None
+        return in_words(found, _promise(found, release), loss)
+    assert isinstance(release, LevelCalibration)
+    return "\n".join(
+        f"alpha {float(alpha):g}\n{in_words(one, str(release.parts[alpha].guarantee))}"
+        for alpha, one in found.levels.items()
+    )
+
+
+def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[Mapping[str, Any]]:
+    """The same parts as JSON values; of several levels with their alpha. A bound on a loss has none."""
+    if isinstance(found, LevelEvaluation):
+        return [
+            {"alpha": str(alpha), **one.fields()} for alpha, each in found.levels.items() for one in worst_parts(each)
+        ]
+    return [] if isinstance(release, RiskCalibration) else [one.fields() for one in worst_parts(found)]
+
+
+def shortfall_fields(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[Mapping[str, Any]]:
+    """Where coverage over all lies below the promise, as JSON values, by statement."""
+    return [{"of": name, **one.fields()} for name, one in found.shortfalls.items()]
+
+
+def shortfall_notes(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[str]:
+    """The same in words."""
+    return [sentence_of(name, one) for name, one in found.shortfalls.items()]
+
+
+def refuse_unjudged(release: Release) -> None:
+    """Refuse to fail below a promise of which it is not known how far luck in calibrating may fall short."""
+    if not has_law(release):
+        raise InputError(
+            "--fail-below-promise needs a release with a promise, and a law of how coverage varies from calibration to "
+            "calibration; this one has none; leave the option out, and read the interval"
+        )
+
+
+def exit_code(found: Evaluation | LevelEvaluation | PrivateEvaluation, *, fail: bool) -> int:
+    """That of a claim that does not hold, if it is asked for and a promise is broken."""
+    return CLAIM_FAILED if fail and any(one.broken for one in found.shortfalls.values()) else DONE
+
+
+def _promise(found: Evaluation, release: Release) -> str:
+    if isinstance(release, SidesCalibration):  # of both ends together, which have promises of their own
+        return f"coverage at least {coverage_text(found.promised)}"
+    return "; ".join(f"for {name}: {text}" if name else text for name, text in promises(release).items())

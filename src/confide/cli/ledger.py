@@ -1,40 +1,22 @@
-"""`confide ledger`: what has been spent on which data."""
+"""`confide ledger`: what has been spent on which data, and where that is kept."""
 
 import json
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
-import click
-import typer
-
-from confide.cli import options as o
-from confide.cli.help import Command, Group
-from confide.cli.ledger_places import check, init, move_, report_
+from confide.cli.command import Group, command
 from confide.cli.output import check_output, emit, heard, say, warn
-from confide.cli.parameters import command
+from confide.cli.values import OptionalOutput, Output
 from confide.errors import SimilarNameWarning
-from confide.ledger import Ledger, Schedule, file_of, plain
-from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import Kind, write_text
-
-ledger = typer.Typer(
-    help="What has been spent on which data (list, show, limit, follow, export, report), and where that is kept "
-    "(init, move, check).",
-    cls=Group,
-    rich_markup_mode=None,
-)
-
-LedgerPlace = Annotated[str, typer.Argument(metavar="LEDGER", help="A ledger: its file, or postgresql://ROLE@HOST/DB.")]
-DatasetName = Annotated[str, typer.Argument(metavar="DATASET", help="The name of a data set.")]
-DpDelta = Annotated[
-    float, typer.Option("--dp-delta", metavar="DELTA", help="State (epsilon, delta)-privacy; 0 states pure epsilon.")
-]
+from confide.ledger import Ledger, Schedule, check_head, file_of, make_server_ledger, move, place_of, plain
+from confide.mechanisms import Neighbors
+from confide.support import Kind
 
 
-@ledger.command("list", cls=Command)
-def list_(file: LedgerPlace, as_json: o.AsJson = False) -> None:
+@command("ledger list")
+def list_(*, file: str, as_json: bool = False) -> None:
     """List the data sets with what was spent and what remains.
 
     Example: confide ledger list budget.db
@@ -48,8 +30,8 @@ def list_(file: LedgerPlace, as_json: o.AsJson = False) -> None:
     say(str(found))
 
 
-@ledger.command(cls=Command)
-def show(file: LedgerPlace, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_json: o.AsJson = False) -> None:
+@command("ledger show")
+def show(*, file: str, dataset: str, dp_delta: float = 0.0, as_json: bool = False) -> None:
     """Show every charge on a data set, what all of them cost together, and how that figure comes about.
 
     Example: confide ledger show budget.db patients --dp-delta 1e-6
@@ -63,19 +45,15 @@ def show(file: LedgerPlace, dataset: DatasetName, dp_delta: DpDelta = 0.0, as_js
     say(account.told(dp_delta))
 
 
-@ledger.command(cls=Command)
+@command("ledger limit")
 def limit(
-    file: LedgerPlace,
-    dataset: DatasetName,
-    epsilon: Annotated[
-        float | None, typer.Argument(metavar="EPSILON", help="The most that may be spent; leave out to lift the limit.")
-    ] = None,
-    dp_delta: DpDelta = 0.0,
-    neighbors: Annotated[
-        Neighbors,
-        typer.Option(click_type=click.Choice(NEIGHBORS), help="The relation that the data set is accounted under."),
-    ] = "add_remove",
-    as_json: o.AsJson = False,
+    *,
+    file: str,
+    dataset: str,
+    epsilon: float | None = None,
+    dp_delta: float = 0.0,
+    neighbors: Neighbors = "add_remove",
+    as_json: bool = False,
 ) -> None:
     """Set or lift the limit of a data set; the ledger is made if it does not exist.
 
@@ -90,15 +68,8 @@ def limit(
     say(f"{account.dataset}: {account.summary}")
 
 
-@ledger.command(cls=Command)
-def follow(
-    file: LedgerPlace,
-    schedule: Annotated[
-        Path, typer.Argument(metavar="SCHEDULE", help="The schedule, as `confide budget plan --out` wrote.")
-    ],
-    dataset: Annotated[str, o.accounting("NAME", "The data set whose charges follow it.")],
-    as_json: o.AsJson = False,
-) -> None:
+@command("ledger follow")
+def follow(*, file: str, schedule: Path, dataset: str, as_json: bool = False) -> None:
     """Let charges to a data set follow a schedule: what is not in it is refused.
 
     A ledger file that is not there is made. The data set gets the schedule's
@@ -118,27 +89,106 @@ def follow(
     say(read.statement)
 
 
-@ledger.command(cls=Command)
-def export(
-    file: LedgerPlace,
-    out: Annotated[Path | None, typer.Option(metavar="FILE", help="Where to write (default: standard output).")] = None,
-    force: o.Force = False,
-) -> None:
+@command("ledger export")
+def export(*, file: str, output: OptionalOutput) -> None:
     """Write everything in a ledger as one JSON document.
 
     Example: confide ledger export budget.db --out budget.json
     """
-    check_output(out, Kind.EXPORT, file_of(file), force=force)
+    output.check(Kind.EXPORT, file_of(file))
     document: dict[str, Any] = Ledger(file, create=False).export()
-    if out is None:
+    if output.out is None:
         emit(document)
         return
-    write_text(out, json.dumps(document, indent=2, allow_nan=False) + "\n", overwrite=force)
-    say(f"saved: {out}")
+    output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
+    output.say_saved()
 
 
-for name, function in (("report", command(report_)), ("init", init), ("move", move_), ("check", check)):
-    ledger.command(name, cls=Command)(function)
+@command("ledger report")
+def report(
+    *,
+    file: str,
+    dataset: str | None = None,
+    dp_delta: float = 1e-6,
+    without_names: bool = False,
+    title: str | None = None,
+    output: Output,
+) -> None:
+    """Write a page for those who answer for privacy: what was spent by whom.
+
+    What was spent on what and when, what is left, what is planned, and what
+    everything costs together by each rule. One HTML file that loads nothing.
+
+    Example:
+
+      confide ledger report budget.db --out budget.html
+    """
+    from confide.reports import ledger_page
+
+    output.check(Kind.PAGE, file_of(file))
+    opened = Ledger(file, create=False)
+    page = ledger_page(opened, dataset=dataset, dp_delta=dp_delta, who=not without_names, title=title)
+    output.save(page.html)
+
+
+@command("ledger init")
+def init(*, server: str, charge_role: tuple[str, ...] = (), read_role: tuple[str, ...] = ()) -> None:
+    """Make a ledger on a PostgreSQL server, or let more roles use it.
+
+    The role of the address owns it and sets limits; jobs use a role of
+    --charge-role. Passwords: in the file that PGPASSFILE names.
+
+    Example:
+
+      confide ledger init postgresql://dpo@db/budget --charge-role jobs
+    """
+    made = make_server_ledger(server, charge_roles=charge_role, read_roles=read_role)
+    say(f"ledger: {made}")
+    for role in charge_role:
+        say(f"may charge: {role}")
+    for role in read_role:
+        say(f"may read: {role}")
+
+
+@command("ledger move")
+def move_(*, old: str, new: str, charge_role: tuple[str, ...] = (), read_role: tuple[str, ...] = ()) -> None:
+    r"""Move a ledger, whole, to another place; the old one is closed.
+
+    If it is interrupted, ask for the same again: it goes on, and there are
+    never two ledgers that can be charged.
+
+    Example:
+
+      confide ledger move budget.db postgresql://dpo@db/budget \
+        --charge-role jobs
+    """
+    records = move(old, new, charge_roles=charge_role, read_roles=read_role)
+    say(f"moved {records:,} records from {place_of(old)} to {place_of(new)}; the old ledger is closed")
+
+
+@command("ledger check")
+def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None:
+    """Check every seal of a ledger, and whether it still has what it had.
+
+    A backup that was put back has forgotten charges and shows nothing of it.
+    With --head, a small file on another machine, that is found.
+
+    Example:
+
+      confide ledger check budget.db --head head.json
+    """
+    check_output(head, Kind.HEAD, file_of(file), force=True)
+    opened = Ledger(file, create=False)
+    found = opened.snapshot()
+    number, seal = len(found.seals), found.seals[-1] if found.seals else ""
+    if head is not None:
+        number, seal = check_head(opened, head)
+    if as_json:
+        emit({"records": number, "seal": seal, "moved_to": found.moved_to})
+        return
+    say(f"{number:,} records, every seal is right{f'; the last is {seal}' if seal else ''}")
+    if found.moved_to is not None:
+        say(f"moved to {found.moved_to}")
 
 
 @contextmanager
@@ -148,3 +198,11 @@ def _said_of_names() -> Iterator[None]:
         yield
     for one in caught:
         warn(str(one.message))
+
+
+ledger = Group(
+    "ledger",
+    commands=[list_, show, limit, follow, export, report, init, move_, check],
+    help="What has been spent on which data (list, show, limit, follow, export, report), and where that is kept "
+    "(init, move, check).",
+)

@@ -1,360 +1,469 @@
-"""The options that commands share, with their help."""
+"""Every option of the command line, once: its panel in the help, what it takes, what it is for.
 
-from collections.abc import Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, fields, replace
-from functools import partial
+A command names options by the fields of its values (`confide.cli.command`). `OPTIONS` has a row for each name;
+`BY_COMMAND` has the rows that differ in one command, or in all below a group.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any, TypeAlias
+from typing import Any
 
 import click
-import typer
 
-from confide.cli.output import check_output, say
-from confide.cli.progress import progress_bar
-from confide.errors import InputError
-from confide.mechanisms import NEIGHBORS
-from confide.releases import GroupCalibration, LevelCalibration, Release, load_release
+from confide.evaluation import MOST_EXAMPLES, PARTS
+from confide.federated import COMPARABLE, METHODS
+from confide.ledger import RULES
+from confide.mechanisms import MECHANISMS, NEIGHBORS
+from confide.releases import ABOUT
 from confide.selection import SELECTORS
-from confide.support import Kind, Place, as_place, write_text
-from confide.tables import People, Progress, What, files_of, open_table
+from confide.support import ObjectPath, as_place
+from confide.warehouse import DIALECTS
 
+COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage promise", "Privacy", "Threshold"
+PEOPLE, GROUPS, SHIFT = "People with several records", "Groups", "A known shift"
+WATCH, PLANNED, LEDGER = "Watch", "What is planned", "Budget ledger"
+FEDERATION, AUDIT, CONTENT, OUTPUT = "Federation", "Audit", "Content", "Output"
 
-def option(panel: str | None, metavar: str | None, text: str, *names: str, **more: Any) -> Any:
-    """An option in a panel of the help, called as its parameter if no names are given."""
-    return typer.Option(*names, metavar=metavar, help=text, rich_help_panel=panel, **more)
-
-
-columns, grouping, promise, privacy, owners, making, course, accounting, output, content = (
-    partial(option, panel)
-    for panel in (
-        "Columns", "Groups", "Coverage promise", "Privacy", "People with several records", "Threshold", "Watch",
-        "Budget ledger", "Output", "Content",
-    )
+PANELS = (
+    COLUMNS, PROMISE, PRIVACY, THRESHOLD, PEOPLE, GROUPS, SHIFT, WATCH, PLANNED, FEDERATION, LEDGER, AUDIT, CONTENT,
+    OUTPUT,
 )  # fmt: skip
-
-Alpha: TypeAlias = Annotated[
-    str,
-    promise(
-        "LEVEL",
-        "Share of truths that may be missed: 0.1 asks for 90 % coverage; also a fraction.",
-    ),
-]
-_LEVELS = promise(
-    "LEVEL[,LEVEL]",
-    "Share of truths that may be missed: 0.1 asks for 90 % coverage; several, as 0.2,0.1, for nested thresholds.",
-)
-Alphas: TypeAlias = Annotated[str, _LEVELS]
-AlphasOrPlan: TypeAlias = Annotated[str | None, _LEVELS]
-Delta: TypeAlias = Annotated[
-    str | None,
-    promise("PROBABILITY", "Promise coverage of this calibration with probability 1 - delta, not on average."),
-]
-Epsilon: TypeAlias = Annotated[
-    float | None,
-    privacy("NUMBER", "Privacy loss; smaller is more private; 1 is common."),
-]
-NMin: TypeAlias = Annotated[int, privacy("N", "Public lower bound on the secret number of records.")]
-NMinOfSilos: TypeAlias = Annotated[
-    int | None,
-    privacy("N", "Public lower bound on the secret number of records (default: 1; of each group 0).", min=0),
-]
-NTypical: TypeAlias = Annotated[
-    int | None, privacy("N", "Public guess of the secret number of records; touches efficiency only.")
-]
-CandidatesSpec: TypeAlias = Annotated[
-    str | None,
-    making(
-        "SPEC",
-        "Public candidates, as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, around:RELEASE, or their "
-        "number (default: those that suit the score).",
-    ),
-]
-Unit: TypeAlias = Annotated[float | None, making("NUMBER", "Of residuals: a public typical size of the target.")]
-ByColumn: TypeAlias = Annotated[
-    str | None,
-    grouping("COLUMN", "The column of each record's group; `evaluate` takes any column."),
-]
-Out: TypeAlias = Annotated[Path, output("FILE", "Where to write.")]
-Force: TypeAlias = Annotated[
-    bool, output(None, "Replace an earlier output of the same kind, and nothing else.", "--force")
-]
-AsJson: TypeAlias = Annotated[bool, output(None, "Print one line of JSON, nothing else.", "--json")]
+"""The panels, in the order of the help."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class ReadingOptions:
-    """How a table is read, whichever it is."""
+class PlaceType(click.Path):
+    """A file, or an object of a store by its address."""
 
-    table: Annotated[
-        str | None,
-        columns("NAME", "The table of the database; for Spark also a path."),
-    ] = None
-
-    skip_incomplete: Annotated[
-        bool,
-        columns(
-            None,
-            "Leave out records with missing values.",
-            "--skip-incomplete",
-        ),
-    ] = False
-    decimal: Annotated[str, columns("MARK", "Of CSV: ',' for a decimal comma.")] = "."
-
-    @contextmanager
-    def opened(self, file: str, doing: str, *, write: bool = False) -> Iterator[tuple[Any, Progress]]:
-        """The open table, and a progress bar."""
-        with (
-            open_table(file, self.table, write=write, decimal=self.decimal) as opened,
-            progress_bar(doing, opened.row_count) as progress,
-        ):
-            yield opened, progress
-
-    def left_out(self, opened: Any) -> dict[str, int]:
-        """How many records were left out, for those who may know their number."""
-        return {"left_out": opened.left_out()} if self.skip_incomplete else {}
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The file of this name, or the object of this address."""
+        return value if isinstance(value, ObjectPath | Path) else as_place(value)
 
 
-TABLE = (
-    "A Parquet, CSV or Arrow file, a folder, a quoted pattern; - for standard input; s3://BUCKET/NAME; with --table "
-    "duckdb://FILE, postgresql://USER@HOST/DB, or Spark as sc://HOST."
-)
-"""What a table is typed as."""
+class TableType(click.Path):
+    """A table, as text; the shell completes files."""
+
+    name = "text"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """The text."""
+        return value
 
 
-@dataclass(frozen=True, kw_only=True)
-class Source(ReadingOptions):
-    """The table that is read."""
+PLACE, LOCAL, TABLE = PlaceType(), click.Path(path_type=Path), TableType()
 
-    file: Annotated[
-        str,
-        typer.Argument(metavar="TABLE", help=TABLE),
-    ]
 
-    @property
-    def files(self) -> tuple[Place, ...]:
-        """The files of this machine, or objects of a store, that are read."""
-        return files_of(self.file)
+@dataclass(frozen=True)
+class Row:
+    """An option: what it takes and is for; `names` where it is not called as its field is."""
 
-    @contextmanager
-    def open(
-        self, doing: str, what: What | None, ways: str, *, write: bool = False
-    ) -> Iterator[tuple[Any, What, Progress]]:
-        """The open table, what is read of it, and a progress bar; columns that nobody named are asked for by ways."""
-        with self.opened(self.file, doing, write=write) as (opened, progress):
-            if what is None:
-                raise InputError(f"say which columns to read, by {ways}; {opened.existing()}")
-            yield opened, what, progress
+    metavar: str | None
+    help: str
+    kind: "click.ParamType[Any] | type" = str
+    everyday: bool = False
+    names: tuple[str, ...] = ()
+    argument: bool = False
+    hidden: bool = False
+    panel: str = ""
+
+
+def _panel(title: str, /, **rows: Row) -> Iterator[tuple[str, Row]]:
+    """The rows of a panel, by the fields that name them."""
+    for field, row in rows.items():
+        yield field, replace(row, panel=title)
+
+
+def _argument(metavar: str, text: str, kind: "click.ParamType[Any] | type" = str, **more: Any) -> Row:
+    return Row(metavar, text, kind, everyday=True, argument=True, **more)
 
 
 RELEASE = "What `confide calibrate`, `recalibrate` or `federated aggregate` wrote."
-"""What a release is."""
+_TABLE = (
+    "A Parquet, CSV or Arrow file, a folder, a quoted pattern; - for standard input; s3://BUCKET/NAME; with --table "
+    "duckdb://FILE, postgresql://USER@HOST/DB, or Spark as sc://HOST."
+)
+_PILOT = (
+    "PUBLIC records with known truth, such as those of the model's development, to say how large sets and intervals "
+    "will be; named by the options of columns. Never private ones: what is printed tells of them."
+)
+_AT_LEAST_0, _AT_LEAST_1 = click.IntRange(0), click.IntRange(1)
+_LOSS = click.FloatRange(0)
+
+OPTIONS: Mapping[str, Row] = dict([
+    *_panel(COLUMNS,
+        file=_argument("TABLE", _TABLE, TABLE),
+        second=_argument("TABLE", "The table, where RELEASE was typed first.", TABLE, hidden=True),
+        calibration=Row("RELEASE", RELEASE, PLACE, everyday=True),
+        pilot=Row("TABLE", _PILOT, TABLE, everyday=True),
+        table=Row("NAME", "The table of the database; for Spark also a path."),
+        skip_incomplete=Row(None, "Leave out records with missing values, instead of refusing them."),
+        decimal=Row("MARK", "Of CSV: ',' for a decimal comma."),
+        probabilities=Row("PATTERN|COLUMN", "A pattern such as 'p_*' (quote it), one column per class; or their names, "
+                          "A,B,C; or one list column; or, with --classes NO,YES, the probability of YES.",
+                          everyday=True),
+        classes=Row("A,B,C", "Class names (default: by the columns, or 0, 1, ...)."),
+        prediction=Row("COLUMN[,COLUMN]", "Predicted numbers; or two quantiles, LOWER,UPPER.", everyday=True),
+        logits=Row(None, "--probabilities names logits; softmax is taken."),
+        score_column=Row("COLUMN", "Your own scores: larger means stranger."),
+        label=Row("COLUMN", "True classes, by their names.", everyday=True),
+        label_positions=Row(None, "The labels count the classes from 0, as integers."),
+        target=Row("COLUMN", "True numbers, for regression.", everyday=True),
+        truth=Row("PATTERN|COLUMN", "Instead of --label, where several can be true: 1 or 0 for each. Alpha bounds the "
+                  "share missed."),
+        losses=Row("PATTERN|COLUMN", "Risk control: losses at every finite candidate, bounded by alpha; needs "
+                   "--candidates and --loss."),
+        score=Row("NAME", "Of probabilities: lac (default), aps, 'raps(penalty=0.01,k_reg=5)', 'saps(penalty=0.1)', "
+                  "margin, top_k; all but the last with a public temperature, 'lac(temperature=2)'. Of LOWER,UPPER: "
+                  "cqr (default), cqr_low, cqr_high, cqr_sides. Of --score-column: its name."),
+        loss=Row("NAME", "With --losses: the loss's name."),
+        bound=Row("NUMBER", "With --losses: the largest loss.", float),
+        counts=Row("FILE", "Instead of TABLE: what `confide sql` had counted.", PLACE),
+        plan=Row("FILE", "With --counts: the plan of `confide sql`.", PLACE),
+    ),
+    *_panel(PROMISE,
+        alpha=Row("LEVEL[,LEVEL]", "Share of truths that may be missed: 0.1 asks for 90 % coverage; several, as "
+                  "0.2,0.1, for nested thresholds.", everyday=True),
+        delta=Row("PROBABILITY", "Promise coverage of this calibration with probability 1 - delta, not on average."),
+    ),
+    *_panel(PRIVACY,
+        epsilon=Row("NUMBER", "Privacy loss; smaller is more private; 1 is common.", float, everyday=True),
+        rho=Row("NUMBER", "zCDP loss, instead of --epsilon.", float),
+        neighbors=Row("RELATION", "add_remove: whether a record is there stays secret, and so does their number. "
+                      "replace_one: what it says stays secret, their number is public.", click.Choice(NEIGHBORS)),
+        records_per_person=Row("K", "The most records of one person (public).", int),
+        n=Row("N", "The public number of records under replace_one; databases need it with --ledger.", int),
+        n_min=Row("N", "Public lower bound on the secret number of records.", int),
+        n_typical=Row("N", "Public guess of the secret number of records; touches efficiency only.", int),
+        dp_delta=Row("DELTA", "State (epsilon, delta)-privacy; 0 states pure epsilon.", float),
+        label_epsilon=Row("LOSS", "Of labels that `confide randomise-labels` made: its --epsilon, or the file "
+                          ".labels.json that it wrote."),
+        confidence=Row("LEVEL", "Probability that all intervals hold at once (default: 0.95)."),
+        rule=Row("RULE", "basic, zcdp, pld (which fixes the schedule in advance), or best: whose releases cover least "
+                 "too much.", click.Choice((*RULES, "best"))),
+    ),
+    *_panel(THRESHOLD,
+        selector=Row("RULE", "permute_and_flip (default) or exponential (with --rho).", click.Choice(SELECTORS)),
+        mechanism=Row("NAME", "slopes, or to compare pps, pps-laplace, noisy-histogram, opendp-quantile, pcoqs and "
+                      "pcoqs-published (with --rho: zCDP and no epsilon), or none, which is NOT PRIVATE.",
+                      click.Choice(MECHANISMS)),
+        candidates=Row("SPEC", "Public candidates, as unit:1000, geometric:UNIT, sinh:UNIT, around:THRESHOLD, "
+                       "around:RELEASE, or their number (default: those that suit the score)."),
+        unit=Row("NUMBER", "Of residuals: a public typical size of the target.", float),
+        cold=Row(None, "Start without the earlier threshold; needed if records were in an earlier release of the "
+                 "chain, too."),
+    ),
+    *_panel(PEOPLE,
+        person=Row("COLUMN", "Who owns each record; the loss is stated per person."),
+        max_records_per_person=Row("K", "How many of one person's records count.", int),
+        order=Row("COLUMN,...", "What tells them apart, no scores or labels; the first K count."),
+        sample=Row("TEXT", "Take K by a hash of this text and --order."),
+        releases_per_person=Row("K", "In how many of the releases one person can be (default: in all).", int),
+        evaluations_per_person=Row("K", "In how many of the evaluations one person can be (default: in all).", int),
+        looks_per_person=Row("K", "In how many of the looks one person can be (default: in all).", int),
+    ),
+    *_panel(GROUPS,
+        by=Row("COLUMN", "The column of each record's group; `evaluate` takes any column."),
+        groups=Row("A,B,C", "With --by: a threshold for each of these; a public list, not taken from the records."),
+        by_class=Row(None, "A threshold for each class, so that each is covered on its own."),
+        partition=Row("NAME", "With --ledger: the public name of this division into groups, as ward."),
+        parts=Row("KIND[,KIND]", f"Of sets: {' and '.join(PARTS)} (default: both), or none, for the total alone."),
+        width_bins=Row("NUMBER,...", "With --epsilon, of intervals: public widths between which they are counted."),
+    ),
+    *_panel(SHIFT,
+        class_weights=Row("A=W", "How many times as frequent classes are anew: A=0.5,B=2."),
+        source_shares=Row("A=P", "Or by public shares: where the records come from,"),
+        target_shares=Row("A=P", "and those of new records."),
+        weight_column=Row("COLUMN", "Or public weights, functions of covariates alone."),
+        weight_bound=Row("NUMBER", "What no weight exceeds.", float),
+    ),
+    *_panel(WATCH,
+        state=Row("FILE", "Where the noisy counts of all looks are kept, which are public; made at the first look.",
+                  PLACE, everyday=True),
+        look=Row("NAME", "What this batch is called, as 2026-03-02; every batch has a new name.", everyday=True),
+        batch=Row("N", "First look: the planned number of records of a look.", _AT_LEAST_1, everyday=True),
+        watch_batch=Row("N", "Also say how soon `confide watch` sees a drop, with N records in each look.",
+                        _AT_LEAST_1),
+        watch_epsilon=Row("NUMBER", "Privacy loss of one look (default: 1).", float),
+        tolerance=Row("SHARE", "How far below the promise coverage may lie (default: 0.02).", float),
+        drop=Row("SHARE", "How far coverage falls below the promise (default: 0.05).", float),
+        looks=Row("N", "How many looks are planned (default: 52).", _AT_LEAST_1),
+        error=Row("SHARE", "First look: chance of a false alarm, ever (default: 0.05)."),
+        unlabelled=Row(None, "Watch the sizes of sets instead, which need no truth; the first batch is the reference."),
+        reference=Row("FILE", "With --unlabelled: a private evaluation with set sizes, instead of the first batch.",
+                      PLACE),
+    ),
+    *_panel(PLANNED,
+        releases=Row("COUNT", "Thresholds that are calibrated.", int, everyday=True),
+        evaluations=Row("COUNT", "Private evaluations.", int, everyday=True),
+        share=Row("SHARE", "The releases' share of the total; the others divide the rest."),
+    ),
+    *_panel(FEDERATION,
+        answers=_argument("ANSWER...", "The silos' answers.", PLACE),
+        opening=_argument("OPENING", "What the coordinator sent to this silo.", PLACE),
+        name=_argument("NAME", "The name of the silo or of the coordinator."),
+        silo=Row("PATH", "Public file of a silo, or a folder; repeat it.", PLACE, True, ("--silo", "--silos")),
+        keys=Row("FILE", "Private keys, written by keygen.", PLACE, everyday=True),
+        public=Row("FILE", "Where to write the public file.", PLACE),
+        size=Row("N", "Number of calibration records, if it may be public.", _AT_LEAST_1),
+        method=Row("NAME", f"How to calibrate: {', '.join(METHODS)} (default: as --compare recommends).",
+                   click.Choice(METHODS), everyday=True),
+        compare=Row(None, "Print what the methods would give for these silos, and which one to take.", everyday=True),
+        also=Row("NAME", f"With --compare: this published method, too ({', '.join(COMPARABLE)}); repeat it.",
+                 click.Choice(COMPARABLE)),
+        dropouts=Row("SILOS", "Silos that may be missing.", _AT_LEAST_0),
+        liars=Row("SILOS", "Silos that may send anything.", _AT_LEAST_0),
+        arbitrary=Row(None, "Whether a silo answers may depend on its scores."),
+        colluding=Row("SILOS", "Of sums: silos that may collude with the coordinator.", _AT_LEAST_0),
+        closes=Row("TIME", "UTC time after which answers are late, as 2030-01-31T12:00:00Z."),
+        policy=Row("FILE", "A policy file, instead of --coordinator, --budget, --peer, --allow.", PLACE),
+        coordinator=Row("FILE", "The coordinator's public file, compared by you.", PLACE, everyday=True),
+        budget=Row("NUMBER", "Privacy loss that all releases about these records together may cost.", _LOSS,
+                   everyday=True),
+        per_plan=Row("NUMBER", "Privacy loss that one answer may cost (default: the whole budget).", _LOSS),
+        peer=Row("PATH", "Of sums: public file of another silo, compared by you, or a folder of such files; repeat it.",
+                 PLACE, names=("--peer", "--peers")),
+        allow=Row("NAME", f"Allow this method, too, beside private-qq and secure-sum, of {', '.join(METHODS)}; "
+                  "repeat it.", click.Choice(METHODS)),
+        least_colluding=Row("SILOS", "Of sums: refuse plans that withstand fewer colluding silos (default: 1).",
+                            _AT_LEAST_0),
+        drop_refused=Row(None, "Leave unusable answers out and say so, instead of stopping."),
+    ),
+    *_panel(LEDGER,
+        server=_argument("SERVER", "postgresql://OWNER@HOST/DB, a database that is the ledger's own."),
+        old=_argument("FROM", "A ledger: a file, or its owner's address."),
+        new=_argument("TO", "A new file, or postgresql://OWNER@HOST/DB."),
+        ledger=Row("LEDGER", "Charge this ledger first, for --dataset; the same request about the same data is free. A "
+                   "file, or postgresql://ROLE@HOST/DB.", everyday=True),
+        dataset=Row("NAME", "The name of these people's data in the ledger.", everyday=True),
+        again=Row(None, "The same people with new records or a new model: charge a new release."),
+        group=Row("PARTITION=CELL", "One cell of a public partition, as region=north."),
+        one_cell=Row(None, "With --person: each person is in one cell only."),
+        charged_by=Row("NAME", "Who charges, kept in a file; a server has roles."),
+        ledger_key=Row("FILE", "At least 16 secret random bytes: binds the name to this very input file.", PLACE),
+        schedule=Row("FILE", "Take what this may spend from a schedule, as `confide budget plan --out` wrote it.",
+                     PLACE),
+        charge_role=Row("NAME", "A role of the server that may charge, and never erase; repeat it. Made, without "
+                        "login, if it is new."),
+        read_role=Row("NAME", "A role that may read all but the ledger's key; repeat it."),
+        head=Row("FILE", "Remembers the last record, and refuses a ledger without it.", PLACE),
+    ),
+    *_panel(AUDIT,
+        paths=_argument("PATH", "Files, and folders with all below: which advisories concern them?", PLACE),
+        least_records=Row("N", "The least number of records for which its coverage is claimed (default: 50).",
+                          _AT_LEAST_1),
+        seconds=Row("S", "Run the mechanism as often as fits into this time (default: 120).", _LOSS),
+        long=Row(None, "Run everything ten times as often."),
+        level=Row("P", "Probability, at most, that honest mechanisms fail the audit by chance.", float),
+    ),
+    *_panel(CONTENT,
+        dialect=Row("NAME", f"{', '.join(DIALECTS)}; with --dbt also several, as duckdb,snowflake.", everyday=True),
+        dbt=Row(None, "Print a macro for dbt instead of a query."),
+        records=Row("K", "Also state the loss when K records change at once.", int),
+        previous=Row("FILE", "An earlier release: demand that it is in the chain; repeat it.", PLACE),
+        evaluation=Row("FILE", "What `confide evaluate --out FILE` wrote for this release; private if it had "
+                       "--epsilon.", PLACE),
+        answer=Row("FILE", "Federated: a silo's answer, to show it; repeat it.", PLACE),
+        silo_report=Row("FILE", "Federated: a silo's private estimate of its coverage; repeat it.", PLACE),
+        title=Row("TEXT", "Heading of the page."),
+        without_names=Row(None, "Leave out who charged."),
+    ),
+    *_panel(OUTPUT,
+        out=Row("FILE", "Where to write.", PLACE, everyday=True),
+        out_table=Row("NAME", "A new table in the same database or Spark."),
+        out_folder=Row("FOLDER", "Where to write a file for every opener; made if new.", PLACE),
+        partition_by=Row("COLUMN,...", "For a folder: columns whose values become folders in it."),
+        keep=Row("COLUMN,...", "Input columns to keep; may be repeated (default: all but the probabilities)."),
+        about=Row("KEY=TEXT", f"Public words, repeatable; KEY: {', '.join(ABOUT)}."),
+        examples=Row("K", "Keep the sets and true labels of the first K records in it, as they are.",
+                     click.IntRange(0, MOST_EXAMPLES)),
+        fail_below_promise=Row(None, "Exit with code 5 if coverage is surely less than promised, and luck in "
+                               "calibrating does not explain it. A correct release fails once in 1,000 times at most; "
+                               "where the number of calibration records is secret, that is of 1,000 records or more."),
+        force=Row(None, "Replace an earlier output of the same kind, and nothing else.", everyday=True),
+        as_json=Row(None, "Print one line of JSON, nothing else.", everyday=True, names=("--json",)),
+    ),
+])  # fmt: skip
+"""The row of each option, by the field that names it."""
 
 
-@dataclass(frozen=True, kw_only=True)
-class SourceOfRelease(Source):
-    """The table that is read, and the release that it is for; also typed as two arguments, RELEASE TABLE."""
-
-    second: Annotated[
-        str | None, typer.Argument(metavar="TABLE", hidden=True, help="The table, where RELEASE was typed first.")
-    ] = None
-    calibration: Annotated[Path | None, columns("RELEASE", RELEASE)] = None
-
-    def separate(self) -> tuple[Path, Source]:
-        """The release, and the table alone."""
-        table = Source(**{field.name: getattr(self, field.name) for field in fields(Source)})
-        if self.second is None:
-            return only_one(None, self.calibration), table
-        return only_one(as_place(self.file), self.calibration), replace(table, file=self.second)
+def _as(name: str, text: str, **more: Any) -> Row:
+    """The row of this name in other words."""
+    return replace(OPTIONS[name], help=text, **more)
 
 
-@dataclass(frozen=True)
-class Released:
-    """The release that a command works with, or its calibration of one level, and the column of its groups."""
+_SAME = _as("calibration", "The same file, as commands that read a table name it.", panel="")
+_ONE_LEVEL = _as(
+    "alpha", "Of several levels this one only (default: all).", metavar="LEVEL", panel=COLUMNS, everyday=False
+)
+_OF_PILOT = {
+    name: replace(OPTIONS[name], everyday=False) for name in ("probabilities", "prediction", "label", "target")
+}
+_DATASET = _argument("DATASET", "The name of a data set.")
+_SIZES_OF_SILOS = "Public lower bound on the secret number of records (default: 1; of each group 0)."
+_SILO_LEDGER = "This silo's budget ledger: a file, made if new, or postgresql://ROLE@HOST/DB. Keep it."
+_NAMED_LEDGER = _as(
+    "ledger", "Name this silo's budget ledger (made if new) in the public file: copies of the keys need it, too."
+)
 
-    calibration: Annotated[Path, columns("RELEASE", RELEASE)]
-    alpha: Annotated[str | None, columns("LEVEL", "Of several levels this one only (default: all).")] = None
-    by: ByColumn = None
-
-    def load(self) -> Release:
-        """The release, or that of the level."""
-        release = load_release(self.calibration)
-        if self.alpha is None:
-            return release
-        if not isinstance(release, LevelCalibration):
-            raise InputError("--alpha belongs to a calibration of several levels")
-        return release[self.alpha]
-
-    def check_group(self, release: Release, *, of_classes: bool, any_groups: bool = False) -> None:
-        """Refuse thresholds per group, or per class where the columns do not say it, without --by.
-
-        The reverse, too, unless `any_groups` may be looked at.
-        """
-        by = release.by if isinstance(release, GroupCalibration) else None
-        needed = by == "group" or (by == "class" and of_classes)
-        if needed and self.by is None:
-            what = "true class" if by == "class" else "group"
-            raise click.UsageError(
-                f"--by is missing, the column of each record's {what}: there are thresholds for each"
-            )
-        if self.by is not None and not (needed or any_groups):
-            raise click.UsageError("--by must be left out: the calibration has no thresholds per group of records")
-
-
-@dataclass(frozen=True)
-class PrivacyOptions:
-    """What a release may cost, and how it is drawn."""
-
-    epsilon: Epsilon = None
-    rho: Annotated[float | None, privacy("NUMBER", "zCDP loss, instead of --epsilon.")] = None
-    neighbors: Annotated[
-        str,
-        privacy(
-            "RELATION",
-            "add_remove: whether a record is there stays secret, and so does their number. replace_one: what it "
-            "says stays secret, their number is public.",
-            click_type=click.Choice(NEIGHBORS),
-        ),
-    ] = "add_remove"
-    records_per_person: Annotated[int, privacy("K", "The most records of one person (public).")] = 1
-    n_min: NMin = 1
-    n_typical: NTypical = None
-    selector: Annotated[
-        str | None,
-        making(
-            "RULE",
-            "permute_and_flip (default) or exponential (with --rho).",
-            click_type=click.Choice(SELECTORS),
-        ),
-    ] = None
-    delta: Delta = None
-
-
-@dataclass(frozen=True)
-class PeopleOptions:
-    """How many records of each person count."""
-
-    person: Annotated[
-        str | None,
-        owners("COLUMN", "Who owns each record; the loss is stated per person."),
-    ] = None
-    max_records_per_person: Annotated[int | None, owners("K", "How many of one person's records count.")] = None
-    order: Annotated[
-        str | None,
-        owners("COLUMN,...", "What tells them apart, no scores or labels; the first K count."),
-    ] = None
-    sample: Annotated[
-        str | None,
-        owners("TEXT", "Take K by a hash of this text and --order."),
-    ] = None
-
-    @property
-    def people(self) -> People | None:
-        """Who owns which record; None if that is not asked."""
-        if (self.person, self.max_records_per_person, self.order, self.sample) == (None, None, None, None):
-            return None
-        if self.person is None or self.max_records_per_person is None or self.order is None:
-            raise InputError(
-                "--person, --max-records-per-person and --order must be given together; --sample draws records by what "
-                "--order names"
-            )
-        return People(self.person, self.max_records_per_person, tuple(split(self.order)), self.sample)
-
-
-@dataclass(frozen=True)
-class GroupOptions:
-    """What thresholds depend on."""
-
-    by: ByColumn = None
-    groups: Annotated[
-        str | None,
-        grouping("A,B,C", "With --by: a threshold for each of these; a public list, not taken from the records."),
-    ] = None
-    by_class: Annotated[
-        bool, grouping(None, "A threshold for each class, so that each is covered on its own.", "--by-class")
-    ] = False
-    partition: Annotated[
-        str | None,
-        grouping("NAME", "With --ledger: the public name of this division into groups, as ward."),
-    ] = None
-
-    def arguments(self, *, label: str | None, with_ledger: bool) -> dict[str, Any]:
-        """What `calibrate_table` takes of them; nothing for one threshold. Contradictions are a `click.UsageError`."""
-        if self.by is None and self.groups is None and not self.by_class:
-            if self.partition is not None:
-                raise click.UsageError("--partition belongs to --by or --by-class")
-            return {}
-        if self.by_class and (self.by is not None or self.groups is not None):
-            raise click.UsageError("give --by with --groups, or --by-class, not both")
-        if with_ledger != (self.partition is not None):
-            raise click.UsageError("--partition, the name of the division into groups, belongs to --ledger; give both")
-        if self.by_class and label is None:
-            raise click.UsageError("--by-class needs --probabilities and --label")
-        if not self.by_class and (self.by is None or self.groups is None):
-            raise click.UsageError(
-                "--by, the column, and --groups, the public list of its values, must be given together"
-            )
-        return {**vars(self), "groups": None if self.groups is None else tuple(split(self.groups))}
-
-
-@dataclass(frozen=True)
-class Output:
-    """The file that a command writes."""
-
-    out: Out
-    force: Force = False
-
-    def check(self, kind: Kind, *inputs: str | Place | None) -> None:
-        """Refuse a file that cannot be written, or would replace an input, before any work is done."""
-        check_output(self.out, kind, *inputs, force=self.force)
-
-    def write(self, text: str, what: str = "saved") -> None:
-        """Write the file, whole or not at all, and say so."""
-        write_text(self.out, text, overwrite=self.force)
-        say(f"{what}: {self.out}")
-
-
-SameRelease: TypeAlias = Annotated[
-    Path | None, option(None, "RELEASE", "The same file, as commands that read a table name it.")
-]
-
-
-def only_one(argument: Any, calibration: Any) -> Any:
-    """The release, which an argument names, or --calibration."""
-    if argument is not None and calibration is not None:
-        raise click.UsageError("--calibration must be left out where an argument names the release; name it once")
-    if argument is None and calibration is None:
-        raise click.UsageError("Missing option '--calibration'.")
-    return calibration if argument is None else argument
-
-
-def levels_of(alpha: str) -> list[str]:
-    """The levels between commas; whole numbers among them are a decimal comma."""
-    found = split(alpha)
-    if len(found) > 1 and any(one.isdigit() for one in found):
-        raise click.UsageError(
-            f"--alpha must be levels; found {alpha!r}: a comma separates levels, write 0.1 with a point"
-        )
-    return found
-
-
-def one_level(alpha: str) -> str:
-    """The level; several are another command's."""
-    levels_of(alpha)
-    if "," in alpha:
-        raise click.UsageError(
-            f"--alpha is one level here; found {alpha!r}. `confide calibrate` divides --epsilon evenly among several: "
-            "plan each of them with its share"
-        )
-    return alpha
+BY_COMMAND: Mapping[str, Mapping[str, Row]] = {
+    "plan": {
+        **_OF_PILOT,
+        "alpha": _as("alpha", "Share of truths that may be missed: 0.1 asks for 90 % coverage; also a fraction.",
+                     metavar="LEVEL"),
+        "n": _as("n", "Number of calibration records to state the cost for. Under add_remove it is a guess and is "
+                 "never used.", panel=PROMISE, everyday=True),
+        "candidates": _as("candidates", "Number of candidate thresholds, or a SPEC as in `confide calibrate` (default: "
+                          "as many as suit the score and the other choices).", metavar="NUMBER|SPEC"),
+        "out": _as("out", "Also write an HTML page that shows it, to be moved."),
+    },
+    "recalibrate": {
+        "partition": _as("partition", "With --ledger, for groups: the public name of this division, as ward."),
+        "weight_column": _as("weight_column", "For a release whose records have public weights: the column of each.",
+                             panel=COLUMNS),
+    },
+    "predict": {
+        "alpha": _ONE_LEVEL,
+        "out": _as("out", "Where to write. A name without an ending, or one that ends in /, is a new folder of Parquet "
+                   "files; from Spark the executors write it, also to an address such as s3a://BUCKET/NAME.",
+                   metavar="FILE|FOLDER", kind=TABLE),
+    },
+    "evaluate": {
+        "alpha": _ONE_LEVEL,
+        "epsilon": _as("epsilon", "Evaluate privately, at this loss: counts with noise, which may be published."),
+        "neighbors": _as("neighbors", "add_remove (default): the number of records stays secret. replace_one: it is "
+                         "public."),
+        "groups": _as("groups", "With --epsilon and --by: all groups, a public list, not taken from the records."),
+        "out": _as("out", "Also write what was found as JSON, for `confide report --evaluation FILE`."),
+    },
+    "watch": {
+        "alpha": replace(_ONE_LEVEL, help="Of several levels the one that is watched."),
+        "epsilon": _as("epsilon", "First look: privacy loss of every look, for whoever is in it."),
+        "neighbors": _as("neighbors", "First look: add_remove (default) or replace_one."),
+        "records_per_person": _as("records_per_person", "First look: the most records of one person in a look "
+                                  "(public).", kind=_AT_LEAST_1),
+        "n_typical": _as("n_typical", "Public guess of the number of calibration records, to judge the tolerance.",
+                         kind=_AT_LEAST_1, panel=WATCH),
+        "tolerance": _as("tolerance", "First look: how far below the promise coverage may lie (default: 0.02)."),
+        "looks": _as("looks", "First look: how many are planned; more may follow (default: 52)."),
+        "out": _as("out", "Also write an HTML page with the course of all looks."),
+    },
+    "sql": {
+        "n": _as("n", "The public number of records, needed under replace_one."),
+        "table": _as("table", "The table, its parts between points; with --dbt the model says it.", panel=CONTENT,
+                     everyday=True),
+        "mechanism": _as("mechanism", "As in `confide calibrate`."),
+        "plan": _as("plan", "Also write the request, for `confide calibrate --counts COUNTS --plan FILE`.",
+                    panel=OUTPUT, everyday=True),
+    },
+    "randomise-labels": {
+        "label": _as("label", "The true labels, which are randomised."),
+        "classes": _as("classes", "All class names: a public list, not taken from the labels."),
+        "epsilon": _as("epsilon", "Privacy loss of each label."),
+        "keep": _as("keep", "Other columns to keep; may be repeated (default: all)."),
+        "out": _as("out", "A new table; FILE.labels.json beside it says how labels were randomised."),
+    },
+    "show": {
+        "file": _argument("FILE", "A release, an evaluation, a watch, a schedule, a plan, a statement, a file of a "
+                          "federation.", PLACE),
+        "calibration": _SAME,
+    },
+    "verify": {
+        "file": _argument("RELEASE", f"{RELEASE} Or a private evaluation, or a watch.", PLACE),
+        "calibration": _SAME,
+        "coordinator": _as("coordinator", "The coordinator's public file: demand this signature."),
+        "answer": _as("answer", "A silo's answer: demand that it counts; repeat it."),
+    },
+    "report": {
+        "file": _argument("RELEASE", RELEASE, PLACE),
+        "calibration": _SAME,
+        "ledger": _as("ledger", "What was charged for it, and spent before and since: a file, or "
+                      "postgresql://ROLE@HOST/DB.", panel=CONTENT),
+    },
+    "audit": {
+        "mechanism": Row("MODULE:CALLABLE", "Audit this mechanism instead of the library's own: a function of an array "
+                         "of scores in [0, 1] that returns a threshold (docs/audit.md). Its code is run.", panel=AUDIT),
+        "epsilon": _as("epsilon", "The privacy loss that it claims per record.", panel=AUDIT),
+        "alpha": _as("alpha", "The share of truths that it claims to miss at most.", metavar="LEVEL", panel=AUDIT),
+        "neighbors": _as("neighbors", "The relation of its privacy claim: add_remove or replace_one (default: "
+                         "replace_one).", panel=AUDIT),
+        "records": Row("N", "Size of the small data sets that it is attacked on.", click.IntRange(2, 1000),
+                       panel=AUDIT),
+        "out": _as("out", "Also write the findings as JSON."),
+    },
+    "demo": {
+        "out": _as("out", "Where to leave the files.", metavar="FOLDER"),
+        "force": _as("force", "Replace the files of an earlier demo."),
+    },
+    "budget plan": {
+        "alpha": _as("alpha", "Share of truths that a release may miss, likewise.", metavar="LEVEL"),
+        "n": Row("N,N", "Numbers of records in one release to state its coverage for.", panel=PROMISE),
+        "epsilon": _as("epsilon", "The total per person, over all that is planned."),
+        "dp_delta": _as("dp_delta", "The total is (epsilon, delta)-privacy; with 0 epsilons add up."),
+        "neighbors": _as("neighbors", "The relation that losses are stated for: add_remove or replace_one."),
+        "records_per_person": _as("records_per_person", "The most records of one person within one release.",
+                                  panel=PEOPLE),
+        "looks": Row("COUNT", "Looks at the coverage of a batch of records.", int, everyday=True, panel=PLANNED),
+        "out": _as("out", "Write the schedule, for --schedule and `confide ledger follow`."),
+    },
+    "ledger": {
+        "file": _argument("LEDGER", "A ledger: its file, or postgresql://ROLE@HOST/DB."),
+    },
+    "ledger show": {"dataset": _DATASET},
+    "ledger limit": {
+        "dataset": _DATASET,
+        "epsilon": _argument("EPSILON", "The most that may be spent; leave out to lift the limit.", float),
+        "neighbors": _as("neighbors", "The relation that the data set is accounted under: add_remove or replace_one."),
+    },
+    "ledger follow": {
+        "dataset": _as("dataset", "The data set whose charges follow it."),
+        "schedule": _argument("SCHEDULE", "The schedule, as `confide budget plan --out` wrote.", PLACE),
+    },
+    "ledger export": {"out": _as("out", "Where to write (default: standard output).")},
+    "ledger report": {
+        "dataset": _as("dataset", "Only this data set.", panel=CONTENT),
+        "dp_delta": _as("dp_delta", "Add up at this delta besides pure epsilon; 0 for none.", panel=CONTENT),
+    },
+    "federated": {
+        "plan": _as("plan", "The signed plan.", panel=FEDERATION, everyday=True),
+        "calibration": _as("calibration", "What aggregate wrote.", panel=FEDERATION),
+        "dataset": _as("dataset", "The name of these records in the ledger.", everyday=False),
+        "ledger": _as("ledger", _SILO_LEDGER),
+    },
+    "federated keygen": {"keys": _as("keys", "Where to write the private keys."), "ledger": _NAMED_LEDGER},
+    "federated public": {"ledger": _NAMED_LEDGER},
+    "federated plan": {
+        **_OF_PILOT,
+        "pilot": _as("pilot", f"With --compare: {_PILOT}"),
+        "n_min": _as("n_min", _SIZES_OF_SILOS, kind=_AT_LEAST_0),
+        "dp_delta": _as("dp_delta", "fedcp2-qq-sum: let the opened sum cost (epsilon, this), where summing saves "
+                        "loss."),
+        "groups": _as("groups", "private-qq: a threshold for each of these; a public list, not taken from the "
+                      "records."),
+        "by_class": _as("by_class", "private-qq: a threshold for each of --classes, so that each is covered."),
+        "out": _as("out", "Where to write the plan; with --compare it can be left out."),
+    },
+    "federated answer": {
+        "by": _as("by", "For a plan with a threshold for each group: the column of each record's group."),
+    },
+    "federated open": {"policy": _as("policy", "A policy file, instead of --coordinator.")},
+    "federated aggregate": {
+        "answers": _as("answers", "The silos' answers, and openers' parts where there are."),
+        "keys": _as("keys", "The coordinator's private keys: sign, for `confide verify`."),
+    },
+    "federated own": {"answer": _argument("ANSWER", "The silo's answer, as it was sent.", PLACE)},
+    "federated report": {
+        "silo": Row("NAME", "This silo's name in the plan.", everyday=True, panel=FEDERATION),
+        "epsilon": _as("epsilon", "Privacy loss that the report may cost."),
+        "again": _as("again", "New records of the same people: count and charge anew."),
+    },
+}  # fmt: skip
+"""The rows that differ in a command, or in all commands of a group, by the field that names them."""
 
 
-def split(text: str) -> list[str]:
-    """Names between commas.
-
-    Examples
-    --------
-    >>> split("cat, dog")
-    ['cat', 'dog']
-    """
-    return [name.strip() for name in text.split(",")]
+def row_of(command: str, field: str) -> Row:
+    """The row of an option in a command, such as `ledger show`."""
+    group = command.partition(" ")[0]
+    for owner in (command, group):
+        if field in (own := BY_COMMAND.get(owner, {})):
+            return own[field]
+    return OPTIONS[field]

@@ -1,72 +1,60 @@
-"""`confide plan`: what a private calibration will promise and cost, before any data is touched."""
+"""`confide plan` and `budget plan`: what a calibration, or a year, will promise and cost, before data are touched."""
 
-from dataclasses import asdict
-from pathlib import Path
-from typing import Annotated, Any
+from dataclasses import asdict, dataclass
+from typing import Any
 
 import click
 
-from confide.cli import options as o
-from confide.cli.candidates import parse_candidates
+from confide.cli.choices import ClassShiftOptions, one_level, parsed, split
 from confide.cli.columns import Columns
-from confide.cli.output import check_output, emit, say, say_left_out
-from confide.cli.parameters import command
-from confide.cli.shift import ClassShiftOptions, WeightBound
+from confide.cli.command import command
+from confide.cli.output import emit, progress_bar, say, say_left_out
+from confide.cli.values import Findings, PrivacyOptions, ReadingOptions
+from confide.errors import InputError
+from confide.ledger import IN_WORDS, Planned, Schedule, best_of, by_rules, decimal_form
 from confide.planning import Plan
 from confide.planning import plan as make_plan
-from confide.support import Kind
+from confide.support import Kind, aligned
 from confide.tables import files_of, read_pilot
 from confide.watching import WatchPower, watch_power
 
 
-@command
+@dataclass(frozen=True)
+class WatchOptions:
+    """A watch of the planned calibration."""
+
+    watch_batch: int | None = None
+    watch_epsilon: float | None = None
+    tolerance: float | None = None
+    drop: float | None = None
+    looks: int | None = None
+
+    def power(self, made: Plan) -> WatchPower | None:
+        """How soon it sees a drop; None if that is not asked."""
+        if self.watch_batch is None:
+            return None
+        given = {"epsilon": self.watch_epsilon, "tolerance": self.tolerance, "drop": self.drop, "looks": self.looks}
+        chosen: dict[str, Any] = {"epsilon": 1.0} | {name: one for name, one in given.items() if one is not None}
+        people = made.privacy.records_per_person
+        chosen["epsilon"] /= people * (1 if made.privacy.neighbors == "add_remove" else 2)
+        return watch_power(made.guarantee.coverage, batch=self.watch_batch, per_person=people, **chosen)
+
+
+@command("plan")
 def plan(
     *,
-    alpha: o.Alpha,
-    n: Annotated[
-        int,
-        o.promise(
-            "N",
-            "Number of calibration records to state the cost for. Under add_remove it is a guess and is never used.",
-        ),
-    ] = 1000,
-    privacy: o.PrivacyOptions,
+    alpha: str,
+    n: int = 1000,
+    privacy: PrivacyOptions,
     shifted: ClassShiftOptions,
-    weight_bound: WeightBound = None,
-    candidates: Annotated[
-        str | None,
-        o.privacy(
-            "NUMBER|SPEC",
-            "Number of candidate thresholds, or a SPEC as in `confide calibrate` (default: as many as "
-            "suit the score and the other choices).",
-        ),
-    ] = None,
-    unit: o.Unit = None,
-    pilot: Annotated[
-        str | None,
-        o.columns(
-            "TABLE",
-            "PUBLIC records with known truth, such as those of the model's development, to say how large sets and "
-            "intervals will be; named by the options of columns. Never private ones: what is printed tells of them.",
-        ),
-    ] = None,
-    reading: o.ReadingOptions,
+    weight_bound: float | None = None,
+    candidates: str | None = None,
+    unit: float | None = None,
+    pilot: str | None = None,
+    reading: ReadingOptions,
     columns: Columns,
-    watch_batch: Annotated[
-        int | None,
-        o.course("N", "Also say how soon `confide watch` sees a drop, with N records in each look.", min=1),
-    ] = None,
-    watch_epsilon: Annotated[float | None, o.course("NUMBER", "Privacy loss of one look (default: 1).")] = None,
-    tolerance: Annotated[
-        float | None, o.course("SHARE", "How far below the promise coverage may lie (default: 0.02).")
-    ] = None,
-    drop: Annotated[
-        float | None, o.course("SHARE", "How far coverage falls below the promise (default: 0.05).")
-    ] = None,
-    looks: Annotated[int | None, o.course("N", "How many looks are planned (default: 52).", min=1)] = None,
-    out: Annotated[Path | None, o.output("FILE", "Also write an HTML page that shows it, to be moved.")] = None,
-    force: o.Force = False,
-    as_json: o.AsJson = False,
+    watched: WatchOptions,
+    output: Findings,
 ) -> None:
     """Say what a calibration will promise and cost, without private data.
 
@@ -80,20 +68,14 @@ def plan(
 
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
-    level = o.one_level(alpha)
-    check_output(out, Kind.PAGE, *(() if pilot is None else files_of(pilot)), force=force)
-    chosen = None if candidates is None else parse_candidates(candidates)
+    level = one_level(alpha)
+    output.check(Kind.PAGE, *(() if pilot is None else files_of(pilot)))
     what = columns.what()
-    if pilot is None and (columns != Columns(score=columns.score) or reading != o.ReadingOptions()):
-        raise click.UsageError("columns, and how they are read, are those of --pilot, which is missing")
     if pilot is not None and what is None:
         raise click.UsageError(f"--pilot needs {columns.ways}")
     score = columns.score or ("lac" if what is None else what.kind.name)
-    options = {"score": score, "candidates": chosen, "unit": unit, **vars(privacy)}
+    options = {"score": score, "candidates": parsed(candidates), "unit": unit, **vars(privacy)}
     options |= {"class_weights": shifted.shift, "weight_bound": weight_bound}
-    course = {"epsilon": watch_epsilon, "tolerance": tolerance, "drop": drop, "looks": looks}
-    if watch_batch is None and any(value is not None for value in course.values()):
-        raise click.UsageError("--watch-epsilon, --tolerance, --drop and --looks belong to --watch-batch")
     made = make_plan(level, n=n, **options)  # public choices are refused before anything is opened
     left_out: dict[str, int] = {}
     if pilot is not None and what is not None:
@@ -101,28 +83,19 @@ def plan(
             sample = read_pilot(opened, what, skip_incomplete=reading.skip_incomplete, progress=progress)
             left_out = reading.left_out(opened)
         made = make_plan(level, n=n, **options, pilot=sample)
-    if out is not None:
+    if output.out is not None:
         from confide.reports import report
 
-        report(made).save(out, overwrite=force)
-    power = None if watch_batch is None else _power(made, watch_batch, **course)
-    if as_json:
+        output.write(report(made).html)
+    power = watched.power(made)
+    if output.as_json:
         emit({**_document(made), "watch": None if power is None else _watched(power), **left_out})
         return
     say(str(made))
     if power is not None:
         say(str(power))
     say_left_out(left_out)
-    if out is not None:
-        say(f"saved: {out}")
-
-
-def _power(made: Plan, batch: int, **given: Any) -> WatchPower:
-    """How soon a watch of the planned coverage sees a drop."""
-    chosen = {"epsilon": 1.0} | {name: value for name, value in given.items() if value is not None}
-    people = made.privacy.records_per_person
-    chosen["epsilon"] /= people * (1 if made.privacy.neighbors == "add_remove" else 2)
-    return watch_power(made.guarantee.coverage, batch=batch, per_person=people, **chosen)
+    output.say_saved()
 
 
 def _watched(power: WatchPower) -> dict[str, object]:
@@ -154,3 +127,82 @@ def _document(made: Plan) -> dict[str, object]:
         "pilot": None if made.on_pilot is None else asdict(made.on_pilot),
         "candidates": {"size": made.request.m, "recipe": dict(made.request.candidates.recipe)},
     }
+
+
+@dataclass(frozen=True)
+class Year:
+    """What is planned; the arguments of `budget_plan`."""
+
+    epsilon: float
+    dp_delta: float = 1e-6
+    releases: int = 0
+    evaluations: int = 0
+    looks: int = 0
+    share: str = "0.5"
+    releases_per_person: int | None = None
+    evaluations_per_person: int | None = None
+    looks_per_person: int | None = None
+    records_per_person: int = 1
+    neighbors: str = "add_remove"
+
+
+@command("budget plan")
+def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str = "0.1", output: Findings) -> None:
+    r"""Divide one total per person among a year's releases, from public numbers.
+
+    All rules of composition are compared: what each release may spend, how
+    much its threshold will cover, and from how many records on the noise of a
+    look counts less than chance. With --out the schedule is written:
+    --schedule takes what a release may spend from it, and `confide ledger
+    follow` has a ledger enforce it.
+
+    Example:
+
+      confide budget plan --releases 12 --looks 52 --looks-per-person 1 \
+        --epsilon 3 --n 500,1000,5000 --out schedule.json
+    """
+    output.check(Kind.SCHEDULE)
+    level, sizes = one_level(alpha), [_whole(one) for one in split(n)]
+    with progress_bar("composing", lambda: None):
+        schedules = by_rules(**vars(year))
+        if rule not in ("best", *schedules):
+            adding = "with --dp-delta 0 epsilons add up; give a delta above 0, or --rule basic"
+            why = adding if year.dp_delta == 0 else "pip install 'confide[accounting]' first"
+            raise InputError(f"--rule {rule} cannot be had: {why}")
+        chosen = best_of(schedules, sizes, level) if rule == "best" else schedules[rule]  # type: ignore[index]
+        rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in schedules.items()}
+    if output.out is not None:
+        chosen.save(output.out, overwrite=output.force)
+    if output.as_json:
+        saved = None if output.out is None else str(output.out)
+        emit({"schedule": chosen.fields, "statement": chosen.statement, "n": sizes, "rules": rules, "out": saved})
+        return
+    say(f"{chosen}")
+    for name, one in schedules.items():
+        rows = [_row(entry, worth, sizes) for entry, worth in zip(one.entries, rules[name], strict=True)]
+        say(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
+    output.say_saved()
+
+
+def _whole(text: str) -> int:
+    if not text.isdecimal() or len(text) > 18:
+        raise click.UsageError(f"--n must be whole numbers between commas; found {text!r}")
+    return int(text)
+
+
+def _worth(schedule: Schedule, entry: Planned, sizes: list[int], alpha: str) -> dict[str, Any]:
+    """What one of a kind spends, and what that is worth."""
+    worth: dict[str, Any] = {"kind": entry.kind, "epsilon": entry.epsilon}
+    if entry.kind == "calibration":
+        coverage = [schedule.plan(size, alpha).expected_coverage for size in sizes]
+        return {**worth, "selector": entry.selector, "expected_coverage": coverage}
+    return {**worth, "records": schedule.records_of(entry.kind, alpha)}
+
+
+def _row(entry: Planned, worth: dict[str, Any], sizes: list[int]) -> tuple[str, str]:
+    each = f"epsilon {decimal_form(entry.epsilon)} each"
+    if entry.kind == "calibration":
+        coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])
+        drawn = str(entry.selector).replace("_", "-")
+        return entry.words, f"{each}, {drawn}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
+    return entry.words, f"{each}; from {worth['records']} records on its noise counts less than chance"

@@ -1,45 +1,44 @@
-"""`confide predict`: prediction sets or intervals for the rows of a table."""
+"""`confide predict`: sets or intervals for the rows of a table; and `randomise-labels`, which writes a table, too."""
 
+import json
 from collections.abc import Mapping
-from typing import Annotated, Any
+from pathlib import Path
+from typing import Any
 
 import click
 
-from confide.cli import options as o
-from confide.cli.columns import ModelColumns
+from confide.cli.choices import split
+from confide.cli.columns import Columns
+from confide.cli.command import command
 from confide.cli.output import check_output, emit, heard, number, say, say_left_out, warn
-from confide.cli.parameters import command
-from confide.errors import CoverageWarning
+from confide.cli.paying import LedgerOptions
+from confide.cli.values import Released, Source, names_in
+from confide.errors import CoverageWarning, EarlierReleaseWarning
 from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, parts_of, promises
 from confide.sets import count_shortfall
-from confide.support import Kind, as_place
-from confide.tables import file_format, is_folder, names_spark, predict_table, refuse_existing_folder
+from confide.support import Kind, OutputExistsError, as_place, write_text
+from confide.tables import (
+    file_format,
+    is_folder,
+    names_spark,
+    predict_table,
+    randomise_table,
+    refuse_existing_folder,
+)
 
 
-@command
+@command("predict", without="score_column label label_positions target truth losses score loss bound")
 def predict(
-    source: o.Source,
+    source: Source,
     *,
-    release: o.Released,
-    columns: ModelColumns,
-    out: Annotated[
-        str | None,
-        o.output(
-            "FILE|FOLDER",
-            "Where to write. A name without an ending, or one that ends in /, is a new folder of Parquet files; from "
-            "Spark the executors write it, also to an address such as s3a://BUCKET/NAME.",
-        ),
-    ] = None,
-    out_table: Annotated[str | None, o.output("NAME", "A new table in the same database or Spark.")] = None,
-    partition_by: Annotated[
-        str | None, o.output("COLUMN,...", "For a folder: columns whose values become folders in it.")
-    ] = None,
-    keep: Annotated[
-        list[str] | None,
-        o.output("COLUMN,...", "Input columns to keep; may be repeated (default: all but the probabilities)."),
-    ] = None,
-    force: o.Force = False,
-    as_json: o.AsJson = False,
+    release: Released,
+    columns: Columns,
+    out: str | None = None,
+    out_table: str | None = None,
+    partition_by: str | None = None,
+    keep: tuple[str, ...] = (),
+    force: bool = False,
+    as_json: bool = False,
 ) -> None:
     r"""Predict sets of classes, or intervals, for new records.
 
@@ -77,8 +76,8 @@ def predict(
             out,
             out_table=out_table,
             by=release.by,
-            keep=None if keep is None else [name for text in keep for name in o.split(text)],
-            partition_by=() if partition_by is None else o.split(partition_by),
+            keep=names_in(keep),
+            partition_by=() if partition_by is None else split(partition_by),
             overwrite=force,
             skip_incomplete=source.skip_incomplete,
             progress=progress,
@@ -124,3 +123,61 @@ def _promised(released: Release) -> dict[str, Any]:
         "thresholds": {str(name): part.threshold for name, part in parts.items()},
         "coverage": min(part.coverage for part in parts.values()),
     }
+
+
+@command("randomise-labels")
+def randomise_labels(
+    source: Source,
+    *,
+    label: str,
+    classes: str,
+    epsilon: float,
+    keep: tuple[str, ...] = (),
+    out: Path,
+    budget: LedgerOptions,
+    as_json: bool = False,
+) -> None:
+    r"""Randomise labels before they leave, one by one.
+
+    Each label stays with probability e^epsilon/(e^epsilon + K - 1), and else
+    becomes one of the K - 1 others: whoever sees the new table learns little
+    of any one label. Other columns are NOT protected, and stay as they are.
+    Every run costs its epsilon anew, unless --ledger knows it; what is
+    computed from the new table costs nothing more:
+    `confide calibrate --label-epsilon FILE.labels.json`.
+
+    Example:
+
+      confide randomise-labels labels.csv --label label --classes no,yes \
+        --epsilon 1 --out noisy.csv
+    """
+    beside = Path(f"{out}.labels.json")
+    _ = file_format(out)  # refuses unknown endings
+    for path, kind in ((out, Kind.TABLE), (beside, Kind.LABELLING)):
+        check_output(path, kind, *source.files, *budget.files, force=False)
+    if beside.exists():
+        raise OutputExistsError(f"output {str(beside)!r} exists already; choose another name")
+    receipt = budget.receipt()
+    with heard() as caught, receipt, source.opened(source.file, "randomising") as (opened, progress):
+        statement = randomise_table(
+            opened,
+            label,
+            split(classes),
+            epsilon,
+            out,
+            keep=names_in(keep),
+            skip_incomplete=source.skip_incomplete,
+            progress=progress,
+            **budget.account(source.file),
+        )
+    write_text(beside, statement.to_json(), overwrite=False)
+    earlier = [one.message for one in caught if issubclass(one.category, EarlierReleaseWarning)]
+    if as_json:
+        told = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(beside)}
+        emit({**told, "earlier": [time for one in earlier for time in one.made], "warnings": [], **receipt.fields()})  # type: ignore[union-attr]
+        return
+    for one in earlier:
+        warn(str(one))
+    say(str(statement))
+    say(receipt.text())
+    say(f"saved: {out}, {beside}")

@@ -1,21 +1,21 @@
-"""`confide show`: a calibration in words, or a file of a federation."""
+"""What a file says: `confide show` in words, `verify` computed again, `report` as a page for people."""
 
 import json
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
-from typing import Annotated
 
-import typer
-
-from confide.cli import options as o
+from confide.cli.command import command
 from confide.cli.course import course, renewed
-from confide.cli.federated import Shown, shown
+from confide.cli.exit_codes import CLAIM_FAILED, DONE
+from confide.cli.federated import Shown, read_silo, shown
 from confide.cli.output import emit, say, warn
+from confide.cli.values import Output, named_release
 from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation, load_evaluation
-from confide.federated import FederatedCalibration
-from confide.ledger import Schedule, decimal_form
+from confide.federated import FederatedCalibration, FederatedGroups, FederatedLevels, SiloReport
+from confide.federated import verify as verify_federated
+from confide.ledger import Schedule, decimal_form, file_of
 from confide.mechanisms import (
     NEIGHBORS,
     LabelPrivacy,
@@ -35,29 +35,29 @@ from confide.releases import (
     about_of,
     class_list,
     classes_of,
+    links,
     load_release,
     most_needed,
     parts_of,
     predecessors_of,
     remarks,
 )
-from confide.support import SHOWN_ELSEWHERE, Kind, aligned, decimal_text, kind_of, positive_integer, versions_text
+from confide.support import (
+    SHOWN_ELSEWHERE,
+    Kind,
+    aligned,
+    decimal_text,
+    kind_of,
+    positive_integer,
+    read_text,
+    versions_text,
+)
 from confide.warehouse import CountingPlan
 from confide.watching import Watch
 
 
-def show(
-    file: Annotated[
-        Path | None,
-        typer.Argument(
-            metavar="FILE",
-            help="A release, an evaluation, a watch, a schedule, a plan, a statement, a file of a federation.",
-        ),
-    ] = None,
-    records: Annotated[int, o.option(None, "K", "Also state the loss when K records change at once.")] = 1,
-    calibration: o.SameRelease = None,
-    as_json: o.AsJson = False,
-) -> None:
+@command("show")
+def show(*, file: Path | None = None, records: int = 1, calibration: Path | None = None, as_json: bool = False) -> None:
     """Print what a release promises and what privacy it cost.
 
     FILE is what `confide calibrate` or `confide federated aggregate` wrote, or
@@ -73,7 +73,7 @@ def show(
       confide show cal.json --records 3
     """
     k = positive_integer("records", records)
-    path = o.only_one(file, calibration)
+    path = named_release(file, calibration)
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
         raise InputError(f"file {str(path)!r} is {kind}; {SHOWN_ELSEWHERE[kind]}")
@@ -233,3 +233,133 @@ def _mechanism(released: Calibration) -> str:
         f"slopes {mechanism.slope_left:.4g} below and {mechanism.slope_right:.4g} above rank "
         f"{grows}{float(mechanism.offset):g}, drawn by {mechanism.selector.replace('_', '-')}"
     )
+
+
+# Verified
+
+
+@command("verify")
+def verify(
+    *,
+    file: Path | None = None,
+    coordinator: Path | None = None,
+    answer: tuple[Path, ...] = (),
+    previous: tuple[Path, ...] = (),
+    calibration: Path | None = None,
+    as_json: bool = False,
+) -> int:
+    r"""Check a release: its claims, its chain, who signed it.
+
+    Every claim is computed again from what the file states; a file that claims
+    more than follows is refused (exit code 3). Of a federation it is said who
+    signed the release and what its threshold was made from. No file shows
+    that a threshold was drawn with noise: that rests on whoever ran the
+    calibration. Exit code 5 if the release is not private, is not signed by
+    --coordinator, an --answer does not count in it, or a --previous release is
+    not what its chain says.
+
+    Example:
+
+      confide verify released.json --coordinator coordinator.json \
+        --answer north-answer.json
+    """
+    path = named_release(file, calibration)
+    released = load_release(path)
+    head = f"claims: computed again, and they hold\n{released}"
+    if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
+        if coordinator is not None or answer:
+            raise InputError(f"{str(path)!r} is no federated calibration: leave --coordinator and --answer out")
+        what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
+        found, wrong = _chain(released, previous)
+        unsigned = (
+            f"not signed: no signature vouches for the {what} themselves. Everything else was recomputed from the "
+            "public choices"
+        )
+        return _told([head, unsigned, _untold(what), *found], [*_bare(released), *wrong], as_json=as_json)
+    if previous:
+        raise InputError(f"{str(path)!r} is a federated calibration, which renews none: leave --previous out")
+    signer = None if coordinator is None else read_silo(coordinator)
+    told = verify_federated(released, signer, [read_text(path) for path in answer])
+    return _told([head, *told.found, _untold("thresholds")], [*_bare(released), *told.wrong], as_json=as_json)
+
+
+def _untold(what: str) -> str:
+    """What no file can show, signed or not."""
+    return f"not shown: that the {what} were drawn with noise; that rests on whoever ran the calibration"
+
+
+def _bare(released: Release) -> list[str]:
+    """What is wrong with a release without privacy, for those who are about to publish it."""
+    privacy = released.privacy
+    return [str(privacy)] if math.isinf(privacy.epsilon) and not privacy.concentrated_only else []
+
+
+def _chain(released: Release, previous: Sequence[Path]) -> tuple[list[str], Sequence[str]]:
+    """Whether the earlier releases are those that the chain names: what was found, and what is wrong."""
+    if not predecessors_of(released) and not previous:
+        return [], []
+    told = links(released, [load_release(path) for path in previous])
+    return [f"chain: this is release {len(predecessors_of(released)) + 1}", *told.found], told.wrong
+
+
+def _told(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
+    """Print what was found, and what is wrong, and return the exit code."""
+    if as_json:
+        emit({"holds": not wrong, "found": [line for text in found for line in text.splitlines()], "wrong": wrong})
+    else:
+        for line in found:
+            say(line)
+    for line in wrong:
+        warn(line)
+    return CLAIM_FAILED if wrong else DONE
+
+
+# As a page
+
+
+@command("report")
+def report(
+    *,
+    file: Path | None = None,
+    calibration: Path | None = None,
+    evaluation: Path | None = None,
+    title: str | None = None,
+    answer: tuple[Path, ...] = (),
+    silo_report: tuple[Path, ...] = (),
+    ledger: str | None = None,
+    output: Output,
+) -> None:
+    """Write a page that people can read: promise, protection, price, making.
+
+    RELEASE is a file that `confide calibrate` or `confide federated aggregate`
+    wrote, or one of several thresholds. Every claim is computed again first.
+    The page is one HTML file that loads nothing; without --evaluation it holds
+    nothing about the records but the release. With --ledger it says what the
+    data had spent before and with it.
+
+    Example:
+
+      confide report cal.json --out report.html
+    """
+    from confide.reports import report as make_report
+
+    path = named_release(file, calibration)
+    output.check(Kind.PAGE, path, evaluation, file_of(ledger), *answer, *silo_report)
+    measured = None if evaluation is None else load_evaluation(evaluation)
+    released = load_release(path)
+    page = make_report(
+        released,
+        title=title,
+        file_name=path.name,
+        evaluation=measured,
+        answers=[read_text(path) for path in answer],
+        ledger=ledger,
+        silo_reports=[SiloReport.load(path) for path in silo_report],
+    )
+    output.save(page.html)
+    if isinstance(measured, PrivateEvaluation):
+        protected = released.privacy.concentrated_only or not math.isinf(released.privacy.epsilon)
+        whole = "" if not protected else ": all of it may be published"
+        say(f"The page shows a private evaluation{whole}.")
+    elif measured is not None:
+        say("The page shows numbers from labelled records: that part is not private.")

@@ -1,82 +1,64 @@
 """`confide watch`: whether a release still covers what it promised, batch by batch, privately."""
 
 import math
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Any
 
 import click
 
-from confide.cli import options as o
-from confide.cli.budget import LedgerOptions
 from confide.cli.columns import Columns
+from confide.cli.command import command
 from confide.cli.exit_codes import ALARM, DONE
-from confide.cli.output import check_output, emit, heard, say, warn
-from confide.cli.parameters import command
-from confide.cli.schedule import ScheduleFile, scheduled
+from confide.cli.output import emit, heard, say, warn
+from confide.cli.paying import LedgerOptions, scheduled
+from confide.cli.values import Findings, Released, SourceOfRelease
 from confide.errors import EarlierReleaseWarning, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
-from confide.mechanisms import NEIGHBORS
 from confide.noisy_counts import coverage_interval
 from confide.releases import load_release, remarks
-from confide.support import Kind, refuse_input, write_text
+from confide.support import Kind, refuse_input
 from confide.watching import Watch, level_of, local_state, opened, records_for, watch_power
 from confide.watching import watch as take_look
 
 
-@command
+@dataclass(frozen=True)
+class Settings:
+    """What the first look fixes for all."""
+
+    epsilon: float | None = None
+    batch: int | None = None
+    tolerance: float | None = None
+    looks: int | None = None
+    error: str | None = None
+    neighbors: str | None = None
+    records_per_person: int | None = None
+    unlabelled: bool = False
+    reference: Path | None = None
+
+    def asked(self, schedule: Path | None) -> dict[str, Any]:
+        """What was typed, or a schedule says, as arguments of `confide.watching`."""
+        named = ("epsilon", "looks", "neighbors", "records_per_person")
+        spent = scheduled(schedule, "look", {name: getattr(self, name) for name in named})
+        reference = None if self.reference is None else PrivateEvaluation.load(self.reference)
+        kept = {"batch": self.batch, "tolerance": self.tolerance, "error": self.error}
+        return {**spent, **kept, "unlabelled": self.unlabelled or None, "reference": reference}
+
+
+@command("watch")
 def watch(
-    source: o.SourceOfRelease,
+    source: SourceOfRelease,
     *,
-    state: Annotated[
-        Path,
-        o.course("FILE", "Where the noisy counts of all looks are kept, which are public; made at the first look."),
-    ],
-    look: Annotated[
-        str | None, o.course("NAME", "What this batch is called, as 2026-03-02; every batch has a new name.")
-    ] = None,
-    epsilon: Annotated[
-        float | None, o.privacy("NUMBER", "First look: privacy loss of every look, for whoever is in it.")
-    ] = None,
-    batch: Annotated[int | None, o.course("N", "First look: the planned number of records of a look.", min=1)] = None,
-    tolerance: Annotated[
-        float | None, o.course("SHARE", "First look: how far below the promise coverage may lie (default: 0.02).")
-    ] = None,
-    looks: Annotated[
-        int | None, o.course("N", "First look: how many are planned; more may follow (default: 52).", min=1)
-    ] = None,
-    error: Annotated[
-        str | None, o.course("SHARE", "First look: chance of a false alarm, ever (default: 0.05).")
-    ] = None,
-    unlabelled: Annotated[
-        bool,
-        o.course(
-            None,
-            "Watch the sizes of sets instead, which need no truth; the first batch is the reference.",
-            "--unlabelled",
-        ),
-    ] = False,
-    reference: Annotated[
-        Path | None,
-        o.course("FILE", "With --unlabelled: a private evaluation with set sizes, instead of the first batch."),
-    ] = None,
-    n_typical: Annotated[
-        int | None, o.course("N", "Public guess of the number of calibration records, to judge the tolerance.", min=1)
-    ] = None,
-    alpha: Annotated[str | None, o.columns("LEVEL", "Of several levels the one that is watched.")] = None,
-    by: o.ByColumn = None,
+    state: Path,
+    look: str | None = None,
+    settings: Settings,
+    n_typical: int | None = None,
+    alpha: str | None = None,
+    by: str | None = None,
     columns: Columns,
-    neighbors: Annotated[
-        str | None,
-        o.privacy("RELATION", "First look: add_remove (default) or replace_one.", click_type=click.Choice(NEIGHBORS)),
-    ] = None,
-    records_per_person: Annotated[
-        int | None, o.privacy("K", "First look: the most records of one person in a look (public).", min=1)
-    ] = None,
     budget: LedgerOptions,
-    schedule: ScheduleFile = None,
-    out: Annotated[Path | None, o.output("FILE", "Also write an HTML page with the course of all looks.")] = None,
-    force: o.Force = False,
-    as_json: o.AsJson = False,
+    schedule: Path | None = None,
+    output: Findings,
 ) -> int:
     r"""Watch coverage batch by batch, privately; exit code 6 is an alarm.
 
@@ -98,23 +80,16 @@ def watch(
     state = local_state(state)
     whole = load_release(release)
     one = level_of(whole, alpha)
-    if unlabelled and columns.task in ("score", "losses"):
-        raise click.UsageError("--unlabelled needs --probabilities: of scores there are no sets whose sizes count")
-    what = columns.to_predict(one, release) if unlabelled else columns.to_evaluate(one, release)
-    o.Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not unlabelled)
-    check_output(out, Kind.PAGE, *records.files, release, state, schedule, force=force)
-    refuse_input(state, [*records.files, release, reference])
-    spent = {"epsilon": epsilon, "looks": looks, "neighbors": neighbors, "records_per_person": records_per_person}
-    asked: dict[str, Any] = {
-        **scheduled(schedule, "look", spent), "batch": batch, "tolerance": tolerance, "error": error,
-        "unlabelled": unlabelled or None,
-        "reference": None if reference is None else PrivateEvaluation.load(reference),
-    }  # fmt: skip
+    what = columns.to_predict(one, release) if settings.unlabelled else columns.to_evaluate(one, release)
+    Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
+    output.check(Kind.PAGE, *records.files, release, state, schedule)
+    refuse_input(state, [*records.files, release, settings.reference])
+    asked = settings.asked(schedule)
     before = opened(state, one, what, **asked)  # public choices are refused before anything is opened
     notes = list(remarks(one))
     if not before.looks:
         notes += before.settings.remarks(one, n_typical)
-        if not as_json:
+        if not output.as_json:
             _say_start(before)
     for note in notes:
         warn(note)
@@ -137,19 +112,18 @@ def watch(
     others = [str(one.message) for one in caught if isinstance(one.message, SimilarNameWarning)]
     for other in others:
         warn(other)
-    if out is not None:
+    if output.out is not None:
         from confide.reports import report
 
-        write_text(out, report(after).html, overwrite=force)
-    if as_json:
+        output.write(report(after).html)
+    if output.as_json:
         emit({**_document(after, name), "earlier": bool(earlier), "warnings": [*notes, *others], **receipt.fields()})
     else:
         for message in earlier:
             say(str(message))
         _say_look(after, name, budget)
         say(receipt.text())
-        if out is not None:
-            say(f"saved: {out}")
+        output.say_saved()
     return DONE if after.alarm is None else ALARM
 
 

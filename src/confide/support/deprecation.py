@@ -53,7 +53,7 @@ class Deprecation:
         called.__deprecated__ = str(self)  # type: ignore[attr-defined]  # as PEP 702 calls it
         return called  # type: ignore[return-value]
 
-    def when_given(self, value: Any) -> Any:
+    def when_given(self, context: Any, parameter: Any, value: Any) -> Any:
         """The `callback` of an option of the command line that goes: says so if the option is given."""
         if value is not None and value is not False and value != ():
             self.warn()

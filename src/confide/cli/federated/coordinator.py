@@ -1,0 +1,303 @@
+"""What the coordinator does: `confide federated plan`, `list` and `aggregate`."""
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+from warnings import WarningMessage
+
+import click
+
+from confide.cli.choices import levels_of, one_level, parsed, split, stated_words
+from confide.cli.columns import Columns
+from confide.cli.command import command
+from confide.cli.federated.files import invited, public_files, read_messages
+from confide.cli.output import check_output, heard, say, warn
+from confide.cli.values import Output, ReadingOptions
+from confide.errors import CoverageWarning, InputError, SimilarNameWarning
+from confide.federated import (
+    Alternative,
+    DealtVectors,
+    FederatedPlan,
+    SeveralPlans,
+    Silo,
+    SiloKeys,
+    colluders,
+    openers,
+    openings,
+    plan_groups,
+    plan_levels,
+    read_time,
+    replies,
+)
+from confide.federated import aggregate as aggregate_answers
+from confide.federated import compare as compare_methods
+from confide.federated import plan as make_plan
+from confide.planning import Pilot
+from confide.releases import everything, parts_of
+from confide.support import Kind, kind_of, read_text, write_text
+from confide.tables import class_keys, files_of, read_pilot
+
+
+@dataclass(frozen=True)
+class Terms:
+    """What is planned, but for the columns; the arguments of `confide.federated.plan`."""
+
+    alpha: str
+    epsilon: float | None = None
+    method: str | None = None
+    candidates: str | None = None
+    unit: float | None = None
+    delta: str | None = None
+    dropouts: int = 0
+    liars: int = 0
+    arbitrary: bool = False
+    colluding: int | None = None
+    dp_delta: float | None = None
+    n_min: int | None = None
+    n_typical: int | None = None
+    closes: str | None = None
+    groups: str | None = None
+    by_class: bool = False
+    about: tuple[str, ...] = ()
+
+    def options(self, columns: Columns) -> dict[str, Any]:
+        """What every way to plan takes of them."""
+        kept = ("unit", "delta", "dropouts", "liars", "colluding", "dp_delta", "n_typical")
+        return {
+            **{name: getattr(self, name) for name in kept},
+            "score": columns.score,
+            "candidates": parsed(self.candidates),
+            "missing": "arbitrary" if self.arbitrary else "independent",
+            "closes": None if self.closes is None else read_time(self.closes),
+            "classes": None if columns.classes is None else split(columns.classes),
+            "about": stated_words(self.about),
+        }
+
+    def plan(self, silos: Sequence[Silo], columns: Columns) -> FederatedPlan | SeveralPlans:
+        """The plan, or the plans of several levels, or of groups or classes."""
+        levels, options = levels_of(self.alpha), {**self.options(columns), "method": self.method}
+        if len(levels) > 1 and (self.by_class or self.groups is not None):
+            raise click.UsageError("--alpha is one level with --groups and --by-class")
+        options |= {} if self.n_min is None else {"n_min": self.n_min}
+        if self.by_class:
+            classes = class_keys(tuple(options.pop("classes")))
+            return plan_groups(silos, classes, levels[0], self.epsilon, by="class", **options)
+        if self.groups is not None:
+            return plan_groups(silos, split(self.groups), levels[0], self.epsilon, **options)
+        if len(levels) > 1:
+            return plan_levels(silos, levels, self.epsilon, **options)
+        return make_plan(silos, self.alpha, self.epsilon, **options)
+
+
+@command("federated plan")
+def plan(
+    *,
+    silo: tuple[Path, ...],
+    keys: Path,
+    terms: Terms,
+    compare: bool = False,
+    also: tuple[str, ...] = (),
+    pilot: str | None = None,
+    reading: ReadingOptions,
+    columns: Columns,
+    out: Path | None = None,
+    force: bool = False,
+) -> None:
+    r"""Plan a federated calibration before any data is seen.
+
+    Says which coverage is guaranteed for every number of answers. Without
+    --method it takes the one that suits the silos' sizes, as --compare says.
+    --classes names the classes that every silo must have. Several levels, as
+    --alpha 0.2,0.1, or --groups or --by-class are answered by one file of each
+    silo, for one charge.
+
+    Example:
+
+      confide federated plan --silo north.json --silo south.json \
+        --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
+    """
+    check_output(out, Kind.PLAN, *public_files(silo), keys, *(() if pilot is None else files_of(pilot)), force=force)
+    if out is None and not compare:
+        raise click.UsageError("--out is missing; only --compare goes without")
+    coordinator = SiloKeys.load(keys)
+    silos, own = invited(silo, coordinator.face())
+    made: FederatedPlan | SeveralPlans | None
+    if compare:
+        sample, least = _sample(pilot, reading, columns), 1 if terms.n_min is None else terms.n_min
+        level, epsilon = one_level(terms.alpha), terms.epsilon or 0.0
+        with heard(SimilarNameWarning) as caught:
+            found = compare_methods(
+                silos, level, epsilon, pilot=sample, also=also, n_min=least, **terms.options(columns)
+            )
+        _warn_once(caught)
+        for line in comparison_lines(found, silos):
+            say(line)
+        if out is None:
+            return
+        made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
+        if made is None:
+            raise InputError("no method has a plan for these silos; " + "; ".join(str(one.refused) for one in found))
+    else:
+        with heard(SimilarNameWarning) as caught:
+            made = terms.plan(silos, columns)
+        _warn_once(caught)
+    assert out is not None
+    first = made.first if isinstance(made, SeveralPlans) else made
+    write_text(out, made.sign(coordinator), overwrite=force)
+    for note in made.remarks:
+        warn(note)
+    say(f"plan: {out}")
+    for path in own:
+        say(f"not invited: {path}, the coordinator's own; --silo with this file would invite it")
+    if terms.method is None:
+        say(f"method: {first.method}, which suits these silos (--compare says why)")
+    say(f"privacy: {made.privacy() if terms.epsilon is not None else 'none'}")
+    say(f"candidate thresholds: {first.candidates.description}")
+    if (collude := colluders(made)) is not None:
+        say(f"{made.protocol.relies_for} the other silos: {collude}")
+    for name, words in made.words:
+        say(f"{name}: {words}")
+    if opened := openers(made):
+        say(f"the sum is opened by {opened}")
+    if first.assumed:
+        say(f"promised {first.assumed}:")
+    for line in made.promise_lines:
+        say(f"  {line}")
+
+
+def _warn_once(caught: list[WarningMessage]) -> None:
+    """Every method that was tried has warned of the same names."""
+    for text in dict.fromkeys(str(one.message) for one in caught):
+        warn(text)
+
+
+def _sample(pilot: str | None, reading: ReadingOptions, columns: Columns) -> Pilot | None:
+    if pilot is None:
+        return None
+    what = columns.what()
+    if what is None:
+        raise click.UsageError(f"--pilot needs {columns.ways}")
+    with reading.opened(pilot, "reading") as (opened, progress):
+        return read_pilot(opened, what, skip_incomplete=reading.skip_incomplete, progress=progress)
+
+
+def comparison_lines(found: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
+    """A line for every alternative, the recommended one marked, and what the columns mean."""
+    lines = [
+        "expected coverage if scores lie evenly over the candidates, and in a bell; no promise, but what to expect:"
+    ]
+    for one in found:
+        lines.append(f"{'->' if one.recommended else '  '} {_named(one)}: {_expected(one)}")
+    if any(silo.size is None for silo in silos):
+        lines.append(
+            "sizes are secret, which private-qq alone allows; with public sizes (confide federated public --size) "
+            "secure-sum can be asked for, whose promise holds however unlike the silos are"
+        )
+    best = next((one for one in found if one.recommended), None)
+    if best is not None and best.plan is not None and best.left_out:
+        names = {silo.name for silo in best.plan.silos}
+        lines.append(f"left out: {', '.join(silo.name for silo in silos if silo.name not in names)}")
+    return lines
+
+
+def _named(one: Alternative) -> str:
+    if not one.left_out:
+        return f"{one.method}, all {one.silos} silos"
+    return f"{one.method}, the {one.silos} largest silos, without {one.left_out:.0%} of the records"
+
+
+def _expected(one: Alternative) -> str:
+    if one.plan is None:
+        return f"none: {one.refused}"
+    told = [f"{one.expected:.4f}, {one.expected_bell:.4f}"]
+    if one.infinite >= 0.0005:
+        told.append(f"+inf in {one.infinite:.1%}")
+    told.append(one.plan.assumed)
+    if one.on_pilot is not None:
+        told += [f"{name} {words}" for name, words in one.on_pilot.in_words]
+    return "; ".join(told)
+
+
+@command("federated list")
+def list_answers(
+    *, answers: tuple[Path, ...], plan: Path, keys: Path, out_folder: Path, drop_refused: bool = False
+) -> None:
+    r"""List the answers of a sum with dropouts: a file for every opener.
+
+    Make the list once, when everybody who will answer has answered: silos help
+    to open one list of a session. Send every opener the file with its name,
+    also if it has not answered; each sends back its part, for aggregate.
+
+    Example:
+
+      confide federated list *-answer.json --plan plan.json \
+        --keys coordinator.key --out-folder openings
+    """
+    text, told = read_text(plan), read_messages(answers, Kind.ANSWER, drop_refused=drop_refused)
+    read, _ = FederatedPlan.read(text)
+    files = {
+        out_folder / f"{name}.json": opening
+        for name, opening in openings(text, told, SiloKeys.load(keys), drop_refused=drop_refused).items()
+    }
+    for path, opening in files.items():
+        if path.exists() and read_text(path) != opening:
+            raise InputError(
+                f"output {str(path)!r} holds another list or another file; silos open one list of a session: send "
+                "the files that are there, or choose another folder"
+            )
+    try:
+        out_folder.mkdir(exist_ok=True)
+    except OSError as error:
+        raise InputError(f"output {str(out_folder)!r} cannot be written: {error.strerror}") from None
+    for path, opening in files.items():
+        if not path.exists():
+            write_text(path, opening, overwrite=False)
+    assert isinstance(read.protocol, DealtVectors)  # else there is no list
+    counted = {name for name, _ in json.loads(next(iter(files.values())))["content"]["counted"]}
+    absent = ", ".join(silo.name for silo in read.silos if silo.name not in counted)
+    say(f"on the list: {len(counted)} of {len(read.silos)} silos{f', without {absent}' if absent else ''}")
+    say(f"openings: {out_folder}, a file for each of {len(files)} openers; {read.protocol.needed} of them must help")
+
+
+@command("federated aggregate")
+def aggregate(
+    *, answers: tuple[Path, ...], plan: Path, output: Output, keys: Path | None = None, drop_refused: bool = False
+) -> None:
+    r"""Make the calibration from the answers; it works with `confide predict`.
+
+    Example:
+
+      confide federated aggregate north-answer.json south-answer.json \
+        --plan plan.json --keys coordinator.key --out released.json
+    """
+    output.check(Kind.RELEASE, *answers, plan, keys)
+    parts = [path for path in answers if kind_of(path) is Kind.PART]
+    sent = [path for path in answers if path not in parts]
+    text, messages = read_text(plan), read_messages(sent, Kind.ANSWER, drop_refused=drop_refused)
+    with heard(CoverageWarning) as caught:
+        released = aggregate_answers(
+            text,
+            messages,
+            parts=read_messages(parts, Kind.PART),
+            keys=None if keys is None else SiloKeys.load(keys),
+            drop_refused=drop_refused,
+        )
+    for name, part in parts_of(released).items():
+        if part.threshold == float("inf"):
+            of_part = f" of {name}" if name else ""
+            warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos have to answer")
+    output.save(released.to_json(), f"{released}\nsaved")
+    if line := _spread(replies(text, messages, drop_refused=drop_refused)):
+        say(line)
+    for one in caught:
+        warn(str(one.message))
+
+
+def _spread(replies: Mapping[str, float]) -> str | None:
+    """From where to where silos replied: all that the replies say about whether they are alike."""
+    if len(replies) < 2:
+        return None
+    (lowest, low), *_, (highest, high) = replies.items()
+    return f"replies: from {low:.6g} ({lowest}) to {high:.6g} ({highest}); silos that are alike reply about alike"

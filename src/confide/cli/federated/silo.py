@@ -1,0 +1,462 @@
+"""What a silo does: `confide federated keygen`, `public`, `policy`, `answer`, `open`, `own` and `report`."""
+
+import math
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import click
+
+from confide.candidates import Candidates
+from confide.cli.columns import Columns
+from confide.cli.command import command
+from confide.cli.federated.files import (
+    policy_rows,
+    public_files,
+    read_named,
+    read_policy,
+    read_silo,
+    silo_rows,
+)
+from confide.cli.output import check_output, heard, say, warn
+from confide.cli.values import Output, PeopleOptions, Source
+from confide.counting import ScoreHistogram
+from confide.errors import EarlierReleaseWarning, InputError, OtherDataWarning
+from confide.federated import (
+    DEFAULT_METHODS,
+    RECORDS,
+    FederatedCalibration,
+    FederatedPlan,
+    Policy,
+    SeveralPlans,
+    SiloKeys,
+    SiloLedger,
+    colluders,
+    coverage_in_silo,
+    identity_rows,
+    open_part,
+    openers,
+    own_share,
+    read_plan,
+)
+from confide.federated import answer as answer_plan
+from confide.ledger import file_of
+from confide.mechanisms import practically_none
+from confide.releases import class_list, load_release, names_among
+from confide.support import Classes, Kind, Name, OutputExistsError, aligned, privacy_loss, read_text, write_text
+from confide.tables import Classified, Losses, Regressed, What, class_histograms, group_histograms, score_histogram
+
+# Keys
+
+
+@command("federated keygen")
+def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledger: str | None = None) -> None:
+    r"""Make the keys of a silo, and the public file to send around.
+
+    Compare the fingerprints by another channel, for example by phone: all
+    trust in the files rests on the public files being the right ones.
+    `confide show FILE` prints the same digits of a file that you received.
+    With --ledger, as every silo of a secure sum should have it, a copy of the
+    keys cannot answer a plan a second time; all silos need version 0.3 then.
+
+    Example:
+
+      confide federated keygen north --keys north.key \
+        --public north.json --size 300 --ledger north.db
+    """
+    if keys.exists():
+        raise OutputExistsError(
+            f"output {str(keys)!r} exists already, and keys are never replaced; choose another name, or issue the "
+            "public file anew with these keys: confide federated public"
+        )
+    check_output(public, Kind.SILO, keys, force=False)
+    if not keys.parent.is_dir():
+        raise InputError(f"output {str(keys)!r} cannot be written: its folder does not exist")
+    made, named = SiloKeys.generate(name), _identity_of(ledger)
+    made.save(keys)
+    silo = made.public(size, ledger=named)
+    write_text(public, silo.to_json(), overwrite=False)
+    say(f"keys: {keys} (private)\npublic: {public}\n{aligned(silo_rows(silo))}")
+
+
+@command("federated public")
+def public(*, keys: Path, size: int | None = None, ledger: str | None = None, output: Output) -> None:
+    r"""Issue the public file anew, with the same keys and another size or ledger.
+
+    The fingerprint stays the same, so nobody has to compare it again: the
+    size is signed by the key that the fingerprint covers.
+
+    Example:
+
+      confide federated public --keys north.key --size 301 \
+        --ledger north.db --out north.json --force
+    """
+    output.check(Kind.SILO, keys, None if ledger is None else file_of(ledger))
+    silo = SiloKeys.load(keys).public(size, ledger=_identity_of(ledger))
+    output.save(silo.to_json(), "public")
+    say(aligned(silo_rows(silo)))
+
+
+def _identity_of(ledger: str | None) -> str | None:
+    """What a public file says of a ledger."""
+    return None if ledger is None else SiloLedger(ledger).identity
+
+
+# What a silo agrees to
+
+
+@dataclass(frozen=True, kw_only=True)
+class Agreed:
+    """What a silo agrees to, beside whom it answers and for how much."""
+
+    peer: tuple[Path, ...] = ()
+    allow: tuple[str, ...] = ()
+    least_colluding: int | None = None
+
+    def policy(self, coordinator: Path, budget: float, per_plan: float | None = None) -> Policy:
+        """The policy; allowed methods are added to those of every policy."""
+        return Policy(
+            coordinator=read_silo(coordinator).identity,
+            budget=budget,
+            per_plan=budget if per_plan is None else per_plan,
+            methods=tuple(dict.fromkeys((*DEFAULT_METHODS, *self.allow))),
+            peers={silo.name: silo.identity for silo in read_named(self.peer)},
+            least_colluding=1 if self.least_colluding is None else self.least_colluding,
+        )
+
+
+@dataclass(frozen=True, kw_only=True)
+class Rules:
+    """The options of a silo that answers: a policy file, or what it would state."""
+
+    policy: Path | None = None
+    coordinator: Path | None = None
+    budget: float | None = None
+    agreed: Agreed
+
+    @property
+    def files(self) -> list[Path]:
+        """All that is read."""
+        named = [one for one in (self.policy, self.coordinator) if one is not None]
+        return [*named, *public_files(self.agreed.peer)]
+
+    def read(self) -> Policy:
+        """The policy."""
+        if self.policy is not None:
+            return read_policy(self.policy)
+        if self.coordinator is None or self.budget is None:
+            raise click.UsageError("--coordinator and --budget are needed, or --policy that states both")
+        return self.agreed.policy(self.coordinator, self.budget)
+
+
+@command("federated policy")
+def policy(*, coordinator: Path, budget: float, per_plan: float | None = None, agreed: Agreed, output: Output) -> None:
+    r"""Write down what this silo agrees to: whom it answers, with what, for how much.
+
+    The coordinator and the other silos are pinned by their identities, which
+    the printed fingerprints show: compare them by another channel first. The
+    file is used by `answer --policy`, and in Python by Policy.load.
+
+    Example:
+
+      confide federated policy --coordinator coordinator.json --peers public/ \
+        --budget 4 --per-plan 2 --least-colluding 2 --out policy.json
+    """
+    output.check(Kind.POLICY, coordinator, *public_files(agreed.peer))
+    made = agreed.policy(coordinator, budget, per_plan)
+    output.save(made.to_json(), "policy")
+    say(aligned(policy_rows(made)))
+
+
+# What it says of its records
+
+
+@dataclass(frozen=True)
+class SiloRecords:
+    """Where it is kept what a silo's records have paid."""
+
+    ledger: str
+    dataset: str = RECORDS
+
+    @property
+    def file(self) -> Path | None:
+        """The ledger, if it is a file."""
+        return file_of(self.ledger)
+
+    def open(self) -> SiloLedger:
+        """The ledger, for these records."""
+        return SiloLedger(self.ledger, self.dataset)
+
+    def spent(self, budget: float) -> str:
+        """What these records have cost until now, in words, of what they may."""
+        spent = self.open().spent
+        if math.isinf(spent):
+            return f"spent so far: +inf, for an answer was not private; the budget was {budget:g}"
+        weak = practically_none(spent)
+        return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
+
+
+@command("federated answer")
+def answer(
+    source: Source,
+    *,
+    plan: Path,
+    keys: Path,
+    rules: Rules,
+    records: SiloRecords,
+    output: Output,
+    columns: Columns,
+    by: str | None = None,
+    people: PeopleOptions,
+) -> None:
+    r"""Answer a plan from this silo's records: one small signed file.
+
+    The loss is charged in this silo's own budget ledger before the records are
+    used; what the ledger's limit or the budget does not allow is refused. Asked
+    again, the same answer is written again and costs nothing. `confide show
+    plan.json` says beforehand what the plan asks, and prints the fingerprints.
+
+    Example:
+
+      confide federated answer records.csv --score-column s --plan plan.json \
+        --keys north.key --coordinator coordinator.json \
+        --ledger north.db --budget 4 --out north-answer.json
+    """
+    what, policy = what_of(columns, people), rules.read()
+    output.check(Kind.ANSWER, *source.files, plan, keys, records.file, *rules.files)
+    text = read_text(plan)
+    read, _ = read_plan(text)
+    of_scores = read.first if isinstance(read, SeveralPlans) else read
+    check_score("the plan", of_scores.score, what)
+    _check_by(read, by, columns)
+    counts: Any
+    if isinstance(read, SeveralPlans) and read.by != "level":
+        counts = counted_by_group(source, what, columns, people, of_scores.candidates, tuple(read.parts), by)
+    else:
+        counts = counted(source, what, columns, people, of_scores.candidates, of_scores.classes)
+    own_keys = SiloKeys.load(keys)
+    earlier = records.open().answered(read)
+    with heard(OtherDataWarning) as caught:
+        message = answer_plan(text, counts, own_keys, policy, records.open(), now=datetime.now(UTC))
+    for one in caught:
+        warn(str(one.message))
+    if earlier is not None:
+        say(f"earlier answer of {earlier} returned; nothing was charged")
+    output.save(message, "answer")
+    own = read.silos[read.position(own_keys.name)]
+    if read.protocol.relies_on_silos and own.ledger is None:
+        say(
+            "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
+            "again, and the two answers together would tell of the records; confide federated public --ledger names it"
+        )
+    if rows := identity_rows(read, silos=read.protocol.relies_on_silos):
+        say(aligned(rows))
+    if (collude := colluders(read)) is not None:
+        say(f"{read.protocol.relies_for} the other silos: {collude}")
+    for name, words in read.words:
+        say(f"{name}: {words}")
+    if opened := openers(read):
+        say(f"the sum is opened by {opened}: `confide federated open`, with this ledger")
+    say(records.spent(policy.budget))
+
+
+def _check_by(plan: FederatedPlan | SeveralPlans, by: str | None, columns: Columns) -> None:
+    """Refuse --by, or its absence, where the plan asks for something else."""
+    each = plan.by if isinstance(plan, SeveralPlans) else None
+    if each == "group" and by is None:
+        raise click.UsageError("--by is missing, the column of each record's group: the plan has a threshold for each")
+    if each != "group" and by is not None:
+        raise click.UsageError("--by must be left out: the plan has no thresholds for groups")
+    if each == "class" and columns.label is None:
+        raise click.UsageError("the plan has a threshold for each class: name --probabilities and --label")
+
+
+@command("federated report")
+def report(
+    source: Source,
+    *,
+    calibration: Path,
+    silo: str,
+    epsilon: float,
+    budget: float,
+    records: SiloRecords,
+    again: bool = False,
+    output: Output,
+    columns: Columns,
+    people: PeopleOptions,
+) -> None:
+    r"""Say how well the common threshold covers in this silo, privately.
+
+    Counts this silo's covered records with noise, after charging its ledger.
+    The file may be sent around: `confide report --silo-report FILE` shows it.
+    The number of records becomes public. On records that did not take part in
+    the calibration the interval holds exactly; name them with --dataset.
+    For a threshold of the silo's own: `confide calibrate`.
+
+    Example:
+
+      confide federated report records.csv --score-column s \
+        --calibration released.json --silo north --epsilon 0.5 \
+        --ledger north.db --budget 4 --out north-report.json
+    """
+    what = what_of(columns, people)
+    privacy_loss("epsilon", epsilon)
+    output.check(Kind.REPORT, *source.files, calibration, records.file)
+    released = load_release(calibration)
+    if not isinstance(released, FederatedCalibration):
+        raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
+    known = [one.name for one in released.plan.silos]
+    if silo not in known:
+        raise InputError(f"--silo must be one of the plan's silos, {', '.join(known[:10])}; found {silo!r}")
+    check_score("the threshold", released.score, what)
+    if released.threshold == float("inf"):
+        raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
+    counts = counted(source, what, columns, people, Candidates.of([released.threshold]), released.classes)
+    with heard(EarlierReleaseWarning) as caught:
+        made = coverage_in_silo(
+            silo, counts, released.threshold, epsilon, ledger=records.open(), budget=budget, again=again
+        )
+    for one in caught:
+        say(str(one.message))
+    output.save(made.to_json(), f"{made}\nreport")
+    say(records.spent(budget))
+
+
+def what_of(columns: Columns, people: PeopleOptions) -> What | None:
+    """What is read of each record; a plan states its loss for one record of a person, and one threshold for all."""
+    what = columns.what()
+    if isinstance(what, Losses):
+        raise InputError(
+            "a federation calibrates one score of each record; --truth and --losses belong to `confide calibrate`"
+        )
+    if isinstance(what, Regressed) and len(what.kinds) > 1:
+        raise InputError("a federation calibrates one threshold; plan --score cqr_low and --score cqr_high one by one")
+    if people.people is not None and people.people.most > 1:
+        raise InputError("--max-records-per-person must be 1 in a federation: its plan states the loss of one record")
+    return what
+
+
+def check_score(of: str, wanted: str | None, what: What | None) -> None:
+    """Refuse columns that give another score than a plan, or a threshold, is for."""
+    if what is None or (found := what.kind.name) == wanted:
+        return
+    if wanted is None:
+        raise InputError(f"{of} names no score; these columns give {found!r}: leave --score out")
+    named = "a column whose score is not named" if found is None else repr(found)
+    raise InputError(f"{of} is for the score {wanted!r}; these columns give {named}; --score {wanted} says so")
+
+
+def counted(
+    source: Source,
+    what: What | None,
+    columns: Columns,
+    people: PeopleOptions,
+    candidates: Candidates,
+    classes: Classes | None,
+) -> ScoreHistogram:
+    """The silo's scores, counted where its table lives; of the plan's classes only."""
+    with source.open("reading", what, columns.ways) as (opened, what, progress):
+        if isinstance(what, Classified) and classes is not None:
+            names = what.columns(opened)[1]
+            try:
+                names_among(classes, names, len(names))
+            except InputError as error:
+                raise InputError(f"the plan is for other classes: {error}") from None
+        return score_histogram(
+            opened,
+            what,
+            candidates,
+            people=people.people,
+            skip_incomplete=source.skip_incomplete,
+            progress=progress,
+        )
+
+
+def counted_by_group(
+    source: Source,
+    what: What | None,
+    columns: Columns,
+    people: PeopleOptions,
+    candidates: Candidates,
+    names: tuple[Name, ...],
+    by: str | None,
+) -> dict[Name, ScoreHistogram]:
+    """The silo's scores, one histogram for each group of the plan, or without `by` for each class, in one pass."""
+    with source.open("reading", what, columns.ways) as (opened, what, progress):
+        asked: dict[str, Any] = {
+            "people": people.people,
+            "skip_incomplete": source.skip_incomplete,
+            "progress": progress,
+        }
+        if by is not None:
+            return group_histograms(opened, what, by, names, candidates, **asked)
+        found = class_histograms(opened, what, candidates, **asked)
+    if set(found) != set(names):
+        raise InputError(f"the plan is for the classes {class_list(names)}; found {class_list(tuple(found))}")
+    return found
+
+
+# What costs nothing
+
+
+@command("federated open")
+def open_sum(
+    *,
+    opening: Path,
+    plan: Path,
+    keys: Path,
+    coordinator: Path | None = None,
+    policy: Path | None = None,
+    ledger: str,
+    output: Output,
+) -> None:
+    r"""Help to open the sum of the answers on a list: one small signed file.
+
+    It needs no records and costs nothing: the sum is what the silos on the list
+    have paid for. The ledger remembers the list; no other one of this session
+    is opened. Asked again, the same part is written again.
+
+    Example:
+
+      confide federated open openings/north.json --plan plan.json \
+        --keys north.key --coordinator coordinator.json \
+        --ledger north.db --out north-part.json
+    """
+    output.check(Kind.PART, opening, plan, keys, coordinator, policy, file_of(ledger))
+    part = open_part(
+        read_text(plan), read_text(opening), SiloKeys.load(keys), _whose(coordinator, policy), SiloLedger(ledger)
+    )
+    output.save(part, "part")
+    say("nothing was charged")
+
+
+def _whose(coordinator: Path | None, policy: Path | None) -> Policy:
+    """Whom to help; nothing else of a policy is asked, for nothing is paid."""
+    if policy is not None:
+        return read_policy(policy)
+    if coordinator is None:
+        raise click.UsageError("--coordinator is needed, or --policy that states it, and not both")
+    return Policy(read_silo(coordinator).identity, budget=1.0, per_plan=1.0)
+
+
+@command("federated own")
+def own(*, answer: Path, calibration: Path, output: Output) -> None:
+    r"""Make a silo's own calibration from the common round, for nothing.
+
+    The larger of the common threshold and of what the silo answered. It
+    covers new records of this silo as stated, whatever the other silos are
+    like. No records are read and nothing is charged: both files are out
+    already. Of a sum nothing of one silo is known; see `calibrate`.
+
+    Example:
+
+      confide federated own north-answer.json \
+        --calibration released.json --out north-own.json
+    """
+    output.check(Kind.RELEASE, answer, calibration)
+    released = load_release(calibration)
+    if not isinstance(released, FederatedCalibration):
+        raise InputError(f"calibration {str(calibration)!r} must be one threshold that `federated aggregate` wrote")
+    made = own_share(released, read_text(answer))
+    output.save(made.to_json(), f"{made}\nsaved")

@@ -1,0 +1,110 @@
+"""What is asked of this machine: `confide audit`, `doctor` and `demo`."""
+
+import json
+import sys
+from collections.abc import Callable
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+
+import click
+
+from confide.cli.command import command
+from confide.cli.exit_codes import CLAIM_FAILED, DONE, FOUND
+from confide.cli.output import emit, progress_bar, say, warn
+from confide.cli.values import Findings
+from confide.mechanisms import Neighbors
+from confide.support import Kind
+
+
+@dataclass(frozen=True)
+class Subject:
+    """A mechanism of somebody else, and what it claims."""
+
+    mechanism: str | None = None
+    epsilon: float | None = None
+    alpha: str | None = None
+    neighbors: Neighbors | None = None
+    records: int = 8
+    least_records: int | None = None
+
+
+@command("audit")
+def audit(
+    *, subject: Subject, seconds: float | None = None, long: bool = False, level: float = 1e-4, output: Findings
+) -> int:
+    """Check the privacy and coverage claims on this machine, against the installed versions.
+
+    Enumerates small cases exactly, tests the sampler against its exact law, attacks the worst neighbours of many sizes,
+    tests whether every call has fresh noise, and checks coverage on nasty distributions. Nothing is read but the
+    programs. Takes about two minutes of one processor (--long: twenty). Exit code 5 if a claim fails.
+
+    Example: confide audit --mechanism mine:threshold --epsilon 1 --alpha 0.1
+    """
+    from confide.audit import BRIEF, LONG, SECONDS, audit_library, foreign_subject, load
+    from confide.audit import audit as run_audit
+
+    output.check(Kind.AUDIT)
+    tell = None if output.as_json or sys.stderr.isatty() else lambda name: click.echo(f"auditing {name}", err=True)
+    with ExitStack() as stack:
+
+        def watch(runs: int) -> Callable[[int], object]:
+            return stack.enter_context(progress_bar("auditing", lambda: runs))
+
+        if subject.mechanism is None:
+            report = audit_library(LONG if long else BRIEF, level=level, tell=tell, watch=watch)
+        else:
+            claims = {name: value for name, value in vars(subject).items() if name != "mechanism"}
+            foreign = foreign_subject(load(subject.mechanism), subject.mechanism, **claims)
+            limit = (SECONDS if seconds is None else seconds) * (10 if long else 1)
+            report = run_audit([foreign], seconds=limit, level=level, tell=tell, watch=watch)
+    output.write(report.to_json())
+    if output.as_json:
+        emit(json.loads(report.to_json()))
+    else:
+        say(str(report))
+    return DONE if report.passed else CLAIM_FAILED
+
+
+@command("doctor")
+def doctor(*, paths: tuple[Path, ...] = (), as_json: bool = False) -> int:
+    """Say what is installed, what files were made with, and what is known against it.
+
+    Versions of confide, of OpenDP and of what it stands on; whether installed
+    files are those that were installed; whether the sampler draws; which
+    optional parts there are. Of every release, evaluation, watch, answer or
+    ledger below the PATHs: with what it was made, whether it is damaged, and
+    which advisories concern it. Nothing is sent, run or written. Exit code 7
+    if there is something to look at.
+
+    Example:
+
+      confide doctor /archive/releases
+    """
+    from confide.checkup import doctor as examine
+
+    found = examine(*paths)
+    if as_json:
+        emit(found.fields())
+    else:
+        say(str(found))
+    for line in found.findings:
+        warn(line)
+    return FOUND if found.findings else DONE
+
+
+@command("demo")
+def demo(*, out: Path = Path("demo-output"), force: bool = False) -> None:
+    """See it work on real data, with an explanation.
+
+    Takes some seconds: trains a model on handwritten digits, calibrates it
+    privately, predicts sets for unseen images, and leaves the calibration, the
+    sets and the probabilities as files to go on with.
+
+    Example:
+
+      confide demo --out demo-output
+    """
+    from confide.demo import run
+
+    say(run(out, force=force))

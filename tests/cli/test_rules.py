@@ -1,0 +1,101 @@
+"""Every pair of options that do not go together, and every option without those that it needs, is refused by name."""
+
+import click
+import pytest
+
+from confide.cli.app import app
+from confide.cli.command import walk
+from confide.cli.exit_codes import REFUSED, USAGE
+from confide.cli.rules import APART, BELONGS, concerns
+
+COMMANDS = {" ".join(words): command for words, command in walk(app) if not isinstance(command, click.Group)}
+CODES = {click.UsageError: USAGE}
+
+
+def options_of(path):
+    return {str(one.name): one for one in COMMANDS[path].params}
+
+
+def typed(options, names):
+    """A command line that types these, and whatever is required."""
+    words, arguments = [], []
+    for name, one in options.items():
+        if name in names or one.required:
+            value = "x" if one.type.name in ("text", "path") else getattr(one.type, "choices", ["2"])[0]
+            if isinstance(one, click.Argument):
+                arguments.append(value)
+            else:
+                words += [one.opts[0]] if one.is_flag else [one.opts[0], value]
+    return [*arguments, *words]
+
+
+def said_of(one):
+    return one.metavar if isinstance(one, click.Argument) else one.opts[0]
+
+
+APART_PAIRS = [
+    (rule, path, given, other)
+    for rule in APART
+    for path in COMMANDS
+    if concerns(rule, path, options_of(path))
+    for given in rule.given.split()
+    for other in rule.without.split()
+    if {given, other} <= set(options_of(path)) and given != other
+]
+LACKING = [
+    (rule, path, given)
+    for rule in BELONGS
+    for path in COMMANDS
+    if concerns(rule, path, options_of(path))
+    for given in rule.given.split()
+    if given in options_of(path)
+]
+
+
+def test_every_row_concerns_a_command_and_names_options():
+    known = {name for path in COMMANDS for name in options_of(path)}
+    for rule in (*APART, *BELONGS):
+        paths = [path for path in COMMANDS if concerns(rule, path, options_of(path))]
+        assert paths, rule
+        assert not rule.commands or set(rule.commands) == set(paths)
+        assert {*rule.given.split(), *rule[1].split()} <= known
+        for path in paths:
+            assert set(rule.given.split()) & set(options_of(path)), (path, rule)
+            assert set(rule[1].split()) & set(options_of(path)), (path, rule)
+    assert len(APART_PAIRS) > 300
+    assert len(LACKING) > 100
+
+
+def test_what_does_not_go_together_is_refused_by_name(confide_run, folder):
+    for rule, path, given, other in APART_PAIRS:
+        options = options_of(path)
+        ran = confide_run(*path.split(), *typed(options, {given, other}))
+        named = f"{said_of(options[other])} must be left out with {said_of(options[given])}: "
+        turned = f"{said_of(options[given])} must be left out with {said_of(options[other])}: "
+        assert ran.error.startswith((named, turned)), (path, given, other)
+        assert any(one.why in ran.error for one in APART)
+        assert ran.code == CODES.get(rule.error, REFUSED)
+    assert list(folder.iterdir()) == []
+
+
+def test_what_needs_another_option_is_refused_without(confide_run, folder):
+    for rule, path, given in LACKING:
+        options = options_of(path)
+        if any(options[name].required for name in rule.to.split() if name in options):
+            continue
+        ran = confide_run(*path.split(), *typed(options, {given}))
+        assert ran.error.startswith(f"{said_of(options[given])} needs "), (path, given)
+        assert ran.code in (USAGE, REFUSED)
+    assert list(folder.iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ("--mechanism slopes", "--mechanism must be left out with --plan: the plan has the request"),
+        ("--bound 1.0", "--bound must be left out with --plan: the plan has the request"),
+    ],
+)
+def test_what_was_typed_counts_even_if_it_is_the_default(confide_run, folder, words, says):
+    line = ("calibrate", "--counts", "c.csv", "--plan", "p.json", "--out", "x.json", *words.split())
+    assert confide_run(*line).error.startswith(says)
