@@ -167,9 +167,9 @@ def test_folders_by_value_are_written_and_read(records, scheme):
 
 
 def reads(*columns):
-    from confide.tables.table import Read
+    from confide.tables.arrow import ColumnRef
 
-    return [Read(column, "value") for column in columns]
+    return [ColumnRef(column, "value") for column in columns]
 
 
 def test_only_the_columns_in_question_are_fetched(store, monkeypatch):

@@ -9,9 +9,9 @@ from confide import InputError
 from confide.calibration import weighted_counts
 from confide.planning import ClassShift, RecordWeights
 from confide.tables import Classified, Scored, calibrate_table
-from confide.tables.counts import Counting
+from confide.tables.counting import Counting
+from confide.tables.named_columns import WeightColumn
 from confide.tables.open_table import opened
-from confide.tables.weight_column import WeightColumn
 from tests.files import NAMES, classified
 
 P, Y = classified(1500, dtype=np.float64)

@@ -24,15 +24,12 @@ from confide.mechanisms import Neighbors
 from confide.planning import ClassShift, RecordWeights, shifted_population
 from confide.scores import score_kind
 from confide.support import DEBUG, Level, as_integer, canonical, order_of, tell
-from confide.tables.arrow_types import is_integer
-from confide.tables.counts import Counting
-from confide.tables.named_column import NamedColumn, Names, group_column
+from confide.tables.arrow import is_integer
+from confide.tables.columns import Classified, Losses, Regressed, What, stated_outputs
+from confide.tables.counting import Counting
+from confide.tables.named_columns import NamedColumn, Names, WeightColumn, group_column
 from confide.tables.open_table import opened
-from confide.tables.people import People
-from confide.tables.progress import Progress, silent
-from confide.tables.table import Table
-from confide.tables.weight_column import WeightColumn
-from confide.tables.what import Classified, Losses, Regressed, What, stated_outputs
+from confide.tables.table import People, Progress, Table, silent
 
 Counted = Mapping[Any, ScoreHistogram]
 """Histograms by the name of a group, of a side's score, or None; or by the name of a threshold."""
@@ -239,7 +236,7 @@ def by_name(counting: Counting, progress: Progress, n: int | None = None) -> dic
     """The histograms, by the name of the group or, for two sides, of the score; of n records if that is stated."""
     found = counting.run(progress)
     if len(found) > 1:
-        counted = {reading.kind.name: one[None] for reading, one in zip(counting.readings, found, strict=True)}
+        counted = {reader.kind.name: one[None] for reader, one in zip(counting.readers, found, strict=True)}
     else:
         counted = dict(found[0])
     total = next(iter(counted.values())).total
@@ -262,7 +259,7 @@ def _priced(
     name = what.kind.name
     several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
     divided = counting.group is not None and not shifted
-    kinds = [several, divided, len(counting.readings) > 1, isinstance(what, Losses)]
+    kinds = [several, divided, len(counting.readers) > 1, isinstance(what, Losses)]
     if sum(kinds) > 1:
         raise InputError("one of several levels, groups or classes, two sides, and losses may be asked for; found more")
     if several:
@@ -270,7 +267,7 @@ def _priced(
     if divided and counting.group is not None:
         by: Literal["group", "class"] = "class" if by_class else "group"
         return price_groups(counting.group.names, alpha, epsilon, candidates, name, by=by, **options)
-    if len(counting.readings) > 1:
+    if len(counting.readers) > 1:
         return price_sides(alpha, epsilon, n, candidates, **options)
     if isinstance(what, Losses):
         return price_risk(alpha, epsilon, n, candidates, loss=what.loss, bound=what.bound, **options)

@@ -11,8 +11,8 @@ from pathlib import Path
 from typing import Any, TextIO
 
 from confide.errors import FormatError, InputError
-from confide.tables.findings import Rows
-from confide.tables.sql import select, text
+from confide.tables.expressions import select, text
+from confide.tables.failures import Rows
 
 DELIMITERS = ",;\t|"
 

@@ -11,16 +11,20 @@ from functools import cached_property
 from typing import Any
 
 from confide.errors import InputError
-from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_temporal, is_text, list_element
-from confide.tables.batch_columns import one_at_least
-from confide.tables.complete import incomplete_sql
-from confide.tables.database_writers import write_duckdb
-from confide.tables.figures import Figures
-from confide.tables.people import People
-from confide.tables.predictions import Predictions
-from confide.tables.progress import Progress
-from confide.tables.sql import identifier, select
-from confide.tables.table import Read, Table
+from confide.tables.arrow import (
+    ColumnRef,
+    fits_csv,
+    in_words,
+    is_integer,
+    is_number,
+    is_temporal,
+    is_text,
+    list_element,
+    one_at_least,
+)
+from confide.tables.expressions import identifier, incomplete_sql, select
+from confide.tables.table import People, Progress, Table
+from confide.tables.writers import Predictions, Summary, write_duckdb
 
 _OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _SETTINGS = (
@@ -89,7 +93,7 @@ class DuckTable(Table):
         self._sorts = False
         self._incomplete = ""
 
-    def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
+    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
 
         One thread reads: reading is not the bottleneck, and every thread holds a row group. Lists, and sorting, want
@@ -126,7 +130,7 @@ class DuckTable(Table):
             found = self.connection.sql(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")).fetchall()
         return found[0][0] if found else None
 
-    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Figures:
+    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
         """A new table of the same database."""
         return write_duckdb(self.connection, predictions, name, progress)
 
@@ -162,7 +166,7 @@ class DuckTable(Table):
         """What is asked of the first rows."""
         return self.connection.sql(select(asked, f"({select('*', self._source, f'LIMIT {_FIRST}')})")).fetchall()[0]
 
-    def limited(self, people: People) -> "DuckTable":
+    def bound_contributions(self, people: People) -> "DuckTable":
         """At most so many rows of each person; sorting them takes every core."""
         import ibis
 
@@ -171,7 +175,7 @@ class DuckTable(Table):
             self._describe()
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS}_typed AS {select(typed, self._source)}")
         rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=f"{ROWS}_typed")
-        limited = people.limit(rows)
+        limited = people.bound(rows)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
         made = DuckTable(
             self.name, limited.schema().to_pyarrow(), self.connection, source, self._in_words, renew=self._renew
@@ -179,7 +183,7 @@ class DuckTable(Table):
         made.ordered, made._sorts, made.decimal = False, True, self.decimal
         return made
 
-    def complete(self, reads: Sequence[Read]) -> "DuckTable":
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> "DuckTable":
         """The rows that lack no value."""
         wrong = incomplete_sql(reads, self.schema, texts=self._texts)
         made = copy(self)
@@ -211,7 +215,7 @@ class DuckTable(Table):
         """
         return f"NULLIF({identifier(column)}, '')" if self._texts else identifier(column)
 
-    def _expression(self, read: Read) -> str:
+    def _expression(self, read: ColumnRef) -> str:
         """What DuckDB is asked for. A CSV cell becomes a number here, and nowhere else."""
         column, kind = identifier(read.column), self.type_of(read.column)
         match read.form:

@@ -1,10 +1,47 @@
-"""Columns of an Ibis table as expressions: cast to double precision without a rounding of the engine's own."""
+"""Expressions of Ibis and texts of SQL: exact numbers, names, bins, and records that lack a value."""
 
 from collections.abc import Sequence
 from typing import Any
 
+import numpy as np
+from numpy.typing import NDArray
+
 from confide.errors import InputError
 from confide.support import as_integer, canonical
+from confide.tables.arrow import ColumnRef, is_text, list_element
+
+
+def text(value: str) -> str:
+    """A string literal.
+
+    Examples
+    --------
+    >>> text("it's")
+    "'it''s'"
+    """
+    return "'" + value.replace("'", "''") + "'"
+
+
+def identifier(name: str) -> str:
+    """A quoted column name.
+
+    Examples
+    --------
+    >>> identifier("true label")
+    '"true label"'
+    """
+    return '"' + name.replace('"', '""') + '"'
+
+
+def select(what: str, source: str, rest: str = "") -> str:
+    """A query, from parts that were quoted by `text` and `identifier`.
+
+    Examples
+    --------
+    >>> select(identifier("score"), "source", "LIMIT 1")
+    'SELECT "score" FROM source LIMIT 1'
+    """
+    return f"SELECT {what} FROM {source} {rest}"  # noqa: S608
 
 
 def exact(column: Any) -> Any:
@@ -50,3 +87,116 @@ def alike(column: Any, name: str | int) -> str | int | None:
     if kind.is_integer():
         return as_integer(name)
     raise InputError(f"column {column.get_name()!r} must hold texts or integers; it holds {kind.name}")
+
+
+def bin_index(score: Any, edges: NDArray[np.float64]) -> Any:
+    """The number of edges below a score, as an expression.
+
+    `width_bucket(x, thresholds)` counts thresholds at or below x by exact binary search; at or below -x are the
+    negated edges at or above x.
+    """
+    import ibis
+
+    if not len(edges):
+        return ibis.literal(0, "int32")
+    at_or_above = _width_bucket()(-score, ibis.literal(_array(-edges[::-1])).cast("array<float64>"))
+    return (ibis.literal(len(edges), "int32") - at_or_above).cast("int32")
+
+
+def _array(values: NDArray[np.float64]) -> str:
+    """PostgreSQL's text of an array, every number as the shortest text that reads back as it."""
+    return "{" + ",".join(repr(value) for value in values.tolist()) + "}"
+
+
+def _width_bucket() -> Any:
+    import ibis
+    import ibis.expr.datatypes as dt
+
+    @ibis.udf.scalar.builtin(name="width_bucket", signature=((dt.float64, dt.Array(dt.float64)), dt.int32))
+    def width_bucket(x, thresholds):  # type: ignore[no-untyped-def]
+        """PostgreSQL's own."""
+
+    return width_bucket
+
+
+_NUMBERS = ("number", "numbers", "entry", "length")
+_NAN = "'nan'"
+
+
+def incomplete_sql(reads: Sequence[ColumnRef], schema: Any, *, texts: bool) -> str:
+    """A condition in DuckDB's SQL: whether a record lacks a value; `texts` says that every cell arrives as text."""
+    wrong = [_missing_sql(column, schema.field(column).type, texts, numeric) for column, numeric in _columns(reads)]
+    return f"({' OR '.join(wrong) or 'false'})"
+
+
+def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
+    import pyarrow as pa
+
+    name = identifier(column)
+    if texts:
+        return f"(COALESCE({name}, '') = ''{f' OR lower(trim({name})) = {_NAN}' if numeric else ''})"
+    if list_element(kind) is not None:
+        lists = f"CAST({name} AS DOUBLE[])"
+        return (
+            f"({name} IS NULL OR list_count({lists}) < len({lists}) OR list_contains({lists}, CAST({_NAN} AS DOUBLE)))"
+        )
+    if pa.types.is_floating(kind):
+        return f"({name} IS NULL OR isnan({name}))"
+    return f"(COALESCE(CAST({name} AS VARCHAR), '') = '')" if is_text(kind) else f"({name} IS NULL)"
+
+
+def incomplete_rows(batch: Any, reads: Sequence[ColumnRef], *, texts: bool) -> NDArray[np.bool_]:
+    """Which records of an Arrow batch lack a value, shape (n,)."""
+    wrong = np.zeros(batch.num_rows, dtype=np.bool_)
+    for column, numeric in _columns(reads):
+        wrong |= _missing_rows(batch.column(column), texts and numeric)
+    return wrong
+
+
+def _missing_rows(held: Any, nan_as_text: bool) -> NDArray[np.bool_]:
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    if pa.types.is_dictionary(held.type):
+        held = held.cast(held.type.value_type)
+    if is_text(held.type):
+        empty = pc.equal(held, "")
+        if nan_as_text:
+            empty = pc.or_(empty, pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(held)), "nan"))
+        return np.asarray(pc.fill_null(empty, True))
+    if list_element(held.type) is None:
+        return np.asarray(pc.is_null(held, nan_is_null=True))
+    wrong = np.asarray(pc.is_null(held))
+    rows = np.asarray(pc.list_parent_indices(held))
+    wrong[rows[np.asarray(pc.is_null(pc.list_flatten(held), nan_is_null=True))]] = True
+    return wrong
+
+
+def incomplete_expression(table: Any, reads: Sequence[ColumnRef]) -> Any:
+    """The same in terms of an Ibis table."""
+    import ibis
+
+    nan = table.get_backend().name != "sqlite"  # which keeps NaN as null, and has no word for it
+    wrong = ibis.literal(False)
+    for column, _ in _columns(reads):
+        wrong |= _missing_expression(table[column], nan)
+    return wrong
+
+
+def _missing_expression(column: Any, nan: bool) -> Any:
+    kind, missing = column.type(), column.isnull()
+    if kind.is_array():
+        floats = nan and kind.value_type.is_floating()
+        holes = column.filter(lambda one: one.isnull() | one.isnan() if floats else one.isnull())
+        return missing | (holes.length() > 0).fill_null(False)
+    if kind.is_floating() and nan:
+        return missing | column.isnan().fill_null(False)
+    return missing | (column == "").fill_null(False) if kind.is_string() else missing
+
+
+def _columns(reads: Sequence[ColumnRef]) -> list[tuple[str, bool]]:
+    """The columns, each once, and whether it is read as numbers."""
+    found: dict[str, bool] = {}
+    for read in reads:
+        found[read.column] = found.get(read.column, False) or read.form in _NUMBERS
+    return list(found.items())

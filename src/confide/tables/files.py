@@ -12,10 +12,9 @@ from confide.support import Place, as_integer
 from confide.tables.arrow_file import arrow_rows, arrow_schema, arrow_stream
 from confide.tables.csv_dialect import csv_rows, sniff_all
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
-from confide.tables.failures import of_files
-from confide.tables.findings import Rows
-from confide.tables.formats import ENDINGS, Format, ending_of, file_format, format_of
-from confide.tables.sql import select, text
+from confide.tables.expressions import select, text
+from confide.tables.failures import Rows, of_files
+from confide.tables.file_formats import ENDINGS, Format, ending_of, file_format, format_of
 
 
 def files_named(source: str) -> list[Path]:
@@ -144,7 +143,7 @@ def _arrow_files(connection: Any, name: str, paths: Sequence[Path]) -> DuckTable
 
 def _schema_of(connection: Any, types: dict[str, str]) -> Any:
     """DuckDB's types as an Arrow schema."""
-    from confide.tables.sql import identifier
+    from confide.tables.expressions import identifier
 
     nothing = ", ".join(f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in types.items())
     return connection.sql(f"SELECT {nothing}").to_arrow_table().schema

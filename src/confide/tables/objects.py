@@ -14,16 +14,15 @@ from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputError
 from confide.support import ObjectPath, store_words
+from confide.tables.arrow import ColumnRef
 from confide.tables.arrow_file import ROWS as FEW
 from confide.tables.arrow_file import in_pieces, readable_schema
 from confide.tables.csv_dialect import csv_rows
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
-from confide.tables.failures import of_files
+from confide.tables.failures import Rows, of_files
+from confide.tables.file_formats import Format, file_format, format_of
 from confide.tables.files import folders_by_value, refuse_several_formats
-from confide.tables.findings import Rows
-from confide.tables.formats import Format, file_format, format_of
-from confide.tables.memory import csv_batches, sniffed
-from confide.tables.table import Read
+from confide.tables.streams import csv_batches, sniffed
 
 _MAGIC = re.compile(r"[*?\[]")
 _PIECE = re.compile(r"\[!?[^/][^\]/]*\]|.", re.DOTALL)
@@ -225,15 +224,15 @@ class ObjectTable(DuckTable):
         pieces = in_pieces(self._pieces.batches(None if wanted is None else schema.names), schema)
         self.connection.register(ROWS, pa.RecordBatchReader.from_batches(schema, self._words.kept(pieces)))
 
-    def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
+    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """As those of every table; other columns than these are not fetched."""
         with self._wanted.only(columns), closing(super().batches(columns, rows)) as batches:
             yield from batches
 
-    def complete(self, reads: Sequence[Read]) -> "ObjectTable":
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> "ObjectTable":
         """The rows that lack no value."""
         self._wanted.always = (*self._wanted.always, *reads)
-        made = super().complete(reads)
+        made = super().drop_missing(reads)
         assert isinstance(made, ObjectTable)
         return made
 
@@ -243,10 +242,10 @@ class _Wanted:
     """Which columns the next question is about; None for all. Shared by a table and what is made of it."""
 
     names: set[str] | None = None
-    always: tuple[Read, ...] = ()
+    always: tuple[ColumnRef, ...] = ()
 
     @contextmanager
-    def only(self, columns: Sequence[Read]) -> Iterator[None]:
+    def only(self, columns: Sequence[ColumnRef]) -> Iterator[None]:
         self.names = {name for read in (*columns, *self.always) for name in (read.column, read.at) if name}
         try:
             yield

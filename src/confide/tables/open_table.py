@@ -8,14 +8,13 @@ from typing import Any
 
 from confide.errors import InputError, InputTypeError
 from confide.support import Place, names_object, needs_extra, one_of
-from confide.tables.databases import files_behind, open_database
+from confide.tables.databases import IbisTable, files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import of_engine
 from confide.tables.files import files_named, open_files
-from confide.tables.ibis_table import IbisTable
-from confide.tables.memory import open_batches, open_memory, open_standard_input
 from confide.tables.objects import objects_named, open_objects
 from confide.tables.spark import SparkTable, names_spark, open_spark
+from confide.tables.streams import open_batches, open_memory, open_standard_input
 from confide.tables.table import Table
 
 URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)

@@ -11,15 +11,12 @@ from confide.planning import ClassShift, RecordWeights
 from confide.releases import GroupCalibration, Release, RiskCalibration
 from confide.support import canonical
 from confide.tables.calibrate import Asked, Counted, Counts, group_of, shifted_classes
-from confide.tables.counts import Counting
-from confide.tables.named_column import NamedColumn
+from confide.tables.columns import Classified, Losses, Regressed, Scored, What, stated_outputs
+from confide.tables.counting import Counting
+from confide.tables.named_columns import NamedColumn, WeightColumn
 from confide.tables.open_table import opened
-from confide.tables.people import People
 from confide.tables.predictors import names_in
-from confide.tables.progress import Progress, silent
-from confide.tables.table import Table
-from confide.tables.weight_column import WeightColumn
-from confide.tables.what import Classified, Losses, Regressed, Scored, What, stated_outputs
+from confide.tables.table import People, Progress, Table, silent
 
 
 def recalibrate_table(

@@ -13,15 +13,13 @@ import numpy as np
 
 from confide.arrays import as_host_array
 from confide.errors import FormatError, InputError, InputTypeError
+from confide.tables.arrow import ColumnRef, first_length
 from confide.tables.arrow_file import in_pieces, readable_schema
-from confide.tables.batch_columns import first_length
-from confide.tables.complete import incomplete_rows
 from confide.tables.csv_dialect import DELIMITERS, csv_rows, refuse_repeated
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
+from confide.tables.expressions import identifier, incomplete_rows, select
 from confide.tables.failures import of_files
-from confide.tables.formats import Format
-from confide.tables.sql import identifier, select
-from confide.tables.table import Read
+from confide.tables.file_formats import Format
 
 _PEEKED = 2**16
 _ARROW_STREAM = b"\xff\xff\xff\xff"
@@ -98,7 +96,7 @@ class StreamedTable(DuckTable):
         super().__init__(name, schema, connection, ROWS, self._or_own_failure, renew=self._register, texts=texts)
         self._first, self._pieces, self._failure, self._of_stream = first, pieces, list[Exception](), in_words
         self._arrives = first.schema if texts else schema
-        self._needed: Sequence[Read] = ()
+        self._needed: Sequence[ColumnRef] = ()
         self._left_out = 0
 
     @contextmanager
@@ -137,7 +135,7 @@ class StreamedTable(DuckTable):
     def counted_rows(self) -> None:
         """Nobody knows before they have passed."""
 
-    def complete(self, reads: Sequence[Read]) -> "StreamedTable":
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> "StreamedTable":
         """The rows that lack no value, as they pass by."""
         self._needed, self.ordered = reads, False
         return self

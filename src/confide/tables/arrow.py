@@ -1,7 +1,11 @@
-"""Columns of an Arrow batch as numpy arrays: numbers, lists of numbers, and positions among names."""
+"""Arrow data: its types, its columns as numpy arrays, and batches of one schema.
+
+ColumnRefs
+"""
 
 from collections.abc import Iterable, Iterator
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
@@ -9,10 +13,116 @@ from numpy.typing import NDArray
 from confide.arrays import as_numeric
 from confide.errors import InputError
 from confide.support import as_integer, canonical
-from confide.tables.table import Read
+
+Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text"]
+"""What a column is read as.
+
+`number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: of a
+list of numbers the one that an integer column points at, and `length`: how many it has. `flag`: as it was computed by
+`bound_contributions`. `value`: as it is; `text`: as it is written into a CSV cell.
+"""
 
 
-def column_of(batch: Any, read: Read) -> Any:
+@dataclass(frozen=True)
+class ColumnRef:
+    """A column, and what it is read as.
+
+    Parameters
+    ----------
+    column
+        Its name.
+    form
+        What it is read as.
+    at
+        For an `entry`: the column that points at it.
+    """
+
+    column: str
+    form: Form = "number"
+    at: str | None = None
+
+    @property
+    def alias(self) -> str:
+        """The name of the column in the batches of a table."""
+        return f"{self.form} {self.column}"
+
+
+def is_integer(kind: Any) -> bool:
+    """Whether a type holds integers."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type holds real numbers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_number(pa.decimal128(18, 3)), is_number(pa.list_(pa.float32())), is_number(pa.string())
+    (True, False, False)
+    """
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_boolean(kind: Any) -> bool:
+    """Whether a type holds true and false."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_boolean(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type holds texts, plain or categorical."""
+    import pyarrow as pa
+
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(held) or pa.types.is_large_string(held) or pa.types.is_string_view(held))
+
+
+def list_element(kind: Any) -> Any | None:
+    """The type of a list's elements, for lists of any or of fixed length; None for anything else."""
+    import pyarrow as pa
+
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return kind.value_type if lists or pa.types.is_list_view(kind) else None
+
+
+def fits_csv(kind: Any) -> bool:
+    """Whether a value of this type fits into one CSV cell."""
+    import pyarrow as pa
+
+    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def is_temporal(kind: Any) -> bool:
+    """Whether a type holds dates or times."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_temporal(kind))
+
+
+def in_words(kind: Any) -> str:
+    """What a column of this type holds, for messages. Never the type's own text, which can list values."""
+    import pyarrow as pa
+
+    if list_element(kind) is not None:
+        return "lists"
+    if is_text(kind):
+        return "text"
+    if is_integer(kind):
+        return "integers"
+    if is_number(kind):
+        return "numbers"
+    if is_temporal(kind):
+        return "dates and times"
+    return "true and false" if pa.types.is_boolean(kind) else "values of another type"
+
+
+def column_of(batch: Any, read: ColumnRef) -> Any:
     """A column: as a table hands it over, or by its own name."""
     names = batch.schema.names
     name = read.alias if read.alias in names else read.column
@@ -25,7 +135,7 @@ def number_column(batch: Any, name: str) -> NDArray[Any]:
     """A column of numbers, shape (n,), missing ones as NaN."""
     import pyarrow as pa
 
-    column = column_of(batch, Read(name))
+    column = column_of(batch, ColumnRef(name))
     array = as_numeric(name, column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
     if array.ndim != 1:
         raise InputError(f"column {name!r} must hold one number per record; found shape {array.shape}")
@@ -40,7 +150,7 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    column = column_of(batch, Read(name, "numbers"))
+    column = column_of(batch, ColumnRef(name, "numbers"))
     lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not hasattr(lists.type, "value_field"):
         raise InputError(f"column {name!r} must hold lists of numbers, or be a matrix")
@@ -64,7 +174,7 @@ def positions_among(batch: Any, name: str, names: tuple[str | int, ...]) -> NDAr
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    held = column_of(batch, Read(name, "label"))
+    held = column_of(batch, ColumnRef(name, "label"))
     values = held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
     kind, texts = values.type, list(map(canonical, names))
     if pa.types.is_integer(kind):
@@ -84,7 +194,7 @@ def texts_of(batch: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    held = column_of(batch, Read(name, "label"))
+    held = column_of(batch, ColumnRef(name, "label"))
     values = held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
     texts = values.cast(pa.large_string())
     encoded = pc.fill_null(texts, "").dictionary_encode()
@@ -97,7 +207,7 @@ def integer_column(batch: Any, name: str) -> NDArray[np.int64]:
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    values = column_of(batch, Read(name, "label"))
+    values = column_of(batch, ColumnRef(name, "label"))
     values = _below_2_63(values) if values.type == pa.uint64() else values.cast(pa.int64())
     return np.asarray(pc.fill_null(values, -1)).astype(np.int64)
 
