@@ -131,7 +131,7 @@ def score_histogram(
         Bounds the records that count of each person.
     skip_incomplete
         Leave out records in which a value that is read is missing, instead of refusing them; the statement about
-        privacy stays (`complete.py` has the rule and the proof). How many, `left_out()` of an open table tells.
+        privacy stays (`expressions.py` has the rule and the proof). How many, `left_out()` of an open table tells.
     progress
         Told the number of rows of every batch; its method `share`, if it has one, is told the tasks of Spark that are
         done, and all that are known.

@@ -1,4 +1,20 @@
-"""Expressions of Ibis and texts of SQL: exact numbers, names, bins, and records that lack a value."""
+"""Columns as expressions of Ibis, and texts of SQL: exact numbers, names, bins, and records with missing values.
+
+**The rule of missing values.** A record is complete if no column that is read of it is missing: not null, no NaN in a
+column of numbers, no empty text, no null or NaN in a list. Values that are there but cannot be used, such as a
+probability of 1.5, a label that is no class, or `abc` in a column of numbers, are no missing values: they are refused
+as ever.
+
+**Why the privacy statement holds.** Whether a record is complete follows from that record alone. Let f leave out the
+incomplete records of a table. If the tables D and D' differ by one record r, say D' = D + r, then f(D') is f(D) + r if
+r is complete, and f(D) if not: two tables that differ by one record or by none. So whatever is epsilon-private of f(D)
+for adding or removing one record is so of D. The same holds person by person, with at most as many records of each.
+Under `replace_one` the number of records that count is public. The statement is then about replacing a complete record
+by another complete one: how many records are complete is no secret, and neither is, to whoever knows all the others,
+whether the last one is.
+
+*Checked by* `test_leaving_out_keeps_neighbours`.
+"""
 
 from collections.abc import Sequence
 from typing import Any

@@ -1,4 +1,8 @@
-"""What cannot be used, in fixed words that quote no record: rows of a table, files, engines."""
+"""What cannot be used: rows of a table, files and engines. Never what they hold.
+
+Rows are counted, with why, and where the first of them is. What went wrong with a file or an engine is said in fixed
+words: the engines' own texts may quote records, and go no further.
+"""
 
 import re
 from collections.abc import Iterator, Mapping, Sequence

@@ -1,4 +1,9 @@
-"""File formats, told by the ending of a name, and files of them written batch by batch."""
+"""File formats, told by the ending of a name; files of them written batch by batch, and CSV cells no spreadsheet runs.
+
+Columns of the input are kept in the output, so a cell such as `=cmd|...` that a stranger typed would reach whoever
+opens it. Numbers, dates, telephone numbers and a single dash stay as they are, and so do
+Parquet and Arrow files.
+"""
 
 from collections.abc import Iterator
 from contextlib import contextmanager

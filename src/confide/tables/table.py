@@ -180,10 +180,10 @@ class Table(ABC):
 
     @abstractmethod
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "Table":
-        """The rows that lack none of the values that are read; the rule is that of `complete.py`."""
+        """The rows that lack none of the values that are read; the rule is that of `expressions.py`."""
 
     def left_out(self) -> int:
-        """How many rows `complete` left out, once they were read. As private as the number of rows."""
+        """How many rows `drop_missing` left out, once they were read. As private as the number of rows."""
         return 0
 
     def count(self, job: Any, progress: Any) -> Any:

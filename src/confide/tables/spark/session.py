@@ -1,4 +1,9 @@
-"""From a Spark master, a server of Spark Connect, or a session that exists, to an Ibis table; errors in fixed words."""
+"""From a Spark master, a server of Spark Connect, or a session that exists, to an Ibis table; errors in fixed words.
+
+Over Spark Connect a session is on a server, and speaks the DataFrame API alone: no Java here, and nothing of Java's
+there. Databricks' clusters and serverless compute speak it, too. There is no `sparkContext`, no `_jvm`, no RDD and no
+Hadoop `Path`, and a server may refuse settings.
+"""
 
 import os
 import re

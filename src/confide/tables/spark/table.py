@@ -1,4 +1,8 @@
-"""Tables of Spark: what its executors count, compute and write, and what they hand over."""
+"""Tables of Spark: what its executors count, compute and write, and what they hand over.
+
+Counts per bin are one Spark job: every partition counts its rows, the counts are summed, the sums come back. The result
+of an action is exact however often a task is retried: a task that is lost or killed has no part in it.
+"""
 
 import threading
 from collections.abc import Callable, Generator, Iterator, Sequence
