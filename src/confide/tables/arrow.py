@@ -47,6 +47,9 @@ class ColumnRef:
         return f"{self.form} {self.column}"
 
 
+_ROWS = 16384
+
+
 def is_integer(kind: Any) -> bool:
     """Whether a type holds integers."""
     import pyarrow as pa
@@ -246,3 +249,44 @@ def one_at_least(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
         yield batch
     if none:
         yield pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def in_pieces(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """Record batches of at most _ROWS rows, of this schema."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _ROWS):
+            yield _alike(batch.slice(start, _ROWS), schema)
+
+
+def _alike(batch: Any, schema: Any) -> Any:
+    """A batch with the columns of a schema, found by their names, and with their types."""
+    import pyarrow as pa
+
+    if batch.schema.names == schema.names and batch.schema.types == schema.types:
+        return batch
+    for name in schema.names:
+        if batch.schema.names.count(name) != 1:
+            raise InputError(f"every batch must have the columns of the first; {name!r} is not in a later one")
+    try:
+        return batch.select(schema.names).cast(schema)
+    except pa.ArrowException:
+        raise InputError("every batch must have columns of the types of the first; a later one has others") from None
+
+
+def readable_schema(schema: Any) -> Any:
+    """The same schema with single precision for half precision, which DuckDB does not have."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(field.name, _readable(field.type), field.nullable) for field in schema])
+
+
+def _readable(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_fixed_size_list(kind) and pa.types.is_float16(kind.value_type):
+        return pa.list_(pa.float32(), kind.list_size)
+    if pa.types.is_list(kind) and pa.types.is_float16(kind.value_type):
+        return pa.list_(pa.float32())
+    return kind

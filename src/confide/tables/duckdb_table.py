@@ -4,7 +4,7 @@ Records are never spilled to disk, and no extension is loaded from the network. 
 opened.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from copy import copy
 from functools import cached_property
@@ -64,7 +64,7 @@ class DuckTable(Table):
     texts
         Whether every column arrives as text, as those of CSV files do.
     renew
-        Called before every query, for data that can be read once.
+        Called before every query, for data that are handed over anew: with the columns in question, or None for all.
     rows
         The number of rows, if it is asked for.
     """
@@ -83,7 +83,7 @@ class DuckTable(Table):
         in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
         *,
         texts: bool = False,
-        renew: Callable[[], object] = lambda: None,
+        renew: Callable[[Collection[str] | None], object] = lambda names: None,
         rows: Callable[[], int | None] = lambda: None,
         writes_tables: bool = False,
     ) -> None:
@@ -92,6 +92,7 @@ class DuckTable(Table):
         self._renew, self._rows, self.writes_tables = renew, rows, writes_tables
         self._sorts = False
         self._incomplete = ""
+        self._needed: tuple[ColumnRef, ...] = ()
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
@@ -101,7 +102,7 @@ class DuckTable(Table):
         """
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self._in_words():
-            self._renew()
+            self._renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
             busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
             self.connection.execute("RESET threads" if busy else "SET threads = 1")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
@@ -119,14 +120,14 @@ class DuckTable(Table):
         if stated is not None:
             return stated
         with self._in_words():
-            self._renew()
+            self._renew(None)
             return int(self.connection.sql(select("count(*)", self._source)).fetchall()[0][0])
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
         length = f"len({identifier(column)})"
         with self._in_words():
-            self._renew()
+            self._renew(None)
             found = self.connection.sql(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")).fetchall()
         return found[0][0] if found else None
 
@@ -178,7 +179,12 @@ class DuckTable(Table):
         limited = people.bound(rows)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
         made = DuckTable(
-            self.name, limited.schema().to_pyarrow(), self.connection, source, self._in_words, renew=self._renew
+            self.name,
+            limited.schema().to_pyarrow(),
+            self.connection,
+            source,
+            self._in_words,
+            renew=lambda _: self._renew(None),
         )
         made.ordered, made._sorts, made.decimal = False, True, self.decimal
         return made
@@ -187,18 +193,22 @@ class DuckTable(Table):
         """The rows that lack no value."""
         wrong = incomplete_sql(reads, self.schema, texts=self._texts)
         made = copy(self)
+        made._needed = (*self._needed, *reads)
         made._source, made.ordered = f"({select('*', self._source, f'WHERE NOT {wrong}')})", False
         self._incomplete = select("count(*)", self._source, f"WHERE {wrong}")
         return made
 
     def left_out(self) -> int:
         """How many rows lack a value that was read."""
+        if not self._incomplete:
+            return 0
         with self._in_words():
-            return int(self.connection.sql(self._incomplete).fetchall()[0][0]) if self._incomplete else 0
+            self._renew(None)
+            return int(self.connection.sql(self._incomplete).fetchall()[0][0])
 
     def _describe(self) -> None:
         """Let DuckDB know the columns, before the rows are asked for."""
-        self._renew()
+        self._renew(None)
 
     def _typed(self, column: str) -> str:
         """A column with its own type: a CSV cell that does not fit becomes null."""

@@ -26,7 +26,6 @@ from confide.tables.columns import What
 from confide.tables.databases import without_password
 from confide.tables.file_formats import file_format, format_of, open_sink
 from confide.tables.files import open_files
-from confide.tables.objects import open_objects
 from confide.tables.open_table import opened
 from confide.tables.predictors import LOWER, SET, SIZE, UPPER, Predictor, SetPredictor, predictors_of
 from confide.tables.readers import refuse_first_rows
@@ -179,7 +178,7 @@ def kind_of_table(path: Place) -> Kind:
     if found not in (Kind.TABLE, Kind.OTHER) or format_of(path) is None:
         return found
     try:
-        with open_objects(str(path)) if isinstance(path, ObjectPath) else open_files(str(path)) as table:
+        with open_files(str(path)) as table:
             last = table.columns[-2:]
     except ConfideError:
         return found

@@ -13,13 +13,12 @@ import numpy as np
 
 from confide.arrays import as_host_array
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.tables.arrow import ColumnRef, first_length
-from confide.tables.arrow_file import in_pieces, readable_schema
-from confide.tables.csv_dialect import DELIMITERS, csv_rows, refuse_repeated
+from confide.tables.arrow import ColumnRef, first_length, in_pieces, readable_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
 from confide.tables.expressions import identifier, incomplete_rows, select
 from confide.tables.failures import of_files
 from confide.tables.file_formats import Format
+from confide.tables.files import DELIMITERS, csv_rows, refuse_repeated
 
 _PEEKED = 2**16
 _ARROW_STREAM = b"\xff\xff\xff\xff"
@@ -96,7 +95,6 @@ class StreamedTable(DuckTable):
         super().__init__(name, schema, connection, ROWS, self._or_own_failure, renew=self._register, texts=texts)
         self._first, self._pieces, self._failure, self._of_stream = first, pieces, list[Exception](), in_words
         self._arrives = first.schema if texts else schema
-        self._needed: Sequence[ColumnRef] = ()
         self._left_out = 0
 
     @contextmanager
@@ -124,7 +122,7 @@ class StreamedTable(DuckTable):
             self._failure.append(failure)
             raise
 
-    def _register(self) -> None:
+    def _register(self, _: object) -> None:
         import pyarrow as pa
 
         if self._pieces is None:
@@ -137,7 +135,7 @@ class StreamedTable(DuckTable):
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "StreamedTable":
         """The rows that lack no value, as they pass by."""
-        self._needed, self.ordered = reads, False
+        self._needed, self.ordered = tuple(reads), False
         return self
 
     def left_out(self) -> int:
