@@ -317,7 +317,7 @@ def _header(path: Place, packing: str, skip: int, delimiter: str, quote: str) ->
 
 def _opened(place: Place, packing: str) -> Any:
     """The text of a CSV file, bad characters replaced."""
-    spelled = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+    spelled: Any = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
     held: Any = place.open() if isinstance(place, ObjectPath) else place
     if packing == "gzip":
         return gzip.open(held, "rt", **spelled)
