@@ -161,35 +161,8 @@ def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
     return f"(COALESCE(CAST({name} AS VARCHAR), '') = '')" if is_text(kind) else f"({name} IS NULL)"
 
 
-def incomplete_rows(batch: Any, reads: Sequence[ColumnRef], *, texts: bool) -> NDArray[np.bool_]:
-    """Which records of an Arrow batch lack a value, shape (n,)."""
-    wrong = np.zeros(batch.num_rows, dtype=np.bool_)
-    for column, numeric in _columns(reads):
-        wrong |= _missing_rows(batch.column(column), texts and numeric)
-    return wrong
-
-
-def _missing_rows(held: Any, nan_as_text: bool) -> NDArray[np.bool_]:
-    import pyarrow as pa
-    import pyarrow.compute as pc
-
-    if pa.types.is_dictionary(held.type):
-        held = held.cast(held.type.value_type)
-    if is_text(held.type):
-        empty = pc.equal(held, "")
-        if nan_as_text:
-            empty = pc.or_(empty, pc.equal(pc.utf8_lower(pc.utf8_trim_whitespace(held)), "nan"))
-        return np.asarray(pc.fill_null(empty, True))
-    if list_element(held.type) is None:
-        return np.asarray(pc.is_null(held, nan_is_null=True))
-    wrong = np.asarray(pc.is_null(held))
-    rows = np.asarray(pc.list_parent_indices(held))
-    wrong[rows[np.asarray(pc.is_null(pc.list_flatten(held), nan_is_null=True))]] = True
-    return wrong
-
-
 def incomplete_expression(table: Any, reads: Sequence[ColumnRef]) -> Any:
-    """The same in terms of an Ibis table."""
+    """The same in terms of an Ibis table, for engines other than DuckDB (Ibis takes longer to import than to count)."""
     import ibis
 
     nan = table.get_backend().name != "sqlite"  # which keeps NaN as null, and has no word for it
