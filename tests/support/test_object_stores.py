@@ -17,7 +17,6 @@ from confide.support import (
     ObjectPath,
     OutputExistsError,
     as_place,
-    object_paths,
     object_stores,
     same_place,
     write_text,
@@ -46,7 +45,7 @@ def bucket(tmp_path, monkeypatch):
     """A folder as the bucket `b` of every store."""
     (tmp_path / "store" / "b").mkdir(parents=True)
     held = pyarrow.fs.SubTreeFileSystem(str(tmp_path / "store"), pyarrow.fs.LocalFileSystem())
-    monkeypatch.setattr(object_paths, "filesystem_of", lambda address: held)
+    monkeypatch.setattr(object_stores, "filesystem_of", lambda address: held)
     return tmp_path / "store" / "b"
 
 

@@ -18,7 +18,7 @@ import confide
 from confide import FormatError, InputError
 from confide.cli.run import main
 from confide.releases import Calibration, load_release
-from confide.support import OutputExistsError, as_place, object_paths
+from confide.support import OutputExistsError, as_place, object_stores
 from confide.tables import Classified, Scored, calibrate_table, evaluate_table, open_table, predict_table
 from tests.tables.class_records import WARD, K, N, P, Y, calibrated
 from tests.tables.engines import Engine, halves, widened
@@ -195,8 +195,8 @@ def test_only_the_columns_in_question_are_fetched(store, monkeypatch, ending):
     numbers = np.random.default_rng(0).random((6, 20000))
     wide, lengths = pa.table(dict(zip("sabcde", numbers, strict=True))), []
     source = put(packed(wide, ending), f"{fresh()}/x.{ending}")
-    asked = object_paths.filesystem_of
-    monkeypatch.setattr(object_paths, "filesystem_of", lambda address: Watched(asked(address), lengths))
+    asked = object_stores.filesystem_of
+    monkeypatch.setattr(object_stores, "filesystem_of", lambda address: Watched(asked(address), lengths))
     calibrate_table(source, Scored("s"), 0.1, 1.0)
     assert 8 * 20000 <= sum(lengths) < 3 * 8 * 20000
 

@@ -14,7 +14,7 @@ from typing import Any, Literal, TypeAlias
 from confide.errors import InputError
 from confide.support import Place
 
-Kind: TypeAlias = Literal["parquet", "csv", "arrow"]
+FormatName: TypeAlias = Literal["parquet", "csv", "arrow"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +31,7 @@ class Format:
         Whether a CSV file is packed by gzip.
     """
 
-    kind: Kind
+    kind: FormatName
     delimiter: str = ","
     compressed: bool = False
 
