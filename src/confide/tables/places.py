@@ -3,6 +3,7 @@
 import fnmatch
 import glob
 import re
+import threading
 from collections.abc import Iterable, Iterator, Sequence
 from itertools import pairwise
 from pathlib import Path
@@ -82,6 +83,7 @@ def folders_by_value(places: Sequence[Place]) -> dict[str, str]:
     }
 
 
+_COLUMNAR = tuple(ending for ending, form in ENDINGS.items() if form.kind == "parquet")
 _OBJECTS = "confide"
 """The scheme of what DuckDB reads by `duckdb_filesystem`."""
 
@@ -96,6 +98,31 @@ def pattern_in_duckdb(place: Place) -> str:
     return path_in_duckdb(place) if isinstance(place, ObjectPath) else glob.escape(str(place))
 
 
+class _SharedFile:
+    """A file that several threads of DuckDB read at once, each in two calls: it seeks, and then it reads.
+
+    What a thread has sought is its own; pyarrow's `read_at` looks at no position that threads share. DuckDB does not ask
+    how many bytes it got, so there must be as many as it wants.
+    """
+
+    def __init__(self, held: Any) -> None:
+        self._held, self._sought = held, threading.local()
+        self.close, self.size = held.close, held.size
+
+    def seek(self, place: int) -> None:
+        self._sought.place = place
+
+    def tell(self) -> int:
+        return int(getattr(self._sought, "place", 0))
+
+    def read(self, length: int) -> bytes:
+        found: bytes = self._held.read_at(length, self.tell())
+        if len(found) < length:
+            raise OSError("the object ends before it should")
+        self._sought.place = self.tell() + len(found)
+        return found
+
+
 def duckdb_filesystem(place: ObjectPath) -> Any:
     """The store of an object, to be registered with a DuckDB connection, which fetches no more than it needs."""
     with needs_extra(f"{place.scheme}://", "standard", "fsspec"):
@@ -105,7 +132,8 @@ def duckdb_filesystem(place: ObjectPath) -> Any:
         protocol, cachable = _OBJECTS, False
 
         def _open(self, path: str, *_: Any, **__: Any) -> Any:
-            return place.filesystem.open_input_file(self._strip_protocol(path))
+            held = place.filesystem.open_input_file(self._strip_protocol(path))
+            return _SharedFile(held) if path.lower().endswith(_COLUMNAR) else held
 
         def info(self, path: str, **_: Any) -> dict[str, Any]:
             found = place.filesystem.get_file_info(self._strip_protocol(path))
