@@ -101,8 +101,8 @@ def pattern_in_duckdb(place: Place) -> str:
 class _SharedFile:
     """A file that several threads of DuckDB read at once, each in two calls: it seeks, and then it reads.
 
-    What a thread has sought is its own; pyarrow's `read_at` looks at no position that threads share. DuckDB does not ask
-    how many bytes it got, so there must be as many as it wants.
+    What a thread has sought is its own; pyarrow's `read_at` looks at no position that threads share. DuckDB does not
+    ask how many bytes it got, so there must be as many as it wants.
     """
 
     def __init__(self, held: Any) -> None:
