@@ -185,7 +185,12 @@ class Watched:
         return Watched(self.held.open_input_file(path), self.lengths)
 
     def read(self, *most):
-        found = self.held.read(*most)
+        return self.counted(self.held.read(*most))
+
+    def read_at(self, *which):
+        return self.counted(self.held.read_at(*which))
+
+    def counted(self, found):
         self.lengths.append(len(found))
         return found
 
