@@ -61,7 +61,7 @@ class Counting:
     ) -> "Counting":
         """Look up the columns of a table; default candidates suit the score."""
         if people is not None:
-            people.check(table)
+            table.check_people(people)
         readers = what.readers(table)
         if candidates is None:
             chosen = tuple(what.kind.candidates() if len(readers) == 1 else one.kind.candidates() for one in readers)

@@ -96,7 +96,7 @@ class IbisTable(Table):
         with of_engine():
             if self.backend.name == "sqlite":
                 self.backend.con.create_function("md5", 1, _md5, deterministic=True)
-            return type(self)(self.name, people.bound(self.expression))
+            return type(self)(self.name, people.limit(self.expression))
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "IbisTable":
         """The rows that lack no value."""

@@ -176,7 +176,7 @@ class DuckTable(Table):
             self._describe()
             self.connection.execute(f"CREATE OR REPLACE TEMP VIEW {ROWS}_typed AS {select(typed, self._source)}")
         rows = ibis.table(ibis.Schema.from_pyarrow(self.schema), name=f"{ROWS}_typed")
-        limited = people.bound(rows)
+        limited = people.limit(rows)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
         made = DuckTable(
             self.name,

@@ -284,7 +284,7 @@ def evaluate_table_privately(
         if (by is not None) != (own or asking.group_names is not None):
             raise InputError("by and group_names must be given together: a column, and the public list of its values")
         if people is not None:
-            people.check(table)
+            table.check_people(people)
         names = tuple(release.parts) if isinstance(release, GroupCalibration) and own else asking.group_names
         group = None if by is None or names is None else group_column(table, by, tuple(names))
         columns = RecordColumns(reader, group, people=people, other_groups=not own)

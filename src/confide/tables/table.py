@@ -73,11 +73,6 @@ class People:
             f"{'column' if len(self.order) == 1 else 'columns'} {shown} must tell one person's records apart",
         )
 
-    def check(self, table: Any) -> None:
-        """Refuse a table that lacks one of the columns."""
-        for column in (self.person, *self.order):
-            table.type_of(column)
-
     def payer(self, dataset: "str | Dataset | None") -> "Dataset | None":
         """The data set that pays, whose people may be in other cells, too, unless it says that they are not."""
         from confide.ledger import Dataset
@@ -87,7 +82,7 @@ class People:
         data = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
         return data if data.one_cell else replace(data, one_cell=False)
 
-    def bound(self, table: Any) -> Any:
+    def limit(self, table: Any) -> Any:
         """An Ibis table with the rows that count, and those whose owner or place is not clear, which FLAG marks."""
         import ibis
 
@@ -224,6 +219,11 @@ class Table(ABC):
         shown = [f"{field.name} ({in_words(field.type)})" for field in list(self.schema)[:40]]
         more = f" and {len(self.schema) - 40} more" if len(self.schema) > 40 else ""
         return f"its columns are {', '.join(shown)}{more}"
+
+    def check_people(self, people: People) -> None:
+        """Refuse people whose columns are not in the table."""
+        for column in (people.person, *people.order):
+            self.type_of(column)
 
     def holds_numbers(self, column: str) -> bool:
         """Whether a column can be read as numbers."""
