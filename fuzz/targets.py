@@ -44,7 +44,7 @@ from confide.ledger.events import (
 from confide.ledger.store import Store
 from confide.support import ObjectPath
 from confide.support.rationals import exact_level
-from confide.tables.objects import _as_regex, _base_and_pattern
+from confide.tables.places import _as_regex, _base_and_pattern
 from fuzz.life_targets import (
     ledger_head,
     private_evaluation_fields,

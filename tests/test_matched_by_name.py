@@ -181,14 +181,14 @@ def test_stars_and_classes_are_matched_by_name(tmp_path):
 
 def test_stars_of_truths_and_probabilities_are_matched_by_name():
     with opened(TABLE) as table:
-        (reading,) = Losses(probabilities="p_*", truth="t_*").readings(table)
+        (reading,) = Losses(probabilities="p_*", truth="t_*").readers(table)
         assert [name[2:] for name in reading.truth.columns] == list(NAMES)
         assert reading.probabilities.columns == tuple(f"p_{name}" for name in NAMES)
         with pytest.raises(InputError, match="truth must name other columns than probabilities"):
-            Losses(probabilities="p_*", truth="p_*").readings(table)
+            Losses(probabilities="p_*", truth="p_*").readers(table)
         other = Losses(probabilities="p_*", truth=("t_benign", "dx", "place"))
         with pytest.raises(InputError, match="'dx' must hold numbers"):
-            other.readings(table)
+            other.readers(table)
 
 
 def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():

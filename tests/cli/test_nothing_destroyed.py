@@ -19,7 +19,7 @@ from confide.reports.page import page_of
 from confide.sets import CoverageEstimate
 from confide.support import Kind, OutputExistsError, kind_of
 from confide.tables import Classified, predict_table
-from confide.tables.targets import kind_of_table
+from confide.tables.predict import kind_of_table
 from tests.files import class_table, write
 
 SAMPLES = Path(__file__).parents[1]

@@ -35,9 +35,9 @@ def test_a_place_has_one_reason() -> None:
 
 
 def test_the_first_reason_that_fits_is_taken_and_what_raises_is_a_refusal() -> None:
-    assert reason_of(Gap("tables/spark/rows.py", "_packer.pack", 1, "yield", "")).title == "Run in another process"
+    assert reason_of(Gap("tables/spark/table.py", "_packer.pack", 1, "yield", "")).title == "Run in another process"
     assert (
-        reason_of(Gap("tables/spark/rows.py", "_packers", 1, "yield", "")).title == "Servers, clusters and frameworks"
+        reason_of(Gap("tables/spark/table.py", "_packers", 1, "yield", "")).title == "Servers, clusters and frameworks"
     )
     assert reason_of(Gap("sets/predict.py", "f", 1, "raise InputError(", "")) == REFUSED
     assert reason_of(Gap("sets/predict.py", "f", 1, "if wide:", "to `return`")) == UNTESTED

@@ -2,6 +2,7 @@
 
 from datetime import timedelta
 from pathlib import Path
+from threading import Thread
 
 import numpy as np
 import pyarrow as pa
@@ -17,14 +18,13 @@ from confide.support import (
     ObjectPath,
     OutputExistsError,
     as_place,
-    object_paths,
     object_stores,
     same_place,
     write_text,
 )
 from confide.support.object_stores import filesystem_of, parse_address, store_words
 from confide.tables import Scored, calibrate_table, open_table, predict_table, score_histogram
-from confide.tables.objects import _as_regex
+from confide.tables.places import _as_regex, _SharedFile
 from tests.calibrations import calibration_at
 from tests.tables.class_records import P
 
@@ -46,7 +46,7 @@ def bucket(tmp_path, monkeypatch):
     """A folder as the bucket `b` of every store."""
     (tmp_path / "store" / "b").mkdir(parents=True)
     held = pyarrow.fs.SubTreeFileSystem(str(tmp_path / "store"), pyarrow.fs.LocalFileSystem())
-    monkeypatch.setattr(object_paths, "filesystem_of", lambda address: held)
+    monkeypatch.setattr(object_stores, "filesystem_of", lambda address: held)
     return tmp_path / "store" / "b"
 
 
@@ -302,3 +302,15 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     with pytest.raises(confide.errors.MissingExtraError, match=r"s3:// needs the package .*confide\[standard\]"):
         as_place("s3://b/x").exists()
     assert object_stores
+
+
+def test_threads_that_share_a_file_each_read_where_they_sought():
+    """DuckDB seeks and reads in two calls, between which another thread may seek."""
+    shared, found = _SharedFile(pa.BufferReader(b"0123456789")), []
+    shared.seek(2)
+    other = Thread(target=lambda: (shared.seek(7), found.append(shared.read(2)), found.append(shared.tell())))
+    other.start()
+    other.join()
+    assert (shared.read(3), found) == (b"234", [b"78", 9])
+    with pytest.raises(OSError, match="ends before it should"):
+        shared.read(10)

@@ -152,15 +152,15 @@ class DuckDBInSQL(DuckDB):
 
     def table(self, data: pa.Table) -> Any:
         from confide.tables import open_table
-        from confide.tables.group_by import grouped_counts
-        from confide.tables.ibis_table import IbisTable
+        from confide.tables.bin_counts import grouped_counts
+        from confide.tables.databases import IbisTable
 
         class InSQL(IbisTable):
             def count(self, job: Any, progress: Any) -> Any:
-                if not job.reading.in_sql:
+                if not job.columns.reader.in_sql:
                     return None
-                with mock.patch("confide.tables.group_by.bin_index", by_comparisons):
-                    return grouped_counts(self.expression, job.reading, job.group, job.edges, progress, job.weight)
+                with mock.patch("confide.tables.bin_counts.bin_index", by_comparisons):
+                    return grouped_counts(self.expression, job, progress)
 
             def batches(self, columns: Any, rows: int) -> Any:
                 with open_table(self.expression) as table:

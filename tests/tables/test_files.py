@@ -176,7 +176,7 @@ def test_packed_csv_is_written_and_read_back(tmp_path, calibration):
 
 
 def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
-    monkeypatch.setattr("confide.tables.targets._ROWS_PER_FILE", 2000)
+    monkeypatch.setattr("confide.tables.predict._ROWS_PER_FILE", 2000)
     what, told = Classified("p_*"), []
     figures = predict_table(class_table(5000), what, calibration, tmp_path / "sets", keep=("id",), progress=told.append)
     one = predict_table(class_table(5000), what, calibration, tmp_path / "sets.parquet", keep=("id",))

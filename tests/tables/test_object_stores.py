@@ -18,7 +18,7 @@ import confide
 from confide import FormatError, InputError
 from confide.cli.run import main
 from confide.releases import Calibration, load_release
-from confide.support import OutputExistsError, as_place
+from confide.support import OutputExistsError, as_place, object_stores
 from confide.tables import Classified, Scored, calibrate_table, evaluate_table, open_table, predict_table
 from tests.tables.class_records import WARD, K, N, P, Y, calibrated
 from tests.tables.engines import Engine, halves, widened
@@ -167,24 +167,43 @@ def test_folders_by_value_are_written_and_read(records, scheme):
 
 
 def reads(*columns):
-    from confide.tables.table import Read
+    from confide.tables.arrow import ColumnRef
 
-    return [Read(column, "value") for column in columns]
+    return [ColumnRef(column, "value") for column in columns]
 
 
-def test_only_the_columns_in_question_are_fetched(store, monkeypatch):
-    wide = pa.table({"s": np.random.default_rng(0).random(20000), "note": np.random.default_rng(1).random(20000)})
-    source, asked = put(packed(wide, "parquet"), f"{fresh()}/x.parquet"), []
-    iter_batches = pq.ParquetFile.iter_batches
+class Watched:
+    """What a store's file system or one of its files does, and how many bytes are read."""
 
-    def watched(*given, **named):
-        asked.append(named["columns"])
-        return iter_batches(*given, **named)
+    def __init__(self, held, lengths):
+        self.held, self.lengths = held, lengths
 
-    monkeypatch.setattr(pq.ParquetFile, "iter_batches", watched)
+    def __getattr__(self, name):
+        return getattr(self.held, name)
+
+    def open_input_file(self, path):
+        return Watched(self.held.open_input_file(path), self.lengths)
+
+    def read(self, *most):
+        return self.counted(self.held.read(*most))
+
+    def read_at(self, *which):
+        return self.counted(self.held.read_at(*which))
+
+    def counted(self, found):
+        self.lengths.append(len(found))
+        return found
+
+
+@pytest.mark.parametrize("ending", ["parquet", "arrow"])
+def test_only_the_columns_in_question_are_fetched(store, monkeypatch, ending):
+    numbers = np.random.default_rng(0).random((6, 20000))
+    wide, lengths = pa.table(dict(zip("sabcde", numbers, strict=True))), []
+    source = put(packed(wide, ending), f"{fresh()}/x.{ending}")
+    asked = object_stores.filesystem_of
+    monkeypatch.setattr(object_stores, "filesystem_of", lambda address: Watched(asked(address), lengths))
     calibrate_table(source, Scored("s"), 0.1, 1.0)
-    assert asked
-    assert all(columns == ["s"] for columns in asked)
+    assert 8 * 20000 <= sum(lengths) < 3 * 8 * 20000
 
 
 @pytest.mark.parametrize("scheme", ["s3", "gs", "az"])

@@ -10,8 +10,8 @@ import confide
 from confide import BudgetError, Candidates, CoverageWarning, EarlierReleaseWarning, InputError
 from confide.ledger import Ledger
 from confide.tables import Classified, EngineError, Scored, calibrate_table
+from confide.tables.databases import IbisTable
 from confide.tables.failures import of_engine
-from confide.tables.ibis_table import IbisTable
 from tests.tables.engines import SQLite
 
 SCORES = np.random.default_rng(0).random(3000)

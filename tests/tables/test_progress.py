@@ -9,7 +9,7 @@ import pytest
 
 from confide.tables import Scored, open_table, score_histogram
 from confide.tables.open_table import opened
-from confide.tables.progress import silent
+from confide.tables.table import silent
 from tests.tables import postgres_server
 
 
@@ -65,7 +65,7 @@ def test_postgresql_estimates_what_it_has_analysed(postgres, reader):
 
 
 def test_tasks_are_those_of_the_jobs_known_so_far():
-    from confide.tables.spark.watching import tasks
+    from confide.tables.spark.table import tasks
 
     stages = {1: (4, 4), 2: (8, 3), 3: None}
     tracker = SimpleNamespace(
@@ -81,7 +81,7 @@ def test_tasks_are_those_of_the_jobs_known_so_far():
 @pytest.mark.xdist_group("spark")
 def test_spark_tells_its_tasks(spark, tmp_path):
     """A job of eight slow tasks on two cores is seen on its way, and its group is not left behind."""
-    from confide.tables.spark.watching import watched
+    from confide.tables.spark.table import watched
 
     for part in range(8):
         pq.write_table(pa.table({"s": [0.5]}), tmp_path / f"{part}.parquet")

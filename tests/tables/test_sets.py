@@ -11,11 +11,10 @@ import pytest
 import confide
 from confide import Candidates, InputError
 from confide.tables import Classified, Losses, Regressed, predict_table
-from confide.tables.database_writers import in_sql
-from confide.tables.ibis_table import IbisTable
+from confide.tables.databases import IbisTable
 from confide.tables.open_table import open_table, opened
-from confide.tables.predictions import Predictions
 from confide.tables.predictors import predictors_of
+from confide.tables.writers import Predictions, in_sql
 
 NAMES = ("ant", "bee", "o'cat", "dog")
 

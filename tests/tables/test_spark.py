@@ -32,14 +32,14 @@ def test_a_value_that_spark_quotes_goes_no_further(spark, planted, capfd):
 
 
 def test_a_model_that_fails_on_an_executor_shows_no_record(spark, planted, capfd):
-    from confide.tables.spark.failures import in_words
+    from confide.tables.spark.session import run_on_spark
 
     def fails(batches):
         raise ValueError(str(next(batches).column("s").to_pylist()))
         yield
 
     with pytest.raises(EngineError, match="its logs say why") as caught:
-        in_words(spark.read.parquet(str(planted)).mapInArrow(fails, "a int").collect)
+        run_on_spark(spark.read.parquet(str(planted)).mapInArrow(fails, "a int").collect)
     assert_error_is_private(caught.value)
     assert_no_private_value("".join(capfd.readouterr()))
 

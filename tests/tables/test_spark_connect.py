@@ -17,7 +17,7 @@ from confide import InputError
 from confide.cli.run import main
 from confide.support import OutputExistsError
 from confide.tables import Classified, EngineError, Scored, calibrate_table, evaluate_table, open_table, predict_table
-from confide.tables.spark.connect import shown_server
+from confide.tables.spark.session import shown_server
 from tests.private import PLANTED, assert_error_is_private
 from tests.tables.class_records import NAMES, WARD, K, N, P, Y, calibrated
 from tests.tables.connect_server import connect_server
@@ -180,6 +180,6 @@ def test_a_server_that_does_not_answer_is_refused_at_once_and_its_token_is_not_s
 
 
 def test_what_the_client_needs_is_named(monkeypatch):
-    monkeypatch.setattr("confide.tables.spark.connect.find_spec", lambda name: None if name == "grpc_status" else name)
+    monkeypatch.setattr("confide.tables.spark.session.find_spec", lambda name: None if name == "grpc_status" else name)
     with pytest.raises(InputError, match=r"grpc_status; install the extra: pip install 'confide\[spark\]'"):
         open_table("sc://127.0.0.1:1", "t").__enter__()

@@ -9,7 +9,7 @@ import confide
 from confide import CoverageWarning, InputError
 from confide.support import OutputExistsError
 from confide.tables import Classified, Regressed, open_table, predict_table
-from confide.tables.table import Read
+from confide.tables.arrow import ColumnRef
 from tests.tables.class_records import NAMES, RNG, WARD, K, N, P, calibrated
 from tests.tables.engines import Spark
 
@@ -153,7 +153,7 @@ def test_a_file_is_written_partition_by_partition(spark, tmp_path):
     try:
         with open_table(spark.read.parquet(str(tmp_path / "in"))) as table:
             context.setJobGroup("one-by-one", "")
-            batches = table.batches((Read("p", "numbers"),), 1000)
+            batches = table.batches((ColumnRef("p", "numbers"),), 1000)
             first = next(batches)
             assert len(context.statusTracker().getJobIdsForGroup("one-by-one")) <= 2
             assert first.num_rows + sum(batch.num_rows for batch in batches) == 1800

@@ -98,8 +98,8 @@ def owned(request, tmp_path):
 @pytest.mark.parametrize("by", [None, "group"])
 def test_sets_in_a_table_beside_the_rows(owned, monkeypatch, by, score):
     """In batches of few rows, so that there are many; the other columns arrive as they were."""
-    monkeypatch.setattr("confide.tables.database_writers._ROWS", 256)
-    monkeypatch.setattr("confide.tables.predictions.rows_per_batch", lambda width: 2048)
+    monkeypatch.setattr("confide.tables.writers._ROWS", 256)
+    monkeypatch.setattr("confide.tables.records.rows_per_batch", lambda width: 2048)
     calibration = calibrated(score, by)
     name, told = f"{owned.name}_sets_{by}", []
     group = "ward" if by == "group" else None

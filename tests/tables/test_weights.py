@@ -8,9 +8,9 @@ import confide
 from confide import InputError
 from confide.planning import ClassShift, RecordWeights
 from confide.tables import Classified, Scored, calibrate_table
-from confide.tables.counts import Counting
+from confide.tables.counting import Counting
+from confide.tables.named_columns import WeightColumn
 from confide.tables.open_table import opened
-from confide.tables.weight_column import WeightColumn
 from tests.calibrations import weighted_counts
 from tests.files import NAMES, classified
 

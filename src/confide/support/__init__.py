@@ -10,7 +10,7 @@ file_kinds.py   what a file is, and what may be written over it
 extras.py       optional packages
 events.py       what happens, for those who listen
 addresses.py    addresses of servers, shown without passwords
-object_stores.py  S3, Google Cloud Storage, Azure; object_paths.py: their objects, asked as files are
+object_stores.py  S3, Google Cloud Storage, Azure, and their objects, asked as files are
 callers.py      where warnings point
 deprecation.py  names that go: what takes their place, and when
 foreign_text.py what others wrote, harmless for screens
@@ -71,8 +71,15 @@ from confide.support.names import (
     refuse_first_of_pair,
     refuse_turned,
 )
-from confide.support.object_paths import ObjectPath, Place, as_place
-from confide.support.object_stores import Address, names_object, of_store, store_words
+from confide.support.object_stores import (
+    Address,
+    ObjectPath,
+    Place,
+    as_place,
+    names_object,
+    of_store,
+    store_words,
+)
 from confide.support.rationals import Level, ceil_to, exact_level, float_above, float_below, fraction_of
 from confide.support.shown import Shown, html_lines, html_table
 from confide.support.strict_json import Fields, parse_object, read_fraction

@@ -7,7 +7,7 @@ from enum import StrEnum
 from pathlib import PurePath
 
 from confide.errors import InputError
-from confide.support.object_paths import ObjectPath, Place, as_place
+from confide.support.object_stores import ObjectPath, Place, as_place
 
 HEAD = 2**16
 _DOCUMENT = re.compile(rb'\A\s*\{\s*"kind":\s*"(confide\.[a-z.-]{1,60})"')

@@ -9,7 +9,7 @@ from typing import TypeVar
 
 from confide.errors import ConfideError, FormatError, InputError
 from confide.support.file_kinds import HEAD, Kind, kind_of, kind_of_content, refuse_replacing
-from confide.support.object_paths import ObjectPath, Place, as_place
+from confide.support.object_stores import ObjectPath, Place, as_place
 
 MOST_BYTES = 10_000_000
 

@@ -21,24 +21,25 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.scores import score_kind
 from confide.support import needs_extra
-from confide.tables.batch_columns import first_length
-from confide.tables.memory import as_record_batches
-from confide.tables.people import People
-from confide.tables.readings import Reading, ScoreReading
-from confide.tables.stream_counts import Counters, Job
-from confide.tables.table import Read, Table
-from confide.tables.what import Classified, Losses, Regressed, Scored
+from confide.tables.arrow import ColumnRef, first_length
+from confide.tables.bin_counts import Job, count_stream
+from confide.tables.columns import Classified, Losses, Regressed, Scored
+from confide.tables.failures import RowErrors
+from confide.tables.readers import RecordReader, ScoreReader
+from confide.tables.records import RecordColumns
+from confide.tables.streams import as_record_batches
+from confide.tables.table import People, Table, silent
 
 Scores: TypeAlias = "Scored | Classified | Regressed | Losses | str | Callable[[Any], Any] | None"
 """The scores of a batch: what they are computed from, the column that holds them, a function, or the batch itself."""
 
 COUNT_COLUMNS = {"bin": "int32", "count": "int64"}
-"""What travels: the position of a candidate (or minus a finding), and how many records fall to it."""
+"""What travels: the position of a candidate (or minus a reason), and how many records fall to it."""
 
 COUNT_SCHEMA = "bin int, count long"
 """The same in the words of Spark's `mapInArrow`."""
 
-_MOST_FINDINGS = 7
+_MOST_REASONS = 7
 
 
 def score_batches(
@@ -79,10 +80,9 @@ def score_batches(
     >>> score_batches([np.array([0.1, 0.5]), np.array([0.7])], candidates=Candidates.of([0.5])).counts
     array([2, 1])
     """
-    chosen, reading, counters = _counted(batches, scores, score, candidates)
-    counts = counters.counts()
-    counters.found.refuse(reading.requirements)
-    return ScoreHistogram(chosen, counts[0])
+    chosen, reader, counts, errors = _counted(batches, scores, score, candidates)
+    errors.refuse(reader.requirements)
+    return ScoreHistogram(chosen, counts)
 
 
 def count_batches(
@@ -115,9 +115,8 @@ def count_batches(
     with needs_extra("a batch", "standard"):
         import pyarrow as pa
 
-    _, _, counters = _counted(batches, scores, score, candidates)
-    counts = counters.counts()[0]
-    rows = {-finding: n for finding, n in counters.found.counts().items()} or {
+    _, _, counts, errors = _counted(batches, scores, score, candidates)
+    rows = {-reason: n for reason, n in errors.counts().items()} or {
         int(j): int(counts[j]) for j in np.flatnonzero(counts)
     }
     columns = zip(COUNT_COLUMNS.items(), (list(rows), list(rows.values())), strict=True)
@@ -150,28 +149,28 @@ def merge_counts(
     array([2, 1])
     """
     chosen = score_kind(score).candidates() if candidates is None else candidates
-    total = np.zeros(_MOST_FINDINGS + chosen.size, dtype=np.int64)
+    total = np.zeros(_MOST_REASONS + chosen.size, dtype=np.int64)
     for table in tables:
         bins, counts = (_whole_numbers(table, name) for name in COUNT_COLUMNS)
-        if len(bins) and not (bins.min() >= -_MOST_FINDINGS and bins.max() < chosen.size and counts.min() >= 0):
+        if len(bins) and not (bins.min() >= -_MOST_REASONS and bins.max() < chosen.size and counts.min() >= 0):
             raise InputError(
                 f"tables must hold counts over {chosen.size} candidates, bins 0 to {chosen.size - 1}; found others: "
                 "pass the candidates that the executors counted over"
             )
-        np.add.at(total, bins + _MOST_FINDINGS, counts)
-    unusable = int(total[:_MOST_FINDINGS].sum())
+        np.add.at(total, bins + _MOST_REASONS, counts)
+    unusable = int(total[:_MOST_REASONS].sum())
     if unusable:
         raise InputError(
             f"every record must have a usable score; {unusable} do not: a number is missing or out of range, a label "
             "is no class, or a list has another length; score_batches on a worker says which"
         )
-    return ScoreHistogram(chosen, total[_MOST_FINDINGS:])
+    return ScoreHistogram(chosen, total[_MOST_REASONS:])
 
 
 def _counted(
     batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None
-) -> tuple[Candidates, Reading, Counters]:
-    """The counters of all batches, one after the other."""
+) -> tuple[Candidates, RecordReader, NDArray[np.int64], RowErrors]:
+    """The counts of all batches, one after the other, and the records that cannot be used."""
     with needs_extra("a batch", "standard", "pyarrow"):
         pass
     what = Scored(scores, score) if isinstance(scores, str) else scores
@@ -183,19 +182,13 @@ def _counted(
         arriving = (piece for batch in batches for piece in as_record_batches(batch))
         first = next(arriving, None)
         pieces: Iterator[Any] = arriving if first is None else chain([first], arriving)
-        (reading,) = (ScoreReading.of("score", own),) if first is None else what.readings(_Columns(first))
+        (reader,) = (ScoreReader.of("score", own),) if first is None else what.readers(_Columns(first))
     else:
-        chosen, reading = (
-            score_kind(own).candidates() if candidates is None else candidates,
-            ScoreReading.of("scores", own),
-        )
+        chosen = score_kind(own).candidates() if candidates is None else candidates
+        reader = ScoreReader.of("scores", own)
         pieces = (_own_scores(batch, what) for batch in batches)
-    counters, seen = Counters(Job(reading, None, chosen.edges)), 0
-    for piece in pieces:
-        if piece.num_rows:
-            counters.add(piece, seen)
-        seen += piece.num_rows
-    return chosen, reading, counters
+    ((counts, errors),) = count_stream(pieces, [Job(RecordColumns(reader), chosen.edges)], silent, threads=1)
+    return chosen, reader, counts[0], errors
 
 
 class _Columns(Table):
@@ -205,13 +198,13 @@ class _Columns(Table):
         super().__init__("the batches", first.schema)
         self._first = first
 
-    def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
+    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         raise NotImplementedError
 
-    def limited(self, people: People) -> Table:
+    def bound_contributions(self, people: People) -> Table:
         raise NotImplementedError
 
-    def complete(self, reads: Sequence[Read]) -> Table:
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> Table:
         raise NotImplementedError
 
     def first_length(self, column: str) -> int | None:

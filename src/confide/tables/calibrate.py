@@ -10,15 +10,12 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.planning import ClassShift, Population, RecordWeights, refuse_halves, shifted_population
 from confide.support import DEBUG, Level, as_integer, canonical, order_of, tell
-from confide.tables.arrow_types import is_integer
-from confide.tables.counts import Counting
-from confide.tables.named_column import NamedColumn, Names, group_column
+from confide.tables.arrow import is_integer
+from confide.tables.columns import Classified, Losses, Regressed, What, stated_outputs
+from confide.tables.counting import Counting
+from confide.tables.named_columns import NamedColumn, Names, WeightColumn, group_column
 from confide.tables.open_table import opened
-from confide.tables.people import People
-from confide.tables.progress import Progress, silent
-from confide.tables.table import Table
-from confide.tables.weight_column import WeightColumn
-from confide.tables.what import Classified, Losses, Regressed, What, stated_outputs
+from confide.tables.table import People, Progress, Table, silent
 
 
 @dataclass(frozen=True)

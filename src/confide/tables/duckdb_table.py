@@ -4,23 +4,27 @@ Records are never spilled to disk, and no extension is loaded from the network. 
 opened.
 """
 
-from collections.abc import Callable, Generator, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Generator, Iterator, Mapping, Sequence
 from contextlib import AbstractContextManager, closing, contextmanager, nullcontext
 from copy import copy
 from functools import cached_property
 from typing import Any
 
 from confide.errors import InputError
-from confide.tables.arrow_types import fits_csv, in_words, is_integer, is_number, is_temporal, is_text, list_element
-from confide.tables.batch_columns import one_at_least
-from confide.tables.complete import incomplete_sql
-from confide.tables.database_writers import write_duckdb
-from confide.tables.figures import Figures
-from confide.tables.people import People
-from confide.tables.predictions import Predictions
-from confide.tables.progress import Progress
-from confide.tables.sql import identifier, select
-from confide.tables.table import Read, Table
+from confide.tables.arrow import (
+    ColumnRef,
+    fits_csv,
+    in_words,
+    is_integer,
+    is_number,
+    is_temporal,
+    is_text,
+    list_element,
+    one_at_least,
+)
+from confide.tables.expressions import identifier, incomplete_sql, select
+from confide.tables.table import People, Progress, Table
+from confide.tables.writers import Predictions, Summary, write_duckdb
 
 _OFFLINE: Mapping[str, Any] = {"autoinstall_known_extensions": "false", "autoload_known_extensions": "false"}
 _SETTINGS = (
@@ -60,7 +64,7 @@ class DuckTable(Table):
     texts
         Whether every column arrives as text, as those of CSV files do.
     renew
-        Called before every query, for data that can be read once.
+        Called before every query, for data that are handed over anew: with the columns in question, or None for all.
     rows
         The number of rows, if it is asked for.
     """
@@ -79,7 +83,7 @@ class DuckTable(Table):
         in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
         *,
         texts: bool = False,
-        renew: Callable[[], object] = lambda: None,
+        renew: Callable[[Collection[str] | None], object] = lambda names: None,
         rows: Callable[[], int | None] = lambda: None,
         writes_tables: bool = False,
     ) -> None:
@@ -88,8 +92,9 @@ class DuckTable(Table):
         self._renew, self._rows, self.writes_tables = renew, rows, writes_tables
         self._sorts = False
         self._incomplete = ""
+        self._needed: tuple[ColumnRef, ...] = ()
 
-    def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
+    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
 
         One thread reads: reading is not the bottleneck, and every thread holds a row group. Lists, and sorting, want
@@ -97,7 +102,7 @@ class DuckTable(Table):
         """
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self._in_words():
-            self._renew()
+            self._renew({name for read in (*columns, *self._needed) for name in (read.column, read.at) if name})
             busy = self._sorts or any(read.form in ("numbers", "entry") for read in columns)
             self.connection.execute("RESET threads" if busy else "SET threads = 1")
             query = select(", ".join(expressions) or "1 AS nothing", self._source)
@@ -115,18 +120,18 @@ class DuckTable(Table):
         if stated is not None:
             return stated
         with self._in_words():
-            self._renew()
+            self._renew(None)
             return int(self.connection.sql(select("count(*)", self._source)).fetchall()[0][0])
 
     def first_length(self, column: str) -> int | None:
         """The length of the first list that is not null."""
         length = f"len({identifier(column)})"
         with self._in_words():
-            self._renew()
+            self._renew(None)
             found = self.connection.sql(select(length, self._source, f"WHERE {length} IS NOT NULL LIMIT 1")).fetchall()
         return found[0][0] if found else None
 
-    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Figures:
+    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
         """A new table of the same database."""
         return write_duckdb(self.connection, predictions, name, progress)
 
@@ -162,7 +167,7 @@ class DuckTable(Table):
         """What is asked of the first rows."""
         return self.connection.sql(select(asked, f"({select('*', self._source, f'LIMIT {_FIRST}')})")).fetchall()[0]
 
-    def limited(self, people: People) -> "DuckTable":
+    def bound_contributions(self, people: People) -> "DuckTable":
         """At most so many rows of each person; sorting them takes every core."""
         import ibis
 
@@ -174,27 +179,36 @@ class DuckTable(Table):
         limited = people.limit(rows)
         source = f"({ibis.to_sql(limited, dialect='duckdb')})"
         made = DuckTable(
-            self.name, limited.schema().to_pyarrow(), self.connection, source, self._in_words, renew=self._renew
+            self.name,
+            limited.schema().to_pyarrow(),
+            self.connection,
+            source,
+            self._in_words,
+            renew=lambda _: self._renew(None),
         )
         made.ordered, made._sorts, made.decimal = False, True, self.decimal
         return made
 
-    def complete(self, reads: Sequence[Read]) -> "DuckTable":
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> "DuckTable":
         """The rows that lack no value."""
         wrong = incomplete_sql(reads, self.schema, texts=self._texts)
         made = copy(self)
+        made._needed = (*self._needed, *reads)
         made._source, made.ordered = f"({select('*', self._source, f'WHERE NOT {wrong}')})", False
         self._incomplete = select("count(*)", self._source, f"WHERE {wrong}")
         return made
 
     def left_out(self) -> int:
         """How many rows lack a value that was read."""
+        if not self._incomplete:
+            return 0
         with self._in_words():
-            return int(self.connection.sql(self._incomplete).fetchall()[0][0]) if self._incomplete else 0
+            self._renew(None)
+            return int(self.connection.sql(self._incomplete).fetchall()[0][0])
 
     def _describe(self) -> None:
         """Let DuckDB know the columns, before the rows are asked for."""
-        self._renew()
+        self._renew(None)
 
     def _typed(self, column: str) -> str:
         """A column with its own type: a CSV cell that does not fit becomes null."""
@@ -211,7 +225,7 @@ class DuckTable(Table):
         """
         return f"NULLIF({identifier(column)}, '')" if self._texts else identifier(column)
 
-    def _expression(self, read: Read) -> str:
+    def _expression(self, read: ColumnRef) -> str:
         """What DuckDB is asked for. A CSV cell becomes a number here, and nowhere else."""
         column, kind = identifier(read.column), self.type_of(read.column)
         match read.form:

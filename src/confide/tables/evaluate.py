@@ -1,10 +1,18 @@
-"""How often sets contain the truth, and how large they are, over a table: as it is, or privately."""
+"""How often sets contain the truth, and how large they are: over a table or arrays, as it is or privately.
 
-from collections.abc import Callable
-from dataclasses import replace
+Also what a look at a batch of a monitor counts, which is not private.
+"""
+
+from collections.abc import Callable, Sequence
+from contextlib import closing
+from dataclasses import fields, replace
 from typing import Any
 
-from confide.errors import InputError
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import Uniforms
+from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
     Asking,
     Evaluation,
@@ -15,17 +23,125 @@ from confide.evaluation import (
     SetTally,
     TooManyGroupsError,
     answer,
+    evaluate_arrays,
 )
-from confide.releases import GroupCalibration, Release, RiskCalibration
-from confide.tables.labelled import Labelled
-from confide.tables.named_column import AnyGroups, NamedColumn, group_column
+from confide.releases import GroupCalibration, LevelCalibration, Release, RiskCalibration
+from confide.tables.columns import Classified, Losses, Regressed, What
+from confide.tables.named_columns import AnyGroups, NamedColumn, group_column
 from confide.tables.open_table import opened
-from confide.tables.people import People
-from confide.tables.predictors import names_in
-from confide.tables.progress import Progress, silent
-from confide.tables.readings import Reading
-from confide.tables.table import Table
-from confide.tables.what import Classified, Losses, Regressed, What
+from confide.tables.predictors import SetPredictor, names_in, predictors_of
+from confide.tables.readers import RecordReader
+from confide.tables.records import RecordColumns, checked_batches, hand_over
+from confide.tables.table import People, Progress, Table, silent
+
+_OPTIONS = tuple(field.name for field in fields(Asking) if field.name != "epsilon")
+
+
+def evaluate(
+    release: Release,
+    *unnamed: object,
+    probabilities: ArrayLike | None = None,
+    labels: ArrayLike | None = None,
+    classes: Sequence[object] | None = None,
+    predictions: ArrayLike | None = None,
+    targets: ArrayLike | None = None,
+    difficulty: ArrayLike | None = None,
+    scores: ArrayLike | None = None,
+    groups: ArrayLike | None = None,
+    u: Uniforms = None,
+    table: Any = None,
+    what: What | None = None,
+    by: str | None = None,
+    people: People | None = None,
+    skip_incomplete: bool = False,
+    examples: int = 0,
+    epsilon: float | None = None,
+    **options: Any,
+) -> Evaluation | LevelEvaluation | PrivateEvaluation:
+    """Coverage on labelled records; with an epsilon privately, so that it may be published.
+
+    Parameters
+    ----------
+    release
+        What is evaluated; all else is given by name.
+    probabilities, labels, classes, u
+        Of sets, as in `evaluate_sets`.
+    predictions, targets, difficulty
+        Of intervals, as in `evaluate_intervals`.
+    scores
+        Of ready-made scores, as in `evaluate_scores`.
+    groups
+        Of arrays: the group of each record, shape (n,).
+    table, what, by, people, skip_incomplete
+        Instead of arrays: whatever `confide.tables.open_table` opens, the columns, that of the group, and what bounds
+        the records of a person (with epsilon only).
+    examples
+        Records to keep as they are; not with epsilon.
+    epsilon
+        Privacy loss per person. None: the numbers of `evaluate_sets`, `evaluate_intervals`, `evaluate_scores` or
+        `evaluate_table`, which are not private.
+    **options
+        With epsilon: `neighbors`, `records_per_person`, `confidence`, `n`, `parts`, `group_names`, `width_bins`,
+        `ledger`, `dataset` and `again`, as in `confide.evaluation.Asking`.
+
+    Returns
+    -------
+    PrivateEvaluation, or without epsilon Evaluation or LevelEvaluation
+        Coverage over all and by part; private ones with intervals that hold all at once, noise included.
+
+    Warns
+    -----
+    EarlierReleaseWarning
+        If it is the ledger's earlier evaluation; nothing was charged.
+    CoverageWarning
+        If the ledger has a calibration on the same data set, or several records of one person are counted.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used; then nothing was released.
+    BudgetError, OtherDataError, LedgerError
+        As in `calibrate`.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> released = confide.calibrate(rng.random(2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> scores, ward = rng.random(4000), rng.choice(["a", "b"], 4000)
+    >>> found = evaluate(released, scores=scores, groups=ward, epsilon=1.0, group_names=["a", "b"])
+    >>> [part.name for part in found.groups], all(part.low < 0.91 < part.high for part in found.groups[:2])
+    (['a', 'b', '(other)'], True)
+    """
+    if unnamed:
+        raise InputTypeError(
+            "evaluate takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with targets=, "
+            f"or scores=; found {len(unnamed)} without a name"
+        )
+    if unknown := sorted(set(options) - set(_OPTIONS)):
+        raise InputError(f"options must be those of confide.evaluation.Asking; found {', '.join(unknown)}")
+    if epsilon is None and (options or people is not None):
+        named = ", ".join([*options, *([] if people is None else ["people"])])
+        raise InputError(f"{named} must be left out without epsilon: the numbers are not private")
+    asking = None if epsilon is None else Asking(epsilon, **options)
+    given = {
+        "probabilities": probabilities, "labels": labels, "predictions": predictions, "targets": targets,
+        "scores": scores,
+    }  # fmt: skip
+    arrays = {name: value for name, value in given.items() if value is not None}
+    more = {"classes": classes, "u": u, "difficulty": difficulty, "examples": examples or None}
+    said = {name: value for name, value in more.items() if value is not None}
+    if table is None and what is None:
+        if by is not None or people is not None or skip_incomplete:
+            raise InputError("by, people and skip_incomplete belong to a table; give groups for arrays")
+        return evaluate_arrays(release, asking, arrays, groups, **said)
+    if table is None or what is None or arrays or groups is not None or set(said) - {"examples"}:
+        raise InputError("table and what must be given together, and no arrays with them")
+    if asking is None:
+        return evaluate_table(table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete)
+    if examples:
+        raise InputError("examples must be left out with epsilon: records as they are cannot be private")
+    return evaluate_table_privately(table, what, release, asking, by=by, people=people, skip_incomplete=skip_incomplete)
 
 
 def evaluate_table(
@@ -98,18 +214,18 @@ def tally_table(
 ) -> SetTally | IntervalTally | ScoreTally:
     """What `evaluate_table` counts, of a table that `may_be_empty`: what is released of it with noise must not tell."""
     with opened(source) as table:
-        reading, tally = _tally(table, what, release, examples)
+        reader, tally = _tally(table, what, release, examples)
         count: Callable[..., None] = tally.add
         groups = None if by is None else _group_column(table, by, release, what)
-        labelled = Labelled(table, what, reading, groups, skip_incomplete=skip_incomplete)
 
         def add(arrays: list[Any], batch: Any) -> None:
             try:
-                count(*arrays, None if groups is None else groups.keys(batch)[0])
+                count(*arrays, None if groups is None else groups.keys(batch))
             except TooManyGroupsError:
                 raise TooManyGroupsError(f"column {by!r}") from None
 
-        if not (labelled.run(add, progress) or may_be_empty):
+        rows = hand_over(table, what, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
+        if not (rows or may_be_empty):
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
         return tally
 
@@ -163,44 +279,43 @@ def evaluate_table_privately(
             raise InputError("records_per_person must be left out with people, which bounds the records itself")
         asking = replace(asking, records_per_person=people.most, dataset=people.payer(asking.dataset))
     with opened(source) as table:
-        reading, tally = _tally(table, what, release, 0)
+        reader, tally = _tally(table, what, release, 0)
         own = isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified))
         if (by is not None) != (own or asking.group_names is not None):
             raise InputError("by and group_names must be given together: a column, and the public list of its values")
         if people is not None:
-            for column in (people.person, *people.order):
-                table.type_of(column)
+            table.check_people(people)
         names = tuple(release.parts) if isinstance(release, GroupCalibration) and own else asking.group_names
         group = None if by is None or names is None else group_column(table, by, tuple(names))
-        labelled = Labelled(table, what, reading, group, not own, people, skip_incomplete)
+        columns = RecordColumns(reader, group, people=people, other_groups=not own)
 
         def count(add: Callable[..., None]) -> None:
             def handed(arrays: list[Any], batch: Any) -> None:
-                keys = group.keys(batch)[0] if group is not None and own else None
+                keys = group.keys(batch) if group is not None and own else None
                 add(*arrays, groups=keys, places=None if group is None else group.places(batch))
 
-            labelled.run(handed, progress)
+            hand_over(table, what, columns, handed, progress, skip_incomplete=skip_incomplete)
 
         return answer(asking, release, tally, count, charge_first=not table.local)
 
 
 def _tally(
     table: Table, what: What, release: Release, examples: int
-) -> tuple[Reading, SetTally | IntervalTally | ScoreTally]:
+) -> tuple[RecordReader, SetTally | IntervalTally | ScoreTally]:
     """What is read of each record, and what counts it."""
     if isinstance(what, Classified):
-        (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
+        (reader,) = replace(what, score="aps").readers(table)  # whichever score: all probabilities are read
         p, names = what.columns(table)
         names_in(release, p, names)
-        return reading, SetTally(release, names, examples)
-    reading = what.readings(table)[0]
+        return reader, SetTally(release, names, examples)
+    reader = what.readers(table)[0]
     if isinstance(what, Losses) and what.probabilities is not None:
         names_in(release, *what.columns(table))
     if isinstance(what, Regressed):
-        return reading, IntervalTally(release)
+        return reader, IntervalTally(release)
     if isinstance(what, Losses) and not isinstance(release, RiskCalibration):
         raise InputError("the release must be a bound on a loss, to be evaluated on losses")
-    return reading, ScoreTally(release)
+    return reader, ScoreTally(release)
 
 
 def _group_column(table: Table, by: str, release: Release, what: What) -> NamedColumn | AnyGroups:
@@ -208,3 +323,87 @@ def _group_column(table: Table, by: str, release: Release, what: What) -> NamedC
     if isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified)):
         return group_column(table, by, tuple(release.parts))
     return AnyGroups.of(table, by)
+
+
+def covered_counts(
+    source: Any,
+    what: What,
+    release: Release,
+    *,
+    by: str | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = silent,
+) -> NDArray[np.int64]:
+    """Covered and missed records of a batch with known truth, which may be empty; not private.
+
+    Parameters
+    ----------
+    source, what, by, skip_incomplete, progress
+        As in `evaluate_table`; `by` only for thresholds per group or class.
+    release
+        Of one level.
+
+    Returns
+    -------
+    int64, shape (parts, 2): of each group or class of the release in its order, or of all records.
+
+    Examples
+    --------
+    >>> import confide, pyarrow
+    >>> from confide.tables import Scored
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> covered_counts(pyarrow.table({"s": [0.1, 0.5, 0.99]}), Scored("s", "lac"), released)
+    array([[2, 1]])
+    """
+    if isinstance(release, LevelCalibration):
+        raise InputError("the release must be of one level; choose one with alpha")
+    tally = tally_table(source, what, release, by=by, skip_incomplete=skip_incomplete, progress=progress)
+    counts: NDArray[np.int64] = tally.levels[0].covered_and_missed()
+    return counts
+
+
+def size_counts(
+    source: Any,
+    what: What,
+    release: Release,
+    bins: Sequence[int],
+    *,
+    by: str | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = silent,
+) -> NDArray[np.int64]:
+    """Records of a batch, which may be empty, by the size of their sets; no truth is needed. Not private.
+
+    Parameters
+    ----------
+    source, what, by, skip_incomplete, progress
+        As in `predict_table`.
+    release
+        Of one level, that makes sets.
+    bins
+        The smallest size of each bin, increasing from 0.
+
+    Returns
+    -------
+    int64, shape (bins,).
+
+    Examples
+    --------
+    >>> import confide, pyarrow
+    >>> from confide.tables import Classified
+    >>> released = confide.calibrate([0.3] * 500, 0.1, 1.0, score="lac", candidates=confide.Candidates.unit(3))
+    >>> size_counts(pyarrow.table({"p_a": [0.9, 0.5], "p_b": [0.1, 0.5]}), Classified("p_*"), released, [0, 1, 2])
+    array([0, 1, 1])
+    """
+    with opened(source) as table:
+        predictors = predictors_of(table, what, release, by)
+        if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
+            raise InputError("the release must make one set per record, of one level: the sizes of sets are counted")
+        (predictor,) = predictors
+        rows = table.drop_missing(predictor.reads) if skip_incomplete else table
+        counts = np.zeros(len(bins), np.int64)
+        with closing(checked_batches(rows, predictor, progress, skips=not skip_incomplete)) as batches:
+            for _, (_, sizes) in batches:
+                place = np.searchsorted(bins, sizes.to_numpy(zero_copy_only=False), side="right") - 1
+                counts += np.bincount(place, minlength=len(bins))
+        return counts

@@ -1,11 +1,159 @@
-"""What went wrong with a table, in fixed words: the engines' own texts may quote records, and go no further."""
+"""What cannot be used: rows of a table, files and engines. Never what they hold.
+
+Rows are counted, with why, and where the first of them is. What went wrong with a file or an engine is said in fixed
+words: the engines' own texts may quote records, and go no further.
+"""
 
 import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import ConfideError, FormatError, InputError
-from confide.tables.formats import Format
+from confide.tables.file_formats import Format
+
+_NAMED = 3
+"""So many columns are named one by one; of more, the first stands for all."""
+
+_SKIP = "; records with missing values are left out by skip_incomplete"
+
+
+@dataclass(frozen=True)
+class Rows:
+    """How rows are counted in messages, as whoever opens the source elsewhere counts them.
+
+    Parameters
+    ----------
+    first
+        The number of the first.
+    in_words
+        How they are counted.
+    """
+
+    first: int = 0
+    in_words: str = "rows count from 0"
+
+
+@dataclass(frozen=True)
+class ColumnError:
+    """What is wrong with one column in a batch, also in records in which another column comes first.
+
+    Parameters
+    ----------
+    reason
+        The requirement that is broken, counted from 1.
+    requirement
+        The same, in words about this column.
+    wrong
+        The records, boolean, shape (n,).
+    missing
+        Whether some of them lack a value.
+    hints
+        How many of them would be right if something were done about them, by what that is.
+    """
+
+    reason: int
+    requirement: str
+    wrong: NDArray[np.bool_]
+    missing: bool = False
+    hints: Mapping[str, int] = field(default_factory=dict)
+
+
+class RowErrors:
+    """Counts the records that break requirements while a table passes by, in whatever order its batches come.
+
+    Examples
+    --------
+    >>> reasons = RowErrors()
+    >>> reasons.note(np.array([0, 1], np.int8), start=100)
+    >>> reasons.refuse(["column 'score' must hold a number"])
+    Traceback (most recent call last):
+    confide.errors.InputError: column 'score' must hold a number in every row; 1 does not, row 101 (rows count from 0)
+    """
+
+    def __init__(self) -> None:
+        self._found: dict[int, tuple[int, int | None]] = {}
+        self._named: dict[tuple[int, str], tuple[int, int | None]] = {}
+        self._hints: dict[tuple[int, str], int] = {}
+        self.missing = False
+
+    def note(self, reasons: NDArray[np.integer], start: int | None, column_errors: Sequence[ColumnError] = ()) -> None:
+        """Record what is wrong in a batch, 0 for nothing, that begins at row `start` if rows have an order.
+
+        `reasons` has the first reason of each record; `column_errors` name all columns of which more can be said, if
+        there is anything wrong with them.
+        """
+        for reason in np.unique(reasons[reasons != 0]).tolist():
+            self.add(reason, *_counted(reasons == reason, start))
+        for one in column_errors:
+            _add(self._named, (one.reason, one.requirement), *_counted(one.wrong, start))
+            self.missing |= one.missing
+            for hint, number in one.hints.items():
+                self._hints[one.reason, hint] = self._hints.get((one.reason, hint), 0) + number
+
+    def add(self, reason: int, number: int, first: int | None = None) -> None:
+        """Record a number of rows with one reason."""
+        _add(self._found, reason, number, first)
+
+    def merge(self, other: "RowErrors") -> None:
+        """Record what another has found."""
+        for reason, (number, first) in other._found.items():
+            self.add(reason, number, first)
+        for named, (number, first) in other._named.items():
+            _add(self._named, named, number, first)
+        for hint, number in other._hints.items():
+            self._hints[hint] = self._hints.get(hint, 0) + number
+        self.missing |= other.missing
+
+    def counts(self) -> dict[int, int]:
+        """Rows per reason."""
+        return {reason: number for reason, (number, _) in self._found.items()}
+
+    def __bool__(self) -> bool:
+        return bool(self._found)
+
+    def refuse(self, requirements: Sequence[str], rows: Rows = Rows(), *, skips: bool = False) -> None:
+        """Raise if anything was found, with the requirements that are broken in their order.
+
+        `skips` says that records with missing values can be left out.
+        """
+        if not self._found:
+            return
+        parts = []
+        for reason in sorted({*self._found, *(reason for reason, _ in self._named)}):
+            named = {words: found for (one, words), found in self._named.items() if one == reason}
+            if not 0 < len(named) <= _NAMED:
+                named = {requirements[reason - 1]: self._found.get(reason) or max(named.values())}
+            parts += [
+                f"{words} in every row; {_which(count, first, rows)}" for words, (count, first) in sorted(named.items())
+            ]
+            parts += [f"{number} would {hint}" for (one, hint), number in self._hints.items() if one == reason]
+        where = f" ({rows.in_words})" if any(first is not None for _, first in self._found.values()) else ""
+        raise InputError("; ".join(parts) + where + (_SKIP if skips and self.missing else ""))
+
+
+def _add(counts: dict[Any, tuple[int, int | None]], key: Any, number: int, first: int | None) -> None:
+    count, before = counts.get(key, (0, first))
+    some = [row for row in (before, first) if row is not None]
+    if number:
+        counts[key] = (count + number, min(some) if some else None)
+
+
+def _counted(wrong: NDArray[np.bool_], start: int | None) -> tuple[int, int | None]:
+    """How many rows are wrong, and the first of them."""
+    places = np.flatnonzero(wrong)
+    return len(places), None if start is None or not len(places) else start + int(places[0])
+
+
+def _which(count: int, first: int | None, rows: Rows) -> str:
+    words = "1 does not" if count == 1 else f"{count} do not"
+    if first is None:
+        return words
+    return f"{words}, row {first + rows.first}" if count == 1 else f"{words}, the first is row {first + rows.first}"
 
 
 class EngineError(ConfideError):

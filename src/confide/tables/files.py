@@ -1,151 +1,186 @@
-"""Files and folders as one table: Parquet, CSV and Arrow, one file, a pattern, or a partitioned folder."""
+"""Files, folders and objects of a store as one table: Parquet, CSV and Arrow; one file, a pattern, or all of a folder.
 
-import glob
-from collections.abc import Iterator, Sequence
-from contextlib import ExitStack, contextmanager
+DuckDB reads Parquet and CSV, of this machine and of a store alike: of Parquet it fetches the columns that are needed,
+and nothing is kept on a disk here. Arrow files are read batch by batch. Pages of a file that were read are given back
+at once, so that a file of one huge batch is streamed, too. (A *compressed* batch has to be unpacked whole: there the
+memory needed is that of the writer's batch.)
+"""
+
+import csv
+import gzip
+import mmap
+import zlib
+from collections.abc import Collection, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import ExitStack, contextmanager, suppress
+from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
+from io import TextIOWrapper
+from itertools import chain
 from typing import Any
 
-from confide.errors import FormatError, InputError
-from confide.support import Place, as_integer
-from confide.tables.arrow_file import arrow_rows, arrow_schema, arrow_stream
-from confide.tables.csv_dialect import csv_rows, sniff_all
+from confide.errors import ConfideError, FormatError, InputError
+from confide.support import ObjectPath, Place, store_words
+from confide.tables.arrow import in_pieces, readable_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
-from confide.tables.failures import of_files
-from confide.tables.findings import Rows
-from confide.tables.formats import ENDINGS, Format, ending_of, file_format, format_of
-from confide.tables.sql import select, text
+from confide.tables.expressions import identifier, select, text
+from confide.tables.failures import Rows, of_files
+from confide.tables.file_formats import Format, file_format, format_of
+from confide.tables.places import duckdb_filesystem, folders_by_value, path_in_duckdb, pattern_in_duckdb, places_named
 
-
-def files_named(source: str) -> list[Path]:
-    """The files that a name stands for: the file of that name, else those below the folder, else those of the pattern.
-
-    A file is what its name says, whatever characters the name has.
-
-    Raises
-    ------
-    InputError
-        If there is none, or they are of several formats.
-    """
-    path = Path(source)
-    if path.is_dir():
-        found = sorted(
-            file for file in path.rglob("*") if file.is_file() and format_of(file) and not _hidden(path, file)
-        )
-    elif path.exists() or not glob.has_magic(source):
-        return [path]
-    else:
-        # `Path.glob` takes no absolute pattern.
-        found = sorted(Path(file) for file in glob.glob(source, recursive=True) if format_of(file))  # noqa: PTH207
-    refuse_several_formats(source, found, "folder" if path.is_dir() else "pattern")
-    return found
-
-
-def refuse_several_formats(source: str, found: Sequence[Place], what: str) -> None:
-    """Refuse a folder or a pattern of no file that can be read, or of files of several formats."""
-    if not found:
-        raise InputError(
-            f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}; it names none of them"
-        )
-    kinds = {form for file in found if (form := format_of(str(file)))}
-    if len(kinds) > 1:
-        endings = sorted({ending for file in found if (ending := ending_of(str(file)))})
-        raise InputError(f"files of {source!r} must be of one format; found {', '.join(endings)}")
-
-
-def _hidden(folder: Path, file: Path) -> bool:
-    """Whether a name, or that of a folder on the way, marks what other programs have left there."""
-    return any(part.startswith((".", "_")) for part in file.relative_to(folder).parts)
+_AT_ONCE = 16
 
 
 @contextmanager
 def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
-    """Open the file, the folder or the files of the pattern that a text names.
+    """Open the file, the folder or the files of the pattern that a text names, here or in a store.
 
     Raises
     ------
     InputError
-        If the ending is not known or there is no such file.
+        If the ending is not known, there is no such file, or a store cannot be asked: the message says what to do.
     FormatError
         If a file is empty, truncated or of another format than its ending says.
     """
-    paths = files_named(source)
-    if format_of(paths[0]) is None and not paths[0].suffix:
-        _check_readable(paths[0])  # a name without an ending is mostly a folder that is not there
-    form = file_format(paths[0], to_read=True)
-    for path in paths:
-        _check_readable(path)
-    name = f"file {source!r}" if len(paths) == 1 else f"files {source!r}"
-    in_words = partial(of_files, name, form)
+    places = places_named(source)
+    if format_of(places[0]) is None and not places[0].suffix:
+        _check_readable(places[0])  # a name without an ending is mostly a folder that is not there
+    form = file_format(places[0], to_read=True)
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        list(threads.map(_check_readable, places))
+    name = f"file {source!r}" if len(places) == 1 else f"files {source!r}"
+    in_words = partial(_in_words, name, form, places)
     with ExitStack() as opening:
         with in_words():
-            opened = _open(opening.enter_context(embedded()), name, paths, form)
-        opened._in_words, opened.files, opened.decimal = in_words, tuple(paths), decimal
+            connection = opening.enter_context(embedded())
+            if isinstance(places[0], ObjectPath):
+                connection.register_filesystem(duckdb_filesystem(places[0]))
+            opened = _open(connection, name, places, form)
+        opened._in_words, opened.files, opened.decimal = in_words, tuple(places), decimal
         yield opened
 
 
-def _open(connection: Any, name: str, paths: Sequence[Path], form: Format) -> DuckTable:
+@contextmanager
+def _in_words(name: str, form: Format, places: Sequence[Place]) -> Iterator[None]:
+    """Replace every error of reading these files by one that says no more than is safe."""
+    with of_files(name, form):
+        try:
+            yield
+        except ConfideError:
+            raise
+        except Exception as error:
+            first, told = places[0], str(error)
+            if isinstance(first, ObjectPath) and (words := store_words(first.address, error)) is not None:
+                raise InputError(f"{name} cannot be read: {words}") from None
+            for other in places:
+                if f'could not be found in file "{path_in_duckdb(other)}"' in told:
+                    has = f"must have the columns of {str(first)!r}; it has others"
+                    raise InputError(f"file {str(other)!r} {has}") from None
+            raise
+
+
+def _open(connection: Any, name: str, places: Sequence[Place], form: Format) -> DuckTable:
     if form.kind == "arrow":
-        return _arrow_files(connection, name, paths)
-    patterns = [glob.escape(str(path)) for path in paths]  # to DuckDB every name is a pattern
-    listed = "[" + ", ".join(map(text, patterns)) + "]"
+        return _arrow_files(connection, name, places)
+    names = list(map(pattern_in_duckdb, places))
+    listed = "[" + ", ".join(map(text, names)) + "]"
     if form.kind == "csv":
-        dialect = sniff_all(connection, paths, patterns, "gzip" if form.compressed else "none")
-        folders = folders_by_value(paths)
+        dialect = sniff_all(connection, places, names, "gzip" if form.compressed else "none")
+        folders = folders_by_value(places)
         hive = f", hive_partitioning = {str(bool(folders)).lower()}, hive_types_autocast = false"
         source = f"read_csv({listed}, {dialect.options}{hive})"
         made = DuckTable(name, _schema_of(connection, dialect.types | folders), connection, source, texts=True)
-        made.rows = csv_rows(dialect.skip) if len(paths) == 1 else Rows(0, "rows count from 0, over all files")
+        made.rows = csv_rows(dialect.skip) if len(places) == 1 else Rows(0, "rows count from 0, over all files")
         return made
     source = f"read_parquet({listed})"
-    names = _top_level(connection.sql(select("name, num_children", f"parquet_schema({text(patterns[0])})")))
+    columns = _top_level(connection.sql(select("name, num_children", f"parquet_schema({text(names[0])})")))
     relation = connection.sql(select("*", source))
-    if relation.columns[: len(names)] != names:
+    if relation.columns[: len(columns)] != columns:
         raise InputError(f"{name} must have column names that differ in more than upper and lower case; rename them")
     count = select("sum(num_rows)", f"parquet_file_metadata({listed})")
     schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
     return DuckTable(name, schema, connection, source, rows=lambda: int(connection.sql(count).fetchall()[0][0]))
 
 
-def folders_by_value(paths: Sequence[Place]) -> dict[str, str]:
-    """The columns that folders such as `ward=north` stand for, each with the DuckDB type of its values."""
-    values: dict[str, list[str]] = {}
-    for path in paths if len(paths) > 1 else ():
-        for part in path.parts[:-1]:
-            name, equals, value = part.partition("=")
-            if equals:
-                values.setdefault(name, []).append(value)
-    full = {name: held for name, held in values.items() if len(held) == len(paths)}
-    return {
-        name: "BIGINT" if all(as_integer(value) is not None for value in held) else "VARCHAR"
-        for name, held in full.items()
-    }
-
-
-def _arrow_files(connection: Any, name: str, paths: Sequence[Path]) -> DuckTable:
+def _arrow_files(connection: Any, name: str, places: Sequence[Place]) -> DuckTable:
     import pyarrow as pa
 
-    if folders_by_value(paths):
-        raise InputError(f"{name} must be Parquet or CSV: values in the names of folders are not read for Arrow files")
-    schema = arrow_schema(paths[0])
-    if len({column.lower() for column in schema.names}) != len(schema.names):
+    with ThreadPoolExecutor(_AT_ONCE) as threads:
+        schemas = [readable_schema(opened.schema) for opened, _ in threads.map(_arrow_reader, places)]
+    if len({column.lower() for column in schemas[0].names}) != len(schemas[0].names):
         raise InputError(f"{name} must have column names that differ in more than upper and lower case; rename them")
-    for path in paths[1:]:
-        if arrow_schema(path) != schema:
-            raise InputError(f"file {str(path)!r} must have the columns of {str(paths[0])!r}; it has others")
+    for place, schema in zip(places, schemas, strict=True):
+        if schema != schemas[0]:
+            raise InputError(f"file {str(place)!r} must have the columns of {str(places[0])!r}; it has others")
 
-    def renew() -> None:
-        pieces = (piece for path in paths for piece in arrow_stream(path))
+    kinds = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
+    by_value = {column: kinds[kind] for column, kind in folders_by_value(places).items()}
+    folders = pa.schema([(column, kind) for column, kind in by_value.items() if column not in schemas[0].names])
+
+    def renew(wanted: Collection[str] | None) -> None:
+        fields = [field for field in schemas[0] if wanted is None or field.name in wanted] or [schemas[0].field(0)]
+        held = pa.schema(fields)
+        pieces = (_in_folder(piece, place, folders) for place in places for piece in _arrow_stream(place, held))
+        schema = pa.schema([*held, *folders])
         connection.register(ROWS, pa.RecordBatchReader.from_batches(schema, pieces))
 
-    return DuckTable(name, schema, connection, ROWS, renew=renew, rows=lambda: sum(map(arrow_rows, paths)))
+    return DuckTable(
+        name,
+        pa.schema([*schemas[0], *folders]),
+        connection,
+        ROWS,
+        renew=renew,
+        rows=lambda: sum(map(_arrow_rows, places)),
+    )
+
+
+def _in_folder(batch: Any, place: Place, folders: Any) -> Any:
+    """A batch with the columns that parts such as `ward=north` of its file's name stand for."""
+    import pyarrow as pa
+
+    values = dict(part.split("=", 1) for part in place.parts[:-1] if "=" in part)
+    for field in folders:
+        value = pa.scalar(values[field.name], pa.string()).cast(field.type)
+        batch = batch.append_column(field, pa.repeat(value, batch.num_rows))
+    return batch
+
+
+def _arrow_rows(place: Place) -> int:
+    """The number of rows, from the batches' headers."""
+    reader, _ = _arrow_reader(place)
+    return sum(int(reader.get_batch(i).num_rows) for i in range(reader.num_record_batches))
+
+
+def _arrow_stream(place: Place, schema: Any) -> Iterator[Any]:
+    """The record batches of an Arrow file, in pieces with the columns of this schema; others are not fetched."""
+    reader, mapped = _arrow_reader(place, schema.names)
+    for i in range(reader.num_record_batches):
+        for piece in in_pieces([reader.get_batch(i)], schema):
+            yield piece
+            if mapped is not None and hasattr(mmap, "MADV_DONTNEED"):
+                mapped.madvise(mmap.MADV_DONTNEED)
+
+
+def _arrow_reader(place: Place, names: Sequence[str] | None = None) -> tuple[Any, mmap.mmap | None]:
+    """The reader of an Arrow file, of all columns or those of these names, over the map of a file of this machine."""
+    import pyarrow as pa
+
+    mapped = None
+    if isinstance(place, ObjectPath):
+        held = place.open()
+    else:
+        with place.open("rb") as stream:
+            mapped = mmap.mmap(stream.fileno(), 0, access=mmap.ACCESS_READ)
+        held = pa.py_buffer(mapped)
+    reader = pa.ipc.open_file(held)
+    if names is not None and len(names) < len(reader.schema):
+        options = pa.ipc.IpcReadOptions(included_fields=sorted(map(reader.schema.get_field_index, names)))
+        reader = pa.ipc.open_file(held, options=options)
+    return reader, mapped
 
 
 def _schema_of(connection: Any, types: dict[str, str]) -> Any:
     """DuckDB's types as an Arrow schema."""
-    from confide.tables.sql import identifier
-
     nothing = ", ".join(f"CAST(NULL AS {kind}) AS {identifier(name)}" for name, kind in types.items())
     return connection.sql(f"SELECT {nothing}").to_arrow_table().schema
 
@@ -160,14 +195,141 @@ def _top_level(schema: Any) -> list[str]:
     return names
 
 
-def _check_readable(path: Path) -> None:
+def _check_readable(place: Place) -> None:
     """Refuse a file that is missing, closed to us, or of no bytes."""
     try:
-        with path.open("rb") as stream:
-            empty = not stream.read(1)
+        if isinstance(place, ObjectPath):
+            empty = not place.info().size
+        else:
+            with place.open("rb") as stream:
+                empty = not stream.read(1)
     except FileNotFoundError:
-        raise InputError(f"file {str(path)!r} does not exist") from None
+        raise InputError(f"file {str(place)!r} does not exist") from None
     except OSError as error:
-        raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+        raise InputError(f"file {str(place)!r} cannot be read: {error.strerror}") from None
     if empty:
-        raise FormatError(f"file {str(path)!r} is empty: it has no bytes")
+        raise FormatError(f"file {str(place)!r} is empty: it has no bytes")
+
+
+DELIMITERS = ",;\t|"
+
+
+@dataclass(frozen=True)
+class CsvDialect:
+    """A CSV file's dialect, as DuckDB's sniffer finds it from the first rows.
+
+    Parameters
+    ----------
+    types
+        Column names, and the DuckDB type that each has in the first rows.
+    options
+        How DuckDB has to read it, with every column as text.
+    skip
+        Lines before the column names.
+    """
+
+    types: dict[str, str]
+    options: str
+    skip: int = 0
+
+
+def csv_rows(skip: int = 0) -> Rows:
+    """How rows are counted: as a spreadsheet shows them."""
+    return Rows(2 + skip, f"rows as in a spreadsheet, where the column names are row {1 + skip}")
+
+
+def sniff(connection: Any, path: Place, pattern: str, packing: str) -> CsvDialect:
+    """Find the dialect of a CSV file; `pattern` is its name, with DuckDB's special characters escaped.
+
+    `packing` is `gzip` or `none`, told by us, since DuckDB would not tell it from every name.
+
+    Raises
+    ------
+    FormatError
+        If there is no line of column names (without this check the first record would be taken for the names, and
+        would be printed wherever names are), if two columns have one name, or if a line has other cells than the names.
+    """
+    import duckdb
+
+    sniffed = f"sniff_csv({text(pattern)}, compression={text(packing)})"
+    query = select("Delimiter, Quote, Escape, SkipRows, HasHeader, Columns", sniffed)
+    try:
+        found = connection.sql(query).fetchall()
+    except duckdb.Error:
+        refuse_ragged(path, packing)
+        raise
+    delimiter, quote, escape, skip, has_header, columns = found[0]
+    if len(columns) == 1 and any(mark in columns[0]["name"] for mark in DELIMITERS):
+        refuse_ragged(path, packing)
+    if not has_header:
+        raise FormatError(
+            f"file {str(path)!r} must start with a line of column names; found none that can be told from the values "
+            "(names that all look like numbers cannot be)"
+        )
+    quote, escape = (mark if mark and mark != "(empty)" else '"' for mark in (quote, escape))
+    refuse_repeated(f"file {str(path)!r}", _header(path, packing, int(skip), delimiter, quote))
+    types = {column["name"]: column["type"] for column in columns}
+    as_text = ", ".join(f"{text(name)}: 'VARCHAR'" for name in types)
+    return CsvDialect(
+        types,
+        f"auto_detect=false, compression={text(packing)}, header=true, skip={int(skip)}, delim={text(delimiter)}, "
+        f"quote={text(quote)}, escape={text(escape)}, columns={{{as_text}}}",
+        int(skip),
+    )
+
+
+def refuse_repeated(name: str, names: Sequence[str]) -> None:
+    """Refuse column names that occur twice; names that differ in case only are the same to DuckDB."""
+    seen: dict[str, str] = {}
+    for one in filter(None, names):
+        if one.lower() in seen:
+            first = seen[one.lower()]
+            alike = "" if one == first else f" (and {first!r}; upper and lower case do not tell them apart)"
+            raise FormatError(
+                f"{name} must give every column a name of its own; {one!r} occurs twice{alike}; rename one"
+            )
+        seen[one.lower()] = one
+
+
+def refuse_ragged(path: Place, packing: str) -> None:
+    """Refuse the first line that has more or fewer cells than there are column names, if there is one."""
+    with suppress(csv.Error, EOFError, zlib.error), _opened(path, packing) as stream:
+        header = stream.readline()
+        rows = csv.reader(chain([header], stream), delimiter=max(DELIMITERS, key=header.count))
+        names = next(rows, [])
+        for row in rows:
+            if row and len(row) != len(names):
+                values = "1 value" if len(row) == 1 else f"{len(row)} values"
+                raise FormatError(
+                    f"file {str(path)!r} cannot be read: line {rows.line_num} has {values}, and there are {len(names)} "
+                    "column names"
+                )
+
+
+def _header(path: Place, packing: str, skip: int, delimiter: str, quote: str) -> list[str]:
+    """The cells of the line of column names; none where Python's reader does not know such a dialect."""
+    with suppress(csv.Error, TypeError), _opened(path, packing) as stream:
+        for _ in range(skip):
+            stream.readline()
+        return next(csv.reader(stream, delimiter=delimiter, quotechar=quote), [])
+    return []
+
+
+def _opened(place: Place, packing: str) -> Any:
+    """The text of a CSV file, bad characters replaced."""
+    spelled: Any = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
+    held: Any = place.open() if isinstance(place, ObjectPath) else place
+    if packing == "gzip":
+        return gzip.open(held, "rt", **spelled)
+    return TextIOWrapper(held, **spelled) if isinstance(place, ObjectPath) else held.open(**spelled)
+
+
+def sniff_all(connection: Any, paths: Sequence[Place], patterns: Sequence[str], packing: str) -> CsvDialect:
+    """The dialect of files that are written alike; the types of the first."""
+    dialects = [sniff(connection, path, pattern, packing) for path, pattern in zip(paths, patterns, strict=True)]
+    for path, dialect in zip(paths, dialects, strict=True):
+        if dialect.options != dialects[0].options:
+            raise InputError(
+                f"file {str(path)!r} must have the column names and the dialect of {str(paths[0])!r}; it has others"
+            )
+    return dialects[0]

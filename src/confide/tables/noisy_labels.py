@@ -12,17 +12,14 @@ from confide.calibration import LabelRequest, names_beside, randomise_labels, wa
 from confide.errors import InputError
 from confide.releases import LabelStatement, NoisyLabelCalibration
 from confide.support import Kind, as_place, canonical, new_file, refuse_input
-from confide.tables.arrow_types import is_integer
-from confide.tables.findings import Findings
-from confide.tables.formats import file_format
-from confide.tables.labelled import Labelled
-from confide.tables.named_column import Names, label_column
+from confide.tables.arrow import ColumnRef, is_integer
+from confide.tables.columns import Classified, stated_outputs
+from confide.tables.file_formats import file_format, open_sink
+from confide.tables.named_columns import Names, label_column
 from confide.tables.open_table import opened
-from confide.tables.progress import Progress, silent
-from confide.tables.sinks import open_sink
-from confide.tables.stream_counts import rows_per_batch
-from confide.tables.table import Read
-from confide.tables.what import Classified, stated_outputs
+from confide.tables.readers import LabelReader
+from confide.tables.records import RecordColumns, checked_batches, hand_over
+from confide.tables.table import Progress, silent
 
 
 def calibrate_noisy_label_table(
@@ -65,12 +62,15 @@ def calibrate_noisy_label_table(
         known = request.classes
         if what.classes is None and isinstance(known, tuple) and isinstance(what.probabilities, tuple):
             what = replace(what, classes=known)
-        (reading,) = replace(what, score="aps").readings(table)  # whichever score: all probabilities are read
+        (reader,) = replace(what, score="aps").readers(table)  # whichever score: all probabilities are read
         _, names = what.columns(table)
         classes = names_beside(known, None if names == tuple(range(len(names))) else names, len(names))
         counts = request.counts()
-        labelled = Labelled(table, what, reading, skip_incomplete=skip_incomplete)
-        labelled.run(lambda arrays, batch: counts.add(arrays[0], arrays[1]), progress)
+
+        def add(arrays: list[Any], _: Any) -> None:
+            counts.add(arrays[0], arrays[1])
+
+        hand_over(table, what, RecordColumns(reader), add, progress, skip_incomplete=skip_incomplete)
         if not counts.n:
             raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
         released = request.release(counts, classes, stated_outputs(what, about))
@@ -135,37 +135,21 @@ def randomise_table(
         names = [one for one in table.columns if keep is None or one in keep or one == label]
         for name in keep or ():
             table.type_of(name)
-        other = [Read(name, "text" if form.kind == "csv" else "value") for name in names if name != label]
-        reads = tuple(dict.fromkeys([column.read, *other]))
-        batches, positions, findings, start = [], [], Findings(), 0
-        rows = table.complete([column.read]) if skip_incomplete else table
-        with closing(rows.batches(reads, rows_per_batch(len(reads)))) as passing:
-            for batch in passing:
-                places = column.places(batch)
-                if (places < 0).any():
-                    findings.note((places < 0).astype(np.int8), start if table.ordered else None)
-                start += batch.num_rows
-                progress(batch.num_rows)
-                batches.append(batch)
-                positions.append(places)
-        findings.refuse([column.requirement], table.rows, skips=not skip_incomplete)
+        other = [ColumnRef(name, "text" if form.kind == "csv" else "value") for name in names if name != label]
+        reader = LabelReader.of(column)
+        rows = table.drop_missing(reader.reads) if skip_incomplete else table
+        checked = checked_batches(rows, reader, progress, keep=other, skips=not skip_incomplete, shows_types=True)
+        with closing(checked):
+            batches = [(batch, positions) for batch, (positions,) in checked]
         with new_file(place, overwrite=False, kind=Kind.TABLE) as part, open_sink(part, form) as sink:
             integers = is_integer(table.type_of(label))
-            drawn = randomise_labels(np.concatenate(positions), len(column.names), epsilon, **account)
-            start = 0
-            for batch, before in zip(batches, positions, strict=True):
-                own = drawn.labels[start : start + len(before)].tolist()
-                start += len(before)
-                sink.write(
-                    _written(
-                        batch,
-                        names,
-                        label,
-                        other,
-                        own if column.positions else [column.names[k] for k in own],
-                        integers,
-                    )
-                )
+            labels = np.concatenate([positions for _, positions in batches])
+            drawn, start = randomise_labels(labels, len(column.names), epsilon, **account), 0
+            for batch, positions in batches:
+                own = drawn.labels[start : start + len(positions)].tolist()
+                start += len(positions)
+                names_or_places = own if column.positions else [column.names[k] for k in own]
+                sink.write(_written(batch, names, label, other, names_or_places, integers))
     kept = len(column.names) if column.positions or integers else column.names
     return replace(drawn.statement, classes=kept)
 
@@ -176,7 +160,7 @@ def _public(classes: Sequence[Any]) -> Names:
 
 
 def _written(
-    batch: Any, names: Sequence[str], label: str, other: Sequence[Read], own: Sequence[Any], integers: bool
+    batch: Any, names: Sequence[str], label: str, other: Sequence[ColumnRef], own: Sequence[Any], integers: bool
 ) -> Any:
     """A batch of all columns, with these labels."""
     import pyarrow as pa

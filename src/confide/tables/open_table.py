@@ -8,14 +8,13 @@ from typing import Any
 
 from confide.errors import InputError, InputTypeError
 from confide.support import Place, names_object, needs_extra, one_of
-from confide.tables.databases import files_behind, open_database
+from confide.tables.databases import IbisTable, files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import of_engine
-from confide.tables.files import files_named, open_files
-from confide.tables.ibis_table import IbisTable
-from confide.tables.memory import open_batches, open_memory, open_standard_input
-from confide.tables.objects import objects_named, open_objects
+from confide.tables.files import open_files
+from confide.tables.places import places_named
 from confide.tables.spark import SparkTable, names_spark, open_spark
+from confide.tables.streams import open_batches, open_memory, open_standard_input
 from confide.tables.table import Table
 
 URL = re.compile(r"([a-z][a-z0-9+.-]*)://", re.IGNORECASE)
@@ -76,17 +75,14 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
     if isinstance(source, str) and names_spark(text):
         with open_spark(text, _needed(table, text)) as opened:
             yield opened
-    elif isinstance(source, str) and names_object(text) and not Path(text).exists():
-        if table is not None:
-            raise InputError("table must be left out for objects of a store; it belongs to a database or to Spark")
-        with open_objects(text, decimal) as opened:
-            yield opened
-    elif isinstance(source, str) and URL.match(text) and not Path(text).exists():
+    elif isinstance(source, str) and _names_database(text):
         with open_database(text, table, write=write) as opened:
             yield opened
     else:
         if table is not None:
-            raise InputError("table must be left out for files; it belongs to a database or to Spark")
+            raise InputError(
+                "table must be left out for files and objects of a store; it belongs to a database or to Spark"
+            )
         with open_standard_input(decimal) if text in _STANDARD_INPUT else open_files(text, decimal) as opened:
             yield opened
 
@@ -95,15 +91,16 @@ def files_of(source: str) -> tuple[Place, ...]:
     """The files, or objects of a store, that a name is read from, as far as it tells; no output may replace one."""
     if source in _STANDARD_INPUT:
         return (Path("/dev/stdin"),)
-    foreign = URL.match(source) and not names_object(source) and not Path(source).exists()
-    if names_spark(source) or foreign:
+    if names_spark(source) or _names_database(source):
         return files_behind(source)
     try:
-        if names_object(source) and not Path(source).exists():
-            return tuple(objects_named(source))
-        return tuple(files_named(source))
+        return tuple(places_named(source))
     except InputError:  # there are none, which opening them says
         return ()
+
+
+def _names_database(source: str) -> bool:
+    return bool(URL.match(source)) and not names_object(source) and not Path(source).exists()
 
 
 @contextmanager

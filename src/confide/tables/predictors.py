@@ -24,21 +24,22 @@ from confide.releases import (
 )
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
 from confide.support import only_count, refuse_turned
+from confide.tables.arrow import ColumnRef
+from confide.tables.columns import Classified, Losses, Regressed, What
 from confide.tables.expressions import alike, exact, number
-from confide.tables.findings import Fault
-from confide.tables.named_column import NamedColumn, Names, group_column
-from confide.tables.readings import (
-    Findings,
+from confide.tables.failures import ColumnError
+from confide.tables.named_columns import NamedColumn, Names, group_column
+from confide.tables.readers import (
     NumberColumns,
+    Reasons,
     finite_columns,
+    finite_errors,
     finite_expression,
-    finite_faults,
     finite_requirement,
-    noted,
+    mark,
     other_sums,
 )
-from confide.tables.table import Read, Table
-from confide.tables.what import Classified, Losses, Regressed, What
+from confide.tables.table import Table
 
 SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
 Added: TypeAlias = Literal["texts", "integers", "size", "number"]
@@ -69,7 +70,7 @@ class Predictor(ABC):
         The column of each record's group, for thresholds per group.
     """
 
-    reads: tuple[Read, ...]
+    reads: tuple[ColumnRef, ...]
     adds: tuple[str, str]
     requirements: tuple[str, ...]
     width: int
@@ -78,7 +79,7 @@ class Predictor(ABC):
     group: NamedColumn | None
 
     @abstractmethod
-    def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
+    def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """The added columns of a batch, and what is wrong with records; `as_text` writes lists as JSON."""
 
     @property
@@ -86,25 +87,25 @@ class Predictor(ABC):
     def kinds(self) -> tuple[Added, Added]:
         """What the added columns hold."""
 
-    def faults(self, batch: Any) -> list[Fault]:
+    def column_errors(self, batch: Any) -> list[ColumnError]:
         """What is wrong column by column, for a batch in which something is."""
-        group = [] if self.group is None else [self.group.fault(batch, len(self.requirements))]
-        return [*self.own_faults(batch), *group]
+        group = [] if self.group is None else [self.group.column_error(batch, len(self.requirements))]
+        return [*self.own_errors(batch), *group]
 
     @abstractmethod
-    def own_faults(self, batch: Any) -> list[Fault]:
+    def own_errors(self, batch: Any) -> list[ColumnError]:
         """The same of probabilities or predictions."""
 
     @abstractmethod
     def added(self, table: Any) -> Any:
         """An Ibis table with the added columns; only if `in_sql`."""
 
-    def thresholds_of(self, batch: Any, findings: Findings) -> tuple[NDArray[np.float64], Findings]:
-        """The threshold of each record by its group, and a finding for a record without a known one."""
+    def thresholds_of(self, batch: Any, reasons: Reasons) -> tuple[NDArray[np.float64], Reasons]:
+        """The threshold of each record by its group, and a reason for a record without a known one."""
         assert self.group is not None
         place = self.group.places(batch)
-        findings = noted(findings, place < 0, len(self.requirements))
-        return self.thresholds[..., np.maximum(place, 0)], findings
+        reasons = mark(reasons, place < 0, len(self.requirements))
+        return self.thresholds[..., np.maximum(place, 0)], reasons
 
 
 @dataclass(frozen=True, eq=False)
@@ -126,26 +127,26 @@ class SetPredictor(Predictor):
         """A list of names, and how many they are."""
         return "texts" if isinstance(self.names[0], str) else "integers", "size"
 
-    def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
+    def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Lists of class names, and their lengths."""
-        p, findings = self.probabilities.matrix(batch)
+        p, reasons = self.probabilities.matrix(batch)
         if self.sums:
-            findings = noted(findings, other_sums(p), 3)
+            reasons = mark(reasons, other_sums(p), 3)
         limits: Any = self.thresholds if self.by_class else float(self.thresholds[0])
         if self.group is not None:
-            limits, findings = self.thresholds_of(batch, findings)
-        good = np.ones(len(p), dtype=np.bool_) if findings is None else findings == 0
+            limits, reasons = self.thresholds_of(batch, reasons)
+        good = np.ones(len(p), dtype=np.bool_) if reasons is None else reasons == 0
         mask = np.zeros(p.shape, dtype=np.bool_)
         if good.all() and len(p):
             mask = set_mask(p, self.score, limits, per_class=self.by_class)
         elif good.any():
             own = limits if self.group is None else limits[good]
             mask[good] = set_mask(p[good], self.score, own, per_class=self.by_class)
-        return _set_columns(mask, self.names, None if findings is None else ~good, as_text=as_text), findings
+        return _set_columns(mask, self.names, None if reasons is None else ~good, as_text=as_text), reasons
 
-    def own_faults(self, batch: Any) -> list[Fault]:
+    def own_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of probabilities."""
-        return self.probabilities.faults(batch)
+        return self.probabilities.column_errors(batch)
 
     def added(self, table: Any) -> Any:
         """The same for LAC: p >= the smallest probability inside, in double precision."""
@@ -191,26 +192,26 @@ class IntervalPredictor(Predictor):
         """Both ends."""
         return "number", "number"
 
-    def columns(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Findings]:
+    def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
         """Both ends, rounded outwards."""
         import pyarrow as pa
 
-        f, findings = finite_columns(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
+        f, reasons = finite_columns(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
         thresholds: Any = self.thresholds[:, 0]
         if self.group is not None:
-            thresholds, findings = self.thresholds_of(batch, findings)
-        good = np.ones(len(f[0]), dtype=np.bool_) if findings is None else findings == 0
+            thresholds, reasons = self.thresholds_of(batch, reasons)
+        good = np.ones(len(f[0]), dtype=np.bool_) if reasons is None else reasons == 0
         ends = np.full((2, len(good)), np.nan)
         if good.any():
             kept = f[0][good] if len(f) == 1 else np.column_stack(f)[good]
             for side, score in enumerate(self.scores):
                 own = float(thresholds[side]) if self.group is None else thresholds[side][good]
                 ends[side, good] = interval_ends(kept, score, own)[side]
-        return [pa.array(end, mask=None if findings is None else ~good) for end in ends], findings
+        return [pa.array(end, mask=None if reasons is None else ~good) for end in ends], reasons
 
-    def own_faults(self, batch: Any) -> list[Fault]:
+    def own_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of predictions."""
-        return finite_faults(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
+        return finite_errors(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
 
     def added(self, table: Any) -> Any:
         """The same in double precision."""
@@ -323,7 +324,7 @@ def _interval_predictor(
     gamma = scores[0] == "gamma"
     wanted = [finite_requirement(name, gamma) for name in what.predictions]
     return IntervalPredictor(
-        reads=(*map(Read, what.predictions), *([] if group is None else [group.read])),
+        reads=(*map(ColumnRef, what.predictions), *([] if group is None else [group.read])),
         adds=(LOWER + suffix, UPPER + suffix),
         requirements=(*wanted, *([] if group is None else [group.requirement])),
         width=len(wanted),

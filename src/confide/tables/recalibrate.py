@@ -11,12 +11,11 @@ from confide.planning import ClassShift, RecordWeights
 from confide.releases import Release
 from confide.support import canonical
 from confide.tables.calibrate import Rows, TableOptions, group_of, split_columns
-from confide.tables.named_column import NamedColumn
+from confide.tables.columns import Classified, Losses, Regressed, Scored, What, stated_outputs
+from confide.tables.named_columns import NamedColumn
 from confide.tables.open_table import opened
 from confide.tables.predictors import names_in
-from confide.tables.progress import Progress, silent
-from confide.tables.table import Table
-from confide.tables.what import Classified, Losses, Regressed, Scored, What, stated_outputs
+from confide.tables.table import Progress, Table, silent
 
 
 def recalibrate_table(

@@ -1,49 +1,114 @@
 """A table: rows with named columns, wherever they live, handed over as a stream of Arrow batches."""
 
 from abc import ABC, abstractmethod
-from collections.abc import Generator, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal, TypeAlias
+from collections.abc import Callable, Generator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError, InputTypeError
-from confide.support import Place
-from confide.tables.arrow_types import in_words, is_integer, is_number, is_text, list_element
-from confide.tables.findings import Rows
+from confide.support import MOST_PER_PERSON, Place, positive_integer
+from confide.tables.arrow import ColumnRef, in_words, is_integer, is_number, is_text, list_element
+from confide.tables.failures import Rows
 
 if TYPE_CHECKING:
-    from confide.tables.people import People
+    from confide.ledger import Dataset
 
-Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text"]
-"""What a column is read as.
+Progress: TypeAlias = Callable[[int], None]
+"""Told the number of rows of every batch. If it has a method `share(done, total)`, that is told the tasks of Spark."""
 
-`number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: of a
-list of numbers the one that an integer column points at, and `length`: how many it has. `flag`: as it was computed by
-`limited`. `value`: as it is; `text`: as it is written into a CSV cell.
-"""
+
+def silent(rows: int) -> None:
+    """Show no progress."""
+
+
+FLAG = "confide_person"
+"""The column that says what is wrong with a record's person or place: the position of a requirement from 1 on, or 0."""
+
+_PLACE, _TIED = "confide_place", "confide_tied"
 
 
 @dataclass(frozen=True)
-class Read:
-    """A column, and what it is read as.
+class People:
+    """Who owns which record, and how many of each person's records count.
+
+    A person's kept records follow from that person's records alone, so adding or removing a person changes at most
+    `most` of them, and a loss per person follows by group privacy. The bound holds in one table: of a ledger's cells,
+    each in a table of its own, a person can be in several (`confide.Dataset`).
 
     Parameters
     ----------
-    column
-        Its name.
-    form
-        What it is read as.
-    at
-        For an `entry`: the column that points at it.
+    person
+        The column that names each record's owner.
+    most
+        Records of one person that are kept, public; the first in the order.
+    order
+        One or more columns that tell one person's records apart, such as a visit's number or date; no scores, labels
+        or predictions. The first `most` are kept.
+    sample
+        A text, public or not: the records are kept in the order of md5(sample and the order's values) instead, which
+        is a sample without replacement that every engine draws alike.
+
+    Examples
+    --------
+    >>> People("patient", 3, ("visit",)).most
+    3
     """
 
-    column: str
-    form: Form = "number"
-    at: str | None = None
+    person: str
+    most: int
+    order: tuple[str, ...]
+    sample: str | None = None
+
+    def __post_init__(self) -> None:
+        positive_integer("max_records_per_person", self.most, most=MOST_PER_PERSON)
+        if not self.order or len(set(self.order)) != len(self.order):
+            raise InputError("order must name one or more different columns that tell one person's records apart")
 
     @property
-    def alias(self) -> str:
-        """The name of the column in the batches of a table."""
-        return f"{self.form} {self.column}"
+    def requirements(self) -> tuple[str, str]:
+        """What every record has to fulfil, for messages."""
+        shown = ", ".join(map(repr, self.order))
+        return (
+            f"column {self.person!r} must name the person of a record (not missing)",
+            f"{'column' if len(self.order) == 1 else 'columns'} {shown} must tell one person's records apart",
+        )
+
+    def payer(self, dataset: "str | Dataset | None") -> "Dataset | None":
+        """The data set that pays, whose people may be in other cells, too, unless it says that they are not."""
+        from confide.ledger import Dataset
+
+        if dataset is None:
+            return None
+        data = dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+        return data if data.one_cell else replace(data, one_cell=False)
+
+    def limit(self, table: Any) -> Any:
+        """An Ibis table with the rows that count, and those whose owner or place is not clear, which FLAG marks."""
+        import ibis
+
+        person, columns = table[self.person], [table[name] for name in self.order]
+        keys = columns
+        if self.sample is not None:
+            text = ibis.literal(f"{self.sample}:")
+            for column in columns:
+                text = text + column.cast("string") + ibis.literal(":")
+            keys = [_md5()(text), *columns]
+        window = ibis.window(group_by=person, order_by=keys)
+        place, rank = ibis.row_number().over(window), ibis.rank().over(window)
+        placed = table.mutate(**{_PLACE: place, _TIED: place != rank})
+        unclear = placed[_TIED] | placed[self.person].isnull()
+        kept = placed.filter((placed[_PLACE] < self.most) | unclear)
+        flag = ibis.cases((kept[self.person].isnull(), 1), (kept[_TIED], 2), else_=0).cast("int32")
+        return kept.mutate(**{FLAG: flag}).drop(_PLACE, _TIED)
+
+
+def _md5() -> Any:
+    import ibis
+
+    def md5(text: str) -> str:  # type: ignore[empty-body]
+        """Every engine's own."""
+
+    return ibis.udf.scalar.builtin(md5)
 
 
 class Table(ABC):
@@ -86,7 +151,7 @@ class Table(ABC):
         self.name, self.schema = name, schema
 
     @abstractmethod
-    def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
+    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of about `rows` rows, one column for each that is read, called by its alias.
 
         A table without rows gives one batch without rows, which shows the types of the columns.
@@ -105,15 +170,15 @@ class Table(ABC):
         return self
 
     @abstractmethod
-    def limited(self, people: "People") -> "Table":
+    def bound_contributions(self, people: People) -> "Table":
         """At most so many rows of each person; `people.flag` says what is wrong with one."""
 
     @abstractmethod
-    def complete(self, reads: Sequence[Read]) -> "Table":
-        """The rows that lack none of the values that are read; the rule is that of `complete.py`."""
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> "Table":
+        """The rows that lack none of the values that are read; the rule is that of `expressions.py`."""
 
     def left_out(self) -> int:
-        """How many rows `complete` left out, once they were read. As private as the number of rows."""
+        """How many rows `drop_missing` left out, once they were read. As private as the number of rows."""
         return 0
 
     def count(self, job: Any, progress: Any) -> Any:
@@ -154,6 +219,11 @@ class Table(ABC):
         shown = [f"{field.name} ({in_words(field.type)})" for field in list(self.schema)[:40]]
         more = f" and {len(self.schema) - 40} more" if len(self.schema) > 40 else ""
         return f"its columns are {', '.join(shown)}{more}"
+
+    def check_people(self, people: People) -> None:
+        """Refuse people whose columns are not in the table."""
+        for column in (people.person, *people.order):
+            self.type_of(column)
 
     def holds_numbers(self, column: str) -> bool:
         """Whether a column can be read as numbers."""

@@ -16,7 +16,7 @@ MOST_BYTES = 1_000_000
 
 
 @dataclass(frozen=True)
-class Dialect:
+class SqlDialect:
     """How one engine writes what differs from engine to engine.
 
     Parameters
@@ -128,21 +128,21 @@ def _check(name: str, of: str, what: str) -> None:
 
 _BACKSLASHES = {"'": "\\'", "\\": "\\\\"}
 _ALL = (
-    Dialect("duckdb"),
-    Dialect("postgres", double="DOUBLE PRECISION", fence="OFFSET 0"),
-    Dialect("spark", string="STRING", quote="`", escapes=_BACKSLASHES, searches=True),
-    Dialect("databricks", string="STRING", quote="`", escapes=_BACKSLASHES, searches=True, run=False),
-    Dialect("snowflake", escapes={"'": "''", "\\": "\\\\"}, folds=True, limited=True, run=False),
-    Dialect(
+    SqlDialect("duckdb"),
+    SqlDialect("postgres", double="DOUBLE PRECISION", fence="OFFSET 0"),
+    SqlDialect("spark", string="STRING", quote="`", escapes=_BACKSLASHES, searches=True),
+    SqlDialect("databricks", string="STRING", quote="`", escapes=_BACKSLASHES, searches=True, run=False),
+    SqlDialect("snowflake", escapes={"'": "''", "\\": "\\\\"}, folds=True, limited=True, run=False),
+    SqlDialect(
         "bigquery", double="FLOAT64", string="STRING", quote="`", escapes=_BACKSLASHES, md5="TO_HEX(MD5({}))",
         limited=True, run=False,
     ),
 )  # fmt: skip
-DIALECTS: Mapping[str, Dialect] = MappingProxyType({one.name: one for one in _ALL})
+DIALECTS: Mapping[str, SqlDialect] = MappingProxyType({one.name: one for one in _ALL})
 """The engines that a query is written for, by their names."""
 
 
-def dialect_of(name: str) -> Dialect:
+def dialect_of(name: str) -> SqlDialect:
     """The dialect of this name.
 
     Examples

@@ -16,7 +16,7 @@ from confide.errors import InputError
 from confide.scores import score_kind
 from confide.support import canonical
 from confide.tables import Classified, Regressed, Scored
-from confide.warehouse.dialects import MOST_BYTES, Dialect, dialect_of
+from confide.warehouse.dialects import MOST_BYTES, SqlDialect, dialect_of
 from confide.warehouse.plan import CountingPlan
 
 COLUMNS = ("plan", "part", "bin", "records")
@@ -68,7 +68,7 @@ def counting_query(plan: CountingPlan, dialect: str, table: str) -> str:
     return head(plan, spoken) + statement(plan, spoken, spoken.relation(table))
 
 
-def head(plan: CountingPlan, spoken: Dialect) -> str:
+def head(plan: CountingPlan, spoken: SqlDialect) -> str:
     """Comments before a query."""
     of = "; ".join([f"plan {plan.digest}", f"{plan.bins} candidates", *([] if plan.score is None else [plan.score])])
     checked = "run by confide's tests" if spoken.run else "checked by parsing, not run on this engine"
@@ -79,7 +79,7 @@ def head(plan: CountingPlan, spoken: Dialect) -> str:
     )
 
 
-def statement(plan: CountingPlan, spoken: Dialect, source: str) -> str:
+def statement(plan: CountingPlan, spoken: SqlDialect, source: str) -> str:
     """The query alone, of a table that is named in the engine's words."""
     rows, steps = _rows(plan, spoken, source)
     edges = plan.candidates.edges
@@ -111,7 +111,7 @@ def requirements(plan: CountingPlan) -> list[str]:
     return [score, *(one.words for one in others)]
 
 
-def tree(edges: NDArray[np.float64], spoken: Dialect) -> str:
+def tree(edges: NDArray[np.float64], spoken: SqlDialect) -> str:
     """The number of edges below a score, by a balanced tree of comparisons, or in Spark by a search in an array.
 
     Examples
@@ -135,7 +135,7 @@ def tree(edges: NDArray[np.float64], spoken: Dialect) -> str:
     return between(0, len(edges))
 
 
-def _rows(plan: CountingPlan, spoken: Dialect, source: str) -> tuple[str, str]:
+def _rows(plan: CountingPlan, spoken: SqlDialect, source: str) -> tuple[str, str]:
     """The rows that count, by the name of a step and the steps to it: complete ones, at most so many of a person."""
     numbers, texts = _read(plan)
     columns = ", ".join(spoken.identifier(name) for name in dict.fromkeys([*numbers, *texts]))
@@ -174,7 +174,7 @@ def _read(plan: CountingPlan) -> tuple[list[str], list[str]]:
     return numbers, texts if plan.people is None else [*texts, plan.people.person, *plan.people.order]
 
 
-def _scored(plan: CountingPlan, spoken: Dialect, rows: str, place: int) -> str:
+def _scored(plan: CountingPlan, spoken: SqlDialect, rows: str, place: int) -> str:
     """The step to one of the scores of a record, the part it counts for, and what is wrong with the record."""
     part = str(place)
     if plan.division is not None:
@@ -190,7 +190,7 @@ def _scored(plan: CountingPlan, spoken: Dialect, rows: str, place: int) -> str:
     return f"(SELECT\n{score} AS score,\n{part} AS part,\n{finding} AS finding\nFROM {rows}{fence})"
 
 
-def _score(what: Any, name: str | None, spoken: Dialect) -> str:
+def _score(what: Any, name: str | None, spoken: SqlDialect) -> str:
     """The score, in double precision."""
     if isinstance(what, Scored):
         return spoken.as_number(what.column)
@@ -209,7 +209,7 @@ def _score(what: Any, name: str | None, spoken: Dialect) -> str:
     return below if name == "cqr_low" else above
 
 
-def _requirements(plan: CountingPlan, spoken: Dialect) -> tuple[str, list[Requirement]]:
+def _requirements(plan: CountingPlan, spoken: SqlDialect) -> tuple[str, list[Requirement]]:
     """What the score has to be, in words; and what else every record has to fulfil."""
     what, found = plan.what, []
     score = f"column {what.column!r} must hold a number" if isinstance(what, Scored) else "the score must be a number"
@@ -232,7 +232,7 @@ def _requirements(plan: CountingPlan, spoken: Dialect) -> tuple[str, list[Requir
     return score, found
 
 
-def _one_of(column: str, names: list[str], what: str, spoken: Dialect) -> Requirement:
+def _one_of(column: str, names: list[str], what: str, spoken: SqlDialect) -> Requirement:
     some = ", ".join(names[:10]) + (", ..." if len(names) > 10 else "")
     words = f"column {column!r} must hold one of the {len(names)} {what} ({some})"
     return Requirement(words, f"{spoken.as_text(column)} IN ({', '.join(map(spoken.text, names))})")
@@ -251,6 +251,6 @@ def _labels(what: Any) -> list[str]:
     return [str(i) if what.label_positions else canonical(name) for i, name in enumerate(names)]
 
 
-def _in_range(plan: CountingPlan, spoken: Dialect) -> str:
+def _in_range(plan: CountingPlan, spoken: SqlDialect) -> str:
     kind = score_kind(plan.scores[0])
     return f"score >= {spoken.number(kind.low)} AND score <= {spoken.number(kind.high)}"

@@ -1,13 +1,8 @@
 """Apache Spark: the same tables, counts and sets, on a cluster.
 
-    table.py      a table of Spark: what it counts and writes itself
-    session.py    a Spark master, or a session that exists, to an Ibis table
-    connect.py    the same over Spark Connect, where there is no Java
-    counts.py     rows to counts per bin: in the executors' own machine code, or in Python for scores that SQL cannot
-    writing.py    predictions that the executors compute and write; rows.py: rows handed over to the driver
-    frames.py     between Ibis tables and Spark's data frames
-    watching.py   which share of its tasks is done
-    failures.py   Spark's errors, which may quote records, in fixed words
+    session.py    a Spark master, a server of Spark Connect, or a session that exists, to an Ibis table
+    table.py      rows to counts per bin: in the executors' own machine code, or in Python for scores that SQL cannot;
+                  predictions that the executors compute and write; rows handed over to the driver
 
 The driver, or the server of Spark Connect, sees m counts per group. Executors, and the shuffle files between them, see
 what the table holds.

@@ -1,4 +1,9 @@
-"""From a Spark master or server and the name of some data, or a session that exists, to an Ibis table."""
+"""From a Spark master, a server of Spark Connect, or a session that exists, to an Ibis table; errors in fixed words.
+
+Over Spark Connect a session is on a server, and speaks the DataFrame API alone: no Java here, and nothing of Java's
+there. Databricks' clusters and serverless compute speak it, too. There is no `sparkContext`, no `_jvm`, no RDD and no
+Hadoop `Path`, and a server may refuse settings.
+"""
 
 import os
 import re
@@ -7,15 +12,232 @@ import socket
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager, suppress
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from confide.errors import InputError
-from confide.tables.spark.connect import check_connect, is_connect, names_connect, open_connect, quiet_backend
-from confide.tables.spark.failures import in_words
+from confide.errors import ConfideError, FormatError, InputError
+from confide.tables.failures import EngineError
+
+Result = TypeVar("Result")
+
+_LOGS = "its logs say why; they may quote records, so show them to the owner of the data only"
+_WORDS: tuple[tuple[tuple[str, ...], str], ...] = (
+    (("PATH_NOT_FOUND", "Path does not exist"), "the path does not exist, or not where Spark looks for it"),
+    (("TABLE_OR_VIEW_NOT_FOUND", "TableNotFound"), "there is no table of that name"),
+    (("UNABLE_TO_INFER_SCHEMA",), "the path holds no Parquet files"),
+    (("PATH_ALREADY_EXISTS",), "the output folder exists; choose another or overwrite it"),
+    (("CANNOT_READ_FILE", "is not a Parquet file", "FAILED_READ_FILE"), "a file is damaged, or is not a Parquet file"),
+    (("No module named 'confide'",), "the executors' Python has no confide; install it there, or ship an environment"),
+    (
+        ("S3AFileSystem not found", "UnsupportedFileSystemException", "No FileSystem for scheme"),
+        "Spark lacks the package for such addresses; start it with one, for s3a:// by PYSPARK_SUBMIT_ARGS='--packages "
+        "org.apache.hadoop:hadoop-aws:VERSION pyspark-shell' with Spark's version of Hadoop",
+    ),
+    (("PYTHON_VERSION_MISMATCH",), "the executors run another version of Python than this process"),
+    (("OutOfMemoryError", "MEMORY_LIMIT_EXCEEDED"), "the executors or the driver need more memory"),
+    (("JAVA_GATEWAY_EXITED",), "Java did not start; Spark needs Java 17 or newer"),
+    (("All masters are unresponsive",), "the master does not answer"),
+    (("UNAUTHENTICATED",), "the server refused the token; check the one behind ;token= of its address"),
+    (("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS"), "the user has no right to do that"),
+    (
+        ("UNAVAILABLE", "Connection refused", "SparkContext was shut down", "stopped SparkContext"),
+        "the connection to Spark was lost",
+    ),
+)
+
+
+def run_on_spark(
+    work: Callable[[], Result], subject: str = "Spark", otherwise: str = f"a Spark job failed; {_LOGS}"
+) -> Result:
+    """Do some work on Spark; every error of it is replaced by one that says no more than is safe.
+
+    pyspark logs an error's text before it raises it: its logger is off meanwhile.
+
+    Parameters
+    ----------
+    work
+        Called once.
+    subject
+        What the caller named: a master, a path.
+    otherwise
+        What to say of an error that is not known.
+    """
+    try:
+        with _quiet():
+            return work()
+    except ConfideError:
+        raise
+    except Exception as error:
+        refusal = as_refusal(error, subject, otherwise)
+    raise refusal  # not while the error is handled: it would hang on as the context
+
+
+@contextmanager
+def _quiet() -> Iterator[None]:
+    """No log lines from pyspark."""
+    from pyspark.logger import PySparkLogger
+
+    loggers = [PySparkLogger.getLogger(name) for name in ("SQLQueryContextLogger", "DataFrameQueryContextLogger")]
+    before = [logger.disabled for logger in loggers]
+    try:
+        for logger in loggers:
+            logger.disabled = True
+        yield
+    finally:
+        for logger, disabled in zip(loggers, before, strict=True):
+            logger.disabled = disabled
+
+
+def as_refusal(error: Exception, subject: str, otherwise: str) -> ConfideError:
+    """What went wrong, without a word of the data."""
+    text = f"{type(error).__name__} {error}"
+    for marks, words in _WORDS:
+        if any(mark in text for mark in marks):
+            kind = FormatError if "damaged" in words else InputError
+            return kind(f"{subject} cannot be used: {words}")
+    spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
+    return EngineError(
+        f"{subject} cannot be used: {otherwise if spark else f'its driver reports {type(error).__name__}'}"
+    )
+
+
+_PORT = 15002
+_SECONDS = 5.0
+_ADDRESS = re.compile(r"sc://(?P<host>\[[^\]]*\]|[^:/;?#@]+)(?::(?P<port>\d{1,5}))?/?(?:;.*)?", re.DOTALL)
+
+
+def names_connect(source: str) -> bool:
+    """Whether this is the address of a server of Spark Connect.
+
+    Examples
+    --------
+    >>> names_connect("sc://host:15002"), names_connect("spark://host:7077")
+    (True, False)
+    """
+    return source.lower().startswith("sc://")
+
+
+def shown_server(url: str) -> str:
+    """The address as it may be shown: without its parameters, of which a token is one.
+
+    Examples
+    --------
+    >>> shown_server("sc://host:443/;token=secret;use_ssl=true"), shown_server("sc://secret@host")
+    ('sc://host:443', 'sc://...')
+    """
+    found = _ADDRESS.fullmatch(url)
+    if found is None:
+        return "sc://..."
+    return f"sc://{found['host']}" + (f":{found['port']}" if found["port"] else "")
+
+
+def is_connect(session: Any) -> bool:
+    """Whether a session is one of Spark Connect, also of Databricks Connect, whose class derives from Spark's."""
+    return any(base.__module__.startswith("pyspark.sql.connect") for base in type(session).__mro__)
+
+
+def check_connect() -> None:
+    """Refuse without pyspark and what its client needs; Java is not asked for."""
+    missing = [name for name in ("pyspark", "pandas", "grpc", "grpc_status") if find_spec(name) is None]
+    if missing:
+        raise InputError(
+            f"Spark Connect needs the package {missing[0]}; install the extra: pip install 'confide[spark]'"
+        )
+
+
+@contextmanager
+def open_connect(url: str) -> Iterator[Any]:
+    """A session on a server, which ends with the block.
+
+    Raises
+    ------
+    InputError
+        If the address is none, or nobody answers there: the client itself would try for minutes.
+    """
+    shown = shown_server(url)
+    _check_reachable(url, shown)
+    from pyspark.sql.connect.session import SparkSession
+
+    def create() -> Any:
+        session = SparkSession.builder.remote(url).create()
+        _ = session.version  # the first word with the server: tokens are looked at
+        return session
+
+    session = run_on_spark(create, f"Spark server {shown!r}", "it does not answer as a server of Spark Connect does")
+    try:
+        yield session
+    finally:
+        with suppress(Exception):  # a server that has gone has nothing left to end
+            session.stop()
+
+
+def _check_reachable(url: str, shown: str) -> None:
+    found = _ADDRESS.fullmatch(url)
+    if found is None:
+        raise InputError(f"Spark server {shown!r} must be sc://host:port, with parameters behind /; as /;use_ssl=true")
+    try:
+        with socket.create_connection((found["host"].strip("[]"), int(found["port"] or _PORT)), timeout=_SECONDS):
+            return
+    except (OSError, OverflowError, UnicodeError):
+        pass
+    raise InputError(
+        f"Spark server {shown!r} cannot be reached; check the host and the port (sc://host:{_PORT}), and that the "
+        "server of Spark Connect runs"
+    )
+
+
+def quiet_backend(session: Any) -> Any:
+    """Ibis over a session of Connect; a setting that the server refuses is left as it is."""
+    import ibis
+
+    _ = ibis.pyspark.connect  # registers its options
+    from ibis.backends.pyspark import Backend
+
+    class Quiet(Backend):  # type: ignore[misc]
+        def do_connect(self, session: Any) -> None:
+            self._mode, self._session = "batch", session
+            with suppress(Exception):
+                session.conf.set("spark.sql.session.timeZone", "UTC")
+
+    made = Quiet(session)
+    made.reconnect()
+    return made
+
+
+Frame = Any
+"""A `pyspark.sql.DataFrame`."""
+
+
+def frame_of(table: Any) -> Frame:
+    """The data frame that an Ibis table on Spark stands for; nothing is computed yet."""
+    backend = table.get_backend()
+    if backend.name != "pyspark":
+        raise InputError(f"the table must be one of Spark; it is one of {backend.name}")
+    return backend.raw_sql(backend.compile(table))
+
+
+def table_of(frame: Frame, backend: Any) -> Any:
+    """An Ibis table over a data frame, on the same connection."""
+    from ibis.util import gen_name
+
+    name = gen_name("confide_spark")
+    frame.createOrReplaceTempView(name)
+    return backend.table(name)
+
+
+def functions_of(frame: Frame) -> Any:
+    """The functions that make columns for a frame: those of Java's session, or of Spark Connect."""
+    if is_connect(frame.sparkSession):
+        from pyspark.sql.connect import functions as of_connect
+
+        return of_connect
+    from pyspark.sql import functions
+
+    return functions
+
 
 _SETTINGS = {
     "spark.log.level": "OFF",  # Spark's log lines may quote records
@@ -65,13 +287,13 @@ def open_session(master: str) -> Iterator[Any]:
     if master.startswith("local"):
         os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else its workers are whatever "python3" is
     with _java(conf):
-        session = in_words(
+        session = run_on_spark(
             SparkSession.builder.config(conf=conf).getOrCreate,
             f"Spark master {master!r}",
             "Spark did not start; check its settings, version and memory",
         )
         try:
-            in_words(lambda: await_executor(session, _SECONDS_FOR_EXECUTORS), f"Spark master {master!r}")
+            run_on_spark(lambda: await_executor(session, _SECONDS_FOR_EXECUTORS), f"Spark master {master!r}")
             yield session
         finally:
             session.stop()
@@ -92,7 +314,7 @@ def spark_table(session: Any, source: str) -> Any:
         backend = backend_of(session)
         return backend.read_parquet(source) if is_path(source) else backend.table(source)
 
-    return in_words(connect, f"source {source!r}")
+    return run_on_spark(connect, f"source {source!r}")
 
 
 def backend_of(session: Any) -> Any:
@@ -186,7 +408,7 @@ def _java(conf: Any) -> Iterator[None]:
         return
     launch: Any = java_gateway.launch_gateway
     silent = {"stdout": subprocess.DEVNULL, "stderr": subprocess.DEVNULL}
-    gateway = in_words(lambda: launch(conf, silent), "Spark", "Java did not start; Spark needs Java 17 or newer")
+    gateway = run_on_spark(lambda: launch(conf, silent), "Spark", "Java did not start; Spark needs Java 17 or newer")
     try:
         SparkContext._ensure_initialized(gateway=gateway, conf=conf)
         yield

@@ -1,26 +1,452 @@
-"""A table of Spark: what its executors count, compute and write, and what they hand over."""
+"""Tables of Spark: what its executors count, compute and write, and what they hand over.
 
-from collections.abc import Generator, Iterator, Sequence
+Counts per bin are one Spark job: every partition counts its rows, the counts are summed, the sums come back. The result
+of an action is exact however often a task is retried: a task that is lost or killed has no part in it.
+"""
+
+import threading
+from collections.abc import Callable, Generator, Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
+from uuid import uuid4
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.tables.batch_columns import one_at_least
-from confide.tables.failures import of_engine
-from confide.tables.figures import Figures
-from confide.tables.findings import Findings
-from confide.tables.ibis_table import IbisTable
-from confide.tables.predictions import Predictions
-from confide.tables.progress import Progress
-from confide.tables.spark.counts import count_in_java, count_in_python
-from confide.tables.spark.frames import table_of
-from confide.tables.spark.rows import batches_from_executors
-from confide.tables.spark.session import backend_of, is_path, open_session, spark_table
-from confide.tables.spark.writing import write_folder, write_table
-from confide.tables.stream_counts import Job
-from confide.tables.table import Read
+from confide.errors import InputError
+from confide.support import OutputExistsError
+from confide.tables.arrow import ColumnRef, one_at_least
+from confide.tables.bin_counts import Counters, Job, read_columns, scored_rows
+from confide.tables.databases import IbisTable
+from confide.tables.failures import RowErrors, of_engine
+from confide.tables.predictors import Added
+from confide.tables.spark.session import (
+    Frame,
+    backend_of,
+    frame_of,
+    functions_of,
+    is_connect,
+    is_path,
+    open_session,
+    run_on_spark,
+    spark_table,
+    table_of,
+)
+from confide.tables.table import Progress
+from confide.tables.writers import Predictions, Summary, approved, counted, exists, in_sql
+
+_GROUP = "spark.jobGroup.id"
+_SECONDS = 0.5
+
+
+@contextmanager
+def watched(session: Any, progress: Any) -> Iterator[None]:
+    """Tell `progress.share(done, total)`, if there is such a method, twice a second while jobs of the block run.
+
+    Spark learns of later stages as it goes, so the total can grow; the share that is told never falls.
+
+    Parameters
+    ----------
+    session
+        A `pyspark.sql.SparkSession`.
+    progress
+        A `Progress`.
+    """
+    tell = getattr(progress, "share", None)
+    if tell is None:
+        yield
+        return
+    if is_connect(session):
+        with _told_by_server(session, tell):
+            yield
+        return
+    context, group, done = session.sparkContext, f"confide-{uuid4().hex}", threading.Event()
+    before = context.getLocalProperty(_GROUP)
+    context.setLocalProperty(_GROUP, group)
+
+    def watch() -> None:
+        reached, of = 0, 1
+        while not done.wait(_SECONDS):
+            try:
+                now, total = tasks(context.statusTracker(), group)
+            except Exception:
+                return  # what went wrong is the job's to say
+            if total and now * of >= reached * total:
+                reached, of = now, total
+                tell(now, total)
+
+    watcher = threading.Thread(target=watch, daemon=True)
+    watcher.start()
+    try:
+        yield
+    finally:
+        done.set()
+        watcher.join()
+        context.setLocalProperty(_GROUP, before)
+
+
+@contextmanager
+def _told_by_server(session: Any, tell: Any) -> Iterator[None]:
+    """Over Spark Connect the server tells; of an older one nothing is heard."""
+
+    def heard(stages: Any, **_: Any) -> None:
+        known = list(stages or ())
+        if total := sum(stage.num_tasks for stage in known):
+            tell(sum(stage.num_completed_tasks for stage in known), total)
+
+    if not hasattr(session, "registerProgressHandler"):
+        yield
+        return
+    session.registerProgressHandler(heard)
+    try:
+        yield
+    finally:
+        session.removeProgressHandler(heard)
+
+
+def tasks(tracker: Any, group: str) -> tuple[int, int]:
+    """Tasks that are done, and all that are known, of the jobs of a group.
+
+    Parameters
+    ----------
+    tracker
+        A `pyspark.StatusTracker`.
+    group
+        The jobs' group.
+    """
+    jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(group)]
+    stages = {stage for job in jobs if job is not None for stage in job.stageIds}
+    known = [info for stage in stages if (info := tracker.getStageInfo(stage)) is not None]
+    return sum(info.numCompletedTasks for info in known), sum(info.numTasks for info in known)
+
+
+def batches_from_executors(table: Any) -> Iterator[Any]:
+    """Arrow record batches of a table on Spark, partition by partition: the driver holds one partition at a time.
+
+    The executors' Python needs pyarrow.
+    """
+    import pyarrow as pa
+
+    def packed() -> Iterator[Any]:
+        rows: Iterator[Any] = frame_of(table).mapInArrow(_packer(), "batch binary").toLocalIterator()
+        return rows
+
+    rows = run_on_spark(packed)
+    while (row := run_on_spark(lambda: next(rows, None))) is not None:
+        yield from pa.ipc.open_stream(row[0])
+
+
+def _packer() -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """A function that travels with its code, for executors without confide: batches as bytes, one per row.
+
+    They are of 16 MiB at most (or of one row), since Spark Connect sends no larger ones.
+    """
+
+    def pack(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow
+
+        for batch in batches:
+            rows = max(1, batch.num_rows * 2**24 // max(batch.nbytes, 1))
+            for start in range(0, batch.num_rows, rows):
+                sink = pyarrow.BufferOutputStream()
+                with pyarrow.ipc.new_stream(sink, batch.schema) as writer:
+                    writer.write_batch(batch.slice(start, rows))
+                yield pyarrow.record_batch({"batch": pyarrow.array([sink.getvalue().to_pybytes()], pyarrow.binary())})
+
+    return pack
+
+
+Counts = tuple[NDArray[np.int64], RowErrors]
+"""Counts per group and bin, shape (groups, m), and the rows with each reason."""
+
+_SCHEMA = "reason int, place int, bin int, n long"
+
+
+def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
+    """Count scores that SQL computes, in the Java machines of the executors: no Python runs there.
+
+    Parameters
+    ----------
+    table
+        An Ibis table on Spark.
+    job
+        What is counted.
+    progress
+        Told the number of rows, at the end; its method `share`, if it has one, is told the tasks that are done.
+
+    Returns
+    -------
+    tuple
+        Counts per group and bin, int64, shape (groups, m), and rows per reason.
+    """
+
+    def frame() -> Frame:
+        rows = scored_rows(table, job.columns)
+        grouped_from = _with_bins(frame_of(rows), job.edges)
+        grouped = grouped_from.groupBy("reason", "group", "bin")
+        if job.columns.weight is None:
+            return grouped.count()
+        f = functions_of(grouped_from)
+        # Rows that are refused are counted, not weighed.
+        weight = f.when(f.col("reason") == 0, f.col("weight")).otherwise(1)
+        return grouped.agg(f.sum(weight))
+
+    return _gathered(frame, job, progress)
+
+
+def count_in_python(table: Any, job: Job, progress: Progress) -> Counts:
+    """Count scores that SQL cannot compute (APS and its kin), in Python on the executors: Arrow batches in, counts out.
+
+    The executors' Python needs confide, numpy and pyarrow. What a partition returns is one small batch of counts.
+    """
+
+    def frame() -> Frame:
+        rows = read_columns(table, job.columns)
+        counts = frame_of(rows).mapInArrow(_counter(job), _SCHEMA)
+        return counts.groupBy("reason", "place", "bin").sum("n")
+
+    return _gathered(frame, job, progress)
+
+
+def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Counts:
+    """Counts from a frame of rows (reason, group, bin, count), of which several may be of one bin."""
+
+    def work() -> list[Any]:
+        asked = frame()
+        with watched(asked.sparkSession, progress):
+            collected: list[Any] = asked.collect()
+        return collected
+
+    found, counts = RowErrors(), np.zeros((job.groups, len(job.edges) + 1), dtype=np.int64)
+    for reason, group, place, count in run_on_spark(work):
+        if reason:
+            found.add(reason, count)
+        else:
+            counts[group, place] += count
+    progress(int(counts.sum()) if job.columns.weight is None else 0)
+    return counts, found
+
+
+def _with_bins(frame: Frame, edges: NDArray[np.float64]) -> Frame:
+    """The frame with the number of edges below each usable score, as `bin`; other rows have neither bin nor group.
+
+    Over Spark Connect, where servers need not have Spark's library of models, they are searched in SQL instead.
+    """
+    f = functions_of(frame)
+    usable = f.col("reason") == 0
+    frame = frame.withColumn("group", f.when(usable, f.col("group")))
+    if not len(edges):
+        return frame.withColumn("bin", f.when(usable, f.lit(0)))
+    if is_connect(frame.sparkSession):
+        return frame.withColumn("bin", f.when(usable, f.expr(searched("score", edges))))
+    return _in_buckets(frame, edges)
+
+
+def _in_buckets(frame: Frame, edges: NDArray[np.float64]) -> Frame:
+    """By Spark's own Bucketizer, which searches the edges in the Java machine.
+
+    Its buckets are closed on the left and ours on the right, so it is given the scores and edges with the other sign;
+    adding 0 turns -0.0, which it would put below 0.0, into 0.0.
+    """
+    from pyspark.ml.feature import Bucketizer
+    from pyspark.sql.functions import col, lit, when
+
+    usable = col("reason") == 0
+    splits = [-np.inf, *(-edges[::-1] + 0.0).tolist(), np.inf]
+    mirrored = frame.withColumn("mirrored", when(usable, -col("score") + lit(0.0)))
+    bucketizer = Bucketizer(splits=splits, inputCol="mirrored", outputCol="bucket", handleInvalid="keep")
+    buckets = bucketizer.transform(mirrored)
+    return buckets.withColumn("bin", when(usable, (lit(len(edges)) - col("bucket")).cast("int")))
+
+
+def searched(score: str, edges: NDArray[np.float64]) -> str:
+    """SQL that finds the number of edges below a score, by a binary search in an array that Spark folds into one value.
+
+    Examples
+    --------
+    >>> searched("s", np.array([0.1, 0.5, 0.9]))
+    "aggregate(array(2, 1), 0, (p, w) -> IF(get(CAST(split('0.1,0.5,0.9', ',') AS ARRAY<DOUBLE>), p + w - 1) < s, p + w, p))"
+    """  # noqa: E501
+    steps = ", ".join(str(2**power) for power in reversed(range(len(edges).bit_length())))
+    held = f"CAST(split('{','.join(map(repr, edges.tolist()))}', ',') AS ARRAY<DOUBLE>)"
+    return f"aggregate(array({steps}), 0, (p, w) -> IF(get({held}, p + w - 1) < {score}, p + w, p))"
+
+
+def _counter(job: Job) -> Callable[[Iterator[Any]], Iterator[Any]]:
+    """What every task does with its partition."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        counters = Counters(job)
+        for batch in batches:
+            if batch.num_rows:
+                counters.add(batch, None)
+        counts = counters.counts()
+        rows = [(0, int(i), int(j), int(counts[i, j])) for i, j in zip(*np.nonzero(counts), strict=True)]
+        rows += [(reason, 0, 0, n) for reason, n in counters.errors.counts().items()]
+        names = [column.split()[0] for column in _SCHEMA.split(", ")]
+        kinds = [pa.int32(), pa.int32(), pa.int32(), pa.int64()]
+        columns = zip(*rows, strict=True) if rows else [()] * len(names)
+        yield pa.record_batch([pa.array(c, k) for c, k in zip(columns, kinds, strict=True)], names=names)
+
+    return work
+
+
+def predicted(expression: Any, predictions: Predictions) -> Any:
+    """The kept columns with the predictions, as an Ibis table: by SQL, or in Python on the executors.
+
+    The predictions are null where probabilities, predictions or the group cannot be used.
+    """
+    if all(one.in_sql for one in predictions.predictors):
+        return in_sql(expression, predictions)
+
+    def frame() -> Any:
+        from pyspark.sql.types import (
+            ArrayType,
+            DoubleType,
+            IntegerType,
+            LongType,
+            StringType,
+            StructField,
+            StructType,
+        )
+
+        types: dict[Added, Any] = {
+            "texts": ArrayType(StringType()),
+            "integers": ArrayType(LongType()),
+            "size": IntegerType(),
+            "number": DoubleType(),
+        }
+        reads = {read.alias: expression[read.column] for one in predictions.predictors for read in one.reads}
+        rows = frame_of(expression.select(*predictions.keep, **reads))
+        added = [
+            StructField(name, types[kind])
+            for one in predictions.predictors
+            for name, kind in zip(one.adds, one.kinds, strict=True)
+        ]
+        kept = [rows.schema[name] for name in predictions.keep]
+        made = rows.mapInArrow(_appended(predictions.keep, predictions.predictors), StructType([*kept, *added]))
+        return table_of(made, expression.get_backend())
+
+    return run_on_spark(frame)
+
+
+def _appended(keep: tuple[str, ...], predictors: tuple[Any, ...]) -> Any:
+    """What every task does with its partition."""
+
+    def work(batches: Iterator[Any]) -> Iterator[Any]:
+        import pyarrow as pa
+
+        for batch in batches:
+            columns = [batch.column(name) for name in keep]
+            added = [column for one in predictors for column in one.read(batch)[0]]
+            names = [*keep, *(name for one in predictors for name in one.adds)]
+            yield pa.RecordBatch.from_arrays([*columns, *added], names=names)
+
+    return work
+
+
+def write_folder(
+    expression: Any, predictions: Predictions, folder: str, partition_by: tuple[str, ...], progress: Progress
+) -> Summary:
+    """Have the executors write Parquet files into a new folder.
+
+    Parameters
+    ----------
+    folder
+        A path or an address that every executor can write to.
+    progress
+        Its method `share`, if it has one, is told the tasks that are done.
+
+    Raises
+    ------
+    OutputExistsError
+        If the folder exists.
+    InputError
+        If rows have no prediction; then there is no new folder, or over Spark Connect, which cannot delete, an empty
+        one.
+    EngineError
+        If the job fails; then likewise.
+    """
+    backend = expression.get_backend()
+
+    def write() -> Summary:
+        target = (_ConnectFolder if is_connect(backend._session) else _Folder)(backend, folder)
+        if target.exists():
+            raise OutputExistsError(f"output {folder!r} exists already; choose another name")
+        try:
+            with watched(backend._session, progress):
+                writer = frame_of(predicted(expression, predictions)).write
+                if partition_by and not frame_of(expression).isEmpty():  # folders by value have no place for columns
+                    writer = writer.partitionBy(*partition_by)
+                writer.parquet(folder)
+            asked = counted(backend.read_parquet(folder), predictions)
+            return approved(frame_of(asked).collect()[0].asDict(), predictions)
+        except BaseException as error:
+            target.delete()
+            if isinstance(error, InputError):
+                raise InputError(f"{error}{target.stays}") from None
+            raise
+
+    return run_on_spark(write, f"output {folder!r}")
+
+
+def write_table(expression: Any, predictions: Predictions, name: str) -> Summary:
+    """Have the executors write into a new table of the cluster's catalogue."""
+    backend = expression.get_backend()
+
+    def write() -> Summary:
+        if name in backend.list_tables():
+            raise exists(name)
+        written = backend.create_table(name, predicted(expression, predictions))
+        try:
+            return approved(frame_of(counted(written, predictions)).collect()[0].asDict(), predictions)
+        except BaseException:
+            backend.drop_table(name)
+            raise
+
+    return run_on_spark(write, f"table {name!r}")
+
+
+class _Folder:
+    """A folder of whatever file system its address names, through Hadoop's interface."""
+
+    stays = ""
+
+    def __init__(self, backend: Any, address: str) -> None:
+        context = backend._session.sparkContext
+        self._path = context._jvm.org.apache.hadoop.fs.Path(address)
+        self._system = self._path.getFileSystem(context._jsc.hadoopConfiguration())
+
+    def exists(self) -> bool:
+        return bool(self._system.exists(self._path))
+
+    def delete(self) -> None:
+        self._system.delete(self._path, True)
+
+
+class _ConnectFolder:
+    """The same by data frames alone, which Spark Connect has: a folder can be emptied, and not deleted."""
+
+    stays = "; the new folder stays, without a row, since Spark Connect cannot delete it"
+
+    def __init__(self, backend: Any, address: str) -> None:
+        self._session, self._address = backend._session, address
+
+    def exists(self) -> bool:
+        from pyspark.errors import AnalysisException
+
+        try:
+            _ = self._session.read.schema("nothing int").parquet(self._address).schema
+        except AnalysisException as error:
+            if "PATH_NOT_FOUND" in str(error):
+                return False
+            raise
+        return True
+
+    def delete(self) -> None:
+        self._session.range(0).write.mode("overwrite").parquet(self._address)
 
 
 @contextmanager
@@ -56,18 +482,18 @@ class SparkTable(IbisTable):
         with of_engine():
             return cls("the data frame", table_of(frame, backend_of(frame.sparkSession)))
 
-    def batches(self, columns: Sequence[Read], rows: int) -> Generator[Any]:
+    def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches, partition by partition: the driver holds one partition at a time."""
         with of_engine():
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
             yield from one_at_least(batches_from_executors(selected), selected.schema().to_pyarrow())
 
-    def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], Findings]:
+    def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors]:
         """Counts that the executors make."""
         with of_engine():
-            return (count_in_java if job.reading.in_sql else count_in_python)(self.expression, job, progress)
+            return (count_in_java if job.columns.reader.in_sql else count_in_python)(self.expression, job, progress)
 
-    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Figures:
+    def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
         """A new table of the catalogue, or a new folder of Parquet files if that is what the name says."""
         with of_engine(f"writing table {name!r}"):
             if is_path(name):
@@ -76,7 +502,7 @@ class SparkTable(IbisTable):
 
     def write_folder(
         self, predictions: Predictions, folder: str, partition_by: tuple[str, ...], progress: Progress
-    ) -> Figures:
+    ) -> Summary:
         """A new folder of Parquet files."""
         with of_engine(f"writing {folder!r}"):
             return write_folder(self.expression, predictions, folder, partition_by, progress)

@@ -16,16 +16,16 @@ from confide.errors import InputError
 from confide.releases import FROM_LOGITS
 from confide.scores import ScoreKind, score_kind
 from confide.support import column_order, positive_number, refuse_first_of_pair, refuse_turned
-from confide.tables.arrow_types import in_words, is_boolean, is_number, is_text, list_element
-from confide.tables.named_column import NamedColumn, Names, label_column
-from confide.tables.readings import (
-    ClassReading,
-    FalseNegativeReading,
-    LossReading,
+from confide.tables.arrow import in_words, is_boolean, is_number, is_text, list_element
+from confide.tables.named_columns import NamedColumn, Names, label_column
+from confide.tables.readers import (
+    ClassReader,
+    FalseNegativeReader,
+    LossReader,
     NumberColumns,
-    Reading,
-    ScoreReading,
-    TargetReading,
+    RecordReader,
+    ScoreReader,
+    TargetReader,
 )
 from confide.tables.table import Table
 
@@ -63,10 +63,10 @@ class Scored:
         """The score's name and range."""
         return score_kind(self.score)
 
-    def readings(self, table: Table) -> tuple[Reading, ...]:
+    def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The column of a table, checked."""
         table.check_number(self.column)
-        return (ScoreReading.of(self.column, self.score),)
+        return (ScoreReader.of(self.column, self.score),)
 
 
 @dataclass(frozen=True)
@@ -160,11 +160,11 @@ class Classified:
             raise InputError("label must be given: the column of the true classes")
         return label_column(table, self.label, names, positions=self.label_positions)
 
-    def readings(self, table: Table) -> tuple[Reading, ...]:
+    def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The columns of a table, checked."""
         found, names = self.columns(table)
         label = self.label_column(table, names)
-        return (ClassReading.of(found, label, self.score, entries=table.takes_entries),)
+        return (ClassReader.of(found, label, self.score, entries=table.takes_entries),)
 
 
 @dataclass(frozen=True)
@@ -234,13 +234,13 @@ class Regressed:
         for name in self.predictions:
             table.check_number(name)
 
-    def readings(self, table: Table) -> tuple[Reading, ...]:
-        """The columns of a table, checked; one reading for each threshold."""
+    def readers(self, table: Table) -> tuple[RecordReader, ...]:
+        """The columns of a table, checked; one reader for each threshold."""
         if self.target is None:
             raise InputError("target must be given: the column of the true numbers")
         self.check_predictions(table, self.kind)
         table.check_number(self.target)
-        return tuple(TargetReading.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
+        return tuple(TargetReader.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
 
 
 @dataclass(frozen=True)
@@ -297,7 +297,7 @@ class Losses:
             raise InputError(f"{found.title} holds numbers; several labels need one column each, or a column of lists")
         return found, names
 
-    def readings(self, table: Table) -> tuple[Reading, ...]:
+    def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The columns of a table, checked."""
         if self.losses is None:
             if self.truth is None:
@@ -309,7 +309,7 @@ class Losses:
             if set(p.columns) & set(truth.columns):
                 raise InputError("truth must name other columns than probabilities; found some for both")
             truth = truth.in_order(column_order("truth", labels, names, "labels"))
-            return (FalseNegativeReading.of(p, truth, str(self.kind.name)),)
+            return (FalseNegativeReader.of(p, truth, str(self.kind.name)),)
         if self.candidates is None:
             raise InputError("candidates must be given for losses: the thresholds that they belong to")
         found, _ = number_columns(table, self.losses, "losses", length=self.candidates.size - 1)
@@ -318,7 +318,7 @@ class Losses:
                 f"losses must have one column, or one entry, per finite candidate; found {found.width} for "
                 f"{self.candidates.size - 1} candidates"
             )
-        return (LossReading.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
+        return (LossReader.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
 
 
 def _upper_first(lower: str, upper: str) -> bool:

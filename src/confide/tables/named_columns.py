@@ -1,18 +1,30 @@
-"""A column that names the class or the group of each record, and the position of that name."""
+"""Columns that name the class or the group of a record, or hold its weight."""
 
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
+from confide.planning import RecordWeights
 from confide.support import as_integer, canonical, only_count
-from confide.tables.arrow_types import in_words, is_integer
-from confide.tables.batch_columns import column_of, integer_column, positions_among, texts_of
-from confide.tables.expressions import position
-from confide.tables.findings import Fault
-from confide.tables.table import Read, Table
+from confide.tables.arrow import (
+    ColumnRef,
+    column_of,
+    in_words,
+    integer_column,
+    is_integer,
+    number_column,
+    positions_among,
+    texts_of,
+)
+from confide.tables.expressions import exact, number, position
+from confide.tables.failures import ColumnError
+from confide.tables.table import Table
+
+if TYPE_CHECKING:
+    pass
 
 Names = tuple[str | int, ...]
 
@@ -39,9 +51,9 @@ class NamedColumn:
     positions: bool = False
 
     @property
-    def read(self) -> Read:
+    def read(self) -> ColumnRef:
         """How the column is read."""
-        return Read(self.column, "label")
+        return ColumnRef(self.column, "label")
 
     @property
     def requirement(self) -> str:
@@ -61,20 +73,23 @@ class NamedColumn:
         place = integer_column(batch, self.column)
         return np.where((place >= 0) & (place < len(self.names)), place, -1)
 
-    def keys(self, batch: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """The name of each record, shape (n,), and which records have none."""
-        place = self.places(batch)
-        return np.array(self.names, dtype=object)[place], place < 0
+    def keys(self, batch: Any) -> NDArray[Any]:
+        """The name of each record, shape (n,), of records that have one."""
+        return np.array(self.names, dtype=object)[self.places(batch)]
 
-    def fault(self, batch: Any, finding: int) -> Fault:
+    def unusable(self, batch: Any) -> NDArray[np.bool_]:
+        """Which records have no such name, shape (n,)."""
+        return self.places(batch) < 0
+
+    def column_error(self, batch: Any, reason: int) -> ColumnError:
         """What is wrong with the column in a batch, and what would help: blanks, case, integers that became numbers."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
-        wrong = self.places(batch) < 0
+        wrong = self.unusable(batch)
         held = column_of(batch, self.read).filter(pa.array(wrong))
         if is_integer(held.type) or self.positions:
-            return Fault(finding, self.requirement, wrong, held.null_count > 0)
+            return ColumnError(reason, self.requirement, wrong, held.null_count > 0)
         texts = pc.fill_null(held.cast(pa.string()), "")
         trimmed, names = pc.utf8_trim_whitespace(texts), [str(canonical(name)) for name in self.names]
         tries = {
@@ -85,10 +100,10 @@ class NamedColumn:
         hints = {hint: pc.sum(pc.is_in(one, pa.array(among))).as_py() or 0 for hint, (one, among) in tries.items()}
         found = next(((hint, number) for hint, number in hints.items() if number), None)
         missing = bool(pc.any(pc.equal(texts, "")).as_py())
-        return Fault(finding, self.requirement, wrong, missing, dict([found] if found else []))
+        return ColumnError(reason, self.requirement, wrong, missing, dict([found] if found else []))
 
     def expressions(self, table: Any) -> tuple[Any, Any]:
-        """The same in terms of an Ibis table: the position, and the records that have none."""
+        """The position in terms of an Ibis table, and the records that have none."""
         place = position(table[self.column], tuple(range(len(self.names))) if self.positions else self.names)
         return place, place.isnull() | (place < 0) | (place >= len(self.names))
 
@@ -112,23 +127,27 @@ class AnyGroups:
         return cls(column)
 
     @property
-    def read(self) -> Read:
+    def read(self) -> ColumnRef:
         """How the column is read."""
-        return Read(self.column, "label")
+        return ColumnRef(self.column, "label")
 
     @property
     def requirement(self) -> str:
         """What every record has to fulfil, for messages."""
         return f"column {self.column!r} must name the group of the record (not missing)"
 
-    def keys(self, batch: Any) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-        """The name of each record as a text, shape (n,), and which records have none."""
-        return texts_of(batch, self.column)
+    def keys(self, batch: Any) -> NDArray[Any]:
+        """The name of each record as a text, shape (n,)."""
+        return texts_of(batch, self.column)[0]
 
-    def fault(self, batch: Any, finding: int) -> Fault:
+    def unusable(self, batch: Any) -> NDArray[np.bool_]:
+        """Which records name no group, shape (n,)."""
+        return texts_of(batch, self.column)[1]
+
+    def column_error(self, batch: Any, reason: int) -> ColumnError:
         """The records of a batch that name no group."""
-        without = self.keys(batch)[1]
-        return Fault(finding, self.requirement, without, missing=bool(without.any()))
+        without = self.unusable(batch)
+        return ColumnError(reason, self.requirement, without, missing=bool(without.any()))
 
 
 def _without_zeros(texts: Any) -> Any:
@@ -184,3 +203,66 @@ def _check_groups(table: Table, column: str) -> Any:
         held = in_words(kind)
         raise InputError(f"column {column!r} holds {held}; groups are named by texts or integers; {table.existing()}")
     return kind
+
+
+@dataclass(frozen=True)
+class WeightColumn:
+    """A column of weights from 0 to a public bound.
+
+    Parameters
+    ----------
+    column
+        Its name.
+    weights
+        The bound, and the steps in which weights are counted.
+    """
+
+    column: str
+    weights: RecordWeights
+
+    @classmethod
+    def of(cls, table: Table, column: str | None, weights: RecordWeights) -> "WeightColumn":
+        """The column of a table.
+
+        Raises
+        ------
+        InputError
+            If there is no such column, or it holds no numbers.
+        """
+        assert column is not None  # it is given together with the bound of the weights
+        kind = table.type_of(column)
+        if not table.holds_numbers(column):
+            raise InputError(f"column {column!r} holds {in_words(kind)}; weights are numbers; {table.existing()}")
+        return cls(column, weights)
+
+    @property
+    def read(self) -> ColumnRef:
+        """How the column is read."""
+        return ColumnRef(self.column)
+
+    @property
+    def requirement(self) -> str:
+        """What every record has to fulfil, for messages."""
+        return f"column {self.column!r} must hold a weight from 0 to {self.weights.bound:g} (not missing, not NaN)"
+
+    def whole(self, batch: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
+        """The whole weight of each record, int64, shape (n,), and which records have none (they weigh 0 here)."""
+        column = number_column(batch, self.column).astype(np.float64)
+        wrong = ~((column >= 0) & (column <= self.weights.bound))
+        return self.weights.whole(np.where(wrong, 0.0, column)), wrong
+
+    def unusable(self, batch: Any) -> NDArray[np.bool_]:
+        """Which records have no usable weight, shape (n,)."""
+        return self.whole(batch)[1]
+
+    def column_error(self, batch: Any, reason: int) -> ColumnError:
+        """The records of a batch that have no usable weight."""
+        missing = bool(np.isnan(number_column(batch, self.column)).any())
+        return ColumnError(reason, self.requirement, self.unusable(batch), missing)
+
+    def expressions(self, table: Any) -> tuple[Any, Any]:
+        """The same in terms of an Ibis table: the whole weight, and the records that have none."""
+        column = exact(table[self.column])
+        usable = ((column >= number(0.0)) & (column <= number(self.weights.bound))).fill_null(False)
+        kept = usable.ifelse(column, number(0.0))
+        return (kept * number(float(self.weights.scale)) + number(0.5)).floor().cast("int64"), ~usable

@@ -13,15 +13,12 @@ import numpy as np
 
 from confide.arrays import as_host_array
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.tables.arrow_file import in_pieces, readable_schema
-from confide.tables.batch_columns import first_length
-from confide.tables.complete import incomplete_rows
-from confide.tables.csv_dialect import DELIMITERS, csv_rows, refuse_repeated
+from confide.tables.arrow import ColumnRef, first_length, in_pieces, readable_schema
 from confide.tables.duckdb_table import ROWS, DuckTable, embedded
+from confide.tables.expressions import identifier, incomplete_sql, select
 from confide.tables.failures import of_files
-from confide.tables.formats import Format
-from confide.tables.sql import identifier, select
-from confide.tables.table import Read
+from confide.tables.file_formats import Format
+from confide.tables.files import DELIMITERS, csv_rows, refuse_repeated
 
 _PEEKED = 2**16
 _ARROW_STREAM = b"\xff\xff\xff\xff"
@@ -98,7 +95,6 @@ class StreamedTable(DuckTable):
         super().__init__(name, schema, connection, ROWS, self._or_own_failure, renew=self._register, texts=texts)
         self._first, self._pieces, self._failure, self._of_stream = first, pieces, list[Exception](), in_words
         self._arrives = first.schema if texts else schema
-        self._needed: Sequence[Read] = ()
         self._left_out = 0
 
     @contextmanager
@@ -114,19 +110,26 @@ class StreamedTable(DuckTable):
             raise
 
     def _passing(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """The batches, without the records that lack a value they need; a failure is kept for `_or_own_failure`."""
-        import pyarrow as pa
-
+        """The batches that count; a failure is kept for `_or_own_failure`."""
         try:
-            for piece in pieces:
-                wrong = incomplete_rows(piece, self._needed, texts=self._texts)
-                self._left_out += int(wrong.sum())
-                yield piece.filter(pa.array(~wrong)) if wrong.any() else piece
+            yield from self._complete(pieces) if self._incomplete else pieces
         except Exception as failure:
             self._failure.append(failure)
             raise
 
-    def _register(self) -> None:
+    def _complete(self, pieces: Iterable[Any]) -> Iterator[Any]:
+        """The batches without the records that lack a value; another DuckDB is asked than the one that reads them."""
+        import pyarrow as pa
+
+        with embedded() as connection:
+            for piece in pieces:
+                connection.register(ROWS, pa.Table.from_batches([piece]))
+                found = connection.sql(select(f"NOT {self._incomplete} AS complete", ROWS)).to_arrow_table()
+                complete = piece.filter(found["complete"].combine_chunks())
+                self._left_out += piece.num_rows - complete.num_rows
+                yield complete
+
+    def _register(self, _: object) -> None:
         import pyarrow as pa
 
         if self._pieces is None:
@@ -137,9 +140,9 @@ class StreamedTable(DuckTable):
     def counted_rows(self) -> None:
         """Nobody knows before they have passed."""
 
-    def complete(self, reads: Sequence[Read]) -> "StreamedTable":
+    def drop_missing(self, reads: Sequence[ColumnRef]) -> "StreamedTable":
         """The rows that lack no value, as they pass by."""
-        self._needed, self.ordered = reads, False
+        self._incomplete, self.ordered = incomplete_sql(reads, self.schema, texts=self._texts), False
         return self
 
     def left_out(self) -> int:

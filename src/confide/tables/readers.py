@@ -1,8 +1,8 @@
 """What is read of each record of a table, and the number that follows from it: in this process, or as SQL.
 
-A reading knows its columns, the requirements that every record has to fulfil, and how to compute scores: from an Arrow
+A reader knows its columns, the requirements that every record has to fulfil, and how to compute scores: from an Arrow
 batch in numpy, or as an Ibis expression that engines compute bit for bit alike (everything in double precision, with at
-most one rounding per operation). A record without a score has a finding: the position, from 1 on, of the requirement it
+most one rounding per operation). A record without a score has a reason: the position, from 1 on, of the requirement it
 breaks.
 """
 
@@ -18,24 +18,23 @@ from confide.arrays import SUM_REMEDY, SUM_TO_ONE, far_from_one, look_like_proba
 from confide.calibration import critical_thresholds, false_negative_thresholds
 from confide.candidates import Candidates
 from confide.scores import ScoreKind, interval_score, own_class_scores, score_kind
-from confide.tables.batch_columns import column_of, matrix_column, number_column
+from confide.tables.arrow import ColumnRef, column_of, matrix_column, number_column
 from confide.tables.expressions import exact, number
-from confide.tables.findings import Fault
-from confide.tables.findings import Findings as Found
-from confide.tables.named_column import NamedColumn
-from confide.tables.table import Read, Table
+from confide.tables.failures import ColumnError, RowErrors
+from confide.tables.named_columns import NamedColumn
+from confide.tables.table import Table
 
 LOOKED_AT = 100
 """Rows of each batch whose sum is looked at."""
 
 _MOSTLY = 0.9
 
-Findings: TypeAlias = NDArray[np.int8] | None
-"""One number per record, 0 where nothing is wrong; None if nothing is wrong with any."""
+Reasons: TypeAlias = NDArray[np.int8] | None
+"""Why each record cannot be used: the position of the requirement that it breaks, from 1 on, or 0; None if all can."""
 
 
 @dataclass(frozen=True)
-class Reading(ABC):
+class RecordReader(ABC):
     """What is read of each record, and its score.
 
     Parameters
@@ -53,7 +52,7 @@ class Reading(ABC):
     """
 
     score: str | None
-    reads: tuple[Read, ...]
+    reads: tuple[ColumnRef, ...]
     requirements: tuple[str, ...]
     width: int
     in_sql: bool
@@ -69,49 +68,49 @@ class Reading(ABC):
         return (scores >= low) & (scores <= high)
 
     @abstractmethod
-    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """What a score is computed from, in arrays of n records, and what is wrong with some of them."""
 
-    def faults(self, batch: Any) -> list[Fault]:
-        """What is wrong column by column, for a batch in which something is; nothing where the findings say it all."""
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """What is wrong column by column, for a batch in which something is; nothing where the reasons say it all."""
         return []
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[Any]:
-        """The scores, shape (n,), of arrays without findings."""
+        """The scores, shape (n,), of arrays without reasons."""
         return arrays[0]
 
-    def scores(self, batch: Any) -> tuple[NDArray[Any], Findings]:
+    def scores(self, batch: Any) -> tuple[NDArray[Any], Reasons]:
         """The scores of a batch, NaN where there is none, and what is wrong with those records."""
-        arrays, findings = self.arrays(batch)
-        if findings is None:
+        arrays, reasons = self.read(batch)
+        if reasons is None:
             return self.score_of(arrays), None
-        good, scores = findings == 0, np.full(len(findings), np.nan)
+        good, scores = reasons == 0, np.full(len(reasons), np.nan)
         if good.any():
             scores[good] = self.score_of([array[good] for array in arrays])
-        return scores, findings
+        return scores, reasons
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """In terms of an Ibis table: the score, and the records that break each requirement; only if `in_sql`."""
         raise NotImplementedError
 
 
-class ScoreReading(Reading):
+class ScoreReader(RecordReader):
     """A column of ready-made scores; whoever counts looks at their range."""
 
     @classmethod
-    def of(cls, column: str, score: str | None) -> "ScoreReading":
-        """The reading of a column."""
+    def of(cls, column: str, score: str | None) -> "ScoreReader":
+        """The reader of a column."""
         wanted = f"column {column!r} must hold a number {score_kind(score).range_text} (not missing, not NaN)"
-        return cls(score, (Read(column),), (wanted,), 1, True)
+        return cls(score, (ColumnRef(column),), (wanted,), 1, True)
 
-    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The column."""
         return [number_column(batch, self.reads[0].column)], None
 
-    def faults(self, batch: Any) -> list[Fault]:
+    def column_errors(self, batch: Any) -> list[ColumnError]:
         """Scores that are missing or out of range."""
         scores = number_column(batch, self.reads[0].column)
-        return [number_fault(1, self.requirements[0], scores, ~self.in_range(scores))]
+        return [number_error(1, self.requirements[0], scores, ~self.in_range(scores))]
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """The column in double precision."""
@@ -146,9 +145,9 @@ class NumberColumns:
     exclusive: bool = True
 
     @property
-    def reads(self) -> tuple[Read, ...]:
+    def reads(self) -> tuple[ColumnRef, ...]:
         """The columns."""
-        return tuple(Read(column, "numbers" if self.from_list else "number") for column in self.columns)
+        return tuple(ColumnRef(column, "numbers" if self.from_list else "number") for column in self.columns)
 
     @property
     def of_pair(self) -> bool:
@@ -169,7 +168,7 @@ class NumberColumns:
 
     @property
     def probability_requirements(self) -> tuple[str, str]:
-        """Probabilities, and as many in a list as there are classes: findings 1 and 2 of `matrix`."""
+        """Probabilities, and as many in a list as there are classes: reasons 1 and 2 of `matrix`."""
         if self.logits:
             return (
                 f"{self.title} must hold finite logits, none missing,",
@@ -181,12 +180,12 @@ class NumberColumns:
             f"{self.title} must hold a list of {self.width} probabilities, one per class",
         )
 
-    def faults(self, batch: Any) -> list[Fault]:
-        """Numbers that are no probabilities, column by column, with the requirement in words about each: finding 1."""
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """Numbers that are no probabilities, column by column, with the requirement in words about each: reason 1."""
         columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
         requirement = self.probability_requirements[0]
         found = [
-            number_fault(1, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
+            number_error(1, requirement.replace(self.title, f"column {name!r}", 1), p, self._unusable(p))
             for name, p in columns.items()
         ]
         if self.logits:
@@ -204,8 +203,8 @@ class NumberColumns:
             )
         return f"{self.title} must hold probabilities that {SUM_TO_ONE}, as far as the first rows show ({SUM_REMEDY}),"
 
-    def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Findings]:
-        """The numbers, shape (n, K); finding 1 for those outside [0, most], 2 for lists of another length.
+    def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Reasons]:
+        """The numbers, shape (n, K); reason 1 for those outside [0, most], 2 for lists of another length.
 
         In the order "F" columns are copied as they are, which serves whoever needs one entry of each row.
         """
@@ -221,24 +220,24 @@ class NumberColumns:
             return self._softmax(p, whole)
         if whole is None and (not p.size or (p.min() >= 0 and p.max() <= most)):  # NaN fails both
             return p, None
-        findings = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
+        reasons = np.where(((p >= 0) & (p <= most)).all(axis=1), 0, 1).astype(np.int8)
         if whole is not None:
-            findings[~whole] = 2
-        return p, findings
+            reasons[~whole] = 2
+        return p, reasons
 
     def _unusable(self, column: NDArray[Any]) -> NDArray[np.bool_]:
         """Which numbers of a column are no logits, or no probabilities."""
         return ~np.isfinite(column) if self.logits else ~((column >= 0) & (column <= 1))
 
-    def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Findings]:
+    def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Reasons]:
         """The softmax of logits; rows that are probabilities already become 0, which sums to something else."""
         wrong, already = ~np.isfinite(z).all(axis=1), look_like_probabilities(z)
-        findings = noted(None, wrong if whole is None else wrong & whole, 1)
-        findings = findings if whole is None else noted(findings, ~whole, 2)
+        reasons = mark(None, wrong if whole is None else wrong & whole, 1)
+        reasons = reasons if whole is None else mark(reasons, ~whole, 2)
         sound = np.where(wrong[:, None], 0, z) if wrong.any() else z
         p = softmax(np.column_stack([np.zeros(len(z)), sound]) if self.of_pair else sound)
         p[already] = 0
-        return p, findings
+        return p, reasons
 
     def expressions(self, table: Any) -> list[Any]:
         """The numbers in terms of an Ibis table, in double precision; not of lists."""
@@ -247,7 +246,7 @@ class NumberColumns:
 
 
 @dataclass(frozen=True)
-class ClassReading(Reading):
+class ClassReader(RecordReader):
     """A classification score of each record's own class; of a list, where a table can, only that entry is read."""
 
     probabilities: NumberColumns
@@ -255,27 +254,28 @@ class ClassReading(Reading):
     by_entry: bool = False
 
     @classmethod
-    def of(cls, p: NumberColumns, label: NamedColumn, score: str, *, entries: bool) -> "ClassReading":
-        """The reading of probabilities and labels; `entries` says whether the table can read those of lists."""
+    def of(cls, p: NumberColumns, label: NamedColumn, score: str, *, entries: bool) -> "ClassReader":
+        """The reader of probabilities and labels; `entries` says whether the table can read those of lists."""
         in_sql = score_kind(score).of_one_entry and not p.logits  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
-        own = (Read(p.columns[0], "entry", label.column), Read(p.columns[0], "length")) if by_entry else p.reads
+        entry = ColumnRef(p.columns[0], "entry", label.column), ColumnRef(p.columns[0], "length")
+        own = entry if by_entry else p.reads
         wanted = (*p.probability_requirements, label.requirement, p.sum_requirement)
         return cls(score, (*own, label.read), wanted, 1 if by_entry else p.width, in_sql, p, label, by_entry)
 
-    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Probabilities, shape (n, K), or the label's own, shape (n, 1); and the positions of the labels."""
         place = self.label.places(batch)
         if self.by_entry:
-            p, findings = self._entries(batch, place)
+            p, reasons = self._entries(batch, place)
         else:
-            p, findings = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
-            findings = noted(findings, other_sums(p), 4)
-        return [p, place], noted(findings, place < 0, 3)
+            p, reasons = self.probabilities.matrix(batch, order="F" if self.in_sql else "C")
+            reasons = mark(reasons, other_sums(p), 4)
+        return [p, place], mark(reasons, place < 0, 3)
 
-    def faults(self, batch: Any) -> list[Fault]:
+    def column_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of probabilities, and the label."""
-        return [*self.probabilities.faults(batch), self.label.fault(batch, 3)]
+        return [*self.probabilities.column_errors(batch), self.label.column_error(batch, 3)]
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """Any classification score. Randomised ones draw fresh numbers."""
@@ -285,13 +285,13 @@ class ClassReading(Reading):
             return own_class_scores(own, np.zeros(len(own), np.int64), "lac")
         return own_class_scores(p, place, str(self.score))
 
-    def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Findings]:
+    def _entries(self, batch: Any, place: NDArray[np.int64]) -> tuple[NDArray[Any], Reasons]:
         """The label's own probability, shape (n, 1)."""
         (column,) = self.probabilities.columns
-        own = np.asarray(column_of(batch, Read(column, "entry")))
-        length = np.asarray(column_of(batch, Read(column, "length")).fill_null(-1))
-        findings = noted(None, length != self.probabilities.width, 2)
-        return own[:, None], noted(findings, (place >= 0) & ~((own >= 0) & (own <= 1)), 1)
+        own = np.asarray(column_of(batch, ColumnRef(column, "entry")))
+        length = np.asarray(column_of(batch, ColumnRef(column, "length")).fill_null(-1))
+        reasons = mark(None, length != self.probabilities.width, 2)
+        return own[:, None], mark(reasons, (place >= 0) & ~((own >= 0) & (own <= 1)), 1)
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
         """1 - p of the label's own class, in double precision."""
@@ -309,29 +309,50 @@ class ClassReading(Reading):
 
 
 @dataclass(frozen=True)
-class TargetReading(Reading):
+class LabelReader(RecordReader):
+    """The class of each record alone, which gives no score."""
+
+    label: NamedColumn
+
+    @classmethod
+    def of(cls, label: NamedColumn) -> "LabelReader":
+        """The reader of a column of labels."""
+        return cls(None, (label.read,), (label.requirement,), 1, False, label)
+
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
+        """The positions of the labels."""
+        place = self.label.places(batch)
+        return [place], mark(None, place < 0, 1)
+
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """The label."""
+        return [self.label.column_error(batch, 1)]
+
+
+@dataclass(frozen=True)
+class TargetReader(RecordReader):
     """A regression score: the absolute residual, gamma, or CQR and its sides; `names`: predictions and the target."""
 
     names: tuple[str, ...]
     positive: bool = False
 
     @classmethod
-    def of(cls, predictions: tuple[str, ...], target: str, score: str) -> "TargetReading":
-        """The reading of predictions and targets."""
+    def of(cls, predictions: tuple[str, ...], target: str, score: str) -> "TargetReader":
+        """The reader of predictions and targets."""
         names = (*predictions, target)
         apart = f"columns {', '.join(map(repr, names))} must hold numbers that are not too far apart to be subtracted"
         positive = score == "gamma"
         wanted = (apart, finite_requirement(names[0], positive), *map(finite_requirement, names[1:]))
-        return cls(score, tuple(map(Read, names)), wanted, len(names), not positive, names, positive)
+        return cls(score, tuple(map(ColumnRef, names)), wanted, len(names), not positive, names, positive)
 
-    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Predictions, shape (n,), or quantiles, shape (n, 2); and targets."""
-        (*f, y), findings = finite_columns(batch, self.names, first=2, positive=self.positive)
-        return [f[0] if len(f) == 1 else np.column_stack(f), y], findings
+        (*f, y), reasons = finite_columns(batch, self.names, first=2, positive=self.positive)
+        return [f[0] if len(f) == 1 else np.column_stack(f), y], reasons
 
-    def faults(self, batch: Any) -> list[Fault]:
+    def column_errors(self, batch: Any) -> list[ColumnError]:
         """Predictions, and the target."""
-        return finite_faults(batch, self.names, first=2, positive=self.positive)
+        return finite_errors(batch, self.names, first=2, positive=self.positive)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """|y - f|, |y - f| / f, or max(lower - y, y - upper)."""
@@ -351,7 +372,7 @@ class TargetReading(Reading):
 
 
 @dataclass(frozen=True)
-class LossReading(Reading):
+class LossReader(RecordReader):
     """The critical threshold of a monotone bounded loss, from its values at every finite candidate.
 
     Fresh uniform numbers are drawn, one per record (docs/theory-risk.md, Theorem 1).
@@ -362,18 +383,18 @@ class LossReading(Reading):
     bound: float
 
     @classmethod
-    def of(cls, losses: NumberColumns, candidates: Candidates, score: str, bound: float) -> "LossReading":
-        """The reading of losses."""
+    def of(cls, losses: NumberColumns, candidates: Candidates, score: str, bound: float) -> "LossReader":
+        """The reader of losses."""
         wanted = (
             f"{losses.title} must hold losses in [0, {bound:g}] that do not increase with the threshold",
             f"{losses.title} must hold a list of {losses.width} losses, one for each finite candidate",
         )
         return cls(score, losses.reads, wanted, losses.width, False, losses, candidates, bound)
 
-    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """The losses, shape (n, m - 1)."""
-        losses, findings = self.losses.matrix(batch, self.bound)
-        return [losses], noted(findings, np.any(np.diff(losses, axis=1) > 0, axis=1), 1)
+        losses, reasons = self.losses.matrix(batch, self.bound)
+        return [losses], mark(reasons, np.any(np.diff(losses, axis=1) > 0, axis=1), 1)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The first candidate at which the loss is at most bound * u."""
@@ -381,38 +402,38 @@ class LossReading(Reading):
 
 
 @dataclass(frozen=True)
-class FalseNegativeReading(Reading):
+class FalseNegativeReader(RecordReader):
     """The critical threshold of the false-negative rate of sets of labels; fresh uniform numbers are drawn."""
 
     probabilities: NumberColumns
     truth: NumberColumns
 
     @classmethod
-    def of(cls, p: NumberColumns, truth: NumberColumns, score: str) -> "FalseNegativeReading":
-        """The reading of probabilities and truths."""
+    def of(cls, p: NumberColumns, truth: NumberColumns, score: str) -> "FalseNegativeReader":
+        """The reader of probabilities and truths."""
         wanted = f"{truth.title} must hold 1 for each label that is true and 0 for others"
         return cls(score, (*p.reads, *truth.reads), (*p.probability_requirements, wanted), 2 * p.width, False, p, truth)
 
-    def arrays(self, batch: Any) -> tuple[list[NDArray[Any]], Findings]:
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
         """Probabilities and truths, shape (n, K) each."""
-        p, findings = self.probabilities.matrix(batch)
+        p, reasons = self.probabilities.matrix(batch)
         truth, _ = self.truth.matrix(batch)
-        return [p, truth], noted(findings, ~((truth == 0) | (truth == 1)).all(axis=1), 3)
+        return [p, truth], mark(reasons, ~((truth == 0) | (truth == 1)).all(axis=1), 3)
 
-    def faults(self, batch: Any) -> list[Fault]:
+    def column_errors(self, batch: Any) -> list[ColumnError]:
         """Columns of probabilities."""
-        return self.probabilities.faults(batch)
+        return self.probabilities.column_errors(batch)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
         """The score 1 - p of one true label, picked at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
 
 
-def _or_no_class(fault: Fault) -> str:
+def _or_no_class(column_error: ColumnError) -> str:
     """The requirement of one column among others that are right, which may be none of them if nearly no row is."""
-    mostly = np.count_nonzero(fault.wrong) >= _MOSTLY * len(fault.wrong)
+    mostly = np.count_nonzero(column_error.wrong) >= _MOSTLY * len(column_error.wrong)
     remedy = "percentages by 100; if it is no class, leave it out by a narrower pattern)"
-    return fault.requirement.replace("percentages by 100)", remedy) if mostly else fault.requirement
+    return column_error.requirement.replace("percentages by 100)", remedy) if mostly else column_error.requirement
 
 
 def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
@@ -425,7 +446,7 @@ def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
 
 def refuse_first_rows(table: Table, p: NumberColumns) -> None:
     """Refuse a table whose first rows do not sum to one, where nobody else looks at all entries of a row."""
-    found = Found()
+    found = RowErrors()
     with closing(table.head(LOOKED_AT).batches(p.reads, LOOKED_AT)) as batches:
         first = next(batches, None)
         if first is not None and first.num_rows:
@@ -435,13 +456,13 @@ def refuse_first_rows(table: Table, p: NumberColumns) -> None:
     found.refuse([p.sum_requirement], table.rows)
 
 
-def noted(findings: Findings, wrong: NDArray[np.bool_], finding: int) -> Findings:
-    """Findings with one more, for records that are wrong and had none."""
+def mark(reasons: Reasons, wrong: NDArray[np.bool_], reason: int) -> Reasons:
+    """Reasons with one more, for records that are wrong and had none."""
     if not wrong.any():
-        return findings
-    findings = np.zeros(len(wrong), np.int8) if findings is None else findings
-    findings[wrong & (findings == 0)] = finding
-    return findings
+        return reasons
+    reasons = np.zeros(len(wrong), np.int8) if reasons is None else reasons
+    reasons[wrong & (reasons == 0)] = reason
+    return reasons
 
 
 def finite_requirement(column: str, positive: bool = False) -> str:
@@ -452,23 +473,23 @@ def finite_requirement(column: str, positive: bool = False) -> str:
 
 def finite_columns(
     batch: Any, names: tuple[str, ...], first: int, *, positive: bool = False
-) -> tuple[list[NDArray[Any]], Findings]:
-    """Columns of numbers, and findings `first`, `first + 1`, ... for records whose number is not finite.
+) -> tuple[list[NDArray[Any]], Reasons]:
+    """Columns of numbers, and reasons `first`, `first + 1`, ... for records whose number is not finite.
 
     If `positive`, the first of the columns has to be that as well.
     """
-    columns, findings = [number_column(batch, name) for name in names], None
+    columns, reasons = [number_column(batch, name) for name in names], None
     for i, column in enumerate(columns):
-        findings = noted(findings, _unusable(column, positive and i == 0), first + i)
-    return columns, findings
+        reasons = mark(reasons, _unusable(column, positive and i == 0), first + i)
+    return columns, reasons
 
 
-def finite_faults(batch: Any, names: tuple[str, ...], first: int, *, positive: bool = False) -> list[Fault]:
+def finite_errors(batch: Any, names: tuple[str, ...], first: int, *, positive: bool = False) -> list[ColumnError]:
     """The same column by column, also where several of a record are wrong."""
     found = []
     for i, name in enumerate(names):
         column, must = number_column(batch, name), positive and i == 0
-        found.append(number_fault(first + i, finite_requirement(name, must), column, _unusable(column, must)))
+        found.append(number_error(first + i, finite_requirement(name, must), column, _unusable(column, must)))
     return found
 
 
@@ -478,9 +499,9 @@ def _unusable(column: NDArray[Any], positive: bool) -> NDArray[np.bool_]:
     return wrong | ~(column > 0) if positive else wrong
 
 
-def number_fault(finding: int, requirement: str, column: NDArray[Any], wrong: NDArray[np.bool_]) -> Fault:
+def number_error(reason: int, requirement: str, column: NDArray[Any], wrong: NDArray[np.bool_]) -> ColumnError:
     """What is wrong with a column of numbers, of which the missing ones are NaN."""
-    return Fault(finding, requirement, wrong, bool(np.isnan(column).any()))
+    return ColumnError(reason, requirement, wrong, bool(np.isnan(column).any()))
 
 
 def finite_expression(column: Any) -> Any:

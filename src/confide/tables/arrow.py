@@ -1,0 +1,292 @@
+"""Arrow data: its types, its columns as numpy arrays, and batches of one schema.
+
+ColumnRefs
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.arrays import as_numeric
+from confide.errors import InputError
+from confide.support import as_integer, canonical
+
+Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text"]
+"""What a column is read as.
+
+`number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: of a
+list of numbers the one that an integer column points at, and `length`: how many it has. `flag`: as it was computed by
+`bound_contributions`. `value`: as it is; `text`: as it is written into a CSV cell.
+"""
+
+
+@dataclass(frozen=True)
+class ColumnRef:
+    """A column, and what it is read as.
+
+    Parameters
+    ----------
+    column
+        Its name.
+    form
+        What it is read as.
+    at
+        For an `entry`: the column that points at it.
+    """
+
+    column: str
+    form: Form = "number"
+    at: str | None = None
+
+    @property
+    def alias(self) -> str:
+        """The name of the column in the batches of a table."""
+        return f"{self.form} {self.column}"
+
+
+_ROWS = 16384
+
+
+def is_integer(kind: Any) -> bool:
+    """Whether a type holds integers."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind))
+
+
+def is_number(kind: Any) -> bool:
+    """Whether a type holds real numbers.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> is_number(pa.decimal128(18, 3)), is_number(pa.list_(pa.float32())), is_number(pa.string())
+    (True, False, False)
+    """
+    import pyarrow as pa
+
+    return bool(pa.types.is_integer(kind) or pa.types.is_floating(kind) or pa.types.is_decimal(kind))
+
+
+def is_boolean(kind: Any) -> bool:
+    """Whether a type holds true and false."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_boolean(kind))
+
+
+def is_text(kind: Any) -> bool:
+    """Whether a type holds texts, plain or categorical."""
+    import pyarrow as pa
+
+    held = kind.value_type if pa.types.is_dictionary(kind) else kind
+    return bool(pa.types.is_string(held) or pa.types.is_large_string(held) or pa.types.is_string_view(held))
+
+
+def list_element(kind: Any) -> Any | None:
+    """The type of a list's elements, for lists of any or of fixed length; None for anything else."""
+    import pyarrow as pa
+
+    lists = pa.types.is_list(kind) or pa.types.is_large_list(kind) or pa.types.is_fixed_size_list(kind)
+    return kind.value_type if lists or pa.types.is_list_view(kind) else None
+
+
+def fits_csv(kind: Any) -> bool:
+    """Whether a value of this type fits into one CSV cell."""
+    import pyarrow as pa
+
+    return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
+
+
+def is_temporal(kind: Any) -> bool:
+    """Whether a type holds dates or times."""
+    import pyarrow as pa
+
+    return bool(pa.types.is_temporal(kind))
+
+
+def in_words(kind: Any) -> str:
+    """What a column of this type holds, for messages. Never the type's own text, which can list values."""
+    import pyarrow as pa
+
+    if list_element(kind) is not None:
+        return "lists"
+    if is_text(kind):
+        return "text"
+    if is_integer(kind):
+        return "integers"
+    if is_number(kind):
+        return "numbers"
+    if is_temporal(kind):
+        return "dates and times"
+    return "true and false" if pa.types.is_boolean(kind) else "values of another type"
+
+
+def column_of(batch: Any, read: ColumnRef) -> Any:
+    """A column: as a table hands it over, or by its own name."""
+    names = batch.schema.names
+    name = read.alias if read.alias in names else read.column
+    if name not in names:
+        raise InputError(f"column {name!r} is not in the batches; their columns are {', '.join(names[:40])}")
+    return batch.column(name)
+
+
+def number_column(batch: Any, name: str) -> NDArray[Any]:
+    """A column of numbers, shape (n,), missing ones as NaN."""
+    import pyarrow as pa
+
+    column = column_of(batch, ColumnRef(name))
+    array = as_numeric(name, column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
+    if array.ndim != 1:
+        raise InputError(f"column {name!r} must hold one number per record; found shape {array.shape}")
+    return array
+
+
+def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
+    """A column of lists as a matrix, shape (n, width), and which rows have that many entries; None if all have.
+
+    The entries of the others are NaN.
+    """
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    column = column_of(batch, ColumnRef(name, "numbers"))
+    lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
+    if not hasattr(lists.type, "value_field"):
+        raise InputError(f"column {name!r} must hold lists of numbers, or be a matrix")
+    whole = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
+    if whole.all():
+        return _entries(name, lists).reshape(len(lists), width), None
+    matrix = np.full((len(lists), width), np.nan)
+    matrix[whole] = _entries(name, lists.filter(pa.array(whole))).reshape(-1, width)
+    return matrix, whole
+
+
+def _entries(name: str, lists: Any) -> NDArray[Any]:
+    import pyarrow as pa
+
+    entries = lists.flatten()
+    return as_numeric(name, entries.cast(pa.int8()) if pa.types.is_boolean(entries.type) else entries)
+
+
+def positions_among(batch: Any, name: str, names: tuple[str | int, ...]) -> NDArray[np.int64]:
+    """The position of each value of a column among names, shape (n,), -1 for those that are none of them."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held = column_of(batch, ColumnRef(name, "label"))
+    values = held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
+    kind, texts = values.type, list(map(canonical, names))
+    if pa.types.is_integer(kind):
+        integers = [as_integer(one) for one in names]
+        known = pa.array([one if one is not None and abs(one) < 2**63 else None for one in integers], pa.int64())
+        values = values.cast(pa.int64(), safe=False) if kind != pa.uint64() else _below_2_63(values)
+    elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
+        known, values = pa.array(texts, pa.large_string()), values.cast(pa.large_string())
+    else:
+        raise InputError(f"column {name!r} must hold texts or whole numbers, the names of classes or groups")
+    found = pc.index_in(values, value_set=known, skip_nulls=True)
+    return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
+
+
+def texts_of(batch: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+    """The texts that stand for the values of a column of names, shape (n,), and where there is none."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    held = column_of(batch, ColumnRef(name, "label"))
+    values = held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
+    texts = values.cast(pa.large_string())
+    encoded = pc.fill_null(texts, "").dictionary_encode()
+    names = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
+    return names[np.asarray(encoded.indices)], np.asarray(texts.is_null())
+
+
+def integer_column(batch: Any, name: str) -> NDArray[np.int64]:
+    """A column of integers, shape (n,), missing ones, and those beyond 2**63, as -1."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    values = column_of(batch, ColumnRef(name, "label"))
+    values = _below_2_63(values) if values.type == pa.uint64() else values.cast(pa.int64())
+    return np.asarray(pc.fill_null(values, -1)).astype(np.int64)
+
+
+def _below_2_63(values: Any) -> Any:
+    """Unsigned integers as signed ones, those that do not fit as missing."""
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    fits = pc.less(values, pa.scalar(2**63, pa.uint64()))
+    return pc.if_else(fits, values, pa.scalar(None, pa.uint64())).cast(pa.int64())
+
+
+def first_length(lists: Any) -> int | None:
+    """The length of the first list that is not null; None if there is none."""
+    import pyarrow.compute as pc
+
+    lengths = pc.list_value_length(lists).drop_null()
+    return int(lengths[0].as_py()) if len(lengths) else None
+
+
+def one_at_least(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """The batches; where there are none, one without rows, whose columns have the names and types of a schema.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> [batch.num_rows for batch in one_at_least([], pa.schema([("a", pa.int8())]))]
+    [0]
+    """
+    import pyarrow as pa
+
+    none = True
+    for batch in batches:
+        none = False
+        yield batch
+    if none:
+        yield pa.RecordBatch.from_pylist([], schema=schema)
+
+
+def in_pieces(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
+    """Record batches of at most _ROWS rows, of this schema."""
+    for batch in batches:
+        for start in range(0, batch.num_rows, _ROWS):
+            yield _alike(batch.slice(start, _ROWS), schema)
+
+
+def _alike(batch: Any, schema: Any) -> Any:
+    """A batch with the columns of a schema, found by their names, and with their types."""
+    import pyarrow as pa
+
+    if batch.schema.names == schema.names and batch.schema.types == schema.types:
+        return batch
+    for name in schema.names:
+        if batch.schema.names.count(name) != 1:
+            raise InputError(f"every batch must have the columns of the first; {name!r} is not in a later one")
+    try:
+        return batch.select(schema.names).cast(schema)
+    except pa.ArrowException:
+        raise InputError("every batch must have columns of the types of the first; a later one has others") from None
+
+
+def readable_schema(schema: Any) -> Any:
+    """The same schema with single precision for half precision, which DuckDB does not have."""
+    import pyarrow as pa
+
+    return pa.schema([pa.field(field.name, _readable(field.type), field.nullable) for field in schema])
+
+
+def _readable(kind: Any) -> Any:
+    import pyarrow as pa
+
+    if pa.types.is_float16(kind):
+        return pa.float32()
+    if pa.types.is_fixed_size_list(kind) and pa.types.is_float16(kind.value_type):
+        return pa.list_(pa.float32(), kind.list_size)
+    if pa.types.is_list(kind) and pa.types.is_float16(kind.value_type):
+        return pa.list_(pa.float32())
+    return kind

@@ -1,0 +1,227 @@
+"""Counts per group and bin of the records that pass by: in this process by two threads, or by a GROUP BY of an engine.
+
+DuckDB reads; the batches it hands over without copying are scored and counted here, which is several times faster than
+a search for every row's bin in SQL. PostgreSQL counts where the rows live: one query, whose answer has a row per group
+and bin at most.
+"""
+
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.counting import BinCounter, weight_per_bin
+from confide.tables.expressions import bin_index, number
+from confide.tables.failures import RowErrors
+from confide.tables.named_columns import AnyGroups, NamedColumn
+from confide.tables.readers import mark
+from confide.tables.records import RecordColumns, rows_per_batch
+from confide.tables.table import FLAG, Progress, Table
+
+_FEW_GROUPS = 16
+_GATHERED = 2**14
+
+
+@dataclass(frozen=True)
+class Job:
+    """What is counted: the scores of records over public edges, by group; of weighed records sums of weights.
+
+    Parameters
+    ----------
+    columns
+        The columns of a record, of which the group is one with a public list of names.
+    edges
+        The finite candidates, increasing, float64, shape (m-1,).
+    """
+
+    columns: RecordColumns
+    edges: NDArray[np.float64]
+
+    @property
+    def group(self) -> NamedColumn | None:
+        """The column of each record's group, or None."""
+        assert self.columns.group is None or isinstance(self.columns.group, NamedColumn)
+        return self.columns.group
+
+    @property
+    def groups(self) -> int:
+        """How many groups there are; 1 without."""
+        return 1 if self.group is None else len(self.group.names)
+
+
+Counts = tuple[NDArray[np.int64], RowErrors]
+"""Counts per group and bin, shape (groups, m), and the rows to refuse."""
+
+
+class Counters:
+    """The counters of one thread, one per group."""
+
+    def __init__(self, job: Job) -> None:
+        self._job, self.errors = job, RowErrors()
+        kind, expected = job.columns.reader.kind, None if job.groups <= _FEW_GROUPS else 0
+        self._groups = [BinCounter(job.edges, kind.low, kind.high, expected) for _ in range(job.groups)]
+        self._gathered: list[list[NDArray[Any]]] = [[] for _ in range(job.groups)]
+        self._weights = np.zeros(len(job.edges) + 1, dtype=np.int64)
+
+    def add(self, batch: Any, start: int | None) -> None:
+        """Count a `pyarrow.RecordBatch` that begins at row `start`, if rows have an order."""
+        columns, group = self._job.columns, self._job.group
+        scores, reasons = columns.reader.scores(batch)
+        places = np.zeros(0, np.int64) if group is None else group.places(batch)
+        weights, unweighed = (places, None) if columns.weight is None else columns.weight.whole(batch)
+        unusable = [wrong for wrong in (None if group is None else places < 0, unweighed) if wrong is not None]
+        if unusable or reasons is not None:  # else the counter looks at the range
+            reasons = mark(reasons, ~columns.reader.in_range(scores), 1)
+        reasons = columns.marked(batch, reasons, unusable)
+        if reasons is not None:
+            self.errors.note(reasons, start, columns.column_errors(batch))
+        elif columns.weight is not None:
+            self._weights += weight_per_bin(scores, weights, self._job.edges)
+        elif group is None:
+            self._count_all(scores, start)
+        else:
+            self._divide(scores, places)
+
+    def counts(self) -> NDArray[np.int64]:
+        """Counts per group and bin, shape (groups, m); or the sums of weights per bin, shape (1, m)."""
+        if self._job.columns.weight is not None:
+            return self._weights[None]
+        for place in range(len(self._groups)):
+            self._pour(place)
+        return np.stack([counter.counts() for counter in self._groups])
+
+    def _count_all(self, scores: NDArray[Any], start: int | None) -> None:
+        counter = self._groups[0]
+        counter.first = None
+        counter.add(scores, start)
+        if counter.first is not None:
+            self.errors.add(1, counter.missing + counter.outside, None if start is None else counter.first)
+            self.errors.missing |= counter.missing > 0
+            counter.missing = counter.outside = 0
+
+    def _divide(self, scores: NDArray[Any], group: NDArray[Any]) -> None:
+        places = group.astype(np.int16) if len(self._groups) < 2**15 else group
+        order = np.argsort(places, kind="stable")
+        ends = np.cumsum(np.bincount(places, minlength=len(self._groups)))
+        for place, piece in enumerate(np.split(scores[order], ends[:-1])):
+            if len(piece):
+                waiting = self._gathered[place]
+                waiting.append(piece)
+                if sum(map(len, waiting)) >= _GATHERED:
+                    self._pour(place)
+
+    def _pour(self, place: int) -> None:
+        if self._gathered[place]:
+            self._groups[place].add(np.concatenate(self._gathered[place]))
+            self._gathered[place] = []
+
+
+def count_rows(table: Table, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
+    """Counts of each job, in one pass over a table."""
+    reads = tuple(dict.fromkeys(read for job in jobs for read in job.columns.reads))
+    width = sum(job.columns.width for job in jobs)
+    with closing(table.batches(reads, rows_per_batch(width))) as batches:
+        return count_stream(batches, jobs, progress, ordered=table.ordered, threads=2 if table.any_thread else 1)
+
+
+def count_stream(
+    batches: Iterator[Any], jobs: Sequence[Job], progress: Progress, *, ordered: bool = True, threads: int = 2
+) -> list[Counts]:
+    """The same of a stream of record batches, by threads that take turns reading; the first of them is the caller's."""
+    workers = [[Counters(job) for job in jobs] for _ in range(threads)]
+    reading, failures, seen = threading.Lock(), list[BaseException](), 0
+
+    def work(counters: list[Counters]) -> None:
+        nonlocal seen
+        try:
+            while not failures:
+                with reading:
+                    batch, start = next(batches, None), seen
+                    if batch is None:
+                        return
+                    seen += batch.num_rows
+                    progress(batch.num_rows)
+                if batch.num_rows:
+                    for counter in counters:
+                        counter.add(batch, start if ordered else None)
+        except BaseException as error:
+            failures.append(error)
+
+    others = [threading.Thread(target=work, args=(worker,), daemon=True) for worker in workers[1:]]
+    for other in others:
+        other.start()
+    work(workers[0])
+    for other in others:
+        other.join()
+    if failures:
+        raise failures[0]
+    return [_merged(counters) for counters in zip(*workers, strict=True)]
+
+
+def _merged(counters: Sequence[Counters]) -> Counts:
+    errors = RowErrors()
+    for one in counters:
+        errors.merge(one.errors)
+    return np.sum([one.counts() for one in counters], axis=0), errors
+
+
+def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
+    """The same of an Ibis table, by its engine."""
+    errors, counts, seen = RowErrors(), np.zeros((job.groups, len(job.edges) + 1), dtype=np.int64), 0
+    for row in binned(scored_rows(table, job.columns), job.edges).to_pyarrow().to_pylist():
+        if row["reason"]:
+            errors.add(row["reason"], row["n"])
+        else:
+            counts[row["group"], row["bin"]] += row["n"] if job.columns.weight is None else int(row["weight"])
+            seen += row["n"]
+    progress(seen)
+    return counts, errors
+
+
+def scored_rows(table: Any, columns: RecordColumns) -> Any:
+    """The records of an Ibis table: `score` (float64 or null), `reason` and `group` (a position; 0 without groups).
+
+    Where records weigh differently `weight`, a whole number, besides. The reason is the first that holds of a record.
+    """
+    import ibis
+
+    reader, kind = columns.reader, columns.reader.kind
+    score, reasons = reader.expressions(table)
+    values: dict[str, Any] = {"group": ibis.literal(0, "int32")}
+    for reason, one in enumerate(columns.required, start=len(reader.requirements) + 1):
+        assert not isinstance(one, AnyGroups)  # groups are counted by a public list of names
+        value, reasons[reason] = one.expressions(table)
+        values |= {"weight": value} if one is columns.weight else {"group": value.cast("int32")}
+    if columns.people is not None:
+        after = len(reader.requirements) + len(columns.required)
+        reasons |= {after + flag: table[FLAG] == flag for flag in (1, 2)}
+    clauses = [(wrong, reason) for reason, wrong in sorted(reasons.items())]
+    first = ibis.cases(*clauses, else_=0).cast("int32") if clauses else ibis.literal(0, "int32")
+    rows = table.select(score=score, reason=first, **values)
+    usable = (rows.score >= number(kind.low)) & (rows.score <= number(kind.high))  # NaN is above +inf in every engine
+    unusable = rows.score.isnull() | rows.score.isnan() | ~usable
+    its_own = (rows.reason > 0) & (rows.reason <= len(reader.requirements))  # why there is no score
+    return rows.mutate(reason=ibis.cases((its_own, rows.reason), (unusable, 1), else_=rows.reason).cast("int32"))
+
+
+def read_columns(table: Any, columns: RecordColumns) -> Any:
+    """The columns of an Ibis table that are read, called by their aliases, for scores that are computed in Python."""
+    return table.select(**{read.alias: table[read.column] for read in columns.reads})
+
+
+def binned(rows: Any, edges: NDArray[np.float64]) -> Any:
+    """The GROUP BY: an expression with `reason`, `group`, `bin` and `n`, and `weight` where rows have one."""
+    import ibis
+
+    good = rows.reason == 0
+    place = bin_index(good.ifelse(rows.score, number(0.0)), edges)
+    nothing = ibis.literal(0, "int32")
+    weighed = {"weight": "weight"} if "weight" in rows.columns else {}
+    columns = {"group": good.ifelse(rows.group, nothing), "bin": good.ifelse(place, nothing), **weighed}
+    table = rows.select(reason="reason", **columns)
+    sums = {"weight": table.weight.sum()} if weighed else {}
+    return table.group_by(["reason", "group", "bin"]).agg(n=table.count(), **sums)

@@ -1,0 +1,246 @@
+"""Histograms of a table's scores, in one pass that keeps counts alone; and public samples, of which all is kept.
+
+PostgreSQL and Spark count where the rows live.
+"""
+
+from collections.abc import Mapping, Sequence
+from contextlib import closing
+from dataclasses import dataclass, replace
+from typing import Any
+
+import numpy as np
+
+from confide.candidates import Candidates
+from confide.counting import ScoreHistogram
+from confide.errors import InputError
+from confide.planning import Pilot
+from confide.scores import all_scores
+from confide.tables.bin_counts import Job, count_rows
+from confide.tables.columns import Classified, Losses, Regressed, What
+from confide.tables.named_columns import NamedColumn, WeightColumn, group_column
+from confide.tables.open_table import opened
+from confide.tables.readers import ClassReader, RecordReader, refuse_first_rows
+from confide.tables.records import RecordColumns, checked_batches
+from confide.tables.table import People, Progress, Table, silent
+
+Histograms = Mapping[Any, ScoreHistogram]
+"""By the name of a group; without groups the name is None."""
+
+
+@dataclass(frozen=True)
+class Counting:
+    """A pass over a table that counts, and what it needs; columns are looked up when it is made, rows when it runs.
+
+    Parameters
+    ----------
+    table
+        What is read.
+    records
+        The columns of each record; several that differ in their scores alone.
+    candidates
+        The public candidates of each.
+    skip_incomplete
+        Whether records with missing values are left out, before a person's are bounded.
+    """
+
+    table: Table
+    records: tuple[RecordColumns, ...]
+    candidates: tuple[Candidates, ...]
+    skip_incomplete: bool = False
+
+    @classmethod
+    def of(
+        cls,
+        table: Table,
+        what: What,
+        candidates: Candidates | None,
+        group: NamedColumn | None = None,
+        people: People | None = None,
+        skip_incomplete: bool = False,
+        weight: WeightColumn | None = None,
+    ) -> "Counting":
+        """Look up the columns of a table; default candidates suit the score."""
+        if people is not None:
+            table.check_people(people)
+        readers = what.readers(table)
+        if candidates is None:
+            chosen = tuple(what.kind.candidates() if len(readers) == 1 else one.kind.candidates() for one in readers)
+        else:
+            chosen = (candidates,) * len(readers)
+        return cls(table, tuple(RecordColumns(one, group, weight, people) for one in readers), chosen, skip_incomplete)
+
+    @property
+    def readers(self) -> tuple[RecordReader, ...]:
+        """What is read of each record; one for each score."""
+        return tuple(one.reader for one in self.records)
+
+    @property
+    def group(self) -> NamedColumn | None:
+        """The column of each record's group, or None."""
+        return self._jobs[0].group
+
+    @property
+    def _jobs(self) -> list[Job]:
+        return [Job(one, chosen.edges) for one, chosen in zip(self.records, self.candidates, strict=True)]
+
+    def run(self, progress: Progress = silent) -> list[Histograms]:
+        """The histograms of each score, by group.
+
+        Raises
+        ------
+        InputError
+            If rows have no usable score (how many, and why).
+        EngineError
+            If the engine fails.
+        """
+        table = self.records[0].counting(self.table, skip_incomplete=self.skip_incomplete)
+        for reader in self.readers:
+            if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
+                refuse_first_rows(self.table, reader.probabilities)
+        counted = [table.count(job, progress) for job in self._jobs]
+        if any(one is None for one in counted):
+            counted = count_rows(table, self._jobs, progress)
+        names = (None,) if self.group is None else self.group.names
+        found: list[Histograms] = []
+        for (counts, errors), columns, chosen in zip(counted, self.records, self.candidates, strict=True):
+            errors.refuse(columns.requirements, table.rows, skips=not self.skip_incomplete)
+            found.append({name: ScoreHistogram(chosen, counts[place]) for place, name in enumerate(names)})
+        return found
+
+
+def score_histogram(
+    source: Any,
+    what: What,
+    candidates: Candidates | None = None,
+    *,
+    people: People | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = silent,
+) -> ScoreHistogram:
+    """The counts of a table's scores over public candidates. **Private**, like every histogram.
+
+    Parameters
+    ----------
+    source
+        Whatever `open_table` opens, or what it gave.
+    what
+        The columns: `Scored`, `Classified`, `Regressed` or `Losses`.
+    candidates
+        Public candidate thresholds; by default the score's list for any number of records, as in `score_batches`.
+    people
+        Bounds the records that count of each person.
+    skip_incomplete
+        Leave out records in which a value that is read is missing, instead of refusing them; the statement about
+        privacy stays (`expressions.py` has the rule and the proof). How many, `left_out()` of an open table tells.
+    progress
+        Told the number of rows of every batch; its method `share`, if it has one, is told the tasks of Spark that are
+        done, and all that are known.
+
+    Raises
+    ------
+    InputError
+        If rows have no usable score (how many, and why), or if columns do not fit. A table without rows has no counts.
+    EngineError
+        If the engine fails.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from confide.tables import Scored
+    >>> score_histogram(pyarrow.table({"s": [0.1, 0.5, 0.6]}), Scored("s"), Candidates.of([0.5, 1.0])).counts
+    array([2, 1, 0])
+    """
+    with opened(source) as table:
+        counting = Counting.of(table, what, candidates, people=people, skip_incomplete=skip_incomplete)
+        if len(counting.readers) != 1:
+            raise InputError("score must be one of cqr, cqr_low and cqr_high to be counted; cqr_sides stands for two")
+        return counting.run(progress)[0][None]
+
+
+def group_histograms(
+    source: Any,
+    what: What,
+    group: str,
+    names: Sequence[str | int],
+    candidates: Candidates | None = None,
+    *,
+    people: People | None = None,
+    skip_incomplete: bool = False,
+    progress: Progress = silent,
+) -> dict[str | int, ScoreHistogram]:
+    """One histogram per group, in the same pass.
+
+    Parameters
+    ----------
+    group
+        The column of each row's group, texts or integers.
+    names
+        All groups there are, public. Rows of another group are refused.
+    source, what, candidates, people, skip_incomplete, progress
+        As in `score_histogram`.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from confide.tables import Scored
+    >>> table = pyarrow.table({"s": [0.1, 0.5, 0.6], "g": ["a", "b", "a"]})
+    >>> {name: h.total for name, h in group_histograms(table, Scored("s"), "g", ["a", "b", "c"]).items()}
+    {'a': 2, 'b': 1, 'c': 0}
+    """
+    with opened(source) as table:
+        column = group_column(table, group, tuple(names))
+        counting = Counting.of(table, what, candidates, column, people, skip_incomplete)
+        return dict(counting.run(progress)[0])
+
+
+def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progress: Progress = silent) -> Pilot:
+    """ColumnRef a PUBLIC sample; never private records, for a plan tells what it sees.
+
+    Parameters
+    ----------
+    source
+        Whatever `open_table` opens, or what it gave.
+    what
+        The columns: scores; probabilities and labels, of which set sizes are told besides; or predictions and targets.
+    skip_incomplete
+        Leave out records in which a value that is read is missing, instead of refusing them; `left_out()` of an open
+        table tells how many.
+
+    Raises
+    ------
+    InputError
+        If rows cannot be used: how many, and why; and for losses and two sides, which have no one score.
+
+    Examples
+    --------
+    >>> import pyarrow
+    >>> from confide.tables import Scored
+    >>> read_pilot(pyarrow.table({"s": [0.1, 0.5, 0.99]}), Scored("s", "lac")).scores
+    array([0.1 , 0.5 , 0.99])
+    """
+    if isinstance(what, Losses) or (isinstance(what, Regressed) and len(what.kinds) > 1):
+        raise InputError("a pilot sample must have one score per record: no losses, and no scores of two sides")
+    scores, of_classes, widths, rows = list[Any](), list[Any](), list[float](), 0
+    # Whichever score: all probabilities of a record are read.
+    read = replace(what, score="aps") if isinstance(what, Classified) else what
+    with opened(source) as table:
+        (columns,) = map(RecordColumns, read.readers(table))
+        counting = columns.counting(table, skip_incomplete=skip_incomplete)
+        with closing(checked_batches(counting, columns, progress, skips=not skip_incomplete)) as batches:
+            for batch, arrays in batches:
+                rows += batch.num_rows
+                if isinstance(what, Classified):
+                    of_classes.append(all_scores(arrays[0], what.score))
+                    scores.append(of_classes[-1][np.arange(batch.num_rows), arrays[1]])
+                    continue
+                scores.append(columns.reader.score_of(arrays))
+                if isinstance(what, Regressed) and what.kind.family == "cqr":
+                    widths.append(float(np.diff(arrays[0], axis=1).sum()))
+        if not rows:
+            raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
+    return Pilot(
+        np.concatenate(scores),
+        np.concatenate(of_classes) if of_classes else None,
+        sum(widths) / rows if widths else None,
+        what.kind.name,
+    )

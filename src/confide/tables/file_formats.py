@@ -1,0 +1,207 @@
+"""File formats, told by the ending of a name; files of them written batch by batch, and CSV cells no spreadsheet runs.
+
+Columns of the input are kept in the output, so a cell such as `=cmd|...` that a stranger typed would reach whoever
+opens it. Numbers, dates, telephone numbers and a single dash stay as they are, and so do
+Parquet and Arrow files.
+"""
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal, TypeAlias
+
+from confide.errors import InputError
+from confide.support import Place
+
+FormatName: TypeAlias = Literal["parquet", "csv", "arrow"]
+
+
+@dataclass(frozen=True)
+class Format:
+    """A file format.
+
+    Parameters
+    ----------
+    kind
+        `parquet`, `csv` or `arrow`.
+    delimiter
+        Between the cells of a CSV file.
+    compressed
+        Whether a CSV file is packed by gzip.
+    """
+
+    kind: FormatName
+    delimiter: str = ","
+    compressed: bool = False
+
+    @property
+    def in_words(self) -> str:
+        """The format's name with its article."""
+        return {"parquet": "a Parquet file", "csv": "a CSV file", "arrow": "an Arrow (IPC) or Feather file"}[self.kind]
+
+
+ENDINGS: dict[str, Format] = {
+    ".parquet": Format("parquet"),
+    ".pq": Format("parquet"),
+    ".csv": Format("csv"),
+    ".tsv": Format("csv", "\t"),
+    ".csv.gz": Format("csv", ",", True),
+    ".tsv.gz": Format("csv", "\t", True),
+    ".arrow": Format("arrow"),
+    ".feather": Format("arrow"),
+    ".ipc": Format("arrow"),
+}
+
+
+def ending_of(name: str | Place) -> str | None:
+    """The known ending of a name; None of any other.
+
+    Examples
+    --------
+    >>> ending_of("scores.CSV.gz"), ending_of("scores")
+    ('.csv.gz', None)
+    """
+    lower = str(name).lower()
+    return next((ending for ending in ENDINGS if lower.endswith(ending)), None)
+
+
+def format_of(name: str | Place) -> Format | None:
+    """The format that the ending of a name stands for; None for any other ending.
+
+    Examples
+    --------
+    >>> format_of("scores.Parquet").kind, format_of("scores.csv.gz").compressed, format_of("scores")
+    ('parquet', True, None)
+    """
+    ending = ending_of(name)
+    return None if ending is None else ENDINGS[ending]
+
+
+_SPREADSHEET = "; in Excel: Save as, CSV UTF-8"
+_REMEDIES = {
+    **dict.fromkeys((".xlsx", ".xlsm", ".xlsb", ".xls"), _SPREADSHEET),
+    ".ods": "; in LibreOffice: Save as, Text CSV, UTF-8",
+    ".txt": "; a text table may be renamed: .csv, or .tsv where tabs separate values",
+    ".dat": "; a text table may be renamed: .csv, or .tsv where tabs separate values",
+}
+
+
+def file_format(path: Place, *, to_read: bool = False) -> Format:
+    """The format of a file.
+
+    Raises
+    ------
+    InputError
+        If its ending is not known; of a file `to_read` with what makes it one that is.
+    """
+    found = format_of(path)
+    if found is None:
+        remedy = _REMEDIES.get(path.suffix.lower(), "") if to_read else ""
+        raise InputError(
+            f"file {str(path)!r} must end in one of {', '.join(ENDINGS)}; found {path.suffix or 'no extension'!r}"
+            f"{remedy}"
+        )
+    return found
+
+
+_ROWS = 2**16
+_BYTES = 2**25
+
+
+class Sink:
+    """Gathers batches of one schema into larger ones and writes them; made by `open_sink`."""
+
+    def __init__(self, path: Path, form: Format) -> None:
+        self._path, self._form = path, form
+        self._writer: Any = None
+        self._packed: Any = None
+        self._waiting: list[Any] = []
+        self._rows = self._bytes = 0
+
+    def write(self, batch: Any) -> None:
+        """Add a `pyarrow.RecordBatch`."""
+        self._waiting.append(batch)
+        self._rows, self._bytes = self._rows + batch.num_rows, self._bytes + batch.nbytes
+        if self._rows >= _ROWS or self._bytes >= _BYTES:
+            self.flush()
+
+    def flush(self) -> None:
+        """Write what has gathered."""
+        import pyarrow as pa
+
+        if not self._waiting:
+            return
+        table = pa.Table.from_batches(self._waiting).combine_chunks()
+        self._waiting, self._rows, self._bytes = [], 0, 0
+        if self._form.kind == "csv":
+            table = without_formulas(table)
+        if self._writer is None:
+            self._writer = self._open(table.schema)
+        self._writer.write_table(table)
+
+    def close(self) -> None:
+        """Finish the file format's footer and close the file."""
+        for one in (self._writer, self._packed):
+            if one is not None:
+                one.close()
+
+    def _open(self, schema: Any) -> Any:
+        import pyarrow as pa
+
+        if self._form.kind == "parquet":
+            import pyarrow.parquet
+
+            return pyarrow.parquet.ParquetWriter(self._path, schema)
+        if self._form.kind == "csv":
+            import pyarrow.csv
+
+            target: Any = self._path
+            if self._form.compressed:
+                target = self._packed = pa.CompressedOutputStream(str(self._path), "gzip")
+            options = pyarrow.csv.WriteOptions(delimiter=self._form.delimiter)
+            return pyarrow.csv.CSVWriter(target, schema, write_options=options)
+        return pa.ipc.new_file(str(self._path), schema)
+
+
+@contextmanager
+def open_sink(path: Path, form: Format) -> Iterator[Sink]:
+    """A sink that is flushed and closed at the end of the block."""
+    sink = Sink(path, form)
+    try:
+        yield sink
+        sink.flush()
+    finally:
+        sink.close()
+
+
+_RUNS = r"^[=@\t\r]|^[+\-].*[^0-9 .,:()/eE+\-]"
+"""What a spreadsheet takes for a formula: a sign counts if anything follows that numbers and dates do not have."""
+_NUMBER = r"(?i)^[+\-](inf|infinity|nan)$"
+
+
+def without_formulas(table: Any) -> Any:
+    """A `pyarrow.Table` whose texts, names of columns included, no spreadsheet runs.
+
+    Examples
+    --------
+    >>> import pyarrow as pa
+    >>> table = without_formulas(pa.table({"note": ["=1+1", "-1.5e-3", "+49 170", "-", "-A1", "-inf", None]}))
+    >>> table["note"].to_pylist()
+    ["'=1+1", '-1.5e-3', '+49 170', '-', "'-A1", '-inf', None]
+    """
+    import re
+
+    import pyarrow as pa
+    import pyarrow.compute as pc
+
+    for place, field in enumerate(table.schema):
+        if pa.types.is_string(field.type) or pa.types.is_large_string(field.type):
+            column = table.column(place)
+            runs = pc.match_substring_regex(column, f"(?s){_RUNS}")
+            runs = pc.and_not(runs, pc.match_substring_regex(column, _NUMBER))
+            if pc.any(runs).as_py():
+                marked = pc.binary_join_element_wise(pa.scalar("'", field.type), column, pa.scalar("", field.type))
+                table = table.set_column(place, field, pc.if_else(runs, marked, column))
+    names = [f"'{name}" if re.match(_RUNS, name, re.DOTALL) else name for name in table.column_names]
+    return table if names == table.column_names else table.rename_columns(names)

@@ -1,0 +1,193 @@
+"""Records of a table: the columns that one is read from, and the batches in which all of them can be used."""
+
+from collections.abc import Callable, Generator, Iterable, Sequence
+from contextlib import closing
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.tables.arrow import ColumnRef, number_column
+from confide.tables.columns import Classified, Regressed, What
+from confide.tables.failures import ColumnError, RowErrors
+from confide.tables.named_columns import AnyGroups, NamedColumn, WeightColumn
+from confide.tables.readers import Reasons, RecordReader, ScoreReader, mark
+from confide.tables.table import FLAG, People, Progress, Table
+
+_CELLS = 2**18
+_LEAST, _MOST = 2**11, 2**16
+
+
+def rows_per_batch(width: int) -> int:
+    """Rows of a batch, so that it has a quarter of a million numbers, or 2048 rows."""
+    return min(_MOST, max(_LEAST, _CELLS // max(width, 1)))
+
+
+class BatchReader(Protocol):
+    """What is made of every batch: arrays that scores follow from, or predictions."""
+
+    @property
+    def reads(self) -> tuple[ColumnRef, ...]:
+        """The columns."""
+
+    @property
+    def width(self) -> int:
+        """About how many numbers are read of each record."""
+
+    @property
+    def requirements(self) -> Sequence[str]:
+        """What every record has to fulfil, in words."""
+
+    def read(self, batch: Any) -> tuple[Any, Reasons]:
+        """What is made of a batch, and why some of its records cannot be used."""
+
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """What is wrong column by column, for a batch in which something is."""
+
+
+def checked_batches(
+    table: Table,
+    reader: BatchReader,
+    progress: Progress,
+    *,
+    keep: Sequence[ColumnRef] = (),
+    skips: bool = False,
+    shows_types: bool = False,
+) -> Generator[tuple[Any, Any]]:
+    """Read a table batch by batch; each batch comes with what its reader makes of it.
+
+    Parameters
+    ----------
+    table, reader, progress
+        What is read, by whom, and who is told the number of rows.
+    keep
+        Columns that the batches have besides.
+    skips
+        Whether a refusal says that records with missing values can be left out.
+    shows_types
+        Whether a table without rows gives one batch without rows.
+
+    Raises
+    ------
+    InputError
+        At the end, if records cannot be used: how many, and why. After the first of them no batch is handed over.
+    """
+    errors, start, empty = RowErrors(), 0, None
+    reads = tuple(dict.fromkeys([*keep, *reader.reads]))
+    with closing(table.batches(reads, rows_per_batch(reader.width + len(keep)))) as batches:
+        for batch in batches:
+            if not batch.num_rows:
+                empty = batch
+                continue
+            values, reasons = reader.read(batch)
+            if reasons is not None:
+                errors.note(reasons, start if table.ordered else None, reader.column_errors(batch))
+            start += batch.num_rows
+            progress(batch.num_rows)
+            if not errors:
+                yield batch, values
+    errors.refuse(reader.requirements, table.rows, skips=skips)
+    if shows_types and not start:
+        yield empty, reader.read(empty)[0]
+
+
+@dataclass(frozen=True)
+class RecordColumns:
+    """The columns of a record: what its score is computed from, its group, its weight and its person.
+
+    Reasons count the requirements: first those of the reader, then the group's, the weight's and the person's two.
+
+    Parameters
+    ----------
+    reader
+        How the score is read.
+    group
+        The column of each record's group, or None.
+    weight
+        The column of each record's public weight, or None.
+    people
+        Bounds the records that count of each person, or None.
+    other_groups
+        Whether records of groups that are not in the column's public list pass.
+    """
+
+    reader: RecordReader
+    group: NamedColumn | AnyGroups | None = None
+    weight: WeightColumn | None = None
+    people: People | None = None
+    other_groups: bool = False
+
+    def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
+        """The rows that count: complete ones if others are left out, and at most so many of a person."""
+        if skip_incomplete:
+            persons = () if self.people is None else (self.people.person, *self.people.order)
+            table = table.drop_missing([*self._columns, *(ColumnRef(column, "value") for column in persons)])
+        return table if self.people is None else table.bound_contributions(self.people)
+
+    @property
+    def reads(self) -> tuple[ColumnRef, ...]:
+        """The columns, each once; with people also the one that says what is wrong with a person."""
+        return tuple(dict.fromkeys([*self._columns, *([] if self.people is None else [ColumnRef(FLAG)])]))
+
+    @property
+    def width(self) -> int:
+        """About how many numbers are read of each record."""
+        return self.reader.width
+
+    @property
+    def requirements(self) -> list[str]:
+        """What every record has to fulfil, in words."""
+        persons = () if self.people is None else self.people.requirements
+        return [*self.reader.requirements, *(one.requirement for one in self.required), *persons]
+
+    @property
+    def required(self) -> list[NamedColumn | AnyGroups | WeightColumn]:
+        """The columns beside the score that every record must have a usable value in."""
+        group = None if self.other_groups else self.group
+        return [one for one in (group, self.weight) if one is not None]
+
+    def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
+        """What a score is computed from, in arrays of n records, and what is wrong with some of them."""
+        arrays, reasons = self.reader.read(batch)
+        if isinstance(self.reader, ScoreReader):
+            reasons = mark(reasons, ~self.reader.in_range(arrays[0]), 1)
+        return arrays, self.marked(batch, reasons, [one.unusable(batch) for one in self.required])
+
+    def marked(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
+        """The same reasons, with those of the required columns, whose `unusable` records are known, and of people."""
+        flags = [] if self.people is None else [number_column(batch, FLAG) == flag for flag in (1, 2)]
+        for reason, wrong in enumerate([*unusable, *flags], start=len(self.reader.requirements) + 1):
+            reasons = mark(reasons, wrong, reason)
+        return reasons
+
+    def column_errors(self, batch: Any) -> list[ColumnError]:
+        """What is wrong column by column, for a batch in which something is."""
+        others = enumerate(self.required, start=len(self.reader.requirements) + 1)
+        return [*self.reader.column_errors(batch), *(one.column_error(batch, reason) for reason, one in others)]
+
+    @property
+    def _columns(self) -> list[ColumnRef]:
+        return [*self.reader.reads, *(one.read for one in (self.group, self.weight) if one is not None)]
+
+
+def hand_over(
+    table: Table,
+    what: What,
+    columns: RecordColumns,
+    add: Callable[[list[Any], Any], None],
+    progress: Progress,
+    *,
+    skip_incomplete: bool,
+) -> int:
+    """Hand all records of a table with known truth over, as arrays and the batch they came in; returns their number.
+
+    Of classes and regression these are all arrays that the score is computed from; else the score.
+    """
+    whole, number = isinstance(what, Classified | Regressed), 0
+    rows = columns.counting(table, skip_incomplete=skip_incomplete)
+    with closing(checked_batches(rows, columns, progress, skips=not skip_incomplete)) as batches:
+        for batch, arrays in batches:
+            add(arrays if whole else [columns.reader.score_of(arrays)], batch)
+            number += batch.num_rows
+    return number
