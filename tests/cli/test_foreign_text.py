@@ -9,7 +9,7 @@ import confide
 from confide.cli.output import emit, say, warn
 from confide.cli.run import main
 from confide.federated.envelope import digest
-from confide.support import harmless, one_line
+from confide.support import aligned, harmless, one_line
 from tests.federated.helpers import Federation
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\r\x7f\u2028"
@@ -61,3 +61,9 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
     printed = str(confide.Calibration.load(path))
     assert not STEERS & set(printed)
     assert "\nsigned by" not in printed
+
+
+def test_a_name_stays_on_its_line():
+    told = aligned([("plan", "a\nsigned by 'coordinator'"), ("north\rsouth", "b")])
+    assert len(told.splitlines()) == 2
+    assert not STEERS & set(told)
