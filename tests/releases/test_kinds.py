@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.federated import FederatedCalibration
-from confide.releases import Release, kinds, load_release, parts_of
+from confide.releases import Release, documents, load_release, parts_of
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.json"))
 """Written by version 0.1.0, schema 1."""
@@ -87,7 +87,7 @@ SINCE_0_2 = {
 
 def test_there_is_a_sample_of_every_kind():
     found = {json.loads(path.read_text())["kind"] for path in SAMPLES}
-    assert found == set(kinds._READERS) - SINCE_0_2
+    assert found == set(documents._READERS) - SINCE_0_2
 
 
 def test_a_federated_calibration_is_a_calibration():
@@ -115,9 +115,9 @@ def test_other_kinds(kind):
 
 
 def test_kinds_can_be_added(monkeypatch):
-    monkeypatch.setattr(kinds, "_READERS", dict(kinds._READERS))
+    monkeypatch.setattr(documents, "_READERS", dict(documents._READERS))
     made = Release()
-    kinds.register_kind("example.other", lambda text: made)
+    documents.register_kind("example.other", lambda text: made)
     assert Release.from_json('{"kind": "example.other"}') is made
 
 

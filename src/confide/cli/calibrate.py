@@ -33,8 +33,8 @@ from confide.mechanisms import MECHANISMS
 from confide.planning import Plan, make_plan, shifted_population
 from confide.releases import (
     Calibration,
-    GroupCalibration,
     LabelStatement,
+    Release,
     candidates_of,
     most_needed,
     parts_of,
@@ -326,8 +326,8 @@ def report_release(
     say(f"saved: {out}")
 
 
-def guessed_for_groups(released: Any, n_typical: int | None, mechanism: str = "slopes") -> int | None:
+def guessed_for_groups(released: Release, n_typical: int | None, mechanism: str = "slopes") -> int | None:
     """The number of records of each group that candidates were chosen for, where nobody stated one; else None."""
-    if not isinstance(released, GroupCalibration) or n_typical is not None or mechanism != "slopes":
+    if not released.disjoint or n_typical is not None or mechanism != "slopes":
         return None
-    return typical_of_groups(len(released), max(part.guarantee.n_min or 1 for part in released.parts.values()))
+    return typical_of_groups(len(released.parts), max(part.guarantee.n_min or 1 for part in released.parts.values()))

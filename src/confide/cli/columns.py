@@ -10,7 +10,7 @@ from confide.cli import options as o
 from confide.cli.candidates import parse_candidates
 from confide.cli.output import warn
 from confide.errors import InputError
-from confide.releases import FROM_LOGITS, Release, RiskCalibration, SidesCalibration, about_of, parts_of
+from confide.releases import FROM_LOGITS, Release, about_of
 from confide.scores import FAMILIES, score_kind
 from confide.tables import SIDES, Classified, Losses, Regressed, Scored, What
 
@@ -116,7 +116,7 @@ class ModelColumns(PredictedColumns):
         if self.probabilities is None and self.prediction is None:
             return None
         self.check_logits(release, path)
-        if isinstance(release, RiskCalibration):
+        if release.bounded:
             if self.probabilities is None:
                 raise InputError(f"calibration {str(path)!r} is one of sets of labels; name their --probabilities")
             return Losses(probabilities=self.class_columns, classes=self.class_names)
@@ -129,7 +129,7 @@ class ModelColumns(PredictedColumns):
         """Refuse --logits where there are none, and say if a release was made from logits."""
         if self.logits and (self.probabilities is None or getattr(self, "truth", None) is not None):
             raise click.UsageError("--logits belongs to --probabilities of classes, of which one is true")
-        if self.logits and isinstance(release, RiskCalibration):
+        if self.logits and release is not None and release.bounded:
             raise click.UsageError("--logits must be left out for sets of labels: write the sigmoid of their logits")
         if self.probabilities is None or self.logits or release is None:
             return
@@ -267,7 +267,7 @@ class Columns(TrueColumns):
         what = self.what(candidates)
         self.check_logits(release, path)
         if isinstance(what, Scored):
-            if isinstance(release, SidesCalibration):
+            if release.by == "side":
                 raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
             return Scored(what.column, _score_of(release) if self.score is None else self.score)
         if isinstance(what, Classified | Regressed):
@@ -296,7 +296,7 @@ def _column_names(text: str) -> str | tuple[str, ...]:
 
 def check_fits(way: str, release: Release, path: object) -> None:
     """Refuse a release that was made for another score than these columns give."""
-    for part in parts_of(release).values():
+    for part in release.parts.values():
         made_for = part.score
         if made_for is None:
             raise InputError(
@@ -340,7 +340,7 @@ def parsed_list(spec: str | None) -> Candidates | None:
 
 def _score_of(release: Release) -> str | None:
     """The score of a regression release."""
-    return SIDES if isinstance(release, SidesCalibration) else next(iter(parts_of(release).values())).score
+    return SIDES if release.by == "side" else release.first.score
 
 
 def _computes(way: str, score: str | None) -> bool:

@@ -20,12 +20,8 @@ from confide.mechanisms import Slopes
 from confide.planning import make_plan
 from confide.releases import (
     Calibration,
-    GroupCalibration,
     Release,
-    RiskCalibration,
-    SidesCalibration,
     load_release,
-    parts_of,
     remarks,
 )
 from confide.support import Kind, new_file
@@ -90,7 +86,7 @@ def recalibrate(
     renewal = Renewal.of(release, **spent, n_typical=n_typical, cold=cold, candidates=parsed(candidates))
     refuse_another_request(schedule, release.privacy, next(iter(renewal.asked.values())).get("selector"))
     what = _what(columns, release, previous)
-    groups = isinstance(release, GroupCalibration)
+    groups = release.disjoint
     if groups and (budget.ledger is not None) != (partition is not None):
         raise click.UsageError("--partition, the name of the division into groups, belongs to --ledger; give both")
     if n is not None and not renewal.public_n:
@@ -138,19 +134,18 @@ def recalibrate(
 
 def _what(columns: TrueColumns, release: Release, path: Path) -> What | None:
     """What is read of each record, for the score or the loss of the release; None if no columns were named."""
-    first = next(iter(parts_of(release).values()))
     named = Columns(**vars(columns))
-    if isinstance(release, RiskCalibration):
+    if release.bounded is not None:
         if named.task not in (None, "losses") and columns.truth is None:
             raise InputError(f"calibration {str(path)!r} bounds a loss; name --probabilities with --truth, or --losses")
-        return Columns(**vars(columns), loss=release.loss, bound=release.bound).what()
+        return Columns(**vars(columns), loss=release.bounded[0], bound=release.bounded[1]).what()
     if named.task is None:
         return None
     if named.task == "losses" or columns.truth is not None:
         raise InputError(f"calibration {str(path)!r} bounds no loss; name {columns.ways}")
     if named.task != "score":
         check_fits(named.way, release, path)
-    score = SIDES if isinstance(release, SidesCalibration) else first.score
-    if isinstance(release, SidesCalibration) and named.task == "score":
+    score = SIDES if release.by == "side" else release.first.score
+    if release.by == "side" and named.task == "score":
         raise click.UsageError("a release of two sides needs --prediction LOWER,UPPER with --target")
     return Columns(**vars(columns), score=score).what()

@@ -11,7 +11,7 @@ from confide.cli.output import say
 from confide.cli.parameters import command
 from confide.evaluation import PrivateEvaluation, load_evaluation
 from confide.ledger import file_of
-from confide.releases import load_release
+from confide.releases import load
 from confide.support import Kind, read_text
 
 
@@ -60,7 +60,7 @@ def report(
     path = o.only_one(file, calibration)
     output.check(Kind.PAGE, path, evaluation, file_of(ledger), *(answer or ()), *(silo_report or ()))
     measured = None if evaluation is None else load_evaluation(evaluation)
-    released = load_release(path)
+    released = load(path)
     page = make_report(
         released,
         title=title,

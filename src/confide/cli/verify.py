@@ -15,7 +15,7 @@ from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation
 from confide.federated import FederatedCalibration, FederatedGroups, FederatedLevels
 from confide.federated import verify as verify_federated
-from confide.releases import Release, links, load_release, predecessors_of
+from confide.releases import Document, links, load, predecessors_of
 from confide.support import read_text
 from confide.watching import Watch
 
@@ -53,7 +53,7 @@ def verify(
         --answer north-answer.json
     """
     path = o.only_one(file, calibration)
-    released = load_release(path)
+    released = load(path)
     head = f"claims: computed again, and they hold\n{released}"
     if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
         if coordinator is not None or answer:
@@ -77,17 +77,17 @@ def _untold(what: str) -> str:
     return f"not shown: that the {what} were drawn with noise; that rests on whoever ran the calibration"
 
 
-def _bare(released: Release) -> list[str]:
+def _bare(released: Document) -> list[str]:
     """What is wrong with a release without privacy, for those who are about to publish it."""
     privacy = released.privacy
     return [str(privacy)] if math.isinf(privacy.epsilon) and not privacy.concentrated_only else []
 
 
-def _chain(released: Release, previous: list[Path]) -> tuple[list[str], Sequence[str]]:
+def _chain(released: Document, previous: list[Path]) -> tuple[list[str], Sequence[str]]:
     """Whether the earlier releases are those that the chain names: what was found, and what is wrong."""
     if not predecessors_of(released) and not previous:
         return [], []
-    told = links(released, [load_release(path) for path in previous])
+    told = links(released, [load(path) for path in previous])
     return [f"chain: this is release {len(predecessors_of(released)) + 1}", *told.found], told.wrong
 
 

@@ -11,7 +11,7 @@ from confide.errors import FormatError
 from confide.evaluation.private import KIND, PrivateEvaluation, Question
 from confide.evaluation.private_findings import PrivateCoverage, PrivateFinding
 from confide.evaluation.private_parts import Partition, size_parts, width_parts
-from confide.releases import kinds
+from confide.releases import documents
 from confide.support import MOST_RECORDS, Fields, optional_versions
 
 _MOST_NOISY = 4 * MOST_RECORDS
@@ -166,6 +166,6 @@ def _same(stated: Any, found: Any) -> bool:
     return bool(stated == found and type(stated) is type(found))
 
 
-kinds.register(
-    PrivateEvaluation, kinds.Kind(KIND, "private evaluation", _fields, _read, since_2=frozenset({"versions"}))
+documents.register(
+    PrivateEvaluation, documents.Kind(KIND, "private evaluation", _fields, _read, since_2=frozenset({"versions"}))
 )

@@ -14,7 +14,7 @@ from confide.errors import FormatError, InputError
 from confide.evaluation.parts import Division, Subgroup
 from confide.evaluation.words import in_words
 from confide.guarantee import coverage_text
-from confide.releases import LevelCalibration, Release
+from confide.releases import Release
 from confide.sets import CoverageEstimate, Shortfall, count_shortfall
 from confide.support import Level, Shown, deprecated, exact_level, read_as
 
@@ -178,7 +178,7 @@ class LevelEvaluation(_Readable):
             raise InputError("levels must cover more, the smaller alpha is; found a smaller set that covers more")
         object.__setattr__(self, "levels", MappingProxyType(ordered))
 
-    def judged(self, release: LevelCalibration) -> "LevelEvaluation":
+    def judged(self, release: Release) -> "LevelEvaluation":
         """The same with the shortfall of each level, from the release that was evaluated."""
         return replace(self, levels={alpha: one.judged(release.parts[alpha]) for alpha, one in self.levels.items()})
 

@@ -16,7 +16,7 @@ from confide.evaluation import (
     TooManyGroupsError,
     answer,
 )
-from confide.releases import GroupCalibration, Release, RiskCalibration
+from confide.releases import Release
 from confide.tables.labelled import Labelled
 from confide.tables.named_column import AnyGroups, NamedColumn, group_column
 from confide.tables.open_table import opened
@@ -164,13 +164,13 @@ def evaluate_table_privately(
         asking = replace(asking, records_per_person=people.most, dataset=people.payer(asking.dataset))
     with opened(source) as table:
         reading, tally = _tally(table, what, release, 0)
-        own = isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified))
+        own = release.asks_groups(sets=isinstance(what, Classified))
         if (by is not None) != (own or asking.group_names is not None):
             raise InputError("by and group_names must be given together: a column, and the public list of its values")
         if people is not None:
             for column in (people.person, *people.order):
                 table.type_of(column)
-        names = tuple(release.parts) if isinstance(release, GroupCalibration) and own else asking.group_names
+        names = tuple(release.parts) if own else asking.group_names
         group = None if by is None or names is None else group_column(table, by, tuple(names))
         labelled = Labelled(table, what, reading, group, not own, people, skip_incomplete)
 
@@ -198,13 +198,13 @@ def _tally(
         names_in(release, *what.columns(table))
     if isinstance(what, Regressed):
         return reading, IntervalTally(release)
-    if isinstance(what, Losses) and not isinstance(release, RiskCalibration):
+    if isinstance(what, Losses) and release.by != "loss":
         raise InputError("the release must be a bound on a loss, to be evaluated on losses")
     return reading, ScoreTally(release)
 
 
 def _group_column(table: Table, by: str, release: Release, what: What) -> NamedColumn | AnyGroups:
     """The column that says to which group, or true class, of a release a record belongs; or to which group at all."""
-    if isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified)):
+    if release.asks_groups(sets=isinstance(what, Classified)):
         return group_column(table, by, tuple(release.parts))
     return AnyGroups.of(table, by)

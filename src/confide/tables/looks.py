@@ -8,7 +8,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.releases import LevelCalibration, Release
+from confide.releases import Release
 from confide.tables.evaluate import tally_table
 from confide.tables.findings import Findings
 from confide.tables.open_table import opened
@@ -48,7 +48,7 @@ def covered_counts(
     >>> covered_counts(pyarrow.table({"s": [0.1, 0.5, 0.99]}), Scored("s", "lac"), released)
     array([[2, 1]])
     """
-    if isinstance(release, LevelCalibration):
+    if release.by == "level":
         raise InputError("the release must be of one level; choose one with alpha")
     tally = tally_table(source, what, release, by=by, skip_incomplete=skip_incomplete, progress=progress)
     counts: NDArray[np.int64] = tally.levels[0].covered_and_missed()

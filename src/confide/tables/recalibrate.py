@@ -8,7 +8,7 @@ from confide.calibration import PricedRelease, Renewal, weighted_sum
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.planning import ClassShift, RecordWeights
-from confide.releases import GroupCalibration, Release, RiskCalibration
+from confide.releases import Release
 from confide.support import canonical
 from confide.tables.calibrate import Asked, Counted, Counts, group_of, shifted_classes
 from confide.tables.counts import Counting
@@ -125,12 +125,9 @@ def _of_the_release(what: What, renewal: Renewal) -> What:
     given = [kind.name for kind in what.kinds] if isinstance(what, Regressed) else [what.kind.name]
     if set(given) != set(scores):
         raise InputError(f"what must give the score {scores[0]!r}, as in previous; it gives {given[0]!r}")
-    if (
-        isinstance(what, Losses)
-        and isinstance(renewal.previous, RiskCalibration)
-        and what.bound != renewal.previous.bound
-    ):
-        raise InputError(f"bound must be that of previous, {renewal.previous.bound:g}; found {what.bound:g}")
+    bounded = renewal.previous.bounded
+    if isinstance(what, Losses) and bounded is not None and what.bound != bounded[1]:
+        raise InputError(f"bound must be that of previous, {bounded[1]:g}; found {what.bound:g}")
     return what
 
 
@@ -141,7 +138,7 @@ def _listed(renewal: Renewal) -> Candidates | None:
 
 def _group(table: Table, what: What, previous: Release, by: str | None) -> NamedColumn | None:
     """What thresholds depend on: the label, or a column with the names of the release; None for no groups."""
-    if not isinstance(previous, GroupCalibration):
+    if not previous.disjoint:
         if by is not None:
             raise InputError("by must be left out: previous has no thresholds per group of records")
         return None

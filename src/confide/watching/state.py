@@ -7,7 +7,7 @@ from typing import Any
 
 from confide.errors import FormatError
 from confide.mechanisms import NEIGHBORS
-from confide.releases import kinds
+from confide.releases import documents
 from confide.support import Fields, one_of, optional_versions
 from confide.watching.course import MOST_COUNT, Look, Watch
 from confide.watching.reference import Reference
@@ -104,4 +104,6 @@ def _number(fields: Fields, name: str) -> float:
     return value
 
 
-kinds.register(Watch, kinds.Kind(KIND, "watch", _fields, _read, integer_bits=63, since_2=frozenset({"looks.versions"})))
+documents.register(
+    Watch, documents.Kind(KIND, "watch", _fields, _read, integer_bits=63, since_2=frozenset({"looks.versions"}))
+)

@@ -1,8 +1,10 @@
-"""A calibration as JSON: its fields, how they are read, and what is computed again before it is believed."""
+"""Releases as JSON: their fields, how they are read, and what is computed again before it is believed."""
 
+import json
 import math
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import asdict, replace
+from functools import partial
 from typing import Any
 
 from confide.candidates import BUILDERS, Candidates
@@ -10,20 +12,25 @@ from confide.errors import ConfideError, FormatError
 from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
     NEIGHBORS,
+    LabelPrivacy,
+    Neighbors,
+    NoisyLabels,
     NoisySearch,
     PrivacyStatement,
     Slopes,
     certify,
     mechanism_fields,
+    noisy_labels_for,
     privacy_statement,
     published_candidates,
     read_mechanism,
 )
 from confide.planning import read_population
-from confide.releases.calibration import Calibration
-from confide.releases.kinds import Kind, register
-from confide.releases.predecessors import as_number, read_predecessors, write_predecessors
-from confide.releases.words import read_words, write_words
+from confide.releases.calibration import FORMS, Calibration, Form, Release
+from confide.releases.documents import Kind, register
+from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
+from confide.releases.several import GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
+from confide.releases.words import as_number, read_predecessors, read_words, write_predecessors, write_words
 from confide.scores import score_kind
 from confide.selection import Selector, zcdp_by_square
 from confide.support import (
@@ -262,6 +269,147 @@ def _loss(value: float | str, name: str) -> float:
     return float(value)
 
 
+def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
+    """The fields of such a calibration, as JSON values."""
+    return {
+        "threshold": as_number(c.threshold),
+        "score": c.score,
+        "alpha": str(c.alpha),
+        "guarantee": c.guarantee.fields(),
+        "privacy": {"protected": "labels", "model": "local", "epsilon": c.privacy.epsilon},
+        "mechanism": {
+            "name": c.mechanism.name,
+            "label_epsilon": c.mechanism.epsilon,
+            "classes": c.mechanism.classes,
+            "rank": c.mechanism.rank,
+        },
+        "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
+        "versions": dict(c.versions),
+        **write_words(c.classes, c.about),
+    }
+
+
+def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
+    """The calibration of these fields; refused if it claims what does not follow from its public choices."""
+    alpha = exact_level("alpha", fields.take("alpha", str))
+    candidates = fields.group("candidates")
+    recipe = candidates.take("recipe", dict)
+    size = positive_integer("candidates.size", candidates.take("size", int), most=MOST_CANDIDATES)
+    candidates.finish()
+    privacy = fields.group("privacy")
+    one_of("privacy.protected", privacy.take("protected", str), ("labels",))
+    one_of("privacy.model", privacy.take("model", str), ("local",))
+    epsilon = read_label_epsilon("privacy.epsilon", privacy.take("epsilon", (float, int)))
+    privacy.finish()
+    mechanism = fields.group("mechanism")
+    one_of("mechanism.name", mechanism.take("name", str), (NoisyLabels.name,))
+    stated = NoisyLabels(
+        read_label_epsilon("mechanism.label_epsilon", mechanism.take("label_epsilon", (float, int))),
+        positive_integer("mechanism.classes", mechanism.take("classes", int), most=MOST_CLASSES),
+        positive_integer("mechanism.rank", mechanism.take("rank", int)),
+    )
+    mechanism.finish()
+    guarantee = read_guarantee(fields.group("guarantee"))
+    if stated.classes < 2 or guarantee.n is None:
+        raise FormatError("the calibration must state two classes or more, and n; do not use it")
+    if stated.epsilon != epsilon:
+        raise FormatError("the calibration claims another privacy loss than its labels have; do not use it")
+    planned = noisy_labels_for(1 - alpha, guarantee.n, epsilon, stated.classes, guarantee.delta)
+    if abs(planned.rank - stated.rank) > 1 or guarantee != stated.guarantee(1 - alpha, guarantee.n, guarantee.delta):
+        raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
+    calibration = NoisyLabelCalibration(
+        threshold=read_threshold(fields.take("threshold", (float, int, str)), read_candidates(size, recipe)),
+        alpha=alpha,
+        guarantee=guarantee,
+        privacy=LabelPrivacy.of(epsilon),
+        mechanism=stated,
+        candidates=size,
+        recipe=recipe,
+        score=score_kind(fields.take("score", str)).name,
+        versions=check_versions("calibration", fields.take("versions", dict)),
+        **read_words(fields),
+    )
+    known = calibration.classes
+    if recipe.get("kind") == "scores" or score_kind(calibration.score).task != "classification":
+        raise FormatError("the calibration must be of a classification score and of public candidates; do not use it")
+    if known is not None and stated.classes != (known if isinstance(known, int) else len(known)):
+        raise FormatError("the calibration names other classes than its labels had; do not use it")
+    return calibration
+
+
+_OUTER: Mapping[str, Callable[[Fields], Any]] = {
+    "by": lambda fields: one_of("by", fields.take("by", str), ("group", "class")),
+    "neighbors": lambda fields: one_of("neighbors", fields.take("neighbors", str), NEIGHBORS),
+    "loss": lambda fields: fields.take("loss", str),
+    "bound": lambda fields: fields.take("bound", (float, int)),
+}
+"""How what files say of a whole release is read."""
+
+
+def several_fields(release: Release) -> dict[str, Any]:
+    """The fields of a release with parts: an envelope around the documents of these, as `FORMS` says."""
+    form = FORMS[release.by]
+    parts = [
+        {"name": form.written(key), "calibration": json.loads(part.to_json())} for key, part in release.parts.items()
+    ]
+    outer = {name: getattr(release, name) for name in form.outer}
+    return {**outer, "privacy": {"epsilon": as_number(release.privacy.epsilon)}, "parts": parts}
+
+
+def read_several(fields: Fields, form: Form, made: Callable[..., Release], names: tuple[str, ...]) -> Release:
+    """The release that is `made` of the parts by their names, which must be these if any are, and of what is beside.
+
+    It has to cost what the file states.
+    """
+    outer = {name: _OUTER[name](fields) for name in form.outer}
+    listed, parts = fields.take("parts", list), dict[Any, Calibration]()
+    for content in listed:
+        part = Fields(fields.document, content if isinstance(content, dict) else {}, "parts")
+        name = part.take("name", (str, int))
+        parts[name] = Calibration.from_json(json.dumps(part.take("calibration", dict)))
+        part.finish()
+    if len(parts) != len(listed):
+        raise FormatError(f"the {fields.document} names a part twice")
+    if names and set(parts) != set(names):
+        raise FormatError(f"the {fields.document} must have the parts {' and '.join(names)}")
+    release = made(parts, **outer)
+    privacy = fields.group("privacy")
+    if read_loss(privacy, "epsilon") != release.privacy.epsilon:
+        raise FormatError(f"the {fields.document} claims another privacy loss than its parts have; do not use it")
+    privacy.finish()
+    return release
+
+
+def _levels(parts: Mapping[Any, Calibration]) -> LevelCalibration:
+    return LevelCalibration({exact_level("alpha", str(name)): part for name, part in parts.items()})
+
+
+def _groups(parts: Mapping[Any, Calibration], by: Any, neighbors: Neighbors) -> GroupCalibration:
+    if len({str(part.guarantee) for part in parts.values()}) > 1:  # what is promised for each is said once
+        raise FormatError(f"the release promises more for one {by} than for another; do not use it")
+    return GroupCalibration(by, neighbors, parts)
+
+
+def _sides(parts: Mapping[Any, Calibration]) -> SidesCalibration:
+    return SidesCalibration(**parts)
+
+
+def _risk(parts: Mapping[Any, Calibration], loss: str, bound: float) -> RiskCalibration:
+    return RiskCalibration(loss, bound, parts["critical"])
+
+
+_SEVERAL: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ...]], ...] = (
+    (LevelCalibration, FORMS["level"], _levels, ()),
+    (GroupCalibration, FORMS["group"], _groups, ()),
+    (SidesCalibration, FORMS["side"], _sides, ("low", "high")),
+    (RiskCalibration, FORMS["loss"], _risk, ("critical",)),
+)
+"""Classes of releases with parts: their form, and what makes one of parts that have these names."""
+
+for _class, _form, _made, _names in _SEVERAL:
+    _read_kind = partial(read_several, form=_form, made=_made, names=_names)
+    register(_class, Kind(_form.kind, "release", several_fields, _read_kind))
+
 register(
     Calibration,
     Kind(
@@ -284,4 +432,8 @@ register(
             }
         ),
     ),
+)
+register(
+    NoisyLabelCalibration,
+    Kind("confide.noisy-labels", "calibration", label_fields, read_label_calibration, integer_bits=63),
 )
