@@ -12,7 +12,6 @@ events.py       what happens, for those who listen
 addresses.py    addresses of servers, shown without passwords
 object_stores.py  S3, Google Cloud Storage, Azure; object_paths.py: their objects, asked as files are
 callers.py      where warnings point
-deprecation.py  names that go: what takes their place, and when
 foreign_text.py what others wrote, harmless for screens
 text_tables.py  numbers for people, tables for screens
 versions.py     the versions that something was made with
@@ -38,7 +37,6 @@ from confide.support.checks import (
     refuse_marked,
     several,
 )
-from confide.support.deprecation import DEPRECATIONS, Deprecation, deprecated, old_names, renamed_argument
 from confide.support.events import DEBUG, INFO, listening, tell
 from confide.support.extras import needs_extra
 from confide.support.file_kinds import (
@@ -79,18 +77,18 @@ from confide.support.text_tables import aligned, decimal_text
 from confide.support.versions import check_versions, library_versions, optional_versions, versions_text
 
 __all__ = [
-    "BAD", "DEBUG", "DEPRECATIONS", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
+    "BAD", "DEBUG", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
     "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "SHOWN_ELSEWHERE", "Address",
-    "Classes", "Deprecation", "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place",
+    "Classes", "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place",
     "Shown", "aligned", "as_integer", "as_number", "as_place", "axes_of", "canonical", "ceil_to", "check_names",
-    "check_versions", "column_order", "decimal_text", "deprecated", "exact_level", "float_above", "float_below",
+    "check_versions", "column_order", "decimal_text", "exact_level", "float_above", "float_below",
     "fraction_of", "harmless", "harmless_json", "has_locks", "html_lines", "html_table", "kind_named", "kind_of",
     "known_positions", "labelled", "legend", "library_versions", "listening", "locked", "mistaken", "named_ticks",
-    "names_object", "names_server", "needs_extra", "new_file", "of_store", "old_names", "one_line", "one_of",
+    "names_object", "names_server", "needs_extra", "new_file", "of_store", "one_line", "one_of",
     "only_count", "optional_versions", "order_of", "outside", "parse_object", "places", "positive_integer",
     "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as", "read_fraction", "read_text",
     "refuse_existing", "refuse_first_of_pair", "refuse_input", "refuse_marked", "refuse_other_than_html",
-    "refuse_turned", "renamed_argument", "same_place", "several", "shown_address", "store_words", "tell", "to_disk",
+    "refuse_turned", "same_place", "several", "shown_address", "store_words", "tell", "to_disk",
     "versions_text", "write_text",
 ]  # fmt: skip
 
