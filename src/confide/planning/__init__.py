@@ -19,10 +19,10 @@ from confide.planning.needed import needed_text
 from confide.planning.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.planning.plan import Plan, make_plan, plan
 from confide.planning.population import (
+    POPULATION,
     ClassShift,
     Population,
     RecordWeights,
-    read_population,
     rounding_text,
     shifted_population,
 )
@@ -33,10 +33,33 @@ from confide.planning.typical import typical_answer, typical_law
 from confide.planning.unusual import unusual
 
 __all__ = [
-    "CONCENTRATED", "OPTIONS", "PARTS", "SIZES", "ClassShift", "OnPilot", "Pilot", "Plan", "Population",
-    "RecordWeights", "Request", "answer_law", "answered_on_pilot", "check_request", "flat_for", "law_of",
-    "make_plan", "mechanism_for", "needed_text", "plan", "read_population", "rounding_text", "share_of_pilot",
-    "shifted_population", "typical_answer", "typical_law", "unusual",
+    "CONCENTRATED",
+    "OPTIONS",
+    "PARTS",
+    "POPULATION",
+    "SIZES",
+    "ClassShift",
+    "OnPilot",
+    "Pilot",
+    "Plan",
+    "Population",
+    "RecordWeights",
+    "Request",
+    "answer_law",
+    "answered_on_pilot",
+    "check_request",
+    "flat_for",
+    "law_of",
+    "make_plan",
+    "mechanism_for",
+    "needed_text",
+    "plan",
+    "rounding_text",
+    "share_of_pilot",
+    "shifted_population",
+    "typical_answer",
+    "typical_law",
+    "unusual",
 ]  # fmt: skip
 
 

@@ -3,7 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, replace
+from dataclasses import replace
 from functools import partial
 from typing import Any
 
@@ -11,6 +11,7 @@ from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError, FormatError
 from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
+    MECHANISM,
     NEIGHBORS,
     LabelPrivacy,
     Neighbors,
@@ -19,18 +20,16 @@ from confide.mechanisms import (
     PrivacyStatement,
     Slopes,
     certify,
-    mechanism_fields,
     noisy_labels_for,
     privacy_statement,
     published_candidates,
-    read_mechanism,
 )
-from confide.planning import read_population
+from confide.planning import POPULATION
 from confide.releases.calibration import FORMS, Calibration, Form, Release
 from confide.releases.documents import Kind, register
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.several import GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
-from confide.releases.words import as_number, read_predecessors, read_words, write_predecessors, write_words
+from confide.releases.words import PREDECESSORS, WORDS, write_words
 from confide.scores import score_kind
 from confide.selection import Selector, zcdp_by_square
 from confide.support import (
@@ -39,40 +38,120 @@ from confide.support import (
     MOST_LOSS,
     MOST_PER_PERSON,
     MOST_RECORDS,
+    VERSIONS,
     Fields,
-    check_versions,
     exact_level,
-    one_of,
     positive_integer,
+    shapes,
 )
+from confide.support.shapes import json_number
 
 MOST_CHARACTERS = 20_000_000
 _LEAST_SPENT = 0.49
 """The share of the epsilon asked for that a mechanism's proven loss has at least: one half, of `pps`."""
 
 
+def _privacy_shape(content: Mapping[str, Any]) -> shapes.Shape:
+    """A statement's fields: `rho` is epsilon^2/8, or null; the smaller figure is `zcdp`."""
+    return {
+        "neighbors": shapes.choice(*NEIGHBORS),
+        "epsilon": shapes.LOSS,
+        "records_per_person": shapes.integer(MOST_PER_PERSON),
+        "add_remove": shapes.nullable(shapes.LOSS),
+        "replace_one": shapes.LOSS,
+        "zcdp" if "zcdp" in content else "rho": shapes.nullable(shapes.number(0)),
+        "claimed": shapes.optional(shapes.number(0)),
+    }
+
+
+def _read_privacy(values: dict[str, Any]) -> PrivacyStatement:
+    stated = "zcdp" if "zcdp" in values else "rho"
+    statement = PrivacyStatement(rho=values.pop(stated), **values)
+    if (stated == "rho") != (statement.rho == _rho_by_square(statement)):
+        raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
+    return statement
+
+
+def _write_privacy(privacy: PrivacyStatement) -> dict[str, Any]:
+    stated = "rho" if privacy.rho == _rho_by_square(privacy) else "zcdp"
+    shape = dict(_privacy_shape({stated: None}))
+    shape[stated] = replace(shape[stated], attribute="rho")
+    return shapes.write_shape(privacy, shape)
+
+
+def _rho_by_square(privacy: PrivacyStatement) -> float | None:
+    """The zCDP loss as epsilon^2/8, for every mechanism of that epsilon: larger, so also true."""
+    return None if privacy.rho is None else zcdp_by_square(privacy.epsilon)
+
+
+_DELTA = shapes.Field("a number in (0, 1)", (float,), lambda value: float(exact_level("delta", value)))
+GUARANTEE = shapes.Field(
+    "a guarantee",
+    (dict,),
+    lambda values: Guarantee(**values),
+    Guarantee.fields,
+    shape=lambda _: {
+        "kind": shapes.choice(*GUARANTEE_KINDS),
+        "coverage": shapes.number(0, 1),
+        "delta": shapes.nullable(_DELTA),
+        "n": shapes.nullable(shapes.integer()),
+        "n_min": shapes.nullable(shapes.integer()),
+        "certificate": shapes.optional(shapes.choice(*CERTIFICATES)),
+    },
+)
+_SCORE = shapes.Field("the name of a score", (str,), lambda name: score_kind(name).name)
+_THRESHOLD = shapes.or_infinite(shapes.number())
+_CANDIDATES = shapes.Field(
+    "the number of candidates and their recipe",
+    (dict,),
+    attribute="",
+    shape={
+        "size": replace(shapes.integer(MOST_RECORDS + 1), attribute="candidates"),
+        "recipe": shapes.Field("an object", (dict,), write=dict),
+    },
+)
+
+CALIBRATION: shapes.Shape = {
+    "threshold": _THRESHOLD,
+    "score": shapes.nullable(_SCORE),
+    "alpha": shapes.LEVEL,
+    "guarantee": GUARANTEE,
+    "privacy": shapes.Field("a privacy statement", (dict,), _read_privacy, _write_privacy, shape=_privacy_shape),
+    "mechanism": shapes.nullable(MECHANISM),
+    "candidates": _CANDIDATES,
+    "versions": VERSIONS,
+    "population": POPULATION,
+    **WORDS,
+    "predecessors": PREDECESSORS,
+}
+"""The fields of a calibration."""
+
+
 def calibration_fields(c: Calibration) -> dict[str, Any]:
     """The fields of a calibration, as JSON values."""
-    return {
-        "threshold": as_number(c.threshold),
-        "score": c.score,
-        "alpha": str(c.alpha),
-        "guarantee": c.guarantee.fields(),
-        "privacy": _privacy_fields(c.privacy),
-        "mechanism": None if c.mechanism is None else mechanism_fields(c.mechanism),
-        "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
-        "versions": dict(c.versions),
-        **({} if c.population is None else {"population": c.population.fields()}),
-        **write_words(c.classes, c.about),
-        **write_predecessors(c.predecessors),
-    }
+    return shapes.write_shape(c, CALIBRATION)
 
 
 def read_calibration(fields: Fields) -> Calibration:
     """The calibration of these fields; refused if it claims what does not follow from its public choices."""
-    calibration = _read(fields)
+    values = shapes.read_shape(fields, CALIBRATION)
+    calibration = Calibration(**_made(values))
+    if (population := calibration.population) is not None:
+        guarantee = replace(calibration.guarantee, population=str(population))
+        calibration = replace(calibration, guarantee=guarantee)
     _check_claims(calibration)
     return calibration
+
+
+def _made(values: dict[str, Any]) -> dict[str, Any]:
+    """What a calibration is made of: its threshold one of its candidates, and nothing that was left out."""
+    size, recipe = values["candidates"].values()
+    known = read_candidates(size, recipe)
+    finite = not math.isinf(values["threshold"])
+    if finite and known is not None and values["threshold"] not in known.edges:
+        raise FormatError("the calibration's threshold is not one of its candidates; do not use it")
+    stated = {name: value for name, value in values.items() if value is not None or not CALIBRATION[name].optional}
+    return stated | {"candidates": size, "recipe": recipe}
 
 
 def _check_claims(c: Calibration) -> None:
@@ -95,7 +174,7 @@ def _check_claims(c: Calibration) -> None:
         _check_search(c, c.mechanism, privacy)
     elif private and not LEAST_LOSS * records * _LEAST_SPENT <= privacy.epsilon <= MOST_LOSS:
         raise FormatError("the calibration has a privacy loss that no release has; do not use it")
-    if c.privacy not in (privacy, replace(privacy, rho=_rho_of_0_1(privacy))):
+    if c.privacy not in (privacy, replace(privacy, rho=_rho_by_square(privacy))):
         raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
     terms = c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta
     guarantee = certify(*terms, two_sided=c.guarantee.certificate is not None)
@@ -143,86 +222,6 @@ def _check_scores_recipe(c: Calibration) -> None:
             raise FormatError("the calibration has its own scores as candidates; do not use it")
 
 
-def _read(fields: Fields) -> Calibration:
-    alpha = exact_level("alpha", fields.take("alpha", str))
-    candidates = fields.group("candidates")
-    recipe = candidates.take("recipe", dict)
-    most = MOST_RECORDS + 1 if recipe.get("kind") == "scores" else MOST_CANDIDATES
-    size = positive_integer("candidates.size", candidates.take("size", int), most=most)
-    candidates.finish()
-    mechanism = fields.optional_group("mechanism")
-    population = read_population(fields.group("population")) if "population" in fields else None
-    guarantee = read_guarantee(fields.group("guarantee"))
-    calibration = Calibration(
-        threshold=read_threshold(fields.take("threshold", (float, int, str)), read_candidates(size, recipe)),
-        alpha=alpha,
-        guarantee=guarantee if population is None else replace(guarantee, population=str(population)),
-        privacy=_privacy(fields.group("privacy")),
-        mechanism=None if mechanism is None else read_mechanism(mechanism),
-        candidates=size,
-        recipe=recipe,
-        score=fields.optional("score", (str,), lambda v: score_kind(v).name),
-        versions=check_versions("calibration", fields.take("versions", dict)),
-        population=population,
-        **read_words(fields),
-        predecessors=read_predecessors(fields),
-    )
-    if mechanism is not None:
-        mechanism.finish()
-    return calibration
-
-
-def read_guarantee(fields: Fields) -> Guarantee:
-    """Take what is promised about coverage."""
-    coverage = float(fields.take("coverage", (float, int)))
-    if not 0 <= coverage <= 1:
-        raise FormatError("the calibration's guarantee.coverage must lie in [0, 1]")
-    guarantee = Guarantee(
-        kind=one_of("guarantee.kind", fields.take("kind", str), GUARANTEE_KINDS),
-        coverage=coverage,
-        delta=fields.optional("delta", (float,), lambda v: float(exact_level("guarantee.delta", v))),
-        n=fields.optional("n", (int,), lambda v: positive_integer("guarantee.n", v, most=MOST_RECORDS)),
-        n_min=fields.optional("n_min", (int,), lambda v: positive_integer("n_min", v, most=MOST_RECORDS)),
-        certificate=one_of("guarantee.certificate", fields.take("certificate", str), CERTIFICATES)
-        if "certificate" in fields
-        else None,
-    )
-    fields.finish()
-    return guarantee
-
-
-def _rho_of_0_1(privacy: PrivacyStatement) -> float | None:
-    """The zCDP loss that version 0.1 states for the exponential mechanism, epsilon^2/8: larger, so also true."""
-    return None if privacy.rho is None else zcdp_by_square(privacy.epsilon)
-
-
-def _privacy_fields(privacy: PrivacyStatement) -> dict[str, Any]:
-    """A statement's fields: `rho` is epsilon^2/8, as version 0.1 writes it; the smaller figure is `zcdp`."""
-    values = {k: as_number(v) for k, v in asdict(privacy).items() if k != "claimed" or v is not None}
-    if privacy.rho == _rho_of_0_1(privacy):
-        return values
-    return {"zcdp" if k == "rho" else k: v for k, v in values.items()}
-
-
-def _privacy(fields: Fields) -> PrivacyStatement:
-    stated = "zcdp" if "zcdp" in fields else "rho"
-    statement = PrivacyStatement(
-        neighbors=one_of("privacy.neighbors", fields.take("neighbors", str), NEIGHBORS),
-        epsilon=read_loss(fields, "epsilon"),
-        records_per_person=positive_integer(
-            "records_per_person", fields.take("records_per_person", int), most=MOST_PER_PERSON
-        ),
-        add_remove=fields.optional("add_remove", (float, int, str), lambda v: _loss(v, "privacy.add_remove")),
-        replace_one=read_loss(fields, "replace_one"),
-        rho=fields.optional(stated, (float, int), lambda v: _loss(v, f"privacy.{stated}")),
-        claimed=_loss(fields.take("claimed", float), "privacy.claimed") if "claimed" in fields else None,
-    )
-    fields.finish()
-    if (stated == "rho") != (statement.rho == _rho_of_0_1(statement)):
-        raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
-    return statement
-
-
 def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     """The candidates that the recipe makes; None if it tells no more than their number."""
     kind = recipe.get("kind")
@@ -245,34 +244,10 @@ def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     return candidates
 
 
-def read_threshold(value: float | str, candidates: Candidates | None) -> float:
-    """The threshold, checked to be one of the candidates where they are known."""
-    if isinstance(value, str):
-        if value != "+inf":
-            raise FormatError("the calibration's threshold must be a number or '+inf'")
-        return math.inf
-    if candidates is not None and value not in candidates.edges:
-        raise FormatError("the calibration's threshold is not one of its candidates; do not use it")
-    return float(value)
-
-
-def read_loss(fields: Fields, key: str) -> float:
-    """Take a privacy loss, as `as_number` wrote it."""
-    return _loss(fields.take(key, (float, int, str)), f"privacy.{key}")
-
-
-def _loss(value: float | str, name: str) -> float:
-    if value == "+inf":
-        return math.inf
-    if isinstance(value, str) or not 0 <= value < math.inf:
-        raise FormatError(f"the calibration's {name} must not be negative")
-    return float(value)
-
-
 def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
     """The fields of such a calibration, as JSON values."""
     return {
-        "threshold": as_number(c.threshold),
+        "threshold": json_number(c.threshold),
         "score": c.score,
         "alpha": str(c.alpha),
         "guarantee": c.guarantee.fields(),
@@ -289,61 +264,62 @@ def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
     }
 
 
+_UNLABELLED = ("population", "predecessors")
+_LABEL_LOSS = shapes.Field("a loss of labels", (float, int), lambda value: read_label_epsilon("epsilon", value))
+_LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
+    "score": _SCORE,
+    "privacy": shapes.Field(
+        "the loss of labels",
+        (dict,),
+        lambda values: LabelPrivacy.of(values["epsilon"]),
+        shape={"protected": shapes.choice("labels"), "model": shapes.choice("local"), "epsilon": _LABEL_LOSS},
+    ),
+    "mechanism": shapes.Field(
+        "the mechanism of labels",
+        (dict,),
+        lambda values: NoisyLabels(values["label_epsilon"], values["classes"], values["rank"]),
+        shape={
+            "name": shapes.choice(NoisyLabels.name),
+            "label_epsilon": _LABEL_LOSS,
+            "classes": shapes.integer(MOST_CLASSES, 2),
+            "rank": shapes.integer(),
+        },
+    ),
+}
+"""The fields of a calibration from randomised labels: those of others, without a population and predecessors."""
+
+
 def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
     """The calibration of these fields; refused if it claims what does not follow from its public choices."""
-    alpha = exact_level("alpha", fields.take("alpha", str))
-    candidates = fields.group("candidates")
-    recipe = candidates.take("recipe", dict)
-    size = positive_integer("candidates.size", candidates.take("size", int), most=MOST_CANDIDATES)
-    candidates.finish()
-    privacy = fields.group("privacy")
-    one_of("privacy.protected", privacy.take("protected", str), ("labels",))
-    one_of("privacy.model", privacy.take("model", str), ("local",))
-    epsilon = read_label_epsilon("privacy.epsilon", privacy.take("epsilon", (float, int)))
-    privacy.finish()
-    mechanism = fields.group("mechanism")
-    one_of("mechanism.name", mechanism.take("name", str), (NoisyLabels.name,))
-    stated = NoisyLabels(
-        read_label_epsilon("mechanism.label_epsilon", mechanism.take("label_epsilon", (float, int))),
-        positive_integer("mechanism.classes", mechanism.take("classes", int), most=MOST_CLASSES),
-        positive_integer("mechanism.rank", mechanism.take("rank", int)),
-    )
-    mechanism.finish()
-    guarantee = read_guarantee(fields.group("guarantee"))
-    if stated.classes < 2 or guarantee.n is None:
-        raise FormatError("the calibration must state two classes or more, and n; do not use it")
-    if stated.epsilon != epsilon:
+    c = NoisyLabelCalibration(**_made(shapes.read_shape(fields, _LABELS)))
+    stated, n, delta = c.mechanism, c.guarantee.n, c.guarantee.delta
+    if n is None:
+        raise FormatError("the calibration must state n; do not use it")
+    if stated.epsilon != c.privacy.epsilon:
         raise FormatError("the calibration claims another privacy loss than its labels have; do not use it")
-    planned = noisy_labels_for(1 - alpha, guarantee.n, epsilon, stated.classes, guarantee.delta)
-    if abs(planned.rank - stated.rank) > 1 or guarantee != stated.guarantee(1 - alpha, guarantee.n, guarantee.delta):
+    planned = noisy_labels_for(1 - c.alpha, n, stated.epsilon, stated.classes, delta)
+    if abs(planned.rank - stated.rank) > 1 or c.guarantee != stated.guarantee(1 - c.alpha, n, delta):
         raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
-    calibration = NoisyLabelCalibration(
-        threshold=read_threshold(fields.take("threshold", (float, int, str)), read_candidates(size, recipe)),
-        alpha=alpha,
-        guarantee=guarantee,
-        privacy=LabelPrivacy.of(epsilon),
-        mechanism=stated,
-        candidates=size,
-        recipe=recipe,
-        score=score_kind(fields.take("score", str)).name,
-        versions=check_versions("calibration", fields.take("versions", dict)),
-        **read_words(fields),
-    )
-    known = calibration.classes
-    if recipe.get("kind") == "scores" or score_kind(calibration.score).task != "classification":
+    if c.recipe.get("kind") == "scores" or c.task != "classification":
         raise FormatError("the calibration must be of a classification score and of public candidates; do not use it")
-    if known is not None and stated.classes != (known if isinstance(known, int) else len(known)):
+    if c.classes is not None and stated.classes != (c.classes if isinstance(c.classes, int) else len(c.classes)):
         raise FormatError("the calibration names other classes than its labels had; do not use it")
-    return calibration
+    return c
 
 
-_OUTER: Mapping[str, Callable[[Fields], Any]] = {
-    "by": lambda fields: one_of("by", fields.take("by", str), ("group", "class")),
-    "neighbors": lambda fields: one_of("neighbors", fields.take("neighbors", str), NEIGHBORS),
-    "loss": lambda fields: fields.take("loss", str),
-    "bound": lambda fields: fields.take("bound", (float, int)),
+_PART = {
+    "name": shapes.Field("a text or an integer", (str, int)),
+    "calibration": shapes.Field("a calibration", (dict,), lambda content: Calibration.from_json(json.dumps(content))),
 }
-"""How what files say of a whole release is read."""
+_SEVERAL: shapes.Shape = {
+    "by": shapes.choice("group", "class"),
+    "neighbors": shapes.choice(*NEIGHBORS),
+    "loss": shapes.TEXT,
+    "bound": shapes.Field("a number", (float, int)),  # as it was written
+    "privacy": shapes.Field("a privacy loss", (dict,), shape={"epsilon": shapes.LOSS}),
+    "parts": shapes.listed(shapes.Field("a part", (dict,), shape=_PART)),
+}
+"""The fields of releases with parts, of which each form has some of the first."""
 
 
 def several_fields(release: Release) -> dict[str, Any]:
@@ -353,7 +329,7 @@ def several_fields(release: Release) -> dict[str, Any]:
         {"name": form.written(key), "calibration": json.loads(part.to_json())} for key, part in release.parts.items()
     ]
     outer = {name: getattr(release, name) for name in form.outer}
-    return {**outer, "privacy": {"epsilon": as_number(release.privacy.epsilon)}, "parts": parts}
+    return {**outer, "privacy": {"epsilon": json_number(release.privacy.epsilon)}, "parts": parts}
 
 
 def read_several(fields: Fields, form: Form, made: Callable[..., Release], names: tuple[str, ...]) -> Release:
@@ -361,22 +337,17 @@ def read_several(fields: Fields, form: Form, made: Callable[..., Release], names
 
     It has to cost what the file states.
     """
-    outer = {name: _OUTER[name](fields) for name in form.outer}
-    listed, parts = fields.take("parts", list), dict[Any, Calibration]()
-    for content in listed:
-        part = Fields(fields.document, content if isinstance(content, dict) else {}, "parts")
-        name = part.take("name", (str, int))
-        parts[name] = Calibration.from_json(json.dumps(part.take("calibration", dict)))
-        part.finish()
+    shape = {name: _SEVERAL[name] for name in (*form.outer, "privacy", "parts")}
+    values = shapes.read_shape(fields, shape)
+    listed, stated = values.pop("parts"), values.pop("privacy")["epsilon"]
+    parts = {part["name"]: part["calibration"] for part in listed}
     if len(parts) != len(listed):
         raise FormatError(f"the {fields.document} names a part twice")
     if names and set(parts) != set(names):
         raise FormatError(f"the {fields.document} must have the parts {' and '.join(names)}")
-    release = made(parts, **outer)
-    privacy = fields.group("privacy")
-    if read_loss(privacy, "epsilon") != release.privacy.epsilon:
+    release = made(parts, **values)
+    if stated != release.privacy.epsilon:
         raise FormatError(f"the {fields.document} claims another privacy loss than its parts have; do not use it")
-    privacy.finish()
     return release
 
 
@@ -398,7 +369,7 @@ def _risk(parts: Mapping[Any, Calibration], loss: str, bound: float) -> RiskCali
     return RiskCalibration(loss, bound, parts["critical"])
 
 
-_SEVERAL: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ...]], ...] = (
+_KINDS: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ...]], ...] = (
     (LevelCalibration, FORMS["level"], _levels, ()),
     (GroupCalibration, FORMS["group"], _groups, ()),
     (SidesCalibration, FORMS["side"], _sides, ("low", "high")),
@@ -406,8 +377,8 @@ _SEVERAL: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ..
 )
 """Classes of releases with parts: their form, and what makes one of parts that have these names."""
 
-for _class, _form, _made, _names in _SEVERAL:
-    _read_kind = partial(read_several, form=_form, made=_made, names=_names)
+for _class, _form, _make, _names in _KINDS:
+    _read_kind = partial(read_several, form=_form, made=_make, names=_names)
     register(_class, Kind(_form.kind, "release", several_fields, _read_kind))
 
 register(

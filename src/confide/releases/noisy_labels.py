@@ -6,28 +6,28 @@ Features and model outputs are not protected.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import Any, ClassVar
 
 from confide.errors import FormatError, InputError
 from confide.mechanisms import LabelPrivacy, NoisyLabels
 from confide.releases.calibration import Calibration
 from confide.releases.documents import Kind
-from confide.releases.words import class_list
+from confide.releases.words import CLASSES, class_list
 from confide.selection import MOST_LABEL_LOSS, truth_probability
 from confide.support import (
     LEAST_LOSS,
     MOST_RECORDS,
+    VERSIONS,
     Classes,
     Fields,
-    one_of,
-    optional_versions,
     positive_integer,
     positive_number,
     public_classes,
     read_as,
+    shapes,
     write_text,
 )
 
@@ -78,7 +78,6 @@ def read_label_epsilon(name: str, value: Any) -> float:
     return found
 
 
-_MECHANISM = "randomised-response"
 _HEAD = 100
 
 
@@ -107,6 +106,8 @@ class LabelStatement:
     >>> statement == LabelStatement.from_json(statement.to_json())
     True
     """
+
+    mechanism: ClassVar[str] = "randomised-response"
 
     epsilon: float
     classes: Classes
@@ -161,21 +162,22 @@ class LabelStatement:
         )
 
 
-def _fields(statement: LabelStatement) -> dict[str, Any]:
-    classes = statement.classes
-    return {
-        "mechanism": _MECHANISM,
-        "label_epsilon": statement.epsilon,
-        "classes": classes if isinstance(classes, int) else [*classes],
-        "n": statement.n,
-        **({"versions": dict(statement.versions)} if statement.versions else {}),
-    }
+_SHAPE: shapes.Shape = {
+    "mechanism": shapes.choice(LabelStatement.mechanism),
+    "label_epsilon": replace(shapes.number(), attribute="epsilon"),
+    "classes": CLASSES,
+    "n": shapes.integer(),
+    "versions": shapes.optional(VERSIONS),
+}
 
 
 def _read(fields: Fields) -> LabelStatement:
-    one_of("mechanism", fields.take("mechanism", str), (_MECHANISM,))
-    epsilon, n = fields.take("label_epsilon", (float, int)), fields.take("n", int)
-    return LabelStatement(epsilon, fields.take("classes", (int, list)), n, optional_versions(fields))
+    values = shapes.read_shape(fields, _SHAPE)
+    return LabelStatement(values["label_epsilon"], values["classes"], values["n"], values["versions"] or {})
+
+
+def _fields(statement: LabelStatement) -> dict[str, Any]:
+    return shapes.write_shape(statement, _SHAPE)
 
 
 _KIND = Kind("confide.labelling", "statement about labels", _fields, _read, since_2=frozenset({"versions"}))

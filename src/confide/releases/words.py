@@ -16,8 +16,8 @@ from dataclasses import dataclass
 from types import MappingProxyType
 from typing import Any
 
-from confide.errors import FormatError, InputError, InputTypeError
-from confide.support import Classes, Fields, canonical, only_count, order_of, public_classes
+from confide.errors import InputError, InputTypeError
+from confide.support import Classes, Fields, canonical, only_count, order_of, public_classes, shapes
 
 ABOUT = {
     "model": "Model",
@@ -137,58 +137,28 @@ def same_line(lines: Iterable[Sequence[Predecessor]]) -> bool:
     return len({tuple((one.checksum, one.epsilon, one.date) for one in line) for line in lines}) <= 1
 
 
-def write_predecessors(predecessors: tuple[Predecessor, ...]) -> dict[str, Any]:
-    """The line as a field of a file; nothing for a release that renews none."""
-    if not predecessors:
-        return {}
-    listed = [
-        {
-            "sha256": one.checksum,
-            "threshold": as_number(one.threshold),
-            "epsilon": as_number(one.epsilon),
-            **({} if one.date is None else {"date": one.date}),
-        }
-        for one in predecessors
-    ]
-    return {"predecessors": listed}
-
-
-def read_predecessors(fields: Fields) -> tuple[Predecessor, ...]:
-    """The line of a file, exactly as it was written.
-
-    Raises
-    ------
-    FormatError, InputError, InputTypeError
-        If it is no such line.
-    """
-    if "predecessors" not in fields:
-        return ()
-    line = []
-    for content in fields.take("predecessors", list):
-        one = Fields(fields.document, content if isinstance(content, dict) else {}, "predecessors")
-        threshold, epsilon = (
-            _number(one.take(key, (float, int, str)), one.document) for key in ("threshold", "epsilon")
-        )
-        date = one.take("date", str) if "date" in one else None
-        line.append(Predecessor(one.take("sha256", str), threshold, epsilon, date))
-        one.finish()
+def _line(line: tuple[Predecessor, ...]) -> tuple[Predecessor, ...]:
     if not line:
-        raise FormatError(f"the {fields.document}'s field 'predecessors' must name releases, or be left out")
+        raise ValueError
     return check_predecessors(line)
 
 
-def as_number(value: float | str | None) -> float | str | None:
-    """A value as JSON has them: infinity is the text "+inf"."""
-    return "+inf" if value == math.inf else value
-
-
-def _number(value: float | str, document: str) -> float:
-    if isinstance(value, str):
-        if value != "+inf":
-            raise FormatError(f"the {document}'s predecessors must have numbers, or '+inf'")
-        return math.inf
-    return float(value)
-
+PREDECESSORS = shapes.Field(
+    "a list of earlier releases, or be left out",
+    (list,),
+    _line,
+    optional=True,
+    entry=shapes.record(
+        lambda sha256, threshold, epsilon, date: Predecessor(sha256, threshold, epsilon, date),
+        {
+            "sha256": shapes.Field("64 hexadecimal digits", (str,), attribute="checksum"),
+            "threshold": shapes.or_infinite(shapes.number()),
+            "epsilon": shapes.LOSS,
+            "date": shapes.optional(shapes.TEXT),
+        },
+    ),
+)
+"""The line of a file, exactly as it was written."""
 
 UNNAMED = (
     "calibration must name its score, so that it can be computed for new records; found none; calibrate on named "
@@ -197,38 +167,49 @@ UNNAMED = (
 """Why a release without a name for its score makes no sets and no intervals."""
 
 
+def _classes(stated: list[Any] | int) -> Classes:
+    kept = public_classes("classes", stated)
+    if isinstance(stated, list) and (kept != tuple(stated) or any(isinstance(name, bool) for name in stated)):
+        raise ValueError
+    return kept
+
+
+def _about(stated: dict[str, str]) -> Mapping[str, str]:
+    if not stated:
+        raise ValueError
+    return check_about(stated)
+
+
+CLASSES = shapes.Field(
+    "names of classes as a release keeps them, or their number",
+    (list, int),
+    _classes,
+    lambda classes: classes if isinstance(classes, int) else [*classes],
+    optional=True,
+)
+
+WORDS: shapes.Shape = {
+    "classes": CLASSES,
+    "about": shapes.Field("public words, or be left out", (dict,), _about, dict, optional=True),
+}
+"""Classes and public words in files, exactly as they were written; left out where nobody said them."""
+
+
 def write_words(classes: Classes | None, about: Mapping[str, str]) -> dict[str, Any]:
-    """Classes and public words as fields of a file: only those that there are, for version 0.1 knew none.
+    """Classes and public words as fields of a file: only those that there are.
 
     Examples
     --------
     >>> write_words(("cat", "dog"), {}), write_words(None, {"model": "resnet"})
     ({'classes': ['cat', 'dog']}, {'about': {'model': 'resnet'}})
     """
-    kept: dict[str, Any] = {} if classes is None else {"classes": classes if isinstance(classes, int) else [*classes]}
-    return {**kept, **({"about": dict(about)} if about else {})}
+    said = {"classes": classes, "about": about}
+    return {name: WORDS[name].json(value) for name, value in said.items() if value}
 
 
 def read_words(fields: Fields) -> dict[str, Any]:
-    """Classes and public words, exactly as they were written.
-
-    Raises
-    ------
-    FormatError, InputError, InputTypeError
-        If they are not what a release keeps.
-    """
-    words: dict[str, Any] = {}
-    if "classes" in fields:
-        stated = fields.take("classes", (list, int))
-        kept = public_classes("classes", stated)
-        words["classes"] = kept
-        if isinstance(stated, list) and (kept != tuple(stated) or any(isinstance(name, bool) for name in stated)):
-            raise FormatError(f"the {fields.document}'s classes must be names as a release keeps them, or their number")
-    if "about" in fields:
-        words["about"] = check_about(fields.take("about", dict))
-        if not words["about"]:
-            raise FormatError(f"the {fields.document}'s field 'about' must hold words, or be left out")
-    return words
+    """Those that are among the fields."""
+    return {name: field.of(fields.pop(name), fields, name) for name, field in WORDS.items() if name in fields}
 
 
 def class_list(classes: Classes, most: int = 10) -> str:

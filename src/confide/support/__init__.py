@@ -4,6 +4,7 @@ checks.py       scalar arguments, each returned or refused; how much of everythi
 names.py        the one rule for names of classes and groups
 rationals.py    levels as exact fractions, floats rounded to a side
 strict_json.py  the one reader of JSON: texts to objects, objects field by field
+shapes.py       shapes of JSON objects: one table that reads and writes their fields
 files.py        files written whole or not at all
 locks.py        one process at a time
 file_kinds.py   what a file is, and what may be written over it
@@ -19,6 +20,7 @@ axes.py         what all pictures have in common
 shown.py        values that show themselves: in one line, and in notebooks as a table
 """
 
+from confide.support import shapes
 from confide.support.addresses import names_server, shown_address
 from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
 from confide.support.callers import outside
@@ -74,11 +76,11 @@ from confide.support.rationals import Level, ceil_to, exact_level, float_above, 
 from confide.support.shown import Shown, html_lines, html_table
 from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text
-from confide.support.versions import check_versions, library_versions, optional_versions, versions_text
+from confide.support.versions import VERSIONS, check_versions, library_versions, optional_versions, versions_text
 
 __all__ = [
     "BAD", "DEBUG", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
-    "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "SHOWN_ELSEWHERE", "Address",
+    "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "SHOWN_ELSEWHERE", "VERSIONS", "Address",
     "Classes", "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place",
     "Shown", "aligned", "as_integer", "as_number", "as_place", "axes_of", "canonical", "ceil_to", "check_names",
     "check_versions", "column_order", "decimal_text", "exact_level", "float_above", "float_below",
@@ -88,7 +90,7 @@ __all__ = [
     "only_count", "optional_versions", "order_of", "outside", "parse_object", "places", "positive_integer",
     "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as", "read_fraction", "read_text",
     "refuse_existing", "refuse_first_of_pair", "refuse_input", "refuse_marked", "refuse_other_than_html",
-    "refuse_turned", "same_place", "several", "shown_address", "store_words", "tell", "to_disk",
+    "refuse_turned", "same_place", "several", "shapes", "shown_address", "store_words", "tell", "to_disk",
     "versions_text", "write_text",
 ]  # fmt: skip
 
