@@ -56,15 +56,16 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
 def _shape(content: Mapping[str, Any]) -> shapes.Shape:
     """The fields of the mechanism that this is, by its name."""
     name: Any = content.get("name")
+    named = {"name": shapes.choice(*MECHANISMS)}
     if name not in MECHANISMS:
-        return {"name": _NAME}
+        return named
     made = _STATEMENTS[name]
     if made is PrivatePredictionSets and "rate" in content:
         made = PpsOfSecretSize
     rises = any(name in content for name in _SINCE_02)
     known = [field.name for field in fields(made) if rises or field.name not in _SINCE_02]
     stated = [name for name in known if name in content or name not in _WHERE_THERE]
-    return {"name": _NAME, **{name: _FIELDS[name] for name in stated}}
+    return {**named, **{name: _FIELDS[name] for name in stated}}
 
 
 def _read(values: dict[str, Any]) -> Mechanism:
@@ -75,7 +76,6 @@ def _read(values: dict[str, Any]) -> Mechanism:
     return statement
 
 
-_NAME = shapes.choice(*MECHANISMS)
 _STEPS = shapes.integer(2**62 - 1, 0)
 _FIELDS: shapes.Shape = {
     "rate": shapes.fraction("in [0, 1)", lambda rate: 0 <= rate < 1),

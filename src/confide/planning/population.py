@@ -295,7 +295,14 @@ def _read(values: dict[str, Any]) -> Population:
     return ClassShift.of_weights(shares["ratios"]) if "ratios" in shares else ClassShift.of_shares(**shares)
 
 
-POPULATION = shapes.Field("a population", (dict,), _read, lambda made: made.fields(), optional=True, shape=_shape)
+POPULATION = shapes.Field(
+    "a bound, or a ratio or shares for each class",
+    (dict,),
+    _read,
+    lambda made: made.fields(),
+    optional=True,
+    shape=_shape,
+)
 """The population of a file; left out where the promise is for that of the calibration records."""
 
 

@@ -72,31 +72,31 @@ class Field:
 
     def of(self, value: Any, fields: Fields, key: str, each: str = "") -> Any:
         """The value of a JSON value, which stands under a key among other fields, or in the list that stands there."""
-        what = each + fields.named(key)
         if value is None and self.null:
             return None
         fits = isinstance(value, self.kinds) and (bool in self.kinds or not isinstance(value, bool))
-        if not fits:
-            raise FormatError(f"{what} must be {self.must}; found {type(value).__name__}")
-        if self.entry is not None:
-            value = tuple(self.entry.of(one, fields, key, "each entry of ") for one in value)
-        if self.shape is not None:
-            shape = self.shape(value) if callable(self.shape) else self.shape
-            value = read_shape(Fields(fields.document, value, key), shape)
-        try:
-            return self.read(value)
-        except FormatError:
-            raise
-        except ConfideError as error:
-            raise FormatError(f"{what} must be {self.must}: {error}") from None
-        except (ValueError, OverflowError):
-            raise FormatError(f"{what} must be {self.must}") from None
+        why = ""
+        if fits:
+            if self.entry is not None:
+                value = tuple(self.entry.of(one, fields, key, "each entry of ") for one in value)
+            if self.shape is not None:
+                shape = self.shape(value) if callable(self.shape) else self.shape
+                value = read_shape(Fields(fields.document, value, key), shape)
+            try:
+                return self.read(value)
+            except FormatError:
+                raise
+            except (ConfideError, ValueError, OverflowError) as error:
+                why = f": {error}" if isinstance(error, ConfideError) else ""
+        else:
+            why = f"; found {type(value).__name__}"
+        raise FormatError(f"{each}{fields.named(key)} must be {self.must}{why}")
 
     def json(self, value: Any) -> Any:
         """The JSON value of a value."""
         if value is None and self.null:
             return None
-        if self.entry is not None:
+        if self.entry is not None and self.write is _itself:
             return [self.entry.json(one) for one in value]
         return self.write(value) if self.shape is None or callable(self.shape) else write_shape(value, self.shape)
 
@@ -201,6 +201,7 @@ def fraction(where: str = "", holds: Callable[[Fraction], bool] = lambda value: 
 
 
 TEXT = Field("a text", (str,))
+INTEGER = Field("an integer", (int,))
 LEVEL = Field("a level between 0 and 1", (str,), lambda text: exact_level("alpha", text), str)
 LOSS = or_infinite(number(0))
 """A privacy loss."""
