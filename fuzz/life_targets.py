@@ -16,7 +16,7 @@ from confide.errors import ConfideError
 from confide.evaluation import PrivateEvaluation
 from confide.ledger import check_head
 from confide.planning import ClassShift
-from confide.releases import Release
+from confide.releases import Document
 from confide.reports.private_section import private_charts, private_section
 from confide.watching import Watch
 from fuzz.release_targets import signed
@@ -210,11 +210,11 @@ def weighted_fields(data: bytes) -> None:
 
 def _read_weighted(text: str) -> None:
     try:
-        read = Release.from_json(text)
+        read = Document.from_json(text)
     except ConfideError as error:
         one_line(error)
         return
-    assert Release.from_json(read.to_json()) == read
+    assert Document.from_json(read.to_json()) == read
     assert str(read).encode()
 
 

@@ -17,7 +17,8 @@ from confide.errors import ConfideError
 from confide.evaluation import read_evaluation
 from confide.ledger import Ledger, Schedule
 from confide.ledger.events import SCHEMA as LEDGER_SCHEMA
-from confide.releases import LabelStatement, Release, kinds
+from confide.releases import Document, LabelStatement
+from confide.releases import documents as kinds
 from confide.support import file_kinds
 from confide.warehouse import CountingPlan
 from confide.watching import looking
@@ -98,11 +99,11 @@ def test_ledgers_of_every_schema_are_read(tmp_path):
 
 
 READERS = {
-    "releases/samples/other/spread.json": Release.from_json,
+    "releases/samples/other/spread.json": Document.from_json,
     "releases/samples/other/labelling.json": LabelStatement.from_json,
     "evaluation/samples/other/subgroups.json": read_evaluation,
-    "evaluation/samples/other/private-versions.json": Release.from_json,
-    "watching/samples/other/watch-versions.json": Release.from_json,
+    "evaluation/samples/other/private-versions.json": Document.from_json,
+    "watching/samples/other/watch-versions.json": Document.from_json,
     "releases/samples/other/labelling-versions.json": LabelStatement.from_json,
     "federated/samples/other/report-versions.json": federated.SiloReport.from_json,
     "warehouse/samples/other/scores.json": CountingPlan.from_json,
@@ -111,8 +112,8 @@ READERS = {
     "federated/samples/0.2/silo.json": federated.Silo.from_json,
     "federated/samples/0.2/silo-report.json": federated.SiloReport.from_json,
     "federated/samples/0.2/policy.json": federated.Policy.from_json,
-    "federated/samples/0.2/own-share.json": Release.from_json,
-    **{f"federated/samples/0.2/{name}/released.json": Release.from_json for name in
+    "federated/samples/0.2/own-share.json": Document.from_json,
+    **{f"federated/samples/0.2/{name}/released.json": Document.from_json for name in
        ("levels", "groups", "opened", "replied", "private-qq")},
 }  # fmt: skip
 CHANGES = {
@@ -178,7 +179,7 @@ def test_messages_of_a_federation_are_signed_again_and_aggregated_to_the_same(ca
     if asked:
         assert set(federated.openings(plan, answers, owners["coordinator"]).values()) == set(asked)
     again = federated.aggregate(plan, answers, **({"parts": parts} if parts else {}))
-    before = Release.from_json(content_of(case, "released"))
+    before = Document.from_json(content_of(case, "released"))
     assert threshold_of(again) == threshold_of(before)
 
 

@@ -12,7 +12,7 @@ import confide
 from confide import federated
 from confide.ledger import Entry, Loss
 from confide.mechanisms import LabelPrivacy
-from confide.releases import Release
+from confide.releases import Document
 from confide.support import Shown
 from confide.watching import Watch
 from tests.calibrations import calibration_at
@@ -61,7 +61,7 @@ def test_releases_of_every_kind(path):
         assert f"threshold {value.threshold:.6g}" in line
         assert (f"score {value.score!r}" if value.score else "no score named") in line
         assert escape(str(guarantee)) in table
-    if isinstance(value, Release) and not isinstance(value, confide.PrivateEvaluation):
+    if isinstance(value, Document) and not isinstance(value, confide.PrivateEvaluation):
         assert escape(str(value.privacy)) in table
     assert full.splitlines()[0].strip() not in ("", line)
 
@@ -77,7 +77,7 @@ def test_a_federated_release_and_plans():
     assert f"{len(plan.silos)} answers: coverage at least 0.8" in full
     assert plan.digest in full
     assert plan.digest in table
-    line, full, table = shown(Release.from_json((folder / "released.json").read_text(encoding="utf-8")))
+    line, full, table = shown(Document.from_json((folder / "released.json").read_text(encoding="utf-8")))
     assert f"of {len(plan.silos)} silos)" in line
     assert "silos answered" in full
     assert "silos answered" in table

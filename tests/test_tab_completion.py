@@ -5,7 +5,6 @@ import inspect
 import pkgutil
 import types
 
-import numpy as np
 import pytest
 
 import confide
@@ -31,19 +30,6 @@ def test_a_module_shows_what_it_exports(name):
 
 def test_the_roof_shows_what_users_call():
     assert dir(confide) == sorted([*confide.__all__, "__version__"])
-
-
-def test_values_do_not_show_what_is_deprecated():
-    released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac", classes=2)
-    sets = confide.predict_set(np.array([[0.5, 0.5]]), released)
-    found = confide.evaluate_sets(released, np.array([[0.5, 0.5]]), [0])
-    assert {"save", "checksum", "threshold"} <= set(dir(released))
-    assert {"labels", "to_frame"} <= set(dir(sets))
-    assert "report" not in dir(released)
-    assert not {"plot_sizes", "plot_coverage"} & set(dir(sets))
-    assert not {"load", "from_json"} & set(dir(found))
-    with pytest.warns(confide.ConfideDeprecationWarning):
-        assert "<html" in released.report()
 
 
 def test_signatures_are_short():

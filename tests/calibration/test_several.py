@@ -141,7 +141,7 @@ def test_groups_by_simulation_and_small_groups():
     # Noise can make the threshold of a tiny group small: one that excludes nothing is likely there, not certain.
     assert infinite > 250
     assert (np.mean(sizes, axis=0) < [0.43, 0.87]).all()
-    lower, _ = released.look_up(["a", "tiny"], 2)
+    lower, _ = released.limits(2, groups=["a", "tiny"])
     assert lower == released["a"].threshold
     with pytest.raises(confide.InputError, match=r"found 1 that are not, the first at position 1"):
         confide.predict_set([[0.5, 0.5]] * 2, released, groups=["a", "z"])

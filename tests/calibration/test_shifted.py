@@ -164,8 +164,8 @@ def signed(content):
     [
         (lambda c: c.pop("population"), "other weights than its population"),
         (lambda c: c["population"].update(target=["1/10", "9/10"]), "other weights"),
-        (lambda c: c["population"].update(source=["1/2"]), "states its population wrongly"),
-        (lambda c: c["population"].update(classes=["a", "a"]), "cannot be used"),
+        (lambda c: c["population"].update(source=["1/2"]), "must be a bound, or a ratio or shares"),
+        (lambda c: c["population"].update(classes=["a", "a"]), "found 1 repeated"),
         (lambda c: c["mechanism"].update(weight=2), "other weights"),
         (lambda c: c["mechanism"].update(head_start=0), "another coverage"),
         (lambda c: c["privacy"].update(replace_one=1.0), "another privacy loss"),

@@ -15,7 +15,7 @@ import confide
 from confide.cli import main
 from confide.cli.exit_codes import DONE
 from confide.ledger import Cost, Ledger
-from confide.releases import Release
+from confide.releases import Document
 from confide.watching import Watch
 from tests.calibrations import calibration_at
 from tests.files import write
@@ -115,7 +115,7 @@ def test_interrupted_before_it_is_written(confide_run, files, monkeypatch, name,
         (look,) = Watch.load("out.json").looks
         assert list(look.counts) == json.loads(entry.release)["counts"]
     else:
-        assert Release.load("out.json") == Release.from_json(entry.release)
+        assert Document.load("out.json") == Document.from_json(entry.release)
 
 
 @pytest.mark.parametrize(("number", "code"), SIGNALS)

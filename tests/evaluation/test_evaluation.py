@@ -162,7 +162,9 @@ def test_risk_by_critical_thresholds():
     scores = confide.calibration.risk.false_negative_thresholds(p, truth)
     found = evaluate_scores(released, scores)
     loss = confide.false_negative_rate(confide.predict_labels(p, released), truth).mean()
-    wide = confide.coverage(scores <= released.threshold, 1 - 1e-6)  # another draw of u, at a level for tests
+    wide = confide.coverage(
+        scores <= released.threshold, confidence=1 - 1e-6
+    )  # another draw of u, at a level for tests
     assert wide.value == found.coverage.value
     assert 1 - wide.high <= loss <= 1 - wide.low
     with pytest.raises(InputTypeError, match="sets of classes"):

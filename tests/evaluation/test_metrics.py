@@ -76,7 +76,7 @@ def test_masked_entries_are_refused():
 def test_confidence_is_a_probability():
     for confidence in (0, 1, 1.5, -0.1, float("nan"), "abc"):
         with pytest.raises(confide.InputError, match=r"^confidence must"):
-            confide.coverage([True], confidence)
+            confide.coverage([True], confidence=confidence)
     for confidence in (True, None, [0.9]):
         with pytest.raises(confide.InputTypeError, match=r"^confidence must"):
             confide.coverage([True], confidence=confidence)

@@ -13,7 +13,6 @@ import confide
 from confide.errors import FormatError, InputError
 from confide.evaluation import PrivateEvaluation, private_counts, private_findings
 from confide.evaluation.private_parts import arrangement, size_parts, width_parts
-from confide.releases import load_release
 from confide.reports import private_section
 from tests.exact_tests import LEVEL
 
@@ -239,15 +238,15 @@ def test_the_mean_lies_within_its_bounds_for_all_shares():
 def test_files_are_computed_again(released, tmp_path):
     found = ask_sets(released, [(0, "a")] * 80 + [(1, "b")] * 20, epsilon=1.0, group_names=["a", "b"])
     found.save(tmp_path / "private.json")
-    assert load_release(tmp_path / "private.json") == confide.load_evaluation(tmp_path / "private.json") == found
+    assert confide.load(tmp_path / "private.json") == confide.load_evaluation(tmp_path / "private.json") == found
     assert pickle.loads(pickle.dumps(found)) == found  # noqa: S301
     document = json.loads(found.to_json())
 
     def refused(changed):
-        from confide.releases import kinds
+        from confide.releases import documents
 
         changed.pop("sha256")
-        return json.dumps(changed | {"sha256": kinds._checksum(changed)})
+        return json.dumps(changed | {"sha256": documents._checksum(changed)})
 
     with pytest.raises(FormatError, match="checksum"):
         PrivateEvaluation.from_json(json.dumps(document | {"n": 7}))

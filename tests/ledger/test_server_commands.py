@@ -13,7 +13,7 @@ from confide import federated
 from confide.cli import main
 from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, check_head, request_digest
-from confide.releases import Release
+from confide.releases import Document
 from confide.watching import Watch
 from tests.calibrations import calibration_at
 from tests.federated.helpers import Federation, asked_twice_at_once
@@ -198,8 +198,8 @@ def test_a_year_is_charged_on_a_server_by_a_role_that_may_only_charge(year, on_s
     assert [entry.kind for entry in entries] == ["calibration", "calibration", "evaluation", "look"]
     assert {entry.by for entry in entries} == {JOBS}
     assert all(entry.release is not None for entry in entries)
-    kept = {name: Release.load(f"{name}.json") for name in ("calibrate", "evaluate")}
-    assert [Release.from_json(entries[at].release) for at in (0, 2)] == list(kept.values())
+    kept = {name: Document.load(f"{name}.json") for name in ("calibrate", "evaluate")}
+    assert [Document.from_json(entries[at].release) for at in (0, 2)] == list(kept.values())
     code, out = year("evaluate", "batch.parquet", "--calibration", "calibrate.json", "--out", "more.json")
     assert code == 3
     assert "schedule" in out

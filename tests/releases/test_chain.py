@@ -90,7 +90,7 @@ def test_an_altered_chain_is_refused(chain):
     twice = {**content, "predecessors": [content["predecessors"][0]] * 2}
     with pytest.raises(FormatError, match="one is named twice"):
         Release.from_json(signed(twice))
-    with pytest.raises(FormatError, match="must name releases, or be left out"):
+    with pytest.raises(FormatError, match="must be a list of earlier releases, or be left out"):
         Release.from_json(signed({**content, "predecessors": []}))
     content["predecessors"][1]["threshold"] += 1e-6  # the candidates of a warm start are around it
     with pytest.raises(FormatError, match="around the threshold of the last predecessor"):

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.federated import FederatedCalibration
-from confide.releases import Release, kinds, load_release, parts_of
+from confide.releases import Release, documents, load_release, parts_of
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.json"))
 """Written by version 0.1.0, schema 1."""
@@ -87,7 +87,7 @@ SINCE_0_2 = {
 
 def test_there_is_a_sample_of_every_kind():
     found = {json.loads(path.read_text())["kind"] for path in SAMPLES}
-    assert found == set(kinds._READERS) - SINCE_0_2
+    assert found == set(documents._READERS) - SINCE_0_2
 
 
 def test_a_federated_calibration_is_a_calibration():
@@ -115,9 +115,9 @@ def test_other_kinds(kind):
 
 
 def test_kinds_can_be_added(monkeypatch):
-    monkeypatch.setattr(kinds, "_READERS", dict(kinds._READERS))
+    monkeypatch.setattr(documents, "_READERS", dict(documents._READERS))
     made = Release()
-    kinds.register_kind("example.other", lambda text: made)
+    documents.register_kind("example.other", lambda text: made)
     assert Release.from_json('{"kind": "example.other"}') is made
 
 
@@ -129,12 +129,15 @@ def test_kinds_can_be_added(monkeypatch):
         ({"schema": True}, "has no valid schema number"),
         ({"surplus": 1}, "has 1 unknown field"),
         ({"privacy": {"epsilon": 0.01}}, "claims another privacy loss than its parts have"),
-        ({"privacy": {"epsilon": "1.0"}}, "must not be negative"),
+        ({"privacy": {"epsilon": "1.0"}}, "'epsilon' of its privacy must be a number of at least 0"),
         ({"privacy": {}}, "lacks the field 'epsilon' of its privacy"),
-        ({"parts": {}}, "'parts' has the wrong type"),
+        ({"parts": {}}, "'parts' must be a list"),
         ({"parts": []}, "parts"),
-        ({"parts": [None]}, "lacks the field 'name' of its parts"),
-        ({"parts": [{"name": True, "calibration": {}}]}, "'name' of its parts has the wrong type"),
+        ({"parts": [None]}, "each entry of the release's field 'parts' must be a part; found NoneType"),
+        (
+            {"parts": [{"name": True, "calibration": {}}]},
+            "'name' of its parts must be a text or an integer; found bool",
+        ),
         ({"parts": [{"name": "low", "calibration": {}}]}, "'kind' names none"),
     ],
 )

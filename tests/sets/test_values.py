@@ -96,7 +96,6 @@ def test_coverage_of_sets_is_that_of_what_they_contain():
     assert found == SETS.coverage(LABELS) == confide.coverage(SETS.contains(LABELS))
     assert found.value == 0.5
     assert confide.coverage(SETS, LABELS, 0.8) == confide.coverage(SETS.contains(LABELS), confidence="0.8")
-    assert confide.coverage(SETS.contains(LABELS), 0.8).confidence == 0.8  # as 0.1 took it
     with pytest.raises(confide.InputTypeError, match="labels must be given beside PredictionSets"):
         confide.coverage(SETS)
     with pytest.raises(confide.InputTypeError, match="labels must be left out beside covered of type list"):

@@ -102,8 +102,6 @@ NO_KINDS = {
     "Logger",
     "files",
     "fromkeys",
-    "renamed_argument",
-    "deprecated",
 }
 """Calls whose texts are names of modules and loggers."""
 
@@ -155,9 +153,18 @@ def fields_read() -> dict[str, set[str]]:
                 "fraction",
             ):
                 first = node.args[0] if node.args else None
-                if isinstance(first, ast.Constant) and isinstance(first.value, str):
+                if isinstance(first, ast.Constant) and str(first.value).isidentifier():
                     found[room].add(first.value)
+            if isinstance(node, ast.Dict) and any(of_shape(value) for value in node.values):
+                keys = [one for key in node.keys if key is not None for one in ast.walk(key)]
+                texts = {str(one.value) for one in keys if isinstance(one, ast.Constant)}
+                found[room] |= {text for text in texts if text.isidentifier()}
     return found
+
+
+def of_shape(value: ast.expr) -> bool:
+    """Whether this is how a field is read and written (`confide.support.shapes`)."""
+    return any(isinstance(node, ast.Name) and node.id == "shapes" for node in ast.walk(value))
 
 
 @cache
@@ -166,6 +173,6 @@ def trees() -> tuple[tuple[str, ast.Module], ...]:
     package, found = ROOT / "src" / "confide", []
     for path in sorted(package.rglob("*.py")):
         text = path.read_text(encoding="utf-8")
-        if '"confide.' in text or "Fields" in text or "seal(" in text or "PREFIX" in text:
+        if '"confide.' in text or "Fields" in text or "shapes." in text or "seal(" in text or "PREFIX" in text:
             found.append((path.relative_to(package).parts[0].removesuffix(".py"), ast.parse(text)))
     return tuple(found)

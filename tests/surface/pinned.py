@@ -19,8 +19,8 @@ This is public, and people rely on it (docs/stability.md). What was added: accep
 
     python -m tests.surface.pinned
 
-and name it in CHANGELOG.md. What was renamed or removed: keep it for two minor releases by `deprecated`, `old_names` or
-`renamed_argument` of `confide.support`, and name what takes its place in the changelog. What files hold is read for
+and name it in CHANGELOG.md. What was renamed or removed: keep it for two minor releases, let each
+use give a `ConfideDeprecationWarning`, and name what takes its place in the changelog. What files hold is read for
 ever: a field or a kind does not go.
 """
 

@@ -215,7 +215,7 @@ def test_intervals_of_two_sides_are_watched(state):
 
 def test_one_level_of_several_is_watched(state):
     released = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0)
-    with pytest.raises(InputError, match="alpha must say"):
+    with pytest.raises(InputError, match="alpha must be given, one of the calibrated levels"):
         watch(batch(), WHAT, released, state=state, look="Monday", **START)
     found = watch(batch(), WHAT, released, state=state, look="Monday", alpha=0.2, **START)
     assert found.settings.promised == {"": pytest.approx(released[0.2].coverage)}

@@ -33,11 +33,8 @@ from confide.mechanisms import Slopes
 from confide.planning import Plan, make_plan, shifted_population
 from confide.releases import (
     Calibration,
-    GroupCalibration,
     LabelStatement,
     Release,
-    RiskCalibration,
-    SidesCalibration,
     candidates_of,
     load_release,
     most_needed,
@@ -275,7 +272,7 @@ def recalibrate(
     terms = next(iter(again.parts.values())).terms
     refuse_another_request(schedule, release.privacy, terms.selector if terms.mechanism == "slopes" else None)
     what = _what(columns, release, previous)
-    if isinstance(release, GroupCalibration):
+    if release.disjoint:
         check_partition(budget.ledger, groups.partition)
     if n is not None and not again.public_n:
         raise InputError("--n must be left out: the number of records, or of those in each group, stays secret")
@@ -316,19 +313,18 @@ def recalibrate(
 
 def _what(columns: Columns, release: Release, path: Path) -> What | None:
     """What is read of each record, for the score or the loss of the release; None if no columns were named."""
-    first = next(iter(parts_of(release).values()))
-    if isinstance(release, RiskCalibration):
+    if release.bounded is not None:
         if columns.task not in (None, "losses") and columns.truth is None:
             raise InputError(f"calibration {str(path)!r} bounds a loss; name --probabilities with --truth, or --losses")
-        return replace(columns, loss=release.loss, bound=release.bound).what()
+        return replace(columns, loss=release.bounded[0], bound=release.bounded[1]).what()
     if columns.task is None:
         return None
     if columns.task == "losses" or columns.truth is not None:
         raise InputError(f"calibration {str(path)!r} bounds no loss; name {columns.ways}")
     if columns.task != "score":
         check_fits(columns.way, release, path)
-    score = SIDES if isinstance(release, SidesCalibration) else first.score
-    if isinstance(release, SidesCalibration) and columns.task == "score":
+    score = SIDES if release.by == "side" else release.first.score
+    if release.by == "side" and columns.task == "score":
         raise click.UsageError("a release of two sides needs --prediction LOWER,UPPER with --target")
     return replace(columns, score=score).what()
 
@@ -394,8 +390,8 @@ def report_release(
     say(f"saved: {out}")
 
 
-def guessed_for_groups(released: Any, n_typical: int | None, mechanism: str = "slopes") -> int | None:
+def guessed_for_groups(released: Release, n_typical: int | None, mechanism: str = "slopes") -> int | None:
     """The number of records of each group that candidates were chosen for, where nobody stated one; else None."""
-    if not isinstance(released, GroupCalibration) or n_typical is not None or mechanism != "slopes":
+    if not released.disjoint or n_typical is not None or mechanism != "slopes":
         return None
-    return typical_of_groups(len(released), max(part.guarantee.n_min or 1 for part in released.parts.values()))
+    return typical_of_groups(len(released.parts), max(part.guarantee.n_min or 1 for part in released.parts.values()))

@@ -9,7 +9,7 @@ from confide.candidates import Candidates
 from confide.cli.choices import split
 from confide.cli.output import warn
 from confide.errors import InputError
-from confide.releases import FROM_LOGITS, Release, RiskCalibration, SidesCalibration, about_of, parts_of
+from confide.releases import FROM_LOGITS, Release, about_of
 from confide.scores import FAMILIES, score_kind
 from confide.tables import SIDES, Classified, Losses, Regressed, Scored, What
 
@@ -77,7 +77,7 @@ class Columns:
         if self.probabilities is None and self.prediction is None:
             return None
         self.check_logits(release, path)
-        if isinstance(release, RiskCalibration):
+        if release.bounded:
             if self.probabilities is None:
                 raise InputError(f"calibration {str(path)!r} is one of sets of labels; name their --probabilities")
             return Losses(probabilities=self.class_columns, classes=self.class_names)
@@ -88,7 +88,7 @@ class Columns:
 
     def check_logits(self, release: Release, path: object) -> None:
         """Refuse --logits of sets of labels, and say if a release was made from logits and none are named."""
-        if self.logits and isinstance(release, RiskCalibration):
+        if self.logits and release.bounded:
             raise click.UsageError("--logits must be left out for sets of labels: write the sigmoid of their logits")
         if self.probabilities is None or self.logits:
             return
@@ -145,7 +145,7 @@ class Columns:
         what = self.what(candidates)
         self.check_logits(release, path)
         if isinstance(what, Scored):
-            if isinstance(release, SidesCalibration):
+            if release.by == "side":
                 raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
             return Scored(what.column, _score_of(release) if self.score is None else self.score)
         if isinstance(what, Classified | Regressed):
@@ -174,7 +174,7 @@ def _column_names(text: str) -> str | tuple[str, ...]:
 
 def check_fits(way: str, release: Release, path: object) -> None:
     """Refuse a release that was made for another score than these columns give."""
-    for part in parts_of(release).values():
+    for part in release.parts.values():
         made_for = part.score
         if made_for is None:
             raise InputError(
@@ -194,7 +194,7 @@ def check_fits(way: str, release: Release, path: object) -> None:
 
 def _score_of(release: Release) -> str | None:
     """The score of a regression release."""
-    return SIDES if isinstance(release, SidesCalibration) else next(iter(parts_of(release).values())).score
+    return SIDES if release.by == "side" else release.first.score
 
 
 def _computes(way: str, score: str | None) -> bool:

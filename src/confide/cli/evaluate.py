@@ -27,7 +27,7 @@ from confide.evaluation import (
     worst_parts,
 )
 from confide.guarantee import coverage_text
-from confide.releases import LevelCalibration, Release, RiskCalibration, SidesCalibration, promises, remarks
+from confide.releases import Release, remarks
 from confide.sets import has_law, sentence_of
 from confide.support import Kind
 from confide.tables import People, evaluate_table, evaluate_table_privately
@@ -203,9 +203,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
     """Coverage beside the promise, sizes, and a table of what has thresholds of its own; level by level."""
     if isinstance(found, Evaluation):
-        loss = (release.loss, release.bound) if isinstance(release, RiskCalibration) else None
-        return in_words(found, _promise(found, release), loss)
-    assert isinstance(release, LevelCalibration)
+        return in_words(found, _promise(found, release), release.bounded)
     return "\n".join(
         f"alpha {float(alpha):g}\n{in_words(one, str(release.parts[alpha].guarantee))}"
         for alpha, one in found.levels.items()
@@ -218,7 +216,7 @@ def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[
         return [
             {"alpha": str(alpha), **one.fields()} for alpha, each in found.levels.items() for one in worst_parts(each)
         ]
-    return [] if isinstance(release, RiskCalibration) else [one.fields() for one in worst_parts(found)]
+    return [] if release.bounded else [one.fields() for one in worst_parts(found)]
 
 
 def shortfall_fields(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[Mapping[str, Any]]:
@@ -246,6 +244,6 @@ def exit_code(found: Evaluation | LevelEvaluation | PrivateEvaluation, *, fail: 
 
 
 def _promise(found: Evaluation, release: Release) -> str:
-    if isinstance(release, SidesCalibration):  # of both ends together, which have promises of their own
+    if release.by == "side":  # of both ends together, which have promises of their own
         return f"coverage at least {coverage_text(found.promised)}"
-    return "; ".join(f"for {name}: {text}" if name else text for name, text in promises(release).items())
+    return "; ".join(f"for {name}: {text}" if name else text for name, text in release.promises.items())

@@ -14,7 +14,7 @@ from confide.cli.output import check_output, emit, heard, number, say, say_left_
 from confide.cli.paying import LedgerOptions
 from confide.cli.values import Released, Source, names_in
 from confide.errors import CoverageWarning, EarlierReleaseWarning
-from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, parts_of, promises
+from confide.releases import Calibration, Release
 from confide.sets import count_shortfall
 from confide.support import Kind, OutputExistsError, as_place, write_text
 from confide.tables import (
@@ -95,7 +95,7 @@ def predict(
     if empty := int(found.get("empty_sets", 0)):
         say(f"empty sets: {_empty(empty, int(found['rows']))}")
     say_left_out(found)
-    for name, text in promises(released).items():
+    for name, text in released.promises.items():
         say(f"promise{f' for {name}' if name else ''}: {text}")
     say(f"saved: {where}")
 
@@ -107,7 +107,7 @@ def _empty(empty: int, rows: int) -> str:
 def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
     """More empty sets than the promise leaves out: the first visible sign of a shift, without any truth."""
     empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
-    if not empty or isinstance(released, RiskCalibration) or count_shortfall(released, rows - empty, rows) is None:
+    if not empty or released.bounded or count_shortfall(released, rows - empty, rows) is None:
         return []
     return [
         f"{empty:,} of {rows:,} sets are empty, and an empty set never holds the true label: so many that the "
@@ -118,7 +118,7 @@ def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
 def _promised(released: Release) -> dict[str, Any]:
     if isinstance(released, Calibration):
         return {"threshold": released.threshold, "coverage": released.coverage}
-    parts = released.parts if isinstance(released, GroupCalibration) else parts_of(released)
+    parts = released.parts if released.disjoint else released.named
     return {
         "thresholds": {str(name): part.threshold for name, part in parts.items()},
         "coverage": min(part.coverage for part in parts.values()),

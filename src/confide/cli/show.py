@@ -29,16 +29,16 @@ from confide.planning import rounding_text
 from confide.releases import (
     ABOUT,
     Calibration,
-    GroupCalibration,
+    Document,
     LabelStatement,
     Release,
     about_of,
+    as_release,
     class_list,
     classes_of,
     links,
-    load_release,
+    load,
     most_needed,
-    parts_of,
     predecessors_of,
     remarks,
 )
@@ -83,18 +83,19 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
             raise InputError(f"records must be 1 for {kind}; it belongs to releases")
         emit(other.document) if as_json else say(other.text)
         return
-    released = load_release(path)
-    if isinstance(released, Watch):
-        _show_watch(released, as_json=as_json)
+    found = load(path)
+    if isinstance(found, Watch):
+        _show_watch(found, as_json=as_json)
         return
-    if isinstance(released, PrivateEvaluation):
-        _show_evaluation(released, k, as_json=as_json)
+    if isinstance(found, PrivateEvaluation):
+        _show_evaluation(found, k, as_json=as_json)
         return
+    released = as_release(found)
     losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
     if as_json:
-        told = {"records": k, "losses": losses, "records_needed": most_needed(parts_of(released).values())}
+        told = {"records": k, "losses": losses, "records_needed": most_needed(released.parts.values())}
         told["warnings"] = list(remarks(released))
         emit({"calibration": json.loads(released.to_json()), **told})
         return
@@ -164,13 +165,13 @@ def _words(released: Release) -> list[tuple[str, str]]:
     """The classes that a release is for, and what it says of itself."""
     classes, about = classes_of(released), about_of(released)
     rows = [] if classes is None else [("classes", class_list(classes))]
-    if isinstance(released, GroupCalibration) and all(part.coverage for part in released.parts.values()):
+    if released.disjoint and all(part.coverage for part in released.parts.values()):
         some = "classes" if released.by == "class" else "groups"
         rows.append(("shares", f"the promise holds whatever the shares of the {some} are among new records"))
     rows += [(ABOUT[key].lower(), text) for key, text in about.items()]
     if isinstance(released, Calibration):
         return rows  # which says the rest of how it was made, too
-    return [*rows, *(("made with", text) for text in dict.fromkeys(map(_versions, parts_of(released).values())))]
+    return [*rows, *(("made with", text) for text in dict.fromkeys(map(_versions, released.parts.values())))]
 
 
 def _versions(released: Calibration) -> str:
@@ -264,7 +265,7 @@ def verify(
         --answer north-answer.json
     """
     path = named_release(file, calibration)
-    released = load_release(path)
+    released = load(path)
     head = f"claims: computed again, and they hold\n{released}"
     if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
         if coordinator is not None or answer:
@@ -288,17 +289,17 @@ def _untold(what: str) -> str:
     return f"not shown: that the {what} were drawn with noise; that rests on whoever ran the calibration"
 
 
-def _bare(released: Release) -> list[str]:
+def _bare(released: Document) -> list[str]:
     """What is wrong with a release without privacy, for those who are about to publish it."""
     privacy = released.privacy
     return [str(privacy)] if math.isinf(privacy.epsilon) and not privacy.concentrated_only else []
 
 
-def _chain(released: Release, previous: Sequence[Path]) -> tuple[list[str], Sequence[str]]:
+def _chain(released: Document, previous: Sequence[Path]) -> tuple[list[str], Sequence[str]]:
     """Whether the earlier releases are those that the chain names: what was found, and what is wrong."""
     if not predecessors_of(released) and not previous:
         return [], []
-    told = links(released, [load_release(path) for path in previous])
+    told = links(released, [load(path) for path in previous])
     return [f"chain: this is release {len(predecessors_of(released)) + 1}", *told.found], told.wrong
 
 
@@ -346,7 +347,7 @@ def report(
     path = named_release(file, calibration)
     output.check(Kind.PAGE, path, evaluation, file_of(ledger), *answer, *silo_report)
     measured = None if evaluation is None else load_evaluation(evaluation)
-    released = load_release(path)
+    released = load(path)
     page = make_report(
         released,
         title=title,

@@ -14,7 +14,7 @@ import click
 from confide.cli.choices import split
 from confide.cli.output import check_output, progress_bar, say
 from confide.errors import InputError
-from confide.releases import GroupCalibration, LevelCalibration, Release, load_release
+from confide.releases import Release, load_release
 from confide.support import Kind, Place, as_place, write_text
 from confide.tables import People, Progress, What, files_of, open_table
 
@@ -106,19 +106,18 @@ class Released:
         release = load_release(self.calibration)
         if self.alpha is None:
             return release
-        if not isinstance(release, LevelCalibration):
+        if release.by != "level":
             raise InputError("--alpha belongs to a calibration of several levels")
-        return release[self.alpha]
+        return release.at(self.alpha)
 
     def check_group(self, release: Release, *, of_classes: bool, any_groups: bool = False) -> None:
         """Refuse thresholds per group, or per class where the columns do not say it, without --by.
 
         The reverse, too, unless `any_groups` may be looked at.
         """
-        by = release.by if isinstance(release, GroupCalibration) else None
-        needed = by == "group" or (by == "class" and of_classes)
+        needed = release.asks_groups(sets=not of_classes)
         if needed and self.by is None:
-            what = "true class" if by == "class" else "group"
+            what = "true class" if release.by == "class" else "group"
             raise click.UsageError(
                 f"--by is missing, the column of each record's {what}: there are thresholds for each"
             )

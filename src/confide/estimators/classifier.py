@@ -18,7 +18,6 @@ from confide.candidates import AnyCandidates
 from confide.errors import InputError, InputTypeError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
-from confide.releases import at_level
 from confide.scores import class_score
 from confide.sets import PredictionSets, predict_set
 from confide.support import Level
@@ -119,7 +118,7 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         self._check_new(X)
         p = self._probabilities(X) if rows_of(X) else np.zeros((0, len(self.classes_)))
         refuse_other_rows(X=X, groups=groups, u=u)
-        level = at_level(self.calibration_, alpha)
+        level = self.calibration_.at(alpha)
         sets = predict_set(p, level, classes=self.classes_.tolist(), u=u, groups=groups)
         return replace(sets, index=row_index(X))
 

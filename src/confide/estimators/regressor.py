@@ -17,7 +17,6 @@ from confide.candidates import AnyCandidates
 from confide.errors import InputError
 from confide.estimators.base import PrivateConformal, rows_of
 from confide.mechanisms import Neighbors
-from confide.releases import at_level
 from confide.scores import interval_score
 from confide.sets import PredictionIntervals, predict_interval
 from confide.support import Level
@@ -99,7 +98,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         self._check_new(X)
         refuse_other_rows(X=X, groups=groups)
         ends = predict_interval(
-            self._centers(X), at_level(self.calibration_, alpha), difficulty=self._difficulty(X), groups=groups
+            self._centers(X), self.calibration_.at(alpha), difficulty=self._difficulty(X), groups=groups
         )
         return PredictionIntervals(*ends, ends.promised, ends.calibration, row_index(X))
 

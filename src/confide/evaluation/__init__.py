@@ -24,8 +24,6 @@ private_release.py    what is asked, charged before it is drawn; private_arrays.
 private_json.py       files, in which every number is computed again; private_words.py: what is printed
 """
 
-from typing import TYPE_CHECKING
-
 from confide.evaluation.covered_tally import IntervalTally, ScoreTally, evaluate_intervals, evaluate_scores
 from confide.evaluation.masks import MaskEvaluation, area_counts, evaluate_masks, evaluation_of_areas, missed_share
 from confide.evaluation.metrics import (
@@ -50,7 +48,6 @@ from confide.evaluation.set_tally import SetTally, evaluate_sets, evaluation_fro
 from confide.evaluation.subgroups import TooManyGroupsError
 from confide.evaluation.words import in_words
 from confide.evaluation.worst import WorstPart, surely_below, worst_parts
-from confide.support import old_names
 
 __all__ = [
     "CONFIDENCE", "MOST_EXAMPLES", "NOT_PRIVATE", "PARTS", "Asking", "CoverageTable", "Evaluation", "Example",
@@ -62,21 +59,6 @@ __all__ = [
     "load_evaluation", "missed_share", "outwards", "private_statements", "read_evaluation", "size_coverage",
     "size_parts", "surely_below", "worst_parts",
 ]  # fmt: skip
-
-if not TYPE_CHECKING:  # what checks types knows today's names alone
-    __getattr__ = old_names(
-        __name__,
-        {
-            "of_sets": "confide.evaluate_sets",
-            "of_intervals": "confide.evaluate_intervals",
-            "of_scores": "confide.evaluate_scores",
-            "of_counts": "confide.evaluation.evaluation_from_counts",
-            "Part": "confide.evaluation.Subgroup",
-            "Shown": "confide.evaluation.Example",
-        },
-        since="0.2",
-        removed_in="0.4",
-    )
 
 
 def __dir__() -> list[str]:

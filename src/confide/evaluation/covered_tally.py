@@ -15,7 +15,7 @@ from confide.evaluation.release_parts import division_of, evaluation_of
 from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Look, Tally
-from confide.releases import GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of, warn_of
+from confide.releases import Release, as_release, warn_of
 from confide.scores import refuse_infinite
 from confide.sets import intervals_of
 
@@ -72,7 +72,7 @@ class IntervalTally(Tally):
     """Counts of intervals."""
 
     def __init__(self, release: Release) -> None:
-        if isinstance(release, RiskCalibration):
+        if as_release(release).by == "loss":
             raise InputTypeError("release must have thresholds for intervals; evaluate critical thresholds instead")
         super().__init__(release, CoveredCounts)
 
@@ -106,7 +106,7 @@ class IntervalTally(Tally):
             above, below = lower <= targets, targets <= upper
             with np.errstate(over="ignore"):
                 widths = upper - lower
-            ends = (above, below) if isinstance(counts.release, SidesCalibration) else None
+            ends = (above, below) if counts.by == "side" else None
             seen.append(Look(above & below, widths, ends))
         return seen
 
@@ -163,7 +163,7 @@ class ScoreTally(Tally):
     """Counts of scores."""
 
     def __init__(self, release: Release) -> None:
-        if isinstance(release, SidesCalibration):
+        if as_release(release).by == "side":
             raise InputTypeError("release must have one threshold per record; evaluate the intervals instead")
         super().__init__(release, CoveredCounts)
         warn_of(release)
@@ -184,8 +184,8 @@ class CoveredCounts:
 
     def __init__(self, release: Any) -> None:
         self.release, self.by = release, division_of(release)
-        named = release.parts if isinstance(release, GroupCalibration) else {}
-        self.names, self.parts = tuple(named), list((named or parts_of(release)).values())
+        self.names = tuple(release.parts) if release.disjoint else ()
+        self.parts = list(release.parts.values())
         self.n = self.hits = 0
         self.total: float | None = None
         self.counts = np.zeros((2 if self.by == "side" else len(self.names), 2), np.int64)

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -51,8 +50,6 @@ def coverage(
                 f"labels must be given beside {type(covered).__name__}: the true {what}, in their order"
             )
         return covered.coverage(labels, confidence)
-    if isinstance(labels, Real | str):  # in 0.1, which knew no labels, the confidence stood here
-        labels, confidence = None, exact_level("confidence", labels)  # type: ignore[arg-type]
     if isinstance(covered, tuple) and len(covered) == 2 and labels is not None:
         raise InputTypeError(
             "covered must be sets or intervals; found a pair; wrap it: confide.PredictionIntervals(lower, upper)"

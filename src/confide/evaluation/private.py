@@ -29,7 +29,7 @@ from confide.evaluation.private_findings import (
 from confide.evaluation.private_parts import Partition
 from confide.evaluation.private_words import covered_text, in_words
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
-from confide.releases import LevelCalibration, Release, SidesCalibration
+from confide.releases import Document, Release
 from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at
 from confide.support import (
     LEAST_LOSS,
@@ -169,7 +169,7 @@ class Question:
 
 
 @dataclass(frozen=True, repr=False)
-class PrivateEvaluation(Release):
+class PrivateEvaluation(Document):
     """Coverage on labelled records with a differential-privacy guarantee: it may be published.
 
     Made by `confide.evaluate` with an epsilon. Intervals hold for finite samples, noise included, all of them at once
@@ -273,11 +273,9 @@ class PrivateEvaluation(Release):
 
     def judged(self, release: Release) -> "PrivateEvaluation":
         """The same with its shortfalls, from the release that was evaluated."""
-        of = {"": release}
-        if isinstance(release, LevelCalibration):
-            of = {level_name(alpha): part for alpha, part in release.parts.items()}
-        elif isinstance(release, SidesCalibration):
-            of |= {SIDES[1]: release.low, SIDES[2]: release.high}
+        of = {"": release} | {level_name(alpha): release.at(alpha) for alpha in release.levels}
+        if release.by == "side":
+            of |= dict(zip(SIDES[1:], release.parts.values(), strict=True))
         cells, found = self._cells(), {}
         for name, promised in self.question.statements.items():
             c = over_all(cells, name, promised, CHANCE / 2)

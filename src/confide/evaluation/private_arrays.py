@@ -22,7 +22,7 @@ from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.evaluation.set_tally import SetTally, evaluate_sets, labelled_sets
 from confide.evaluation.subgroups import group_names
 from confide.evaluation.tally import Tally
-from confide.releases import GroupCalibration, Release
+from confide.releases import Release
 from confide.support import canonical
 
 _TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
@@ -70,10 +70,10 @@ def evaluate_arrays(
         raise InputError("examples must be left out with epsilon: records as they are cannot be private")
     tally, records = _counted(release, arrays, more)
     n = len(records[0])
-    own = isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(tally, SetTally))
+    own = release.asks_groups(sets=isinstance(tally, SetTally))
     if (groups is not None) != (own or asking.group_names is not None):
         raise InputError("groups, that of each record, and group_names, the public list of them, belong together")
-    listed: Sequence[Any] = list(release.parts) if isinstance(release, GroupCalibration) and own else ()
+    listed: Sequence[Any] = list(release.parts) if own else ()
     places = None if groups is None else _places(groups, n, listed or asking.group_names or ())
 
     def count(add: Callable[..., None]) -> None:

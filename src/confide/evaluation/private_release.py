@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING
 from confide.errors import CoverageWarning, InputError
 from confide.evaluation.covered_tally import IntervalTally
 from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.private import Outcome, PrivateEvaluation, Question, empty, level_name
+from confide.evaluation.private import SIDES, Outcome, PrivateEvaluation, Question, empty, level_name
 from confide.evaluation.private_counts import CellTally
 from confide.evaluation.private_findings import family_error
 from confide.evaluation.private_json import question_fields
@@ -30,12 +30,7 @@ from confide.evaluation.set_tally import SetTally
 from confide.evaluation.tally import Tally
 from confide.mechanisms import Neighbors
 from confide.releases import (
-    GroupCalibration,
-    LevelCalibration,
     Release,
-    RiskCalibration,
-    SidesCalibration,
-    promised_coverage,
 )
 from confide.support import Level, exact_level, outside, several, tell
 
@@ -110,7 +105,7 @@ class Asking:
             statements=statements,
             partitions=partitions,
             tables=arrangement([len(partition) for partition in partitions]),
-            loss=(release.loss, release.bound) if isinstance(release, RiskCalibration) else None,
+            loss=release.bounded,
         )
         family_error(partitions, len(statements), 1 - float(exact_level("confidence", self.confidence)))
         return question
@@ -239,29 +234,29 @@ def _point_out_many_of_one_person(asking: Asking) -> None:
 
 def private_statements(release: Release) -> tuple[Outcome, dict[str, float]]:
     """What is seen of a record, and what a release promises, by the names of a private evaluation."""
-    if isinstance(release, LevelCalibration):
-        return "levels", {level_name(alpha): promised_coverage(part) for alpha, part in release.parts.items()}
-    if isinstance(release, SidesCalibration):
-        ends = {"lower end": release.low.coverage, "upper end": release.high.coverage}
-        return "sides", {"": promised_coverage(release), **ends}
-    return "covered", {"": promised_coverage(release)}
+    if release.by == "level":
+        return "levels", {level_name(alpha): part.promised for alpha, part in release.parts.items()}
+    if release.by == "side":
+        stated = release.promised, *(part.coverage for part in release.parts.values())
+        return "sides", dict(zip(SIDES, stated, strict=True))
+    return "covered", {"": release.promised}
 
 
 def _partitions(asking: Asking, release: Release, tally: Tally) -> tuple[Partition, ...]:
-    several = isinstance(release, LevelCalibration)
+    several = release.by == "level"
     division = division_of(release)
     wanted = _wanted(asking, tally, several)
     found: list[Partition] = []
     if isinstance(tally, SetTally):
         names = tally.levels[0].names
         own = None
-        if isinstance(release, GroupCalibration) and division == "class":
+        if division == "class":
             own = [release.parts[key].coverage for key in class_keys(release, names)]
         if own is not None or "class" in wanted:
             found.append(class_parts(names, own))
         if "size" in wanted:
             found.append(size_parts(len(names)))
-    if isinstance(release, GroupCalibration) and (division == "group" or not isinstance(tally, SetTally)):
+    if release.asks_groups(sets=isinstance(tally, SetTally)):
         if asking.group_names is not None:
             raise InputError(f"group_names must be left out: the release names every {division}")
         promised = [part.coverage for part in release.parts.values()]

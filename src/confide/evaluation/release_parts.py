@@ -7,7 +7,7 @@ from typing import Any
 from confide.errors import InputError
 from confide.evaluation.parts import CONFIDENCE, Division
 from confide.evaluation.result import Evaluation
-from confide.releases import GroupCalibration, Release, SidesCalibration, promised_coverage
+from confide.releases import Release
 from confide.sets import count_shortfall, coverage_from_counts
 
 
@@ -18,12 +18,11 @@ def fingerprint(release: Release) -> str:
 
 def division_of(release: Release) -> Division | None:
     """What has a threshold of its own in a release."""
-    if isinstance(release, SidesCalibration):
-        return "side"
-    return release.by if isinstance(release, GroupCalibration) else None
+    by = release.by
+    return None if by is None or by == "loss" or by == "level" else by
 
 
-def class_keys(release: GroupCalibration, names: Sequence[object]) -> list[str | int]:
+def class_keys(release: Release, names: Sequence[object]) -> list[str | int]:
     """The classes of a release, in the order of the columns, whose names may be texts that read like them.
 
     Raises
@@ -48,6 +47,4 @@ def evaluation_of(release: Release, hits: int, n: int, **counted: Any) -> Evalua
     """The evaluation of a release on n records of which `hits` are covered, with whatever else was counted."""
     covered, short = coverage_from_counts(hits, n, CONFIDENCE), count_shortfall(release, hits, n)
     division = division_of(release)
-    return Evaluation(
-        fingerprint(release), promised_coverage(release), covered, by=division, shortfall=short, **counted
-    )
+    return Evaluation(fingerprint(release), release.promised, covered, by=division, shortfall=short, **counted)

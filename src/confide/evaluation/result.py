@@ -5,18 +5,16 @@ import math
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
-from importlib import import_module
-from pathlib import Path
 from types import MappingProxyType
-from typing import Any, Self
+from typing import Any
 
-from confide.errors import FormatError, InputError
+from confide.errors import InputError
 from confide.evaluation.parts import Division, Subgroup
 from confide.evaluation.words import in_words
 from confide.guarantee import coverage_text
-from confide.releases import LevelCalibration, Release
+from confide.releases import Release
 from confide.sets import CoverageEstimate, Shortfall, count_shortfall
-from confide.support import Level, Shown, deprecated, exact_level, read_as
+from confide.support import Level, Shown, exact_level
 
 KIND = "confide.evaluation"
 SCHEMAS = (1, 2)
@@ -34,31 +32,8 @@ class Example:
     group: str | None = None
 
 
-class _Readable(Shown):
-    """How version 0.1 read both kinds of evaluation."""
-
-    @classmethod
-    @deprecated("from_json() of evaluations", "confide.evaluation.read_evaluation", since="0.2", removed_in="0.4")
-    def from_json(cls, text: str) -> Self:
-        """See `confide.evaluation.read_evaluation`; deprecated since 0.2."""
-        return cls._of_this_kind(text)
-
-    @classmethod
-    @deprecated("load() of evaluations", "confide.load_evaluation", since="0.2", removed_in="0.4")
-    def load(cls, path: str | Path) -> Self:
-        """See `confide.load_evaluation`; deprecated since 0.2."""
-        return read_as(path, cls._of_this_kind)
-
-    @classmethod
-    def _of_this_kind(cls, text: str) -> Self:
-        found = import_module("confide.evaluation.reading").read_evaluation(text)  # which imports this file
-        if not isinstance(found, cls):
-            raise FormatError(f"the file is not of a {cls.__name__}; it holds a {type(found).__name__}")
-        return found
-
-
 @dataclass(frozen=True, repr=False)
-class Evaluation(_Readable):
+class Evaluation(Shown):
     """Coverage and sizes on labelled records. Every number here is a function of them, without noise.
 
     Parameters
@@ -154,7 +129,7 @@ class Evaluation(_Readable):
 
 
 @dataclass(frozen=True, repr=False)
-class LevelEvaluation(_Readable):
+class LevelEvaluation(Shown):
     """Coverage and sizes at each of several levels, on the same records.
 
     Parameters
@@ -178,7 +153,7 @@ class LevelEvaluation(_Readable):
             raise InputError("levels must cover more, the smaller alpha is; found a smaller set that covers more")
         object.__setattr__(self, "levels", MappingProxyType(ordered))
 
-    def judged(self, release: LevelCalibration) -> "LevelEvaluation":
+    def judged(self, release: Release) -> "LevelEvaluation":
         """The same with the shortfall of each level, from the release that was evaluated."""
         return replace(self, levels={alpha: one.judged(release.parts[alpha]) for alpha, one in self.levels.items()})
 

@@ -11,19 +11,11 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Uniforms, as_labels, as_positions, as_uniforms, class_columns, refuse_other_rows
 from confide.errors import InputError, InputTypeError
 from confide.evaluation.parts import Subgroup
-from confide.evaluation.release_parts import class_keys, division_of, evaluation_of
+from confide.evaluation.release_parts import class_keys, evaluation_of
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
 from confide.evaluation.subgroups import SubgroupCounts
 from confide.evaluation.tally import Look, Tally
-from confide.releases import (
-    UNNAMED,
-    Calibration,
-    GroupCalibration,
-    LevelCalibration,
-    Release,
-    names_for,
-    parts_of,
-)
+from confide.releases import UNNAMED, Calibration, GroupCalibration, Release, as_release, names_for
 from confide.scores import score_kind
 from confide.sets import predict_set
 
@@ -107,17 +99,17 @@ class SetTally(Tally):
     """
 
     def __init__(self, release: Release, names: Sequence[object], examples: int = 0) -> None:
-        if not isinstance(release, Calibration | GroupCalibration | LevelCalibration):
+        if as_release(release).by in ("side", "loss"):
             raise InputTypeError(
                 f"release must have thresholds for sets of classes; found {type(release).__name__}; evaluate the "
                 "scores or the intervals instead"
             )
-        if any(part.score is None for part in parts_of(release).values()):
+        if any(part.score is None for part in release.parts.values()):
             raise InputError(UNNAMED)
         own = names_for(release, tuple(names), len(names)) or tuple(names)
         super().__init__(release, lambda level: SetCounts(level, own))
         self._examples = examples
-        self.randomised = any(score_kind(part.score).randomised for part in parts_of(release).values())
+        self.randomised = any(score_kind(part.score).randomised for part in release.parts.values())
 
     def add(
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
@@ -148,9 +140,9 @@ class SetCounts:
         self.release, self.names, self.examples = release, tuple(map(str, names)), list[Example]()
         self.groups: dict[str | int, float] = {}
         self.classes: list[str | int] | None = None
-        if isinstance(release, GroupCalibration) and release.by == "group":
+        if release.by == "group":
             self.groups = {name: part.coverage for name, part in release.parts.items()}
-        elif isinstance(release, GroupCalibration):
+        elif release.by == "class":
             self.classes = class_keys(release, names)
         self.class_counts, self.size_counts = np.zeros((k, 3), np.int64), np.zeros((k + 1, 2), np.int64)
         self.group_counts, self.subgroups = np.zeros((len(self.groups), 3), np.int64), SubgroupCounts()
@@ -190,8 +182,8 @@ class SetCounts:
         """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or of all."""
         if self.groups:
             counted = self.group_counts
-        elif self.classes is not None and isinstance(self.release, GroupCalibration):
-            place = [self.classes.index(key) for key in self.release.parts]
+        elif self.classes is not None:
+            place = [self.classes.index(name) for name in self.release.parts]
             counted = self.class_counts[place]
         else:
             counted = self.class_counts.sum(axis=0, keepdims=True)
@@ -247,7 +239,7 @@ def evaluation_from_counts(
     """
     n, hits, _ = by_class.sum(axis=0).tolist()
     own: list[float | None] = [None] * len(names)
-    if isinstance(release, GroupCalibration) and division_of(release) == "class":
+    if release.by == "class":
         own = [release.parts[key].coverage for key in class_keys(release, names)]
     rows = zip(names, by_class.tolist(), own, strict=True)
     classes = tuple(Subgroup(str(name), a, b, members, one) for name, (a, b, members), one in rows if a)

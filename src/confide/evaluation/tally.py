@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from confide.evaluation.release_parts import fingerprint
 from confide.evaluation.result import Evaluation, LevelEvaluation
-from confide.releases import LevelCalibration, Release
+from confide.releases import Release
 
 
 @dataclass(frozen=True)
@@ -36,8 +36,7 @@ class Tally:
 
     def __init__(self, release: Release, counts: Callable[[Any], Any]) -> None:
         self.release = release
-        levels: Any = release.parts.values() if isinstance(release, LevelCalibration) else [release]
-        self.levels = [counts(one) for one in levels]
+        self.levels = [counts(release.at(alpha)) for alpha in release.levels]
 
     def looks(self, *arrays: Any) -> list[Look]:
         """What is seen of records, whose arrays `add` would take, level by level; nothing is counted."""
@@ -46,7 +45,7 @@ class Tally:
     def result(self) -> Evaluation | LevelEvaluation:
         """The evaluation of all records so far."""
         found = [counts.result() for counts in self.levels]
-        if not isinstance(self.release, LevelCalibration):
+        if self.release.by != "level":
             one: Evaluation = found[0]
             return one
         return LevelEvaluation(fingerprint(self.release), dict(zip(self.release.parts, found, strict=True)))

@@ -25,8 +25,6 @@ Three hospitals and a coordinator, here in one process:
 >>> folder.cleanup()
 """
 
-from typing import TYPE_CHECKING
-
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import read_answer, replies, unlike_replies
@@ -71,7 +69,6 @@ from confide.federated.shuffling import clones_delta, clones_epsilon, clones_loc
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import SiloReport, coverage_in_silo, own_calibration, shrunk_threshold
 from confide.federated.verification import Verification, verify
-from confide.support import old_names
 
 __all__ = [
     "CODES", "COMPARABLE", "DEFAULT_METHODS", "METHODS", "RECORDS", "Alternative", "DealtVectors",
@@ -87,19 +84,6 @@ __all__ = [
     "qq_coverage", "read_answer", "read_plan", "read_time", "replies", "roster", "roster_number",
     "shrunk_threshold", "unlike_replies", "verify",
 ]  # fmt: skip
-
-if not TYPE_CHECKING:  # what checks types knows today's names alone
-    __getattr__ = old_names(
-        __name__,
-        {
-            "SiloState": "confide.federated.SiloLedger",
-            "ehm_bound": "confide.papers.one_shot_federated.ehm_bound",
-            "published_deviation": "confide.papers.one_shot_federated.published_deviation",
-            "unequal_loss": "confide.papers.one_shot_federated.loss_of_equal_treatment",
-        },
-        since="0.2",
-        removed_in="0.4",
-    )
 
 
 def __dir__() -> list[str]:

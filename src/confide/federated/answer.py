@@ -15,10 +15,9 @@ from confide.federated.sessions import refuse_forgotten, refuse_unwritable, reme
 from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
 from confide.federated.silo_counts import Scores, count_for
 from confide.federated.silo_ledger import SiloLedger
-from confide.support import library_versions, renamed_argument, tell
+from confide.support import library_versions, tell
 
 
-@renamed_argument("confide.federated.answer", "state", "ledger", since="0.2", removed_in="0.4")
 def answer(
     plan: str,
     scores: Scores,

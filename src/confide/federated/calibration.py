@@ -17,7 +17,7 @@ from confide.federated.envelope import (
     fields_of,
     seal,
 )
-from confide.federated.keys import Silo, SiloKeys
+from confide.federated.keys import SiloKeys
 from confide.federated.parts import OpenedList
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import DealtVectors
@@ -33,7 +33,7 @@ from confide.federated.told import (
 )
 from confide.guarantee import Guarantee
 from confide.releases import Calibration, register_kind
-from confide.support import check_versions, deprecated, one_line
+from confide.support import check_versions, one_line
 
 _KIND = "calibration"
 KIND = PREFIX + _KIND
@@ -167,14 +167,6 @@ class FederatedCalibration(Calibration):
             return _read(text)
         except Refusal as refusal:
             raise FormatError(f"the federated calibration cannot be used: {refusal}") from None
-
-    @property
-    @deprecated(
-        "silos of a calibration", "released.plan.silos, of which released.answered count", since="0.2", removed_in="0.4"
-    )
-    def silos(self) -> tuple[Silo, ...]:
-        """The silos whose answers count; deprecated since 0.2."""
-        return tuple(silo for silo in self.plan.silos if silo.name in self.answered)
 
     @property
     def turnout(self) -> str:

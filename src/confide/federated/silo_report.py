@@ -38,7 +38,6 @@ from confide.support import (
     positive_integer,
     privacy_loss,
     read_as,
-    renamed_argument,
     write_text,
 )
 
@@ -114,7 +113,6 @@ class SiloReport:
         return f"{self.silo}: coverage {self.estimate}, privacy loss {self.epsilon:g}{f': {weak}' if weak else ''}"
 
 
-@renamed_argument("confide.federated.coverage_in_silo", "state", "ledger", since="0.2", removed_in="0.4")
 def coverage_in_silo(
     name: str,
     scores: ArrayLike | ScoreHistogram,
@@ -213,7 +211,6 @@ def _estimate(noisy: int, n: int, epsilon: float, error: float) -> CoverageEstim
     return CoverageEstimate(min(max(noisy / n, 0.0), 1.0), float(low), float(high), 1 - error, n)
 
 
-@renamed_argument("confide.federated.own_calibration", "state", "ledger", since="0.2", removed_in="0.4")
 def own_calibration(
     scores: ArrayLike,
     alpha: Level,

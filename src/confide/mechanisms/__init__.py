@@ -21,7 +21,7 @@ Methods of others carry the names that they were published under, so that their 
 
 from confide.mechanisms.certify import certify
 from confide.mechanisms.composition import in_sequence, shares_of, side_by_side
-from confide.mechanisms.fields import mechanism_fields, read_mechanism
+from confide.mechanisms.fields import MECHANISM, mechanism_fields
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName
 from confide.mechanisms.laplace_walk import walk_quantiles, walk_stays_below
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
@@ -49,13 +49,14 @@ from confide.mechanisms.slopes import UNIT, Slopes, fade_for, slopes_for
 from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
 
 __all__ = [
-    "MECHANISMS", "NEIGHBORS", "UNIT", "LabelPrivacy", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
+    "MECHANISM", "MECHANISMS", "NEIGHBORS", "UNIT",
+    "LabelPrivacy", "LaplaceHistogram", "Mechanism", "MechanismName", "Neighbors",
     "NoisyHistogram", "NoisyLabels", "NoisySearch", "PpsOfSecretSize", "PrivacyStatement", "PrivatePredictionSets",
     "Slopes", "SplitConformal", "adjusted_level", "certify", "fade_for", "gamma_roots", "in_sequence", "label_rows",
     "laplace_level", "mechanism_fields", "noise_closed_form", "noisy_histogram_for", "noisy_labels_for",
     "opendp_quantile_for", "optimal_bins", "optimal_gamma", "pcoqs_for", "pps_for", "pps_laplace_for",
     "pps_of_secret_size", "practically_none", "privacy_statement", "published_candidates", "published_pcoqs_for",
-    "quantile_scores", "read_mechanism", "shares_of", "side_by_side", "slopes_for", "split_conformal_for",
+    "quantile_scores", "shares_of", "side_by_side", "slopes_for", "split_conformal_for",
     "walk_quantiles", "walk_stays_below",
 ]  # fmt: skip
 

@@ -18,7 +18,7 @@ from mlflow.types.schema import Array
 from confide.errors import InputError, InputTypeError
 from confide.mlflow.model import CALIBRATION, MODEL, class_names, needs, task_of
 from confide.mlflow.wrapped import digest, keep, outputs_of, requirements_of
-from confide.releases import Release, SidesCalibration, classes_of, facts_of, names_for, parts_of, warn_of
+from confide.releases import Release, classes_of, facts_of, names_for, warn_of
 
 
 def log_model(
@@ -191,8 +191,7 @@ def _plain_inputs(release: Release, config: dict[str, Any], columns: dict[str, s
     """What callers send who have no model: a column per class, or for unnamed classes one array."""
     extra = _extra(columns, columns.values())
     if task_of(release) == "regression":
-        pairs = isinstance(release, SidesCalibration) or "cqr" in str(next(iter(parts_of(release).values())).score)
-        names = ["lower", "upper"] if pairs else ["prediction"]
+        names = ["lower", "upper"] if "cqr" in str(release.first.score) else ["prediction"]
         return Schema([*(ColSpec(DataType.double, name) for name in names), *extra])
     names = [str(name) for name in config.get("classes", ())]
     known = classes_of(release)

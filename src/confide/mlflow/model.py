@@ -13,17 +13,11 @@ from mlflow.exceptions import MlflowException
 from confide.errors import ConfideError, FormatError, InputError
 from confide.mlflow.wrapped import Outputs, digest, outputs_of
 from confide.releases import (
-    GroupCalibration,
     Release,
-    RiskCalibration,
-    SidesCalibration,
-    at_level,
     classes_of,
     facts_of,
     load_release,
-    parts_of,
 )
-from confide.scores import score_kind
 from confide.sets import predict_interval, predict_labels, predict_set
 
 CALIBRATION, MODEL = "calibration", "model"
@@ -93,7 +87,7 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
             raise MlflowException.invalid_parameter_value(str(error)) from None
 
     def _answer(self, rows: Any, params: dict[str, Any]) -> pd.DataFrame:
-        chosen = at_level(self.release, params.get("alpha"))
+        chosen: Any = self.release.at(params.get("alpha"))
         given = {name: _taken(rows, self.options.get(name), name) for name in ("groups", "difficulty")}
         if columns := [self.options[name] for name in given if self.options.get(name) is not None]:
             rows = rows.drop(columns=columns)
@@ -104,10 +98,7 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
             return pd.DataFrame({"lower": ends.lower, "upper": ends.upper, "promise": promise})
         p = rows if self.outputs is None else self.outputs(rows)
         names = self.options.get("classes") if self.outputs is not None else None
-        if isinstance(chosen, RiskCalibration):
-            sets = predict_labels(p, chosen, names)
-        else:
-            sets = predict_set(p, chosen, names, **known)
+        sets = predict_labels(p, chosen, names) if chosen.by == "loss" else predict_set(p, chosen, names, **known)
         if params.get("labels") is False:
             sets = type(sets)(sets.mask)
         return pd.DataFrame({"labels": sets.labels(), "size": sets.sizes, "promise": promise})
@@ -119,19 +110,12 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
 
 def task_of(release: Release) -> str:
     """Whether a release makes sets (`classification`) or intervals (`regression`)."""
-    if isinstance(release, RiskCalibration):
-        return "classification"
-    return "regression" if isinstance(release, SidesCalibration) else score_kind(_score(release)).task
-
-
-def _score(release: Release) -> str | None:
-    return next(iter(parts_of(release).values())).score
+    return "classification" if release.by == "loss" else release.task
 
 
 def needs(release: Release) -> dict[str, bool]:
     """Which columns a release needs besides what the model takes or gives."""
-    grouped = isinstance(release, GroupCalibration) and release.by == "group"
-    return {"groups": grouped, "difficulty": _score(release) == "normalised_residual"}
+    return {"groups": release.by == "group", "difficulty": release.first.score == "normalised_residual"}
 
 
 def class_names(release: Release) -> list[str | int] | None:

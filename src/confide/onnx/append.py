@@ -18,13 +18,7 @@ from confide.onnx.sets import UNIFORMS, append_sets
 from confide.releases import (
     FALSE_NEGATIVES,
     UNNAMED,
-    Calibration,
-    GroupCalibration,
-    LevelCalibration,
     Release,
-    RiskCalibration,
-    SidesCalibration,
-    at_level,
     classes_of,
     facts_of,
     names_for,
@@ -146,9 +140,9 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
 
 
 def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any]) -> onnx.ModelProto:
-    if not isinstance(release, Calibration | GroupCalibration | LevelCalibration | SidesCalibration | RiskCalibration):
+    if not isinstance(release, Release):
         raise InputTypeError(f"calibration must be a release; found {type(release).__name__}")
-    chosen = at_level(release, options["alpha"])
+    chosen = release.at(options["alpha"])
     kind = _kind(chosen, options["score"])
     graph, taken = model.graph, names_of(model.graph)
     if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in taken):
@@ -186,7 +180,7 @@ def _append_sets(
     model: onnx.ModelProto,
     tail: Tail,
     p: Tensor,
-    release: Any,
+    release: Release,
     kind: ScoreKind,
     options: dict[str, Any],
 ) -> dict[str, str]:
@@ -196,7 +190,6 @@ def _append_sets(
             "model with that dimension fixed"
         )
     k = p.shape[1]
-    inner = release.calibration if isinstance(release, RiskCalibration) else release
     names = names_for(release, None if options["classes"] is None else tuple(options["classes"]), k)
     maker = maker_of(model.graph, p.name)
     if options["logits"] is None and maker != "LogSoftmax":
@@ -204,15 +197,12 @@ def _append_sets(
     if options["logits"]:
         if maker in ("Softmax", "Sigmoid"):
             raise InputError(f"logits must be left out: {p.name!r} is made by {maker}, so it holds probabilities")
-        if isinstance(release, RiskCalibration):
-            made = tail.node("Sigmoid", p.name)
-        else:
-            made = tail.node("Softmax", p.name, axis=1)
+        made = tail.node("Softmax", p.name, axis=1) if release.bounded is None else tail.node("Sigmoid", p.name)
         tail.output("probabilities", made, p.kind, k)
         p = Tensor(made, p.kind, p.shape)
     elif maker == "LogSoftmax":
         raise InputError(f"logits must be True: {p.name!r} is made by LogSoftmax, so it holds logarithms")
-    append_sets(tail, p, k, kind, Limits.of(inner, names, k))
+    append_sets(tail, p, k, kind, Limits.of(release, k if names is None else names))
     return {} if names is None else {"classes": _json({"names": list(names)})}
 
 
@@ -252,7 +242,7 @@ def _append_intervals(
     tail: Tail,
     main: Tensor,
     pair: list[Tensor],
-    release: Any,
+    release: Release,
     kind: ScoreKind,
     difficulty: str | None,
 ) -> None:
@@ -272,10 +262,10 @@ def _append_intervals(
         scale = _vector(tail, given)
     if kind.family != "normalised_residual":
         _refuse_given("difficulty", difficulty, f"the score {kind.name!r}")
-    if isinstance(release, SidesCalibration):
-        append_intervals(tail, centers, None, Limits.of(release.low, None, None), Limits.of(release.high, None, None))
+    if release.by == "side":
+        append_intervals(tail, centers, None, *map(Limits.of, release.parts.values()))
         return
-    limits = Limits.of(release, None, None)
+    limits = Limits.of(release)
     one_sided = {"cqr_low": (limits, None), "cqr_high": (None, limits)}
     append_intervals(tail, centers, scale, *one_sided.get(kind.family or "", (limits, limits)))
 
@@ -304,20 +294,23 @@ def _vector(tail: Tail, one: Tensor) -> str:
     return tail.double(tail.flat(one.name, one.shape))
 
 
-def _kind(release: Any, said: str | None) -> ScoreKind:
+def _kind(release: Release, said: str | None) -> ScoreKind:
     """The score that sets or intervals are made of."""
-    if isinstance(release, SidesCalibration | RiskCalibration):
+    if release.by in ("side", "loss"):
         _refuse_given("score", said, "this release")
-        if isinstance(release, SidesCalibration):
-            return score_kind("cqr")
-        if release.loss != FALSE_NEGATIVES:
-            raise InputError(f"calibration must be one for sets or intervals; found one that bounds {release.loss!r}")
+    if release.by == "side":
+        return score_kind("cqr")
+    if release.bounded is not None:
+        loss, _ = release.bounded
+        if loss != FALSE_NEGATIVES:
+            raise InputError(f"calibration must be one for sets or intervals; found one that bounds {loss!r}")
         return score_kind("lac")
-    if release.score is None and said is None:
+    score = release.first.score
+    if score is None and said is None:
         raise InputError(UNNAMED)
-    if release.score is not None and said not in (None, release.score):
-        raise InputError(f"score must be left out: the calibration was made for {release.score!r}; found {said!r}")
-    kind = score_kind(release.score or said)
+    if score is not None and said not in (None, score):
+        raise InputError(f"score must be left out: the calibration was made for {score!r}; found {said!r}")
+    kind = score_kind(score or said)
     if kind.task == "any":
         raise InputError(f"calibration was made for a score of your own, {kind.name!r}, which no graph is known for")
     return kind

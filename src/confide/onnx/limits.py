@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from onnx import TensorProto
 
 from confide.onnx.graph import Tail
-from confide.releases import Calibration, GroupCalibration
+from confide.releases import Release
 from confide.support import canonical
 
 GROUPS = "groups"
@@ -28,14 +28,12 @@ class Limits:
     groups: tuple[str | int, ...] | None = None
 
     @classmethod
-    def of(cls, release: Calibration | GroupCalibration, names: tuple[object, ...] | None, k: int | None) -> Limits:
-        """Those of a release, per class in the order of k columns with these names."""
-        if not isinstance(release, GroupCalibration):
-            return cls(np.array(release.threshold))
-        if release.by == "class":
-            return cls(release.class_thresholds(names, k or 0), per_class=True)
-        thresholds = [part.threshold for part in release.parts.values()]
-        return cls(np.array([*thresholds, np.inf]), groups=tuple(release.parts))
+    def of(cls, release: Release, classes: tuple[object, ...] | int | None = None) -> Limits:
+        """Those of a release, per class in the order of the columns: their names, or how many they are."""
+        if release.by != "group":
+            return cls(np.array(release.limits(classes=classes)), per_class=release.by == "class")
+        names = tuple(release.parts)
+        return cls(np.append(release.limits(len(names), groups=names), np.inf), groups=names)
 
     def tensor(self, tail: Tail, made: Callable[[float], float | np.floating], dtype: str, *, column: bool) -> str:
         """What is `made` of each threshold, so that it broadcasts with (n, K) as a `column`, else with (n,)."""

@@ -29,10 +29,10 @@ from confide.planning.needed import needed_text
 from confide.planning.pilot import OnPilot, Pilot, answered_on_pilot, share_of_pilot
 from confide.planning.plan import Plan, make_plan, plan
 from confide.planning.population import (
+    POPULATION,
     ClassShift,
     Population,
     RecordWeights,
-    read_population,
     rounding_text,
     shifted_population,
 )
@@ -43,10 +43,10 @@ from confide.planning.typical import typical_answer, typical_law
 from confide.planning.unusual import unusual
 
 __all__ = [
-    "ALONE", "CHOICES", "COMBINATIONS", "CONCENTRATED", "DEFAULTS", "PARTS", "SIZES", "TOGETHER", "Choices",
-    "ClassShift", "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Terms", "answer_law",
+    "ALONE", "CHOICES", "COMBINATIONS", "CONCENTRATED", "DEFAULTS", "PARTS", "POPULATION", "SIZES", "TOGETHER",
+    "Choices", "ClassShift", "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Terms", "answer_law",
     "answered_on_pilot", "flat_for", "law_of", "make_plan", "mechanism_for", "needed_text", "plan",
-    "read_population", "refuse_combinations", "refuse_halves", "rounding_text", "share_of_pilot",
+    "refuse_combinations", "refuse_halves", "rounding_text", "share_of_pilot",
     "shifted_population", "typical_answer", "typical_law", "unusual",
 ]  # fmt: skip
 

@@ -17,16 +17,15 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import FormatError, InputError, InputTypeError
+from confide.errors import InputError, InputTypeError
 from confide.support import (
     MOST_WEIGHT,
-    Fields,
     Name,
     check_names,
     fraction_of,
     positive_number,
-    read_fraction,
     refuse_marked,
+    shapes,
 )
 
 _FINE = 2**16
@@ -279,27 +278,32 @@ def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> P
     return None if weight_bound is None else RecordWeights.bounded(weight_bound)
 
 
-def read_population(fields: Fields) -> Population:
-    """The population that `fields` wrote."""
-    if "bound" in fields:
-        weights = RecordWeights.bounded(fields.take("bound", (float, int)))
-        fields.finish()
-        return weights
-    classes = fields.take("classes", list)
-    if "ratios" in fields:
-        made = ClassShift.of_weights(_mapping(classes, fields, "ratios"))
-    else:
-        made = ClassShift.of_shares(_mapping(classes, fields, "source"), _mapping(classes, fields, "target"))
-    fields.finish()
-    return made
+def _shape(content: Mapping[str, Any]) -> shapes.Shape:
+    """Which fields a population has: those of weights, of ratios, or of shares before and after."""
+    ratios = shapes.listed(shapes.fraction())
+    if "bound" in content:
+        return {"bound": shapes.number()}
+    stated = ("ratios",) if "ratios" in content else ("source", "target")
+    return {"classes": shapes.Field("names", (list,)), **dict.fromkeys(stated, ratios)}
 
 
-def _mapping(classes: Sequence[Any], fields: Fields, key: str) -> dict[Name, Fraction]:
-    texts = fields.take(key, list)
-    if len(texts) != len(classes) or not all(isinstance(text, str) for text in texts):
-        raise FormatError(f"the {fields.document} states its population wrongly; do not use it")
-    read = [read_fraction(text, f"the {fields.document}'s field {key!r}") for text in texts]
-    return dict(zip(check_names("classes", classes), read, strict=True))
+def _read(values: dict[str, Any]) -> Population:
+    if "bound" in values:
+        return RecordWeights.bounded(values["bound"])
+    classes = check_names("classes", values.pop("classes"))
+    shares = {name: dict(zip(classes, each, strict=True)) for name, each in values.items()}
+    return ClassShift.of_weights(shares["ratios"]) if "ratios" in shares else ClassShift.of_shares(**shares)
+
+
+POPULATION = shapes.Field(
+    "a bound, or a ratio or shares for each class",
+    (dict,),
+    _read,
+    lambda made: made.fields(),
+    optional=True,
+    shape=_shape,
+)
+"""The population of a file; left out where the promise is for that of the calibration records."""
 
 
 def _named(argument: str, values: Any) -> dict[Name, Any]:

@@ -11,28 +11,14 @@ Coverage, sizes and intervals are drawn from records, without noise, and are not
 or released numbers alone. Nothing is shown or saved: that is left to whoever asked for the axes.
 """
 
-from typing import TYPE_CHECKING
-
 from confide.plots.coverage import plot_coverage
 from confide.plots.intervals import plot_intervals
 from confide.plots.looks import plot_watch
 from confide.plots.price import plot_price
 from confide.plots.sizes import plot_sizes
 from confide.plots.thresholds import plot_thresholds
-from confide.support import old_names
 
 __all__ = ["plot_coverage", "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch"]
-
-if not TYPE_CHECKING:  # what checks types knows today's names alone
-    __getattr__ = old_names(
-        __name__,
-        {
-            "set_sizes": "confide.plot_sizes",
-            "coverage_by_class": "confide.plot_coverage",
-        },
-        since="0.2",
-        removed_in="0.4",
-    )
 
 
 def __dir__() -> list[str]:

@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.releases import Release, parts_of, predecessors_of
+from confide.releases import Release, predecessors_of
 from confide.support import BAD, INK, axes_of, labelled, legend, named_ticks
 
 _MOST_LINES, _MARKS = 10, "osD^vP*Xph"
@@ -34,18 +34,18 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
     >>> axes = plot_thresholds(confide.recalibrate(january, scores))  # doctest: +SKIP
     """
     made = [releases] if isinstance(releases, Release) else list(releases)
-    if not made or not all(isinstance(one, Release) and parts_of(one) for one in made):
+    if not made or not all(isinstance(one, Release) for one in made):
         raise InputTypeError("releases must be a release with thresholds, or a sequence of them")
-    first, names = made[0], list(parts_of(made[0]))
-    if any(list(parts_of(one)) != names for one in made):
+    first, names = made[0], list(made[0].named)
+    if any(list(one.named) != names for one in made):
         raise InputError("releases must have the same parts, one like the other")
     line = predecessors_of(first)
-    dates = [*(one.date for one in line), *(next(iter(parts_of(one).values())).about.get("date") for one in made)]
+    dates = [*(one.date for one in line), *(one.first.about.get("date") for one in made)]
     called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
     values = {}
     for name in names[:_MOST_LINES]:
-        earlier = parts_of(first)[name].predecessors
-        values[name] = [*(one.threshold for one in earlier), *(parts_of(one)[name].threshold for one in made)]
+        earlier = first.named[name].predecessors
+        values[name] = [*(one.threshold for one in earlier), *(one.named[name].threshold for one in made)]
     axes, x = axes_of(ax), range(len(called))
     for place, (name, course) in enumerate(values.items()):
         finite = [value if math.isfinite(value) else math.nan for value in course]
@@ -61,6 +61,6 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
     if len(names) > 1 or endless:
         legend(axes, ax)
     some = "" if len(names) <= _MOST_LINES else f", {_MOST_LINES} of {len(names)} parts"
-    score = next(iter(parts_of(first).values())).score
+    score = first.first.score
     title = f"Thresholds of {len(called)} release{'s' if len(called) > 1 else ''}{some}"
     return labelled(axes, "release", f"threshold{f' of the score {score!r}' if score else ''}", title)

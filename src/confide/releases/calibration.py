@@ -1,26 +1,248 @@
-"""The released calibration: a threshold, what is promised with it, and what it cost. No trace of the data.
+"""Releases: thresholds under one statement, what is promised with each, and what they cost. No trace of the data.
 
-Everything but the threshold is a function of public choices and is computed again when a calibration is read, so a
-file that claims more than its mechanism delivers is refused. A checksum finds accidental damage; it is no signature.
+A `Release` maps what tells its thresholds apart to each of them: `by` says what that is, and `FORMS` how each way is
+told and written. `Calibration` is one threshold, and a release of its own.
+
+Everything but the thresholds is a function of public choices and is computed again when a release is read, so a file
+that claims more than its mechanism delivers is refused. A checksum finds accidental damage; it is no signature.
 """
 
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
+from pathlib import Path
 from types import MappingProxyType
-from typing import Any
+from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
 
-from confide.errors import InputError
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_positions
+from confide.errors import InputError, InputTypeError
 from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Mechanism, PrivacyStatement
 from confide.planning import Population
-from confide.releases.about import check_about
+from confide.releases.documents import Document, load
 from confide.releases.needed import needed_line
-from confide.releases.predecessors import Predecessor, check_predecessors
-from confide.releases.release import Release
+from confide.releases.words import Predecessor, check_about, check_predecessors, names_among
 from confide.scores import score_kind
-from confide.support import Classes, Level, exact_level, positive_integer, public_classes
+from confide.support import Classes, Level, canonical, exact_level, order_of, positive_integer, public_classes
+
+Division: TypeAlias = Literal["loss", "level", "group", "class", "side"]
+"""What tells the thresholds of a release apart; that of "loss" is one, and bounds a loss."""
+
+
+class Form(NamedTuple):
+    """How releases that are divided in one way are told, and written."""
+
+    kind: str
+    """The kind that their files name."""
+    told: Callable[[Any], str]
+    """A key in words for people."""
+    written: Callable[[Any], str | int] = str
+    """A key in files."""
+    outer: tuple[str, ...] = ()
+    """What files say of the whole, besides its parts."""
+    each: str = ""
+    """What so many records are needed for."""
+
+
+def _form_of_groups(by: str) -> Form:
+    return Form(
+        "confide.groups",
+        told=lambda name: f"{by} {name}",
+        written=lambda name: name,
+        outer=("by", "neighbors"),
+        each=f" in each {by}",
+    )
+
+
+FORMS: Mapping[Division | None, Form] = {
+    None: Form("confide.calibration", told=lambda _: ""),
+    "loss": Form(
+        "confide.risk",
+        told=str,
+        written=lambda _: "critical",
+        outer=("loss", "bound"),
+    ),
+    "level": Form("confide.levels", told=lambda alpha: f"alpha {float(alpha):g}", each=" for all of them"),
+    "side": Form(
+        "confide.sides", told={"low": "lower side", "high": "upper side"}.__getitem__, each=" for both of them"
+    ),
+    "group": _form_of_groups("group"),
+    "class": _form_of_groups("class"),
+}
+
+
+class Release(Document):
+    """Thresholds under one statement: a mapping from what tells them apart to each, and what they cost together.
+
+    `by` says what tells them apart, and `parts` holds them: one under None, or under the name of the loss that it
+    bounds; several under their levels, under the names of groups or classes, or as "low" and "high".
+    """
+
+    if TYPE_CHECKING:  # fields of some releases, which a dataclass would take for defaults if they were here
+
+        @property
+        def by(self) -> Division | None:
+            """What tells the thresholds apart; None if there is one."""
+
+        @property
+        def parts(self) -> Mapping[Any, "Calibration"]:
+            """The thresholds."""
+
+    @property
+    def first(self) -> "Calibration":
+        """The first of the thresholds; classes, public words and predecessors are the same in all."""
+        return next(iter(self.parts.values()))
+
+    @property
+    def named(self) -> dict[str, "Calibration"]:
+        """The thresholds by a name for people; "" if there is one."""
+        told = FORMS[self.by].told
+        return {told(key): part for key, part in self.parts.items()}
+
+    @property
+    def promises(self) -> dict[str, str]:
+        """What is promised, in words, by what it is promised for; "" for a release as a whole.
+
+        Examples
+        --------
+        >>> import confide
+        >>> scores = np.random.default_rng(0).random(4000)
+        >>> confide.calibrate_groups(scores, ["a", "b"] * 2000, ["a", "b"], 0.1, 1.0).promises
+        {'each group': 'coverage at least 0.9 on average over calibration data and new records, for every number ...'}
+        """
+        return {name: str(part.guarantee) for name, part in self.named.items()}
+
+    @property
+    def disjoint(self) -> bool:
+        """Whether each record has one of the thresholds: that of its group, or of the class that is considered."""
+        return self.by in ("group", "class")
+
+    def asks_groups(self, *, sets: bool) -> bool:
+        """Whether the group of each record, or its true class, has to be given: `sets` of classes say the class."""
+        return self.by == "group" or (self.by == "class" and not sets)
+
+    @property
+    def bounded(self) -> tuple[str, float] | None:
+        """The loss whose mean is promised to be small, and its largest value; None where coverage is promised."""
+        return None
+
+    @property
+    def levels(self) -> tuple[Fraction, ...]:
+        """The miscoverage levels at which something is promised: of two sides that of both together."""
+        if self.by == "level":
+            return tuple(self.parts)
+        together = self.parts.values() if self.by == "side" else (self.first,)
+        return (sum((part.alpha for part in together), Fraction(0)),)
+
+    @property
+    def promised(self) -> float:
+        """The coverage that every record is promised: for groups the least of theirs, for two sides together.
+
+        Of a bound on a loss it is the coverage of critical thresholds.
+        """
+        promised = [part.coverage for part in self.parts.values()]
+        return max(0.0, 1 - sum(1 - one for one in promised)) if self.by == "side" else min(promised)
+
+    def at(self, alpha: Level | None) -> "Release":
+        """The thresholds at a level; without one those of the only level.
+
+        Raises
+        ------
+        InputError
+            If it is not one of the levels, or has to be said.
+
+        Examples
+        --------
+        >>> import confide
+        >>> released = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.1, 0.2], 2.0)
+        >>> released.at(0.2) == released[0.2] == released[0.2].at(None)
+        True
+        """
+        level = None if alpha is None else exact_level("alpha", alpha)
+        if self.by != "level":
+            if level not in (None, *self.levels):
+                own = f"{float(self.levels[0]):g}"
+                raise InputError(f"alpha must be left out, or {own}: the release is for this level alone")
+            return self
+        known = ", ".join(f"{float(one):g}" for one in self.parts)
+        if level is None:
+            raise InputError(f"alpha must be given, one of the calibrated levels {known}")
+        if level not in self.parts:
+            raise InputError(f"alpha must be one of the calibrated levels {known}; found {float(level):g}")
+        return self.parts[level]
+
+    @property
+    def task(self) -> str:
+        """What is made of the thresholds: sets ("classification"), intervals ("regression"), or "any" thing else."""
+        return score_kind(self.first.score).task
+
+    def limits(
+        self, n: int | None = None, *, groups: ArrayLike | None = None, classes: Sequence[object] | int | None = None
+    ) -> float | NDArray[np.float64]:
+        """What scores are compared with: all that sets, intervals, SQL, ONNX, PyTorch and MLflow ask of a release.
+
+        Parameters
+        ----------
+        n
+            The number of records, for thresholds per group.
+        groups
+            The group of each record, shape (n,), for thresholds per group.
+        classes
+            For thresholds per class: the names in the order of the columns, or their number. Classes that were
+            calibrated as positions, 0 to K-1, are those of K columns of any name.
+
+        Returns
+        -------
+        float or array
+            The threshold, or float64, shape (n,), that of each record, or, shape (k,), that of each class.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If groups or classes are missing, unknown, or not asked for; and for thresholds of several levels or sides,
+            of which one has to be chosen.
+
+        Examples
+        --------
+        >>> import confide
+        >>> scores = np.random.default_rng(0).random(4000)
+        >>> released = confide.calibrate_groups(scores, ["a", "b"] * 2000, ["a", "b"], 0.1, 1.0)
+        >>> released.limits(3, groups=["b", "a", "b"]) == [released[name].threshold for name in "bab"]
+        array([ True,  True,  True])
+        """
+        if self.by in ("level", "side"):
+            raise InputTypeError(f"the release has a threshold for each {self.by}; choose one of them")
+        values = np.array([part.threshold for part in self.parts.values()])
+        if self.by == "group":
+            if groups is None or n is None:
+                raise InputError("groups must be given: the calibration has one threshold per group")
+            return values[as_positions("groups", groups, tuple(self.parts), n)]
+        if groups is not None:
+            per = "thresholds per class; groups do not apply to it" if self.by == "class" else "no thresholds per group"
+            raise InputError(f"groups must be left out: the calibration has {per}")
+        return values[self._order(classes)] if self.by == "class" else float(values[0])
+
+    def _order(self, classes: Sequence[object] | int | None) -> list[int]:
+        """The places of the calibrated classes, in the order of the columns."""
+        if classes is None:
+            raise InputError("classes must be given: the calibration has one threshold per class")
+        k = classes if isinstance(classes, int) else len(classes)
+        for names in (tuple(range(k)) if isinstance(classes, int) else classes, tuple(range(k))):
+            if (order := order_of(names, tuple(self.parts))) is not None:
+                return order
+        raise InputError(
+            f"classes must be given, for the calibration knows {len(self.parts)} by their names; found {k} columns "
+            "without these names: pass classes=[...] in the order of the columns"
+        )
+
+    @property
+    def _needed(self) -> str:
+        """The line that says how many records such a release needs."""
+        return needed_line(self.parts.values(), FORMS[self.by].each)
 
 
 @dataclass(frozen=True, repr=False)
@@ -91,6 +313,16 @@ class Calibration(Release):
             raise InputError("candidates must be spread around the threshold of the last predecessor, or around none")
         object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+
+    @property
+    def by(self) -> None:
+        """None: there is one threshold."""
+        return None
+
+    @property
+    def parts(self) -> Mapping[Any, "Calibration"]:
+        """Itself, under None."""
+        return {None: self}
 
     @property
     def coverage(self) -> float:
@@ -185,7 +417,7 @@ class Calibration(Release):
         value = threshold_text(self)
         method = "" if self.mechanism is None or self.mechanism.name == "slopes" else f"\nmethod: {self.mechanism.name}"
         said = f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}{method}"
-        return said + needed_line([self])
+        return said + self._needed
 
     def _brief(self) -> str:
         score = "no score named" if self.score is None else f"score {self.score!r}"
@@ -211,3 +443,121 @@ def everything(score: str | None) -> str:
     task = score_kind(score).task
     words = {"classification": "every label is in every set", "regression": "every interval is the whole line"}
     return words.get(task, "nothing is excluded")
+
+
+def parts_of(release: Any) -> dict[str, Calibration]:
+    """The thresholds of a release, by a name for people.
+
+    Raises
+    ------
+    InputTypeError
+        If it is no release.
+
+    Examples
+    --------
+    >>> import confide
+    >>> scores = np.random.default_rng(0).random(4000)
+    >>> list(parts_of(confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0)))
+    ['alpha 0.2', 'alpha 0.1']
+    """
+    return as_release(release).named
+
+
+def as_release(release: Any) -> Release:
+    """A release, and nothing else; other documents, such as a watch, are refused, too.
+
+    Raises
+    ------
+    InputTypeError
+        If it is something else.
+    """
+    if not isinstance(release, Release):
+        raise InputTypeError(f"release must be a calibration, of any kind; found {type(release).__name__}")
+    return release
+
+
+def load_release(path: str | Path) -> Release:
+    """As `confide.load`, of thresholds alone: a watch or an evaluation is refused."""
+    return as_release(load(path))
+
+
+@dataclass(frozen=True)
+class Words:
+    """The public words of a release, checked before anything is charged; what is None stays as it is.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    >>> Words.stated(["cat", "dog"], {"model": "resnet"}).of(released).classes
+    ('cat', 'dog')
+    """
+
+    classes: Classes | None = None
+    about: Mapping[str, str] | None = None
+    predecessors: tuple[Predecessor, ...] | None = None
+
+    @classmethod
+    def stated(
+        cls,
+        classes: Iterable[Any] | int | None,
+        about: Mapping[str, str] | None,
+        predecessors: Iterable[Predecessor] = (),
+    ) -> "Words":
+        """What is said, in the form in which a release keeps it."""
+        kept = None if classes is None else public_classes("classes", classes)
+        return cls(kept, None if about is None else check_about(about), check_predecessors(predecessors) or None)
+
+    def of(self, release: Calibration) -> Calibration:
+        """The same release with these words."""
+        said = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
+        words: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        return replace(release, **words) if words else release
+
+
+def classes_of(release: Release) -> Classes | None:
+    """The classes, or labels, that a release is for: their names, or their number; None if it does not say.
+
+    Examples
+    --------
+    >>> import confide
+    >>> p = [[0.75, 0.25]] * 2000
+    >>> classes_of(confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0))
+    2
+    """
+    if release.by == "class":
+        names = tuple(release.parts)
+        return len(names) if set(map(canonical, names)) == set(map(str, range(len(names)))) else names
+    return release.first.classes
+
+
+def about_of(release: Release) -> Mapping[str, str]:
+    """What a release says it was made of, for what, by whom and when; the same in every part."""
+    return release.first.about
+
+
+def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
+    """The names of k columns that a release is applied to: their own, or, where they have none, the release's.
+
+    Columns without names, or with names that only count from 0, stand for the release's classes in their order. Where
+    each class has a threshold of its own their order is not known, and the columns have to be named.
+
+    Raises
+    ------
+    InputError
+        If the release is for another number of classes, or for others: how many are missing and unknown, and the
+        first, for names of classes are public.
+
+    Examples
+    --------
+    >>> import confide
+    >>> p = [[0.75, 0.25]] * 2000
+    >>> released = confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0, classes=["cat", "dog"])
+    >>> names_for(released, None, 2), names_for(released, ("dog", "cat"), 2)
+    (('cat', 'dog'), ('dog', 'cat'))
+    """
+    known = classes_of(release)
+    if known is None:
+        return names
+    matched = names_among(known, names, k)
+    return names if release.by == "class" and matched is known else matched

@@ -4,12 +4,9 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from confide.errors import InputTypeError
-from confide.releases.about import check_about
-from confide.releases.calibration import Calibration
-from confide.releases.predecessors import Predecessor
-from confide.releases.release import Release
-from confide.releases.several import parts_of
+from confide.releases.calibration import Calibration, Release
+from confide.releases.documents import Document
+from confide.releases.words import Predecessor, check_about
 
 
 @dataclass(frozen=True)
@@ -31,7 +28,7 @@ class Links:
         return not self.wrong
 
 
-def predecessors_of(release: Release) -> tuple[Predecessor, ...]:
+def predecessors_of(release: Document) -> tuple[Predecessor, ...]:
     """The earlier releases of a chain; of a release with several parts with the thresholds of the first.
 
     None of a release without thresholds, such as a watch, which renews nothing.
@@ -43,13 +40,10 @@ def predecessors_of(release: Release) -> tuple[Predecessor, ...]:
     >>> predecessors_of(first)
     ()
     """
-    try:
-        return next(iter(parts_of(release).values())).predecessors
-    except InputTypeError:
-        return ()
+    return release.first.predecessors if isinstance(release, Release) else ()
 
 
-def links(release: Release, earlier: Sequence[Release]) -> Links:
+def links(release: Document, earlier: Sequence[Document]) -> Links:
     """Compare a release with earlier ones, which must be among its predecessors, each what the chain says of it.
 
     Examples
@@ -79,14 +73,13 @@ def links(release: Release, earlier: Sequence[Release]) -> Links:
     return Links(tuple(found), tuple(wrong))
 
 
-def _differing(release: Release, one: Release, place: int) -> str | None:
+def _differing(release: Document, one: Document, place: int) -> str | None:
     """In what an earlier release is not what a release says of number place + 1 of its chain; None if in nothing."""
-    if type(release) is not type(one):
+    if not (isinstance(release, Release) and isinstance(one, Release) and type(release) is type(one)):
         return "kind or other parts"
-    parts, others = parts_of(release), parts_of(one)
-    if list(parts) != list(others):
+    if list(release.parts) != list(one.parts):
         return "kind or other parts"
-    for part, other in zip(parts.values(), others.values(), strict=True):
+    for part, other in zip(release.parts.values(), one.parts.values(), strict=True):
         said = part.predecessors[place]
         compared = {
             "score": part.score == other.score,

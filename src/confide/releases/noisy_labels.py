@@ -1,18 +1,35 @@
-"""A calibration from labels that were randomised before anybody saw them.
+"""Labels that were randomised before anybody saw them: the public statement beside them, and calibrations from them.
 
-It promises coverage of the true labels. Its loss is that of each label, spent where the label was given: calibrating
-adds nothing. Features and model outputs are not protected.
+Whoever calibrates on such labels needs their loss and their classes, and nothing else of them. The calibration promises
+coverage of the true labels. Its loss is that of each label, spent where the label was given: calibrating adds nothing.
+Features and model outputs are not protected.
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
-from typing import Any
+from dataclasses import dataclass, field, replace
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, ClassVar
 
-from confide.errors import InputError
+from confide.errors import FormatError, InputError
 from confide.mechanisms import LabelPrivacy, NoisyLabels
 from confide.releases.calibration import Calibration
-from confide.selection import MOST_LABEL_LOSS
-from confide.support import LEAST_LOSS, positive_number
+from confide.releases.documents import Kind
+from confide.releases.words import CLASSES, class_list
+from confide.selection import MOST_LABEL_LOSS, truth_probability
+from confide.support import (
+    LEAST_LOSS,
+    MOST_RECORDS,
+    VERSIONS,
+    Classes,
+    Fields,
+    positive_integer,
+    positive_number,
+    public_classes,
+    read_as,
+    shapes,
+    write_text,
+)
 
 MOST_CLASSES = 1_000_000
 
@@ -59,3 +76,108 @@ def read_label_epsilon(name: str, value: Any) -> float:
     if not LEAST_LOSS <= found <= MOST_LABEL_LOSS:
         raise InputError(f"{name} must lie between {LEAST_LOSS:g} and {MOST_LABEL_LOSS:g}; found {found:g}")
     return found
+
+
+_HEAD = 100
+
+
+@dataclass(frozen=True)
+class LabelStatement:
+    """The public statement of one randomisation of labels.
+
+    Parameters
+    ----------
+    epsilon
+        The loss of one label.
+    classes
+        The class names among which labels were randomised, or their number.
+    n
+        The number of labels.
+    versions
+        The libraries that drew them; empty where the file does not say.
+
+    Examples
+    --------
+    >>> statement = LabelStatement(1.0, ("no", "yes"), 500)
+    >>> print(statement)
+    500 labels, randomised among 2: no, yes with epsilon 1
+    each is the true one with probability 0.731059, and one of the others with the rest
+    features and all other columns: as they were, not protected
+    >>> statement == LabelStatement.from_json(statement.to_json())
+    True
+    """
+
+    mechanism: ClassVar[str] = "randomised-response"
+
+    epsilon: float
+    classes: Classes
+    n: int
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False, repr=False)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+        object.__setattr__(self, "epsilon", read_label_epsilon("epsilon", self.epsilon))
+        object.__setattr__(self, "classes", public_classes("classes", self.classes))
+        positive_integer("n", self.n, most=MOST_RECORDS)
+        positive_integer("the number of classes less one", self.width - 1, most=MOST_CLASSES)
+
+    @property
+    def width(self) -> int:
+        """K, the number of classes."""
+        return self.classes if isinstance(self.classes, int) else len(self.classes)
+
+    @property
+    def truth(self) -> float:
+        """The probability with which a label is the true one."""
+        return truth_probability(self.width, self.epsilon)
+
+    def to_json(self) -> str:
+        """The statement as a JSON document with a schema version and a checksum."""
+        return _KIND.write(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> "LabelStatement":
+        """Read what `to_json` wrote; everything else is a FormatError."""
+        if f'"kind": "{_KIND.name}"' not in text[:_HEAD]:
+            raise FormatError(
+                "the file is not a statement about labels, as `confide randomise-labels` writes beside them"
+            )
+        statement: LabelStatement = _KIND.read_text(text)
+        return statement
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write `to_json()` to a file, atomically."""
+        write_text(path, self.to_json(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> "LabelStatement":
+        """Read a file written by `save`."""
+        return read_as(path, cls.from_json)
+
+    def __str__(self) -> str:
+        return (
+            f"{self.n} labels, randomised among {class_list(self.classes)} with epsilon {self.epsilon:g}\n"
+            f"each is the true one with probability {self.truth:.6g}, and one of the others with the rest\n"
+            "features and all other columns: as they were, not protected"
+        )
+
+
+_SHAPE: shapes.Shape = {
+    "mechanism": shapes.choice(LabelStatement.mechanism),
+    "label_epsilon": replace(shapes.number(), attribute="epsilon"),
+    "classes": CLASSES,
+    "n": shapes.integer(),
+    "versions": shapes.optional(VERSIONS),
+}
+
+
+def _read(fields: Fields) -> LabelStatement:
+    values = shapes.read_shape(fields, _SHAPE)
+    return LabelStatement(values["label_epsilon"], values["classes"], values["n"], values["versions"] or {})
+
+
+def _fields(statement: LabelStatement) -> dict[str, Any]:
+    return shapes.write_shape(statement, _SHAPE)
+
+
+_KIND = Kind("confide.labelling", "statement about labels", _fields, _read, since_2=frozenset({"versions"}))

@@ -1,6 +1,7 @@
-"""What a threshold is worth a word about: +inf, or nearly so, and why; from the release and public numbers alone.
+"""What is said of a release: facts and promises in short texts, and remarks on thresholds that are +inf, or nearly so.
 
-No count of records speaks here: where the number of records is secret, every reason that it leaves open is named.
+All of it follows from the release and public numbers. No count of records speaks here: where the number of records is
+secret, every reason that it leaves open is named.
 """
 
 import math
@@ -13,11 +14,8 @@ import numpy as np
 from confide.candidates import Candidates, plausible_sizes
 from confide.errors import CoverageWarning
 from confide.planning import unusual
-from confide.releases.calibration import Calibration, everything
+from confide.releases.calibration import Calibration, Release, as_release, everything
 from confide.releases.needed import records_needed, records_needed_if_public
-from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
-from confide.releases.several import GroupCalibration, LevelCalibration, SidesCalibration, parts_of
 from confide.scores import score_kind
 from confide.support import decimal_text, outside
 
@@ -48,11 +46,11 @@ def remarks(release: Release) -> tuple[str, ...]:
     ()
     """
     found: dict[tuple[str, str], list[str]] = {}
-    parts = release.parts if isinstance(release, GroupCalibration) else parts_of(release)
-    for name, part in parts.items():
-        if remark := _remark(part, grouped=isinstance(release, GroupCalibration)):
-            found.setdefault(remark, []).append(repr(name) if isinstance(release, GroupCalibration) else str(name))
-    return tuple(_joined(release, len(parts), *remark, names) for remark, names in found.items())
+    names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.named)
+    for name, part in zip(names, release.parts.values(), strict=True):
+        if remark := _remark(part, grouped=release.disjoint):
+            found.setdefault(remark, []).append(name)
+    return tuple(_joined(release, *remark, which) for remark, which in found.items())
 
 
 def warn_of(release: Release) -> None:
@@ -86,11 +84,9 @@ def warn_of_choices(release: Release) -> None:
     >>> [str(one.message)[:28] for one in caught]
     ['alpha=0.9 is the share of ne']
     """
-    parts = list(parts_of(release).values())
-    failures = [part.guarantee.delta or 0.0 for part in parts]
-    delta = sum(failures) if isinstance(release, LevelCalibration | SidesCalibration) else max(failures)
-    alpha = release.alpha if isinstance(release, SidesCalibration) else min(part.alpha for part in parts)
-    for note in unusual(None if isinstance(release, RiskCalibration) else alpha, delta or None):
+    failures = [part.guarantee.delta or 0.0 for part in release.parts.values()]
+    delta = sum(failures) if release.by in ("level", "side") else max(failures)
+    for note in unusual(None if release.bounded else min(release.levels), delta or None):
         warnings.warn(note, CoverageWarning, stacklevel=outside())
 
 
@@ -100,12 +96,12 @@ def remark(calibration: Calibration, needed: int | None = None, epsilon: float |
     return f"the threshold {found[0]}: {found[1]}" if found else ""
 
 
-def _joined(release: Release, parts: int, what: str, why: str, names: list[str]) -> str:
-    if parts == 1 and not isinstance(release, GroupCalibration):
+def _joined(release: Release, what: str, why: str, names: list[str]) -> str:
+    if len(release.parts) == 1 and not release.disjoint:
         return f"the threshold {what}: {why}"
     which = ", ".join(names[:MOST_NAMED]) + (" ..." if names[MOST_NAMED:] else "")
-    if isinstance(release, GroupCalibration):
-        which = f"{len(names)} of {parts} {'classes' if release.by == 'class' else 'groups'}: {which}"
+    if release.disjoint:
+        which = f"{len(names)} of {len(release.parts)} {'classes' if release.by == 'class' else 'groups'}: {which}"
     return f"the threshold {what} for {which}; {why}"
 
 
@@ -227,3 +223,51 @@ def _step(c: Calibration) -> float:
 
 def _around(recipe: Mapping[str, Any]) -> str:
     return f" around unit {recipe['unit']:g}" if "unit" in recipe else ""
+
+
+def facts_of(release: Release) -> dict[str, str]:
+    """Level, loss, promise, score and checksum of a release, and the version of confide that made it, as texts.
+
+    Parameters
+    ----------
+    release
+        A release of any kind.
+
+    Returns
+    -------
+    dict
+        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` where there is no finite
+        epsilon; `promise` and `privacy` in words;
+        `score`, if it has one; `checksum` and `version`.
+
+    Raises
+    ------
+    InputTypeError
+        If it is no release.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    >>> facts = facts_of(released)
+    >>> facts["alpha"], facts["epsilon"], facts["score"], facts["checksum"] == released.checksum
+    ('0.1', '1', 'lac', True)
+    """
+    scores = dict.fromkeys(part.score for part in as_release(release).parts.values() if part.score is not None)
+    facts = {
+        "alpha": ", ".join(f"{float(level):.12g}" for level in release.levels),
+        "epsilon": f"{release.privacy.epsilon:.12g}",
+        "promise": _promise(release),
+        "privacy": str(release.privacy),
+        "checksum": release.checksum,
+        "version": release.first.versions.get("confide", "unknown"),
+    }
+    if release.privacy.concentrated_only:
+        facts["rho"] = f"{release.privacy.rho:.12g}"
+    return facts | ({"score": ", ".join(scores)} if scores else {})
+
+
+def _promise(release: Release) -> str:
+    """The same in one text."""
+    before = "for " if release.disjoint else ""
+    return "; ".join(f"{before}{name}: {text}" if name else text for name, text in release.promises.items())

@@ -1,33 +1,49 @@
-"""Releases of several thresholds at once: for several levels, for groups or classes, for the two sides of CQR.
+"""Releases of several thresholds at once, for levels, for groups or classes, for the two sides of CQR; and of a risk.
 
 Each holds one `Calibration` per threshold and the privacy loss of the whole. The total is computed from the parts, so
 it cannot be stated wrongly; reading one checks every part.
 """
 
-from __future__ import annotations
-
-from collections.abc import Iterable, Iterator, Mapping
+import re
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, Literal
 
 import numpy as np
-from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, in_sequence, side_by_side
-from confide.releases.calibration import Calibration, threshold_text
-from confide.releases.needed import needed_line
-from confide.releases.predecessors import same_line
-from confide.releases.release import Release
-from confide.releases.risk import RiskCalibration
-from confide.support import Level, Name, exact_level, html_table, order_of, places
+from confide.releases.calibration import Calibration, Release, threshold_text
+from confide.releases.words import same_line
+from confide.support import Level, Name, html_table, places, positive_number
+
+
+class _Several(Release):
+    """Several thresholds: what they cost together, and a table of them."""
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of all thresholds together."""
+        return in_sequence([part.privacy for part in self.parts.values()])
+
+    def __getitem__(self, key: Any) -> Calibration:
+        return self.parts[key]
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.parts)
+
+    def __len__(self) -> int:
+        return len(self.parts)
+
+    def _table(self, heads: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
+        """Threshold by threshold, for notebooks; what `print` says of them all stands below."""
+        return html_table(type(self).__name__, heads, rows, str(self).splitlines()[len(rows) :])
 
 
 @dataclass(frozen=True, repr=False)
-class LevelCalibration(Release):
+class LevelCalibration(_Several):
     """Nested thresholds for several levels, released under one budget.
 
     Parameters
@@ -57,27 +73,16 @@ class LevelCalibration(Release):
         object.__setattr__(self, "parts", MappingProxyType(ordered))
 
     @property
-    def privacy(self) -> PrivacyStatement:
-        """The loss of all thresholds together."""
-        return in_sequence([part.privacy for part in self.parts.values()])
+    def by(self) -> Literal["level"]:
+        """What tells the thresholds apart."""
+        return "level"
 
     def __getitem__(self, alpha: Level) -> Calibration:
-        level = exact_level("alpha", alpha)
-        if level not in self.parts:
-            known = ", ".join(f"{float(a):g}" for a in self.parts)
-            raise InputError(f"alpha must be one of the calibrated levels {known}; found {float(level):g}")
-        return self.parts[level]
-
-    def __iter__(self) -> Iterator[Fraction]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
+        return self.parts[self.at(alpha).levels[0]]
 
     def __str__(self) -> str:
         lines = [f"alpha {float(a):g}: threshold {threshold_text(p)}; {p.guarantee}" for a, p in self.parts.items()]
-        needed = needed_line(self.parts.values(), " for all of them")
-        return "\n".join([*lines, f"privacy of all together: {self.privacy}{needed}"])
+        return "\n".join([*lines, f"privacy of all together: {self.privacy}{self._needed}"])
 
     def _brief(self) -> str:
         levels = ", ".join(f"{float(alpha):g}" for alpha in self.parts)
@@ -86,12 +91,11 @@ class LevelCalibration(Release):
     def _repr_html_(self) -> str:
         """Level by level, for notebooks."""
         rows = [(f"{float(a):g}", threshold_text(part), str(part.guarantee)) for a, part in self.parts.items()]
-        notes = str(self).splitlines()[len(rows) :]
-        return html_table(type(self).__name__, ("alpha", "threshold", "promise"), rows, notes)
+        return self._table(("alpha", "threshold", "promise"), rows)
 
 
 @dataclass(frozen=True, repr=False)
-class GroupCalibration(Release):
+class GroupCalibration(_Several):
     """One threshold per group of records, or per class, with group sizes kept secret.
 
     Parameters
@@ -131,12 +135,17 @@ class GroupCalibration(Release):
     @property
     def score(self) -> str | None:
         """The name of the score."""
-        return next(iter(self.parts.values())).score
+        return self.first.score
 
     @property
     def alpha(self) -> Fraction:
         """Miscoverage level, the same for every group."""
-        return next(iter(self.parts.values())).alpha
+        return self.first.alpha
+
+    @property
+    def promises(self) -> dict[str, str]:
+        """What is promised to each group, or class, in words."""
+        return {f"each {self.by}": str(self.first.guarantee)}
 
     @property
     def infinite(self) -> tuple[Name, ...]:
@@ -149,42 +158,11 @@ class GroupCalibration(Release):
             raise InputError(f"name must be one of the {len(self.parts)} calibrated groups; found another")
         return list(self.parts.values())[place]
 
-    def __iter__(self) -> Iterator[Name]:
-        return iter(self.parts)
-
-    def __len__(self) -> int:
-        return len(self.parts)
-
-    def look_up(self, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
-        """The threshold of each record, float64, shape (n,), by its group."""
-        if self.by == "class":
-            raise InputError("calibration has thresholds per class; groups do not apply to it")
-        if groups is None:
-            raise InputError("groups must be given: the calibration has one threshold per group")
-        positions = as_positions("groups", groups, tuple(self.parts), n)
-        return np.array([part.threshold for part in self.parts.values()])[positions]
-
-    def class_thresholds(self, names: tuple[object, ...] | None, k: int) -> NDArray[np.float64]:
-        """The threshold of each of the k classes, float64, shape (k,); `names` in the order of the columns.
-
-        Classes that were calibrated as positions, 0 to K-1, are those of K columns of any name.
-        """
-        order = order_of(tuple(range(k)) if names is None else names, tuple(self.parts))
-        if order is None:
-            order = order_of(tuple(range(k)), tuple(self.parts))
-        if order is None:
-            raise InputError(
-                f"classes must be given, for the calibration knows {len(self.parts)} by their names; found {k} columns "
-                "without these names: pass classes=[...] in the order of the columns"
-            )
-        return np.array([part.threshold for part in self.parts.values()])[order]
-
     def __str__(self) -> str:
         lines = [f"{self.by} {name!r}: threshold {threshold_text(part)}" for name, part in self.parts.items()]
         few = f"{len(self.infinite)} of {len(self.parts)} thresholds are +inf"
-        promise = next(iter(self.parts.values())).guarantee
-        needed = needed_line(self.parts.values(), f" in each {self.by}")
-        return "\n".join([*lines, few, f"promise for each {self.by}: {promise}", f"privacy: {self.privacy}{needed}"])
+        promise = f"promise for each {self.by}: {self.first.guarantee}"
+        return "\n".join([*lines, few, promise, f"privacy: {self.privacy}{self._needed}"])
 
     def _brief(self) -> str:
         some = "classes" if self.by == "class" else "groups"
@@ -194,12 +172,11 @@ class GroupCalibration(Release):
     def _repr_html_(self) -> str:
         """Group by group, for notebooks."""
         rows = [(name, threshold_text(part)) for name, part in self.parts.items()]
-        notes = str(self).splitlines()[len(rows) :]
-        return html_table(type(self).__name__, (self.by, "threshold"), rows, notes)
+        return self._table((self.by, "threshold"), rows)
 
 
 @dataclass(frozen=True, repr=False)
-class SidesCalibration(Release):
+class SidesCalibration(_Several):
     """One threshold for each side of conformalized quantile regression, released under one budget.
 
     The upper end misses with probability at most `high.alpha` and the lower end with at most `low.alpha`, so the
@@ -224,20 +201,25 @@ class SidesCalibration(Release):
         _refuse_other_lines([self.low, self.high])
 
     @property
-    def privacy(self) -> PrivacyStatement:
-        """The loss of both thresholds together."""
-        return in_sequence([self.low.privacy, self.high.privacy])
+    def by(self) -> Literal["side"]:
+        """What tells the thresholds apart."""
+        return "side"
+
+    @property
+    def parts(self) -> Mapping[str, Calibration]:
+        """The two thresholds, as "low" and "high"."""
+        return {"low": self.low, "high": self.high}
 
     @property
     def alpha(self) -> Fraction:
         """Miscoverage of the interval."""
-        return self.low.alpha + self.high.alpha
+        return self.levels[0]
 
     def __str__(self) -> str:
         return (
             f"lower side: threshold {threshold_text(self.low)}; {self.low.guarantee}\n"
             f"upper side: threshold {threshold_text(self.high)}; {self.high.guarantee}\n"
-            f"privacy of both together: {self.privacy}{needed_line([self.low, self.high], ' for both of them')}"
+            f"privacy of both together: {self.privacy}{self._needed}"
         )
 
     def _brief(self) -> str:
@@ -261,66 +243,180 @@ def _refuse_other_lines(parts: list[Calibration]) -> None:
         raise InputError("parts must renew the same releases")
 
 
-def parts_of(release: Release) -> dict[str, Calibration]:
-    """The calibrations that a release consists of, by a name for people.
+FALSE_NEGATIVES = "false_negative_rate"
+"""The loss of sets of labels: the share of true labels that they miss."""
 
-    Raises
-    ------
-    InputTypeError
-        If it is no release.
+_SHARE = re.compile(r"false_negative_rate|missed_area(\(.*\))?", re.DOTALL)
+
+
+@dataclass(frozen=True, repr=False)
+class RiskCalibration(Release):
+    """A threshold at which a loss is small on average, and the calibration of critical thresholds behind it.
+
+    Parameters
+    ----------
+    loss
+        Name of the loss.
+    bound
+        Its largest possible value.
+    calibration
+        The release: coverage of critical thresholds, and the privacy statement.
+    """
+
+    loss: str
+    bound: float
+    calibration: Calibration
+
+    def __post_init__(self) -> None:
+        check_bound(self.loss, self.bound)
+        if not isinstance(self.loss, str) or self.calibration.score != critical_score(self.loss):
+            raise InputError("calibration must be one of critical thresholds of this loss")
+
+    @property
+    def by(self) -> Literal["loss"]:
+        """That its threshold bounds a loss."""
+        return "loss"
+
+    @property
+    def parts(self) -> Mapping[str, Calibration]:
+        """The calibration, under the name of the loss."""
+        return {self.loss: self.calibration}
+
+    @property
+    def bounded(self) -> tuple[str, float]:
+        """The loss, and its largest value."""
+        return self.loss, self.bound
+
+    @property
+    def threshold(self) -> float:
+        """The released threshold."""
+        return self.calibration.threshold
+
+    @property
+    def risk(self) -> float:
+        """The guaranteed bound on the expected loss, in the sense of `calibration.guarantee`."""
+        return self.bound * (1 - self.calibration.coverage)
+
+    @property
+    def promises(self) -> dict[str, str]:
+        """The same promise, which is that of the release as a whole."""
+        return {"": self.promise}
+
+    @property
+    def promise(self) -> str:
+        """What is promised, in words.
+
+        Examples
+        --------
+        >>> import confide, numpy as np
+        >>> rng = np.random.default_rng(0)
+        >>> p = rng.random((4000, 3))
+        >>> confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0).promise
+        "at most 20 % of a record's true labels are missed on average over calibration data and new records, for ..."
+        """
+        average = self.calibration.guarantee.delta is None  # and then the guarantee says it of all
+        return self.calibration.guarantee.of(self.limit if average else f"on average {self.limit}")
+
+    @property
+    def limit(self) -> str:
+        """The bound in words, without saying that it holds on average."""
+        if self.bound == 1 and self.loss == FALSE_NEGATIVES:
+            return f"at most {100 * self.risk:.6g} % of a record's true labels are missed"
+        if self.bound == 1 and _SHARE.fullmatch(self.loss):
+            return f"at most {100 * self.risk:.6g} % of an image's true area is missed"
+        return f"a loss {self.loss!r} of at most {self.risk:.6g}"
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy loss."""
+        return self.calibration.privacy
+
+    def __str__(self) -> str:
+        return (
+            f"threshold {threshold_text(self.calibration)} for the loss {self.loss!r}\n"
+            f"promise: {self.promise}\nprivacy: {self.privacy}{self._needed}"
+        )
+
+    def _brief(self) -> str:
+        least = self.calibration.guarantee
+        sure = "" if least.delta is None else f" with probability {1 - least.delta:.6g}"
+        said = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
+        return f"threshold {self.threshold:.6g}, {said}, {self.privacy.brief}"
+
+
+def check_bound(loss: str, bound: float) -> float:
+    """The bound of a loss; of a share, which reaches 1, a smaller one would make the promise of the risk too good.
 
     Examples
     --------
-    >>> import confide, numpy as np
-    >>> scores = np.random.default_rng(0).random(4000)
-    >>> list(parts_of(confide.calibrate_levels(scores, [0.2, 0.1], epsilon=1.0)))
-    ['alpha 0.2', 'alpha 0.1']
+    >>> check_bound("cost", 0.5), check_bound("missed_area", 1)
+    (0.5, 1.0)
     """
-    match release:
-        case Calibration():
-            return {"": release}
-        case LevelCalibration():
-            return {f"alpha {float(alpha):g}": part for alpha, part in release.parts.items()}
-        case GroupCalibration():
-            return {f"{release.by} {name}": part for name, part in release.parts.items()}
-        case SidesCalibration():
-            return {"lower side": release.low, "upper side": release.high}
-        case RiskCalibration():
-            return {release.loss: release.calibration}
-    raise InputTypeError(f"release must be a calibration, of any kind; found {type(release).__name__}")
+    found = positive_number("bound", bound)
+    if found < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
+        raise InputError(f"bound must be at least 1 for the loss {loss!r}, a share; name a loss of your own otherwise")
+    return found
 
 
-def promised_coverage(release: Release) -> float:
-    """The coverage that every record of a release is promised: for groups the least of theirs, for two sides together.
-
-    Of a bound on a loss it is the coverage of critical thresholds.
-    """
-    parts = [part.coverage for part in parts_of(release).values()]
-    return max(0.0, 1 - sum(1 - one for one in parts)) if isinstance(release, SidesCalibration) else min(parts)
+def critical_score(loss: str) -> str:
+    """The name of the score that a calibration of critical thresholds of this loss has."""
+    return f"critical threshold of {loss}"
 
 
-def at_level(release: Any, alpha: Level | None) -> Any:
-    """The thresholds of a release at a level; without one those of its only level.
+_NAME = re.compile(r"missed_area(?:\((?:background=(\d+))?,?(?:average=(classes))?\))?")
 
-    Raises
-    ------
-    InputError
-        If it is not one of its levels, or has to be said.
+
+@dataclass(frozen=True)
+class MissedAreaLoss:
+    """The share of the true area of an image that a mask misses; 0 for an image without any.
+
+    Parameters
+    ----------
+    background
+        The class whose pixels are no area, or None.
+    by_class
+        Whether every class that occurs counts alike, however large it is; else every pixel does.
 
     Examples
     --------
-    >>> import confide
-    >>> made = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.1, 0.2], 2.0)
-    >>> at_level(made, 0.2) == made[0.2] == at_level(made[0.2], None)
-    True
+    >>> MissedAreaLoss(background=0, by_class=True).name
+    'missed_area(background=0,average=classes)'
+    >>> MissedAreaLoss.of("missed_area") == MissedAreaLoss(), MissedAreaLoss.of("false_negative_rate") is None
+    (True, True)
     """
-    if isinstance(release, LevelCalibration):
-        if alpha is None:
-            known = ", ".join(f"{float(level):g}" for level in release)
-            raise InputError(f"alpha must be given, one of the calibrated levels {known}")
-        return release[alpha]
-    if alpha is not None:
-        own = release.calibration.alpha if isinstance(release, RiskCalibration) else release.alpha
-        if exact_level("alpha", alpha) != own:
-            raise InputError(f"alpha must be left out, or {float(own):g}: the release is for this level alone")
-    return release
+
+    background: int | None = None
+    by_class: bool = False
+
+    @property
+    def name(self) -> str:
+        """What a release calls it."""
+        said = [] if self.background is None else [f"background={self.background}"]
+        said += ["average=classes"] if self.by_class else []
+        return f"missed_area({','.join(said)})" if said else "missed_area"
+
+    @classmethod
+    def of(cls, name: str) -> "MissedAreaLoss | None":
+        """The loss of this name; None if it is another."""
+        match = _NAME.fullmatch(name)
+        if match is None:
+            return None
+        made = cls(None if match[1] is None else int(match[1]), match[2] is not None)
+        return made if made.name == name else None
+
+    def check(self, classes: int) -> None:
+        """Refuse a background that is none of the classes, or the only one."""
+        if self.background is not None and not (classes > 1 and self.background < classes):
+            raise InputError(
+                f"background must be the number of one of several classes, or be left out; found {self.background} "
+                f"for {classes}"
+            )
+
+
+def area_of(calibration: RiskCalibration) -> MissedAreaLoss:
+    """The loss of a calibration of masks; others are refused."""
+    loss = calibration.bounded if isinstance(calibration, Release) else None
+    area = None if loss is None else MissedAreaLoss.of(loss[0])
+    if area is None:
+        raise InputTypeError("calibration must come from calibrate_masks")
+    return area

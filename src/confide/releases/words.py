@@ -1,19 +1,164 @@
-"""Public words in a release: which classes it is for, what it was made of, for what, by whom and when, what it renews.
+"""Public words of a release: which classes it is for, what it was made of, for what, by whom, when, what it renews.
 
 No threshold depends on them, and no claim: they are no part of what is asked of the data.
+
+A release that renews another names its whole line, oldest first. Each entry has the earlier document's SHA-256, so that
+whoever has the file can check that it is the one that is meant (`links`), and what it released: the course is there to
+be read without the files. What one release cost adds up with the others' (docs/theory-after-release.md).
+
+Candidates around the threshold of the last predecessor are public for new records. For records of which some were in an
+earlier release of the chain they are not, and the promise is a weaker one (`miss_if_reused`).
 """
 
-from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+import math
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from types import MappingProxyType
 from typing import Any
 
-from confide.errors import FormatError, InputError
-from confide.releases.about import check_about
-from confide.releases.calibration import Calibration
-from confide.releases.predecessors import Predecessor, check_predecessors
-from confide.releases.release import Release
-from confide.releases.several import GroupCalibration, parts_of
-from confide.support import Classes, Fields, canonical, only_count, order_of, public_classes
+from confide.errors import InputError, InputTypeError
+from confide.support import Classes, Fields, canonical, only_count, order_of, public_classes, shapes
+
+ABOUT = {
+    "model": "Model",
+    "version": "Version of the model",
+    "outputs": "Outputs of the model",
+    "data": "Calibration data",
+    "purpose": "Purpose",
+    "responsible": "Responsible",
+    "contact": "Contact",
+    "date": "Date",
+}
+"""What can be said, and what it is called on pages."""
+
+FROM_LOGITS = "logits; softmax in double precision"
+"""What `outputs` says of a release that was made from columns of logits."""
+
+MOST_CHARACTERS = 500
+
+
+def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
+    """Public words, in the order of `ABOUT`; read only.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If there are other keys, or a text is empty, not printable or too long.
+
+    Examples
+    --------
+    >>> dict(check_about({"date": "2026-11-21", "model": "resnet"}))
+    {'model': 'resnet', 'date': '2026-11-21'}
+    """
+    if about is None:
+        return MappingProxyType({})
+    if not isinstance(about, Mapping):
+        raise InputTypeError(f"about must map words such as 'model' to texts; found {type(about).__name__}")
+    unknown = [key for key in about if key not in ABOUT]
+    if unknown:
+        raise InputError(f"about must have the keys {', '.join(ABOUT)}; found {unknown[0]!r}")
+    for key, text in about.items():
+        if not isinstance(text, str):
+            raise InputTypeError(f"about[{key!r}] must be a text; found {type(text).__name__}")
+        if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):
+            raise InputError(f"about[{key!r}] must be 1 to {MOST_CHARACTERS} printable characters; found {len(text)}")
+    return MappingProxyType({key: about[key] for key in ABOUT if key in about})
+
+
+MOST_PREDECESSORS = 1000
+_HEXADECIMAL = frozenset("0123456789abcdef")
+
+
+@dataclass(frozen=True)
+class Predecessor:
+    """An earlier release of a chain, as those that renew it know it.
+
+    Parameters
+    ----------
+    checksum
+        `checksum` of that release: 64 hexadecimal digits.
+    threshold
+        What it released, of several thresholds the one that this part renews; +inf included.
+    epsilon
+        What it cost as a whole, per person; infinite if it was not private, or had no pure epsilon.
+    date
+        What it said of its date, if it said something.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If something cannot be that.
+
+    Examples
+    --------
+    >>> Predecessor("0" * 64, 0.93, 1.0, "2026-10-01").threshold
+    0.93
+    """
+
+    checksum: str
+    threshold: float
+    epsilon: float
+    date: str | None = None
+
+    def __post_init__(self) -> None:
+        if not (isinstance(self.checksum, str) and len(self.checksum) == 64 and _HEXADECIMAL.issuperset(self.checksum)):
+            raise InputError("a predecessor's checksum must be 64 hexadecimal digits")
+        for name in ("threshold", "epsilon"):
+            value = getattr(self, name)
+            if isinstance(value, bool) or not isinstance(value, int | float):
+                raise InputTypeError(f"a predecessor's {name} must be a number; found {type(value).__name__}")
+            object.__setattr__(self, name, float(value))
+        if math.isnan(self.threshold) or self.threshold == -math.inf or not self.epsilon >= 0:
+            raise InputError("a predecessor's threshold must be a number or +inf, and its epsilon not negative")
+        if self.date is not None:
+            check_about({"date": self.date})
+
+
+def check_predecessors(predecessors: Iterable[Predecessor]) -> tuple[Predecessor, ...]:
+    """A line of predecessors, oldest first, none twice.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If there are too many, others than predecessors, or one twice.
+    """
+    line = tuple(predecessors)
+    if len(line) > MOST_PREDECESSORS:
+        raise InputError(f"predecessors must number at most {MOST_PREDECESSORS}; start a new chain with calibrate")
+    if not all(isinstance(one, Predecessor) for one in line):
+        raise InputTypeError("predecessors must be Predecessor")
+    if len({one.checksum for one in line}) != len(line):
+        raise InputError("predecessors must be different releases; one is named twice")
+    return line
+
+
+def same_line(lines: Iterable[Sequence[Predecessor]]) -> bool:
+    """Whether lines name the same releases, as those of the parts of one release do; thresholds are their own."""
+    return len({tuple((one.checksum, one.epsilon, one.date) for one in line) for line in lines}) <= 1
+
+
+def _line(line: tuple[Predecessor, ...]) -> tuple[Predecessor, ...]:
+    if not line:
+        raise ValueError
+    return check_predecessors(line)
+
+
+PREDECESSORS = shapes.Field(
+    "a list of earlier releases, or be left out",
+    (list,),
+    _line,
+    optional=True,
+    entry=shapes.record(
+        lambda sha256, threshold, epsilon, date: Predecessor(sha256, threshold, epsilon, date),
+        {
+            "sha256": shapes.Field("64 hexadecimal digits", (str,), attribute="checksum"),
+            "threshold": shapes.or_infinite(shapes.number()),
+            "epsilon": shapes.LOSS,
+            "date": shapes.optional(shapes.TEXT),
+        },
+    ),
+)
+"""The line of a file, exactly as it was written."""
 
 UNNAMED = (
     "calibration must name its score, so that it can be computed for new records; found none; calibrate on named "
@@ -22,93 +167,49 @@ UNNAMED = (
 """Why a release without a name for its score makes no sets and no intervals."""
 
 
-@dataclass(frozen=True)
-class Words:
-    """The public words of a release, checked before anything is charged; what is None stays as it is.
+def _classes(stated: list[Any] | int) -> Classes:
+    kept = public_classes("classes", stated)
+    if isinstance(stated, list) and (kept != tuple(stated) or any(isinstance(name, bool) for name in stated)):
+        raise ValueError
+    return kept
 
-    Examples
-    --------
-    >>> import confide, numpy as np
-    >>> released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
-    >>> Words.stated(["cat", "dog"], {"model": "resnet"}).of(released).classes
-    ('cat', 'dog')
-    """
 
-    classes: Classes | None = None
-    about: Mapping[str, str] | None = None
-    predecessors: tuple[Predecessor, ...] | None = None
+def _about(stated: dict[str, str]) -> Mapping[str, str]:
+    if not stated:
+        raise ValueError
+    return check_about(stated)
 
-    @classmethod
-    def stated(
-        cls,
-        classes: Iterable[Any] | int | None,
-        about: Mapping[str, str] | None,
-        predecessors: Iterable[Predecessor] = (),
-    ) -> "Words":
-        """What is said, in the form in which a release keeps it."""
-        kept = None if classes is None else public_classes("classes", classes)
-        return cls(kept, None if about is None else check_about(about), check_predecessors(predecessors) or None)
 
-    def of(self, release: Calibration) -> Calibration:
-        """The same release with these words."""
-        said = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
-        words: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
-        return replace(release, **words) if words else release
+CLASSES = shapes.Field(
+    "names of classes as a release keeps them, or their number",
+    (list, int),
+    _classes,
+    lambda classes: classes if isinstance(classes, int) else [*classes],
+    optional=True,
+)
+
+WORDS: shapes.Shape = {
+    "classes": CLASSES,
+    "about": shapes.Field("public words, or be left out", (dict,), _about, dict, optional=True),
+}
+"""Classes and public words in files, exactly as they were written; left out where nobody said them."""
 
 
 def write_words(classes: Classes | None, about: Mapping[str, str]) -> dict[str, Any]:
-    """Classes and public words as fields of a file: only those that there are, for version 0.1 knew none.
+    """Classes and public words as fields of a file: only those that there are.
 
     Examples
     --------
     >>> write_words(("cat", "dog"), {}), write_words(None, {"model": "resnet"})
     ({'classes': ['cat', 'dog']}, {'about': {'model': 'resnet'}})
     """
-    kept: dict[str, Any] = {} if classes is None else {"classes": classes if isinstance(classes, int) else [*classes]}
-    return {**kept, **({"about": dict(about)} if about else {})}
+    said = {"classes": classes, "about": about}
+    return {name: WORDS[name].json(value) for name, value in said.items() if value}
 
 
 def read_words(fields: Fields) -> dict[str, Any]:
-    """Classes and public words, exactly as they were written.
-
-    Raises
-    ------
-    FormatError, InputError, InputTypeError
-        If they are not what a release keeps.
-    """
-    words: dict[str, Any] = {}
-    if "classes" in fields:
-        stated = fields.take("classes", (list, int))
-        kept = public_classes("classes", stated)
-        words["classes"] = kept
-        if isinstance(stated, list) and (kept != tuple(stated) or any(isinstance(name, bool) for name in stated)):
-            raise FormatError(f"the {fields.document}'s classes must be names as a release keeps them, or their number")
-    if "about" in fields:
-        words["about"] = check_about(fields.take("about", dict))
-        if not words["about"]:
-            raise FormatError(f"the {fields.document}'s field 'about' must hold words, or be left out")
-    return words
-
-
-def classes_of(release: Release) -> Classes | None:
-    """The classes, or labels, that a release is for: their names, or their number; None if it does not say.
-
-    Examples
-    --------
-    >>> import confide
-    >>> p = [[0.75, 0.25]] * 2000
-    >>> classes_of(confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0))
-    2
-    """
-    if isinstance(release, GroupCalibration) and release.by == "class":
-        names = tuple(release.parts)
-        return len(names) if set(map(canonical, names)) == set(map(str, range(len(names)))) else names
-    return next(iter(parts_of(release).values())).classes
-
-
-def about_of(release: Release) -> Mapping[str, str]:
-    """What a release says it was made of, for what, by whom and when; the same in every part."""
-    return next(iter(parts_of(release).values())).about
+    """Those that are among the fields."""
+    return {name: field.of(fields.pop(name), fields, name) for name, field in WORDS.items() if name in fields}
 
 
 def class_list(classes: Classes, most: int = 10) -> str:
@@ -122,34 +223,6 @@ def class_list(classes: Classes, most: int = 10) -> str:
     if isinstance(classes, int):
         return f"{classes}, without names"
     return f"{len(classes)}: {', '.join(map(str, classes[:most]))}" + (", ..." if len(classes) > most else "")
-
-
-def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
-    """The names of k columns that a release is applied to: their own, or, where they have none, the release's.
-
-    Columns without names, or with names that only count from 0, stand for the release's classes in their order. Where
-    each class has a threshold of its own their order is not known, and the columns have to be named.
-
-    Raises
-    ------
-    InputError
-        If the release is for another number of classes, or for others: how many are missing and unknown, and the
-        first, for names of classes are public.
-
-    Examples
-    --------
-    >>> import confide
-    >>> p = [[0.75, 0.25]] * 2000
-    >>> released = confide.calibrate(confide.lac_score(p, [0] * 2000), 0.1, 1.0, classes=["cat", "dog"])
-    >>> names_for(released, None, 2), names_for(released, ("dog", "cat"), 2)
-    (('cat', 'dog'), ('dog', 'cat'))
-    """
-    known = classes_of(release)
-    if known is None:
-        return names
-    matched = names_among(known, names, k)
-    by_class = isinstance(release, GroupCalibration) and release.by == "class"
-    return names if by_class and matched is known else matched
 
 
 def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:

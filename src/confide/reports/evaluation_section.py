@@ -15,7 +15,7 @@ from confide.evaluation import (
     surely_below,
     worst_parts,
 )
-from confide.releases import LevelCalibration, Release, RiskCalibration
+from confide.releases import Release, RiskCalibration
 from confide.reports.numbers import number, percent
 from confide.reports.promise import coverage_percent
 from confide.sets import CoverageEstimate
@@ -30,7 +30,7 @@ def check_evaluation(evaluation: Evaluation | LevelEvaluation, release: Release)
     """Refuse an evaluation of something else."""
     if evaluation.calibration != fingerprint(release):
         raise InputError("evaluation must be one of this calibration; it names another; evaluate again")
-    parts = release.parts if isinstance(release, LevelCalibration) else {}
+    parts = release.parts if release.by == "level" else {}
     found = evaluation.levels if isinstance(evaluation, LevelEvaluation) else {}
     if {a: fingerprint(part) for a, part in parts.items()} != {a: one.calibration for a, one in found.items()}:
         raise InputError("evaluation must be of the levels of this calibration; evaluate again")
@@ -46,7 +46,7 @@ def evaluation_section(evaluation: Evaluation | LevelEvaluation, release: Releas
         "levels": [_level_row(name, found) for name, found in named.items()] if "" not in named else [],
         "levels_shown": min(len(named), MOST_LEVELS),
         "examples": _examples(named),
-        "short": "" if isinstance(release, RiskCalibration) or evaluation.shortfalls else _first_shortfall(named),
+        "short": "" if release.bounded or evaluation.shortfalls else _first_shortfall(named),
     }
 
 
@@ -74,7 +74,7 @@ def _named(evaluation: Evaluation | LevelEvaluation) -> dict[str, Evaluation]:
 
 
 def _block(name: str, found: Evaluation, release: Release) -> dict[str, Any]:
-    risk = isinstance(release, RiskCalibration)
+    risk = release.by == "loss"
     return {
         "name": name,
         "rows": _rows(found, release),

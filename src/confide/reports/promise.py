@@ -5,16 +5,10 @@ import math
 from confide.guarantee import Guarantee, coverage_text, silos_text
 from confide.releases import (
     Calibration,
-    GroupCalibration,
-    LevelCalibration,
     Release,
     RiskCalibration,
-    SidesCalibration,
-    parts_of,
-    promised_coverage,
 )
 from confide.reports.numbers import percent
-from confide.scores import score_kind
 
 
 def promise(guarantee: Guarantee, where: str = "in the set") -> str:
@@ -40,7 +34,7 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
 def promise_of_part(release: Release, name: str, part: Calibration) -> str:
     """The same of one threshold of a release; a side of an interval promises that side."""
     sides = {"lower side": "not below the interval", "upper side": "not above the interval"}
-    where = sides[name] if isinstance(release, SidesCalibration) else f"in the {noun(release)}"
+    where = sides[name] if release.by == "side" else f"in the {noun(release)}"
     return promise(part.guarantee, where)
 
 
@@ -68,7 +62,7 @@ def explanation(guarantee: Guarantee) -> str:
 
 def any_shares(release: Release) -> str:
     """That thresholds of groups, or classes, hold under any shift of their shares; empty for other releases."""
-    if not isinstance(release, GroupCalibration) or not all(part.coverage for part in release.parts.values()):
+    if not release.disjoint or not all(part.coverage for part in release.parts.values()):
         return ""
     parts = "classes" if release.by == "class" else "groups"
     return f" It holds whatever the shares of the {parts} are among new records."
@@ -85,47 +79,41 @@ def _silos(guarantee: Guarantee) -> str:
 
 def headline(release: Release) -> str:
     """The promise of the whole release."""
-    match release:
-        case LevelCalibration():
-            return (
-                f"Nested sets for several levels: the truth is in them for at least {_shares(release)} of new records."
-            )
-        case SidesCalibration():
-            return f"On average, the truth is in the interval for at least {_shares(release)} of new records."
-        case RiskCalibration():
-            return (
-                f"On average, {release.limit}."
-                if release.limit.startswith("at most")
-                else f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
-            )
-    one = promise(next(iter(parts_of(release).values())).guarantee, f"in the {noun(release)}")
-    return f"For each {release.by}: {one[0].lower()}{one[1:]}" if isinstance(release, GroupCalibration) else one
+    if isinstance(release, RiskCalibration):  # whose limit has words of its own
+        return (
+            f"On average, {release.limit}."
+            if release.limit.startswith("at most")
+            else f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
+        )
+    if release.by == "level":
+        return f"Nested sets for several levels: the truth is in them for at least {_shares(release)} of new records."
+    if release.by == "side":
+        return f"On average, the truth is in the interval for at least {_shares(release)} of new records."
+    one = promise(release.first.guarantee, f"in the {noun(release)}")
+    return f"For each {release.by}: {one[0].lower()}{one[1:]}" if release.disjoint else one
 
 
 def noun(release: Release) -> str:
     """What the model answers with: a set, or an interval."""
-    score = next(iter(parts_of(release).values())).score
-    return "interval" if score_kind(score).task == "regression" else "set"
+    return "interval" if release.task == "regression" else "set"
 
 
 def short(release: Release) -> tuple[str, str]:
     """The promise as a figure and what it is of."""
     if isinstance(release, RiskCalibration):
         return f"{release.risk:.6g} at most", f"of the loss “{release.loss}”, on average"
-    guarantee = next(iter(parts_of(release).values())).guarantee
+    guarantee = release.first.guarantee
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return short_guarantee(guarantee)
-    each = f" of each {release.by}" if isinstance(release, GroupCalibration) else ""
+    each = f" of each {release.by}" if release.disjoint else ""
     return f"{_shares(release)} at least", f"of new records{each}, {_sense(guarantee)}"
 
 
 def _shares(release: Release) -> str:
     """What is promised, in per cent; of several levels, of each."""
-    parts = parts_of(release).values()
-    if isinstance(release, LevelCalibration):
-        return ", ".join(coverage_percent(part.coverage) for part in parts)
-    whole = isinstance(release, SidesCalibration)
-    return coverage_percent(promised_coverage(release) if whole else next(iter(parts)).coverage)
+    if release.by == "level":
+        return ", ".join(coverage_percent(part.coverage) for part in release.parts.values())
+    return coverage_percent(release.promised if release.by == "side" else release.first.coverage)
 
 
 def short_guarantee(guarantee: Guarantee) -> tuple[str, str]:

@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.federated import FederatedCalibration
 from confide.mechanisms import LabelPrivacy, Neighbors, PrivacyStatement, label_rows
-from confide.releases import GroupCalibration, NoisyLabelCalibration, Release
+from confide.releases import NoisyLabelCalibration, Release
 from confide.reports.numbers import percent
 from confide.support import decimal_text
 
@@ -56,7 +56,7 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
     """What the release does not do: a heading and a sentence each."""
     uneven = (
         "The promise holds for each group on average; within a group, some records can be covered less."
-        if isinstance(release, GroupCalibration)
+        if release.disjoint
         else "The promise is an average over everybody. A subgroup can be covered less, another more."
     )
     if isinstance(release, NoisyLabelCalibration):

@@ -12,8 +12,6 @@ from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
 from confide.releases import (
     Calibration,
-    GroupCalibration,
-    LevelCalibration,
     NoisyLabelCalibration,
     Release,
     candidates_of,
@@ -59,11 +57,7 @@ def release_page(
     if private is not None:
         check_private(private, release)
         private = private.judged(release)
-    if isinstance(bare, LevelEvaluation):
-        check_evaluation(bare, release)
-        assert isinstance(release, LevelCalibration)
-        bare = bare.judged(release)
-    elif bare is not None:
+    if isinstance(bare, LevelEvaluation) or bare is not None:
         check_evaluation(bare, release)
         bare = bare.judged(release)
     evaluated = private or bare
@@ -99,7 +93,7 @@ def release_page(
         "rule": rule(release),
         "noun": noun(release),
         "one_width": all(part.score == "absolute_residual" for part in parts.values()),
-        "divided": release.by if isinstance(release, GroupCalibration) else "level",
+        "divided": release.by if release.disjoint else "level",
         "dots": dots(first.coverage) if average and not broken else None,
         "example": worked_example(release),
         "example_labels": LABELS,
@@ -151,9 +145,9 @@ def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
 
 def _guessed(release: Release) -> int | None:
     """The number of records that candidates of groups suit by default; None where it is that of a plan."""
-    if not isinstance(release, GroupCalibration):
+    if not release.disjoint:
         return None
-    return typical_of_groups(len(release), max(part.guarantee.n_min or 1 for part in release.parts.values()))
+    return typical_of_groups(len(release.parts), max(part.guarantee.n_min or 1 for part in release.parts.values()))
 
 
 def _plan(c: Calibration, guessed: int | None) -> Plan:

@@ -8,7 +8,7 @@ from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, l
 from confide.federated import SiloReport
 from confide.ledger import Ledger
 from confide.planning import Plan
-from confide.releases import Release
+from confide.releases import Document, Release
 from confide.reports.ledger_page import ledger_page
 from confide.reports.page import Page
 from confide.reports.plan_page import plan_page
@@ -22,7 +22,7 @@ OF_A_RELEASE = "evaluation, answers, silo_reports and ledger"
 
 
 def report(
-    release: Release | Plan | Watch | Ledger,
+    release: Document | Plan | Ledger,
     *,
     title: str | None = None,
     evaluation: Evaluation | LevelEvaluation | PrivateEvaluation | str | Path | None = None,

@@ -10,13 +10,8 @@ from numpy.typing import NDArray
 from confide.releases import (
     FALSE_NEGATIVES,
     Calibration,
-    GroupCalibration,
-    LevelCalibration,
     Release,
-    RiskCalibration,
-    SidesCalibration,
     everything,
-    parts_of,
 )
 from confide.reports.numbers import number
 from confide.scores import interval_ends, score_kind, set_mask
@@ -50,10 +45,9 @@ class WorkedExample:
 
 def rule(release: Release) -> str | None:
     """One sentence: what is in the set; None for several thresholds and for losses that their own program computes."""
-    if isinstance(release, RiskCalibration):
-        lac = replace(release.calibration, score="lac")
-        return _rule(lac) if release.loss == FALSE_NEGATIVES else None
-    return _rule(release) if isinstance(release, Calibration) else None
+    if release.bounded is not None:
+        return _rule(replace(release.first, score="lac")) if release.bounded[0] == FALSE_NEGATIVES else None
+    return _rule(release.first) if release.by is None else None
 
 
 def _rule(calibration: Calibration) -> str:
@@ -93,21 +87,19 @@ def _rule(calibration: Calibration) -> str:
 
 def worked_example(release: Release) -> WorkedExample | None:
     """The example for a release; None for scores that only their own program can compute."""
-    parts = list(parts_of(release).items())
-    name, chosen = parts[-1] if isinstance(release, LevelCalibration) else parts[0]
-    match release:
-        case RiskCalibration():
-            if release.loss != FALSE_NEGATIVES:
-                return None
-            return _sets(
-                set_mask(_invented(), "lac", release.threshold),
-                "Suppose the model gives five labels, several of which may be true, these probabilities.",
-            )
-        case SidesCalibration():
-            lower, _ = interval_ends([QUANTILES], "cqr_low", release.low.threshold)
-            _, upper = interval_ends([QUANTILES], "cqr_high", release.high.threshold)
-            return _interval(lower, upper, "cqr", "")
-    where = f" ({name})" if isinstance(release, LevelCalibration | GroupCalibration) else ""
+    name, chosen = list(release.named.items())[-1 if release.by == "level" else 0]
+    if release.bounded is not None:
+        if release.bounded[0] != FALSE_NEGATIVES:
+            return None
+        return _sets(
+            set_mask(_invented(), "lac", chosen.threshold),
+            "Suppose the model gives five labels, several of which may be true, these probabilities.",
+        )
+    if release.by == "side":
+        lower, _ = interval_ends([QUANTILES], "cqr_low", release.parts["low"].threshold)
+        _, upper = interval_ends([QUANTILES], "cqr_high", release.parts["high"].threshold)
+        return _interval(lower, upper, "cqr", "")
+    where = f" ({name})" if name else ""
     kind = score_kind(chosen.score)
     if kind.task == "classification":
         u = np.full(len(SURENESS), 0.5) if kind.randomised else None

@@ -27,14 +27,12 @@ from confide.releases import (
     UNNAMED,
     Calibration,
     GroupCalibration,
-    LevelCalibration,
     Release,
     RiskCalibration,
     SidesCalibration,
     area_of,
     classes_of,
     names_for,
-    promised_coverage,
     warn_of,
 )
 from confide.scores import interval_ends, score_kind, set_mask
@@ -102,15 +100,12 @@ def predict_set(
     name = _score_of(calibration, "classification", score)
     refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
     p, names = _matched(probabilities, calibration, classes)
-    thresholds: float | NDArray[np.float64]
-    if isinstance(calibration, GroupCalibration) and calibration.by == "class" and groups is None:
-        thresholds, per_class = calibration.class_thresholds(names, p.shape[1]), True
-    else:
-        thresholds, per_class = _thresholds(calibration, groups, len(p)), False
-    mask = set_mask(p, name, thresholds, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
+    limits = calibration.limits(len(p), groups=groups, classes=p.shape[1] if names is None else names)
+    per_class = calibration.by == "class"
+    mask = set_mask(p, name, limits, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
     refuse_other_sums("probabilities", p)
     warn_of(calibration)
-    return PredictionSets(mask, names, promised_coverage(calibration), calibration, row_index(probabilities))
+    return PredictionSets(mask, names, calibration.promised, calibration, row_index(probabilities))
 
 
 def predict_interval(
@@ -170,19 +165,18 @@ def intervals_of(
     """The same, and nothing is said of how wide they are: of private records that would tell something."""
     refuse_other_rows(predictions=predictions, difficulty=difficulty, groups=groups)
     index = row_index(predictions)
-    if isinstance(calibration, SidesCalibration):
+    if isinstance(calibration, Release) and calibration.by == "side":
         if difficulty is not None or groups is not None:
             raise InputError("difficulty and groups must be left out for thresholds per side")
-        low, high = calibration.low, calibration.high
-        lower, _ = interval_ends(predictions, "cqr_low", low.threshold)
-        _, upper = interval_ends(predictions, "cqr_high", high.threshold)
+        lower, _ = interval_ends(predictions, "cqr_low", calibration.parts["low"].threshold)
+        _, upper = interval_ends(predictions, "cqr_high", calibration.parts["high"].threshold)
         warn_of(calibration)
-        return PredictionIntervals(lower, upper, promised_coverage(calibration), calibration, index)
+        return PredictionIntervals(lower, upper, calibration.promised, calibration, index)
     name = _score_of(calibration, "regression", score)
-    threshold = _thresholds(calibration, groups, len(as_array("predictions", predictions)))
-    ends = interval_ends(predictions, name, threshold, difficulty=difficulty)
+    limits = calibration.limits(len(as_array("predictions", predictions)), groups=groups)
+    ends = interval_ends(predictions, name, limits, difficulty=difficulty)
     warn_of(calibration)
-    return PredictionIntervals(*ends, promised_coverage(calibration), calibration, index)
+    return PredictionIntervals(*ends, calibration.promised, calibration, index)
 
 
 def predict_labels(
@@ -201,7 +195,8 @@ def predict_labels(
     >>> predict_labels([[0.9, 0.5, 0.01]], released).labels()
     [[0, 1]]
     """
-    if not isinstance(calibration, RiskCalibration) or calibration.loss != FALSE_NEGATIVES:
+    bounded = calibration.bounded if isinstance(calibration, Release) else None
+    if bounded is None or bounded[0] != FALSE_NEGATIVES:
         raise InputTypeError("calibration must come from calibrate_false_negatives")
     p, names = _matched(probabilities, calibration, classes)
     mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else _no_sets()
@@ -266,21 +261,11 @@ def _no_sets() -> NDArray[np.bool_]:
     return np.zeros((0, 0), dtype=np.bool_)
 
 
-def _thresholds(
-    calibration: Calibration | GroupCalibration, groups: ArrayLike | None, n: int
-) -> float | NDArray[np.float64]:
-    """One threshold, or that of each of n records."""
-    if isinstance(calibration, GroupCalibration):
-        return calibration.look_up(groups, n)
-    if groups is not None:
-        raise InputError("groups must be left out: the calibration has no thresholds per group")
-    return calibration.threshold
-
-
 def _score_of(calibration: Any, task: str, said: str | None) -> str:
     """The score to compute: the one that the calibration names, or, if it names none, the one that is said."""
-    if not isinstance(calibration, Calibration | GroupCalibration):
-        hint = "; choose one of its levels" if isinstance(calibration, LevelCalibration) else ""
+    by = calibration.by if isinstance(calibration, Release) else "no release"
+    if by not in (None, "group", "class"):
+        hint = "; choose one of its levels" if by == "level" else ""
         raise InputTypeError(f"calibration must be a confide.Calibration; found {type(calibration).__name__}{hint}")
     if calibration.score is None and said is None:
         raise InputError(UNNAMED)

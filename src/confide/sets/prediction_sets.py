@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, overload
 
 import numpy as np
@@ -15,7 +14,7 @@ from confide.errors import InputError, InputTypeError
 from confide.releases import Release
 from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
 from confide.sets.promise import warn_of_shortfall
-from confide.support import Level, Shown, deprecated, html_table, needs_extra
+from confide.support import Level, Shown, html_table, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -153,16 +152,6 @@ class PredictionSets(Shown):
             import pandas as pd
         columns = None if self.classes is None else pd.Index(self.classes, tupleize_cols=False)
         return pd.DataFrame(self.mask, columns=columns, index=self.index if index is None else index)
-
-    @deprecated("plot_sizes() of sets", "confide.plot_sizes(sets)", since="0.2", removed_in="0.4")
-    def plot_sizes(self, ax: Any = None) -> Any:
-        """See `confide.plot_sizes`; deprecated since 0.2."""
-        return import_module("confide.plots").plot_sizes(self, ax=ax)  # a room above this one
-
-    @deprecated("plot_coverage() of sets", "confide.plot_coverage(sets, labels)", since="0.2", removed_in="0.4")
-    def plot_coverage(self, labels: ArrayLike, ax: Any = None) -> Any:
-        """See `confide.plot_coverage`; deprecated since 0.2."""
-        return import_module("confide.plots").plot_coverage(self, labels, ax=ax)
 
     def __getstate__(self) -> dict[str, Any]:
         return {**vars(self), "calibration": None}

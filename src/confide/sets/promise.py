@@ -23,13 +23,7 @@ from confide.errors import CoverageWarning, InputError
 from confide.guarantee import binomial_at_least, coverage_text
 from confide.releases import (
     Calibration,
-    GroupCalibration,
-    LevelCalibration,
     Release,
-    RiskCalibration,
-    SidesCalibration,
-    parts_of,
-    promised_coverage,
 )
 from confide.sets.coverage import exact_interval
 from confide.support import outside
@@ -191,15 +185,14 @@ def mean_limit(mean: float, n: int) -> float:
 
 def shortfall_at(release: Release, coverage: float, high: float, n: int | None) -> Shortfall | None:
     """The same from the upper limit of coverage, however that was found."""
-    promised = promised_coverage(release)
-    if high >= promised or isinstance(release, LevelCalibration):  # of several levels each is judged on its own
+    promised = release.promised
+    if high >= promised or release.by == "level":  # of several levels each is judged on its own
         return None
-    first = next(iter(parts_of(release).values())).guarantee
-    loss = (release.loss, release.bound) if isinstance(release, RiskCalibration) else None
-    parts = release.by if isinstance(release, GroupCalibration) else None
+    first = release.first.guarantee
+    parts = release.by if release.disjoint else None
 
     def found(luck: Luck, from_records: int | None = None) -> Shortfall:
-        statement = (promised, luck, from_records, first.delta, loss, parts, first.population)
+        statement = (promised, luck, from_records, first.delta, release.bounded, parts, first.population)
         return Shortfall(coverage, high, n, *statement)
 
     if not has_law(release):
@@ -207,7 +200,7 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
         rank = np.array([min(ceil((records + 1) * promised), records)])
         lucky = binomial_at_least(rank, records, high)[0] > CHANCE / 2  # as without privacy: the least that luck does
         return None if lucky or promised == 0 else found("unknown")
-    secret = [part for part in parts_of(release).values() if _secret(part)]
+    secret = [part for part in release.parts.values() if _secret(part)]
     if not secret:
         excluded, least = _failure(release, None)(high) <= CHANCE / 2, None
     else:
@@ -222,7 +215,7 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
 
 def has_law(release: Release) -> bool:
     """Whether it is known how coverage varies from calibration to calibration, so that a promise can be judged."""
-    parts = list(parts_of(release).values())
+    parts = list(release.parts.values())
     if any(part.coverage == 0 or part.guarantee.silos in ("by size", "by size + 1") for part in parts):
         return False  # nothing is promised, or the law is that of silos that are alike
     try:
@@ -261,11 +254,9 @@ def _failure(release: Release, n: int | None) -> Callable[[float], float]:
     Groups together are covered less than c only if one of them is. The two ends of an interval share what may be missed
     as they share alpha.
     """
-    parts = list(parts_of(release).values())
-    if isinstance(release, SidesCalibration):
-        shares = [float(part.alpha / release.alpha) for part in parts]
-    else:
-        shares = [1.0] * len(parts)
+    parts = list(release.parts.values())
+    sides = release.by == "side"
+    shares = [float(part.alpha / release.levels[0]) if sides else 1.0 for part in parts]
     alike = Counter((_law_of(part), share) for part, share in zip(parts, shares, strict=True))
     one_of = {_law_of(part): part for part in parts}
     laws = [

@@ -4,6 +4,7 @@ checks.py       scalar arguments, each returned or refused; how much of everythi
 names.py        the one rule for names of classes and groups
 rationals.py    levels as exact fractions, floats rounded to a side
 strict_json.py  the one reader of JSON: texts to objects, objects field by field
+shapes.py       shapes of JSON objects: one table that reads and writes their fields
 files.py        files written whole or not at all
 locks.py        one process at a time
 file_kinds.py   what a file is, and what may be written over it
@@ -12,7 +13,6 @@ events.py       what happens, for those who listen
 addresses.py    addresses of servers, shown without passwords
 object_stores.py  S3, Google Cloud Storage, Azure, and their objects, asked as files are
 callers.py      where warnings point
-deprecation.py  names that go: what takes their place, and when
 foreign_text.py what others wrote, harmless for screens
 text_tables.py  numbers for people, tables for screens
 versions.py     the versions that something was made with
@@ -20,6 +20,7 @@ axes.py         what all pictures have in common
 shown.py        values that show themselves: in one line, and in notebooks as a table
 """
 
+from confide.support import shapes
 from confide.support.addresses import names_server, shown_address
 from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
 from confide.support.callers import outside
@@ -39,7 +40,6 @@ from confide.support.checks import (
     refuse_unknown,
     several,
 )
-from confide.support.deprecation import DEPRECATIONS, Deprecation, deprecated, old_names, renamed_argument
 from confide.support.events import DEBUG, INFO, listening, tell
 from confide.support.extras import needs_extra
 from confide.support.file_kinds import (
@@ -84,21 +84,21 @@ from confide.support.rationals import Level, ceil_to, exact_level, float_above, 
 from confide.support.shown import Shown, html_lines, html_table
 from confide.support.strict_json import Fields, parse_object, read_fraction
 from confide.support.text_tables import aligned, decimal_text
-from confide.support.versions import check_versions, library_versions, optional_versions, versions_text
+from confide.support.versions import VERSIONS, check_versions, library_versions, optional_versions, versions_text
 
 __all__ = [
-    "BAD", "DEBUG", "DEPRECATIONS", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
-    "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "SHOWN_ELSEWHERE", "Address",
-    "Classes", "Deprecation", "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place",
+    "BAD", "DEBUG", "FILL", "INFO", "INK", "LEAST_LOSS", "LEDGER_ID", "MOST_CANDIDATES",
+    "MOST_LOSS", "MOST_PER_PERSON", "MOST_RECORDS", "MOST_WEIGHT", "PROMISE", "SHOWN_ELSEWHERE", "VERSIONS", "Address",
+    "Classes", "Fields", "Kind", "Level", "Name", "ObjectPath", "OutputExistsError", "Place",
     "Shown", "aligned", "as_integer", "as_number", "as_place", "axes_of", "canonical", "ceil_to", "check_names",
-    "check_versions", "column_order", "decimal_text", "deprecated", "exact_level", "float_above", "float_below",
+    "check_versions", "column_order", "decimal_text", "exact_level", "float_above", "float_below",
     "fraction_of", "harmless", "harmless_json", "has_locks", "html_lines", "html_table", "kind_named", "kind_of",
     "known_positions", "labelled", "legend", "library_versions", "listening", "locked", "mistaken", "named_ticks",
-    "names_object", "names_server", "needs_extra", "new_file", "of_store", "old_names", "one_line", "one_of",
+    "names_object", "names_server", "needs_extra", "new_file", "of_store", "one_line", "one_of",
     "only_count", "optional_versions", "order_of", "outside", "parse_object", "places", "positive_integer",
     "positive_number", "privacy_loss", "promise_line", "public_classes", "read_as", "read_fraction", "read_text",
     "refuse_existing", "refuse_first_of_pair", "refuse_input", "refuse_marked", "refuse_other_than_html",
-    "refuse_turned", "refuse_unknown", "renamed_argument", "same_place", "several", "shown_address", "store_words",
+    "refuse_turned", "refuse_unknown", "same_place", "several", "shapes", "shown_address", "store_words",
     "tell", "to_disk", "versions_text", "write_text",
 ]  # fmt: skip
 

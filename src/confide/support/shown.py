@@ -7,7 +7,6 @@ escaped, and none is taken for a formula.
 import re
 from collections.abc import Sequence
 from html import escape
-from typing import Any
 
 from confide.support.foreign_text import harmless, one_line
 
@@ -42,21 +41,12 @@ class Shown:
         """The value between the parentheses of its `repr`: short, public, and nothing that sounds better than it is."""
         raise NotImplementedError
 
-    def __dir__(self) -> list[str]:
-        """What there is to use, without what is deprecated."""
-        return [name for name in super().__dir__() if not _is_deprecated(getattr(type(self), name, None))]
-
     def __repr__(self) -> str:
         return one_line(f"{type(self).__name__}({self._brief()})")
 
     def _repr_html_(self) -> str:
         """What `print` shows, as a table for notebooks."""
         return html_lines(type(self).__name__, str(self))
-
-
-def _is_deprecated(member: Any) -> bool:
-    """Whether a method or a property goes."""
-    return hasattr(getattr(member, "fget", member), "__deprecated__")
 
 
 def html_table(

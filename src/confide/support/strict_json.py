@@ -88,13 +88,21 @@ class Fields:
         self.document, self.content = document, dict(content)
         self._where = "" if part is None else f" of its {part}"
 
-    def take(self, key: str, kinds: type | tuple[type, ...]) -> Any:
-        """Take a field that has to be there and of one of these types."""
+    def named(self, key: str) -> str:
+        """What a field is called in messages."""
+        return f"the {self.document}'s field {key!r}{self._where}"
+
+    def pop(self, key: str) -> Any:
+        """Take a field that has to be there, whatever it is."""
         if key not in self.content:
             raise FormatError(f"the {self.document} lacks the field {key!r}{self._where}")
-        value = self.content.pop(key)
+        return self.content.pop(key)
+
+    def take(self, key: str, kinds: type | tuple[type, ...]) -> Any:
+        """Take a field that has to be there and of one of these types."""
+        value = self.pop(key)
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            raise FormatError(f"the {self.document}'s field {key!r}{self._where} has the wrong type")
+            raise FormatError(f"{self.named(key)} has the wrong type")
         return value
 
     def optional(self, key: str, kinds: tuple[type, ...], read: Callable[[Any], Value]) -> Value | None:
@@ -113,7 +121,7 @@ class Fields:
 
     def fraction(self, key: str) -> Fraction:
         """Take a text that is a fraction of non-negative integers, of a size that a level or a rank can have."""
-        return read_fraction(self.take(key, str), f"the {self.document}'s field {key!r}{self._where}")
+        return read_fraction(self.take(key, str), self.named(key))
 
     def __contains__(self, key: str) -> bool:
         return key in self.content

@@ -5,7 +5,7 @@ from functools import lru_cache
 from types import MappingProxyType
 from typing import Any
 
-from confide.errors import FormatError
+from confide.support.shapes import Field
 from confide.support.strict_json import Fields
 
 LIBRARIES = ("confide", "numpy", "opendp", "scipy")
@@ -26,13 +26,26 @@ def library_versions() -> Mapping[str, str]:
     return MappingProxyType({name: version(name) for name in LIBRARIES})
 
 
+def _texts(versions: dict[str, Any]) -> dict[str, str]:
+    texts = [*versions.keys(), *versions.values()]
+    if len(versions) > _MOST or not all(
+        isinstance(text, str) and 0 < len(text) <= _LONGEST and text.isprintable() for text in texts
+    ):
+        raise ValueError
+    return dict(versions)
+
+
+VERSIONS = Field(f"at most {_MOST} texts of 1 to {_LONGEST} printable characters each", (dict,), _texts, dict)
+"""What a file says of the versions behind it: a few short texts without anything that steers a screen."""
+
+
 def check_versions(document: str, versions: Any) -> dict[str, str]:
-    r"""What a file says of the versions behind it: a few short texts without anything that steers a screen.
+    r"""The versions that a document states.
 
     Raises
     ------
     FormatError
-        If it is something else.
+        If they are something else than `VERSIONS`.
 
     Examples
     --------
@@ -41,21 +54,15 @@ def check_versions(document: str, versions: Any) -> dict[str, str]:
     >>> check_versions("watch", {"opendp": "\x1b[2J"})
     Traceback (most recent call last):
         ...
-    confide.errors.FormatError: the watch's versions must be at most 20, of 1 to 100 printable characters each
+    confide.errors.FormatError: the watch's field 'versions' must be at most 20 texts of 1 to 100 printable ...
     """
-    if not isinstance(versions, dict) or not all(isinstance(one, str) for pair in versions.items() for one in pair):
-        raise FormatError(f"the {document}'s versions must be texts")
-    texts = [*versions.keys(), *versions.values()]
-    if len(versions) > _MOST or not all(0 < len(text) <= _LONGEST and text.isprintable() for text in texts):
-        raise FormatError(
-            f"the {document}'s versions must be at most {_MOST}, of 1 to {_LONGEST} printable characters each"
-        )
-    return dict(versions)
+    found: dict[str, str] = VERSIONS.of(versions, Fields(document, {}), "versions")
+    return found
 
 
 def optional_versions(fields: Fields) -> dict[str, str]:
     """Take the versions that a document states; none of a document of schema 1, which had no such field."""
-    return check_versions(fields.document, fields.take("versions", dict)) if "versions" in fields else {}
+    return check_versions(fields.document, fields.pop("versions")) if "versions" in fields else {}
 
 
 def versions_text(versions: Mapping[str, str]) -> str:

@@ -25,7 +25,7 @@ from confide.evaluation import (
     answer,
     evaluate_arrays,
 )
-from confide.releases import GroupCalibration, LevelCalibration, Release, RiskCalibration
+from confide.releases import Release
 from confide.tables.columns import Classified, Losses, Regressed, What
 from confide.tables.named_columns import AnyGroups, NamedColumn, group_column
 from confide.tables.open_table import opened
@@ -280,12 +280,12 @@ def evaluate_table_privately(
         asking = replace(asking, records_per_person=people.most, dataset=people.payer(asking.dataset))
     with opened(source) as table:
         reader, tally = _tally(table, what, release, 0)
-        own = isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified))
+        own = release.asks_groups(sets=isinstance(what, Classified))
         if (by is not None) != (own or asking.group_names is not None):
             raise InputError("by and group_names must be given together: a column, and the public list of its values")
         if people is not None:
             table.check_people(people)
-        names = tuple(release.parts) if isinstance(release, GroupCalibration) and own else asking.group_names
+        names = tuple(release.parts) if own else asking.group_names
         group = None if by is None or names is None else group_column(table, by, tuple(names))
         columns = RecordColumns(reader, group, people=people, other_groups=not own)
 
@@ -313,14 +313,14 @@ def _tally(
         names_in(release, *what.columns(table))
     if isinstance(what, Regressed):
         return reader, IntervalTally(release)
-    if isinstance(what, Losses) and not isinstance(release, RiskCalibration):
+    if isinstance(what, Losses) and release.by != "loss":
         raise InputError("the release must be a bound on a loss, to be evaluated on losses")
     return reader, ScoreTally(release)
 
 
 def _group_column(table: Table, by: str, release: Release, what: What) -> NamedColumn | AnyGroups:
     """The column that says to which group, or true class, of a release a record belongs; or to which group at all."""
-    if isinstance(release, GroupCalibration) and (release.by == "group" or not isinstance(what, Classified)):
+    if release.asks_groups(sets=isinstance(what, Classified)):
         return group_column(table, by, tuple(release.parts))
     return AnyGroups.of(table, by)
 
@@ -355,7 +355,7 @@ def covered_counts(
     >>> covered_counts(pyarrow.table({"s": [0.1, 0.5, 0.99]}), Scored("s", "lac"), released)
     array([[2, 1]])
     """
-    if isinstance(release, LevelCalibration):
+    if release.by == "level":
         raise InputError("the release must be of one level; choose one with alpha")
     tally = tally_table(source, what, release, by=by, skip_incomplete=skip_incomplete, progress=progress)
     counts: NDArray[np.int64] = tally.levels[0].covered_and_missed()

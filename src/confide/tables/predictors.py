@@ -10,18 +10,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.releases import (
-    FALSE_NEGATIVES,
-    UNNAMED,
-    Calibration,
-    GroupCalibration,
-    LevelCalibration,
-    Release,
-    RiskCalibration,
-    SidesCalibration,
-    classes_of,
-    names_for,
-)
+from confide.releases import FALSE_NEGATIVES, UNNAMED, Release, as_release, classes_of, names_for
 from confide.scores import interval_ends, score_kind, set_mask, smallest_probability
 from confide.support import only_count, refuse_turned
 from confide.tables.arrow import ColumnRef
@@ -241,7 +230,7 @@ def predictors_of(table: Table, what: What, release: Release, by: str | None = N
         If the release was made for other scores than the columns give, or has thresholds per group and `by`, their
         column, is not named.
     """
-    if isinstance(release, LevelCalibration):
+    if as_release(release).by == "level":
         return tuple(_predictor(table, what, part, by, f"_{float(alpha):g}") for alpha, part in release.parts.items())
     return (_predictor(table, what, release, by, ""),)
 
@@ -274,52 +263,45 @@ def refuse_turned_pair(p: NumberColumns, names: Names, release: Release) -> None
         )
 
 
-def _predictor(table: Table, what: What, release: Any, by: str | None, suffix: str) -> Predictor:
-    per_group = isinstance(release, GroupCalibration) and release.by == "group"
-    if per_group != (by is not None):
+def _predictor(table: Table, what: What, release: Release, by: str | None, suffix: str) -> Predictor:
+    if (release.by == "group") != (by is not None):
         raise InputError("by must name the column of each record's group, if the release has thresholds per group")
     group = group_column(table, by, tuple(release.parts)) if by is not None else None
     if isinstance(what, Regressed):
         return _interval_predictor(table, what, release, group, suffix)
     if isinstance(what, Losses):
-        if not isinstance(release, RiskCalibration) or release.loss != FALSE_NEGATIVES:
+        if release.bounded is None or release.bounded[0] != FALSE_NEGATIVES:
             raise InputError("the release must be of the false-negative rate, to make sets of labels")
-        score, thresholds = "lac", [release.threshold]
+        score = "lac"
     elif isinstance(what, Classified):
-        _check_score(release, "classification")
-        score, thresholds = release.score, _thresholds(release)
+        score = _score(release, "classification")
     else:
         raise InputError("probabilities or predictions must be given: sets and intervals are made from them")
     known = classes_of(release)
     p, found = what.columns(table, len(known) if isinstance(known, tuple) else known)
     names = names_in(release, p, found)
     sums = (p.sum_requirement,) if isinstance(what, Classified) else ()
-    by_class = isinstance(release, GroupCalibration) and not per_group
     return SetPredictor(
         reads=(*p.reads, *([] if group is None else [group.read])),
         adds=(SET + suffix, SIZE + suffix),
         requirements=(*p.probability_requirements, *sums, *([] if group is None else [group.requirement])),
         width=p.width,
         in_sql=score_kind(score).of_one_entry and not p.logits,
-        thresholds=release.class_thresholds(names, len(names)) if by_class else np.array(thresholds),
+        thresholds=_limits(release, names),
         group=group,
         probabilities=p,
         names=names,
         score=score,
-        by_class=by_class,
+        by_class=release.by == "class",
         sums=bool(sums),
     )
 
 
 def _interval_predictor(
-    table: Table, what: Regressed, release: Any, group: NamedColumn | None, suffix: str
+    table: Table, what: Regressed, release: Release, group: NamedColumn | None, suffix: str
 ) -> IntervalPredictor:
-    if isinstance(release, SidesCalibration):
-        scores, thresholds = ("cqr_low", "cqr_high"), [[release.low.threshold], [release.high.threshold]]
-    else:
-        _check_score(release, "regression")
-        scores = (release.score,) * 2
-        thresholds = [_thresholds(release)] * 2
+    low, high = release.parts.values() if release.by == "side" else (release, release)
+    scores = _score(low, "regression"), _score(high, "regression")
     what.check_predictions(table, score_kind(scores[0]))
     gamma = scores[0] == "gamma"
     wanted = [finite_requirement(name, gamma) for name in what.predictions]
@@ -329,26 +311,28 @@ def _interval_predictor(
         requirements=(*wanted, *([] if group is None else [group.requirement])),
         width=len(wanted),
         in_sql=not gamma,
-        thresholds=np.array(thresholds),
+        thresholds=np.array([_limits(low), _limits(high)]),
         group=group,
         predictions=what.predictions,
         scores=scores,
     )
 
 
-def _thresholds(release: Calibration | GroupCalibration) -> list[float]:
-    """The threshold, or that of each group."""
-    parts = release.parts.values() if isinstance(release, GroupCalibration) else [release]
-    return [part.threshold for part in parts]
+def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
+    """The threshold, that of each group of the release, or that of each class, shape (1,), (G,) or (K,)."""
+    groups = tuple(release.parts) if release.by == "group" else None
+    return np.atleast_1d(release.limits(len(release.parts), groups=groups, classes=classes))
 
 
-def _check_score(release: Any, task: str) -> None:
-    if not isinstance(release, Calibration | GroupCalibration):
+def _score(release: Release, task: str) -> str:
+    if release.by not in (None, "group", "class"):
         raise InputError(f"the release has no thresholds of a {task} score; its kind is {type(release).__name__}")
-    if release.score is None:
+    score = release.first.score
+    if score is None:
         raise InputError(UNNAMED)
-    if score_kind(release.score).task != task:
-        raise InputError(f"the release was made for the score {release.score!r}, which is no {task} score")
+    if score_kind(score).task != task:
+        raise InputError(f"the release was made for the score {score!r}, which is no {task} score")
+    return score
 
 
 def _per_group(table: Any, group: NamedColumn, values: Sequence[float]) -> Any:

@@ -16,7 +16,7 @@ from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
-from confide.releases import Release
+from confide.releases import Document, Release
 from confide.support import Level, exact_level, library_versions
 from confide.watching.drift import Tests, coverage_tests, size_tests
 from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
@@ -80,7 +80,7 @@ class Point:
 
 
 @dataclass(frozen=True, repr=False)
-class Watch(Release):
+class Watch(Document):
     """Whether a release still covers what it promised, look by look, at any time, with a bounded chance of false alarm.
 
     Every look is one batch of new records with known truth: of them two noisy counts are kept, covered and missed, and

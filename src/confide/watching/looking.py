@@ -19,7 +19,7 @@ from numpy.typing import NDArray
 from confide.errors import CoverageWarning, EarlierReleaseWarning, FormatError, InputError
 from confide.evaluation import PrivateEvaluation
 from confide.mechanisms import Neighbors
-from confide.releases import LevelCalibration, Release, classes_of, parts_of
+from confide.releases import Release, as_release, classes_of
 from confide.scores import score_kind
 from confide.support import (
     Fields,
@@ -182,13 +182,9 @@ def local_state(state: str | Place) -> Path:
 
 def level_of(release: Release, alpha: Level | None) -> Release:
     """The release, or that of one of its levels."""
-    if isinstance(release, LevelCalibration):
-        if alpha is None:
-            raise InputError("alpha must say which level is watched: the release has several")
-        return release[alpha]
-    if alpha is not None:
+    if as_release(release).by != "level" and alpha is not None:
         raise InputError("alpha must be left out: the release has one level")
-    return release
+    return release.at(alpha)
 
 
 def opened(state: Path, release: Release, what: What | None = None, **asked: Any) -> Watch:
@@ -221,7 +217,7 @@ def opened(state: Path, release: Release, what: What | None = None, **asked: Any
 
 def _bins(release: Release, what: What | None) -> tuple[int, ...]:
     promised_of(release)  # what cannot be watched is refused
-    made_for = next(iter(parts_of(release).values())).score
+    made_for = release.first.score
     if not isinstance(what, Classified | None) or score_kind(made_for).task == "regression":
         raise InputError(
             "unlabelled must be left out: only sets of classes have sizes; once the truth is known, watch coverage, "

@@ -9,7 +9,7 @@ from types import MappingProxyType
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import size_parts
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
-from confide.releases import Calibration, GroupCalibration, Release, RiskCalibration, SidesCalibration, parts_of
+from confide.releases import Release, as_release
 from confide.support import (
     LEAST_LOSS,
     MOST_PER_PERSON,
@@ -199,19 +199,16 @@ def promised_of(release: Release) -> dict[str, float]:
     >>> promised_of(confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0))
     {'': 0.9}
     """
-    match release:
-        case Calibration():
-            return {"": release.coverage}
-        case GroupCalibration():
-            return {str(name): part.coverage for name, part in release.parts.items()}
-        case SidesCalibration():
-            return {"": max(0.0, 1 - sum(1 - part.coverage for part in (release.low, release.high)))}
-        case RiskCalibration():
-            raise InputError(
-                "the release must promise coverage to be watched; this one bounds a loss: evaluate each batch by "
-                "`confide evaluate --epsilon`, which states its loss with an interval"
-            )
-    raise InputError("the release must have one level to be watched; choose one of its levels with alpha")
+    if as_release(release).by == "loss":
+        raise InputError(
+            "the release must promise coverage to be watched; this one bounds a loss: evaluate each batch by "
+            "`confide evaluate --epsilon`, which states its loss with an interval"
+        )
+    if release.by == "level":
+        raise InputError("the release must have one level to be watched; choose one of its levels with alpha")
+    if release.disjoint:
+        return {str(name): part.coverage for name, part in release.parts.items()}
+    return {"": release.promised}
 
 
 def size_bins(classes: int) -> tuple[int, ...]:
@@ -227,7 +224,7 @@ def size_bins(classes: int) -> tuple[int, ...]:
 
 def _too_strict(release: Release, tolerance: float, n_typical: int | None) -> tuple[str, ...]:
     """Coverage of a correct release varies with its calibration records, more than the tolerance perhaps."""
-    known = ((part, part.n or n_typical) for part in parts_of(release).values() if part.guarantee.kind == "marginal")
+    known = ((part, part.n or n_typical) for part in release.parts.values() if part.guarantee.kind == "marginal")
     spread = [(2 * sqrt(part.coverage * (1 - part.coverage) / n), n) for part, n in known if n]
     if not spread or max(spread)[0] <= tolerance:
         return ()

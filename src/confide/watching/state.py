@@ -1,107 +1,95 @@
 """A watch as JSON: its settings and every look's noisy counts. What follows from them is computed, not stored."""
 
-import math
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 
 from confide.errors import FormatError
 from confide.mechanisms import NEIGHBORS
-from confide.releases import kinds
-from confide.support import Fields, one_of, optional_versions
+from confide.releases import documents
+from confide.support import VERSIONS, Fields, shapes
 from confide.watching.course import MOST_COUNT, Look, Watch
 from confide.watching.reference import Reference
 from confide.watching.settings import Settings
 
 KIND = "confide.watch"
+_MOST_TIME = 40
+
+
+def _promised(rows: tuple[dict[str, Any], ...]) -> dict[str, float]:
+    promised = {row["name"]: row["coverage"] for row in rows}
+    if len(promised) != len(rows):
+        raise FormatError("the watch names a part twice")
+    return promised
+
+
+def _write_promised(promised: Mapping[str, float]) -> list[dict[str, Any]]:
+    return [{"name": name, "coverage": coverage} for name, coverage in promised.items()]
+
+
+def _time(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None or len(text) > _MOST_TIME:
+        raise ValueError
+    return text
+
+
+def _look(name: str, made: str, counts: tuple[int, ...], versions: Mapping[str, str] | None) -> Look:
+    return Look(name, made, counts, versions or {})
+
+
+_SETTINGS: shapes.Shape = {
+    "release": shapes.TEXT,
+    "epsilon": shapes.number(),
+    "neighbors": shapes.choice(*NEIGHBORS),
+    "records_per_person": shapes.INTEGER,
+    "batch": shapes.INTEGER,
+    "planned_looks": replace(shapes.INTEGER, attribute="looks"),
+    "error": shapes.number(),
+    "tolerance": shapes.number(),
+    "promised": shapes.Field(
+        "a list of parts",
+        (list,),
+        _promised,
+        _write_promised,
+        entry=shapes.Field("a part", (dict,), shape={"name": shapes.TEXT, "coverage": shapes.number()}),
+    ),
+    "bins": shapes.listed(shapes.INTEGER),
+    "reference": shapes.nullable(
+        shapes.record(
+            Reference,
+            {
+                "counts": shapes.listed(shapes.integer(MOST_COUNT, -MOST_COUNT)),
+                "epsilon": shapes.number(),
+                "noises": shapes.INTEGER,
+            },
+        )
+    ),
+}
+_LOOKS = shapes.listed(
+    shapes.record(
+        _look,
+        {
+            "name": shapes.TEXT,
+            "made": shapes.Field("a time with its zone", (str,), _time),
+            "counts": shapes.listed(shapes.INTEGER),
+            "versions": shapes.optional(VERSIONS),
+        },
+    )
+)
 
 
 def _fields(watch: Watch) -> dict[str, Any]:
-    made, known = watch.settings, watch.settings.reference
-    return {
-        "release": made.release,
-        "epsilon": made.epsilon,
-        "neighbors": made.neighbors,
-        "records_per_person": made.records_per_person,
-        "batch": made.batch,
-        "planned_looks": made.looks,
-        "error": made.error,
-        "tolerance": made.tolerance,
-        "promised": [{"name": name, "coverage": level} for name, level in made.promised.items()],
-        "bins": list(made.bins),
-        "reference": None if known is None else {**asdict(known), "counts": list(known.counts)},
-        "looks": [_look_fields(one) for one in watch.looks],
-    }
-
-
-def _look_fields(look: Look) -> dict[str, Any]:
-    stated = {"versions": dict(look.versions)} if look.versions else {}
-    return {"name": look.name, "made": look.made, "counts": list(look.counts), **stated}
+    return {**shapes.write_shape(watch.settings, _SETTINGS), "looks": _LOOKS.json(watch.looks)}
 
 
 def _read(fields: Fields) -> Watch:
-    promised, rows = {}, _rows(fields, "promised")
-    for row in rows:
-        promised[row.take("name", str)] = float(row.take("coverage", (float, int)))
-        row.finish()
-    if len(promised) != len(rows):
-        raise FormatError("the watch names a part twice")
-    settings = Settings(
-        release=fields.take("release", str),
-        epsilon=_number(fields, "epsilon"),
-        neighbors=one_of("neighbors", fields.take("neighbors", str), NEIGHBORS),
-        records_per_person=fields.take("records_per_person", int),
-        batch=fields.take("batch", int),
-        looks=fields.take("planned_looks", int),
-        error=_number(fields, "error"),
-        tolerance=_number(fields, "tolerance"),
-        promised=promised,
-        bins=tuple(_integers(fields, "bins")),
-        reference=_reference(fields.optional_group("reference")),
-    )
-    return Watch(settings, tuple(_look(row) for row in _rows(fields, "looks")))
+    values = shapes.read_shape(fields, {**_SETTINGS, "looks": _LOOKS})
+    looks = values.pop("looks")
+    return Watch(Settings(looks=values.pop("planned_looks"), **values), looks)
 
 
-def _reference(fields: Fields | None) -> Reference | None:
-    if fields is None:
-        return None
-    counts = tuple(_integers(fields, "counts"))
-    if any(abs(count) > MOST_COUNT for count in counts):
-        raise FormatError("the watch has a reference whose counts are too large")
-    known = Reference(counts, _number(fields, "epsilon"), fields.take("noises", int))
-    fields.finish()
-    return known
-
-
-def _look(row: Fields) -> Look:
-    look = Look(row.take("name", str), row.take("made", str), tuple(_integers(row, "counts")), optional_versions(row))
-    row.finish()
-    try:
-        made = datetime.fromisoformat(look.made)
-    except ValueError:
-        made = None
-    if made is None or made.tzinfo is None or len(look.made) > 40:
-        raise FormatError("the watch has a look whose time is none")
-    return look
-
-
-def _rows(fields: Fields, name: str) -> list[Fields]:
-    rows = fields.take(name, list)
-    return [Fields("watch", row if isinstance(row, dict) else {}, name) for row in rows]
-
-
-def _integers(fields: Fields, name: str) -> list[int]:
-    found: list[int] = fields.take(name, list)
-    if not all(isinstance(one, int) and not isinstance(one, bool) for one in found):
-        raise FormatError(f"the watch's {name} must be integers")
-    return found
-
-
-def _number(fields: Fields, name: str) -> float:
-    value = float(fields.take(name, (float, int)))
-    if not math.isfinite(value):
-        raise FormatError(f"the watch's field {name!r} must be finite")
-    return value
-
-
-kinds.register(Watch, kinds.Kind(KIND, "watch", _fields, _read, integer_bits=63, since_2=frozenset({"looks.versions"})))
+documents.register(
+    Watch,
+    documents.Kind(KIND, "watch", _fields, _read, integer_bits=63, since_2=frozenset({"looks.versions"})),
+)

@@ -16,10 +16,11 @@ from typing import Any
 import numpy as np
 
 import confide
+from confide import releases
 from confide.evaluation import PrivateEvaluation
 from confide.ledger import Cost, Ledger, Planned, Schedule, check_head
 from confide.planning import ClassShift
-from confide.releases import Release, parts_of, predecessors_of
+from confide.releases import parts_of, predecessors_of
 from confide.watching import Watch
 
 FOLDERS = {
@@ -56,7 +57,8 @@ def _interval(found: Any) -> list[float]:
 
 def read(text: str) -> Any:
     """What a file of any of these kinds holds."""
-    return (Schedule if json.loads(text)["kind"] == "confide.schedule" else Release).from_json(text)
+    document = getattr(releases, "Document", releases.Release)  # as 0.2 called both
+    return (Schedule if json.loads(text)["kind"] == "confide.schedule" else document).from_json(text)
 
 
 def made() -> dict[str, dict[str, Any]]:

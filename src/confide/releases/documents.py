@@ -1,4 +1,4 @@
-"""The kinds of release, by the name in their files: how each is written, and one reader for all of them.
+"""Documents: what leaves as a file, how each kind of them is written, and one reader for all kinds.
 
 A file is one JSON object: its kind, its schema, the fields of the kind, and a SHA-256 of all that, which finds damage
 and is no signature. The meaning of an existing field never changes; a new meaning is a new schema. A kind whose files
@@ -10,10 +10,12 @@ import json
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from importlib import import_module
-from typing import Any
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Self
 
 from confide.errors import ConfideError, FormatError, InputTypeError, MissingExtraError
-from confide.support import Fields, mistaken, needs_extra, parse_object
+from confide.mechanisms import PrivacyStatement
+from confide.support import Fields, Shown, mistaken, needs_extra, parse_object, read_as, write_text
 from confide.support import Kind as FileKind
 
 MOST_CHARACTERS = 50_000_000
@@ -156,3 +158,84 @@ def check_checksum(content: dict[str, Any], document: str = "file") -> None:
 def _checksum(content: Mapping[str, Any]) -> str:
     canonical = json.dumps(content, sort_keys=True, separators=(",", ":"))
     return hashlib.sha256(canonical.encode()).hexdigest()
+
+
+class Document(Shown):
+    """A value that leaves as a file: it becomes JSON or a pickle, and is read again with all its claims checked."""
+
+    if TYPE_CHECKING:  # a field of some, which a dataclass would take for a default if it were here
+
+        @property
+        def privacy(self) -> PrivacyStatement:
+            """The privacy loss of the whole."""
+
+    @property
+    def checksum(self) -> str:
+        """SHA-256 of the JSON document, hexadecimal, by which an evaluation names the release it is of."""
+        return hashlib.sha256(self.to_json().encode()).hexdigest()
+
+    def to_json(self) -> str:
+        """The release as a JSON document with a schema version and a checksum."""
+        return write(self)
+
+    @classmethod
+    def from_json(cls, text: str) -> Self:
+        """Read a release of this class, checking every field and computing its claims again.
+
+        Raises
+        ------
+        FormatError
+            If the text is no such release, is damaged, altered or of a newer schema, or claims what does not follow.
+
+        Examples
+        --------
+        >>> import confide, numpy as np
+        >>> released = confide.calibrate_levels(np.random.default_rng(0).random(4000), [0.2, 0.1], epsilon=1.0)
+        >>> type(Document.from_json(released.to_json())).__name__
+        'LevelCalibration'
+        """
+        document = read(text)
+        if not isinstance(document, cls):
+            raise FormatError(
+                f"the file is not a {cls.__name__}; it holds a {type(document).__name__}, and confide.load reads both"
+            )
+        return document
+
+    def save(self, path: str | Path, *, overwrite: bool = False) -> None:
+        """Write `to_json()` to a file, atomically."""
+        write_text(path, self.to_json(), overwrite=overwrite)
+
+    @classmethod
+    def load(cls, path: str | Path) -> Self:
+        """Read a file written by `save`."""
+        return read_as(path, cls.from_json)
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return type(self).from_json, (self.to_json(),)
+
+
+def load(path: str | Path) -> Document:
+    """Read a release of any kind from a file: one threshold or several, a private evaluation, or a watch.
+
+    Parameters
+    ----------
+    path
+        What `save` or `confide calibrate --out` wrote, or an address of an object store.
+
+    Raises
+    ------
+    FormatError
+        If it is no release, is damaged, altered or of a newer schema, or claims what does not follow.
+    InputError
+        If it cannot be read.
+
+    Examples
+    --------
+    >>> import confide, numpy as np, tempfile
+    >>> released = confide.calibrate_levels(np.random.default_rng(0).random(4000), [0.2, 0.1], epsilon=1.0)
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     released.save(f"{folder}/released.json")
+    ...     confide.load(f"{folder}/released.json") == released
+    True
+    """
+    return Document.load(path)

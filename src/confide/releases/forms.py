@@ -1,0 +1,410 @@
+"""Releases as JSON: their fields, how they are read, and what is computed again before it is believed."""
+
+import json
+import math
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from typing import Any
+
+from confide.candidates import BUILDERS, Candidates
+from confide.errors import ConfideError, FormatError
+from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
+from confide.mechanisms import (
+    MECHANISM,
+    NEIGHBORS,
+    LabelPrivacy,
+    Neighbors,
+    NoisyLabels,
+    NoisySearch,
+    PrivacyStatement,
+    Slopes,
+    certify,
+    noisy_labels_for,
+    privacy_statement,
+    published_candidates,
+)
+from confide.planning import POPULATION
+from confide.releases.calibration import FORMS, Calibration, Form, Release
+from confide.releases.documents import Kind, register
+from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
+from confide.releases.several import GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
+from confide.releases.words import PREDECESSORS, WORDS, write_words
+from confide.scores import score_kind
+from confide.selection import Selector, zcdp_by_square
+from confide.support import (
+    LEAST_LOSS,
+    MOST_CANDIDATES,
+    MOST_LOSS,
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    VERSIONS,
+    Fields,
+    exact_level,
+    positive_integer,
+    shapes,
+)
+from confide.support.shapes import json_number
+
+MOST_CHARACTERS = 20_000_000
+_LEAST_SPENT = 0.49
+"""The share of the epsilon asked for that a mechanism's proven loss has at least: one half, of `pps`."""
+
+
+def _privacy_shape(content: Mapping[str, Any]) -> shapes.Shape:
+    """A statement's fields: `rho` is epsilon^2/8, or null; the smaller figure is `zcdp`."""
+    return {
+        "neighbors": shapes.choice(*NEIGHBORS),
+        "epsilon": shapes.LOSS,
+        "records_per_person": shapes.integer(MOST_PER_PERSON),
+        "add_remove": shapes.nullable(shapes.LOSS),
+        "replace_one": shapes.LOSS,
+        "zcdp" if "zcdp" in content else "rho": shapes.nullable(shapes.number(0)),
+        "claimed": shapes.optional(shapes.number(0)),
+    }
+
+
+def _read_privacy(values: dict[str, Any]) -> PrivacyStatement:
+    stated = "zcdp" if "zcdp" in values else "rho"
+    statement = PrivacyStatement(rho=values.pop(stated), **values)
+    if (stated == "rho") != (statement.rho == _rho_by_square(statement)):
+        raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
+    return statement
+
+
+def _write_privacy(privacy: PrivacyStatement) -> dict[str, Any]:
+    stated = "rho" if privacy.rho == _rho_by_square(privacy) else "zcdp"
+    shape = dict(_privacy_shape({stated: None}))
+    shape[stated] = replace(shape[stated], attribute="rho")
+    return shapes.write_shape(privacy, shape)
+
+
+def _rho_by_square(privacy: PrivacyStatement) -> float | None:
+    """The zCDP loss as epsilon^2/8, for every mechanism of that epsilon: larger, so also true."""
+    return None if privacy.rho is None else zcdp_by_square(privacy.epsilon)
+
+
+_DELTA = shapes.Field("a number in (0, 1)", (float,), lambda value: float(exact_level("delta", value)))
+GUARANTEE = shapes.Field(
+    "a guarantee",
+    (dict,),
+    lambda values: Guarantee(**values),
+    Guarantee.fields,
+    shape=lambda _: {
+        "kind": shapes.choice(*GUARANTEE_KINDS),
+        "coverage": shapes.number(0, 1),
+        "delta": shapes.nullable(_DELTA),
+        "n": shapes.nullable(shapes.integer()),
+        "n_min": shapes.nullable(shapes.integer()),
+        "certificate": shapes.optional(shapes.choice(*CERTIFICATES)),
+    },
+)
+_SCORE = shapes.Field("the name of a score", (str,), lambda name: score_kind(name).name)
+_THRESHOLD = shapes.or_infinite(shapes.number())
+_CANDIDATES = shapes.Field(
+    "the number of candidates and their recipe",
+    (dict,),
+    attribute="",
+    shape={
+        "size": replace(shapes.integer(MOST_RECORDS + 1), attribute="candidates"),
+        "recipe": shapes.Field("an object", (dict,), write=dict),
+    },
+)
+
+CALIBRATION: shapes.Shape = {
+    "threshold": _THRESHOLD,
+    "score": shapes.nullable(_SCORE),
+    "alpha": shapes.LEVEL,
+    "guarantee": GUARANTEE,
+    "privacy": shapes.Field("a privacy statement", (dict,), _read_privacy, _write_privacy, shape=_privacy_shape),
+    "mechanism": shapes.nullable(MECHANISM),
+    "candidates": _CANDIDATES,
+    "versions": VERSIONS,
+    "population": POPULATION,
+    **WORDS,
+    "predecessors": PREDECESSORS,
+}
+"""The fields of a calibration."""
+
+
+def calibration_fields(c: Calibration) -> dict[str, Any]:
+    """The fields of a calibration, as JSON values."""
+    return shapes.write_shape(c, CALIBRATION)
+
+
+def read_calibration(fields: Fields) -> Calibration:
+    """The calibration of these fields; refused if it claims what does not follow from its public choices."""
+    values = shapes.read_shape(fields, CALIBRATION)
+    calibration = Calibration(**_made(values))
+    if (population := calibration.population) is not None:
+        guarantee = replace(calibration.guarantee, population=str(population))
+        calibration = replace(calibration, guarantee=guarantee)
+    _check_claims(calibration)
+    return calibration
+
+
+def _made(values: dict[str, Any]) -> dict[str, Any]:
+    """What a calibration is made of: its threshold one of its candidates, and nothing that was left out."""
+    size, recipe = values["candidates"].values()
+    known = read_candidates(size, recipe)
+    finite = not math.isinf(values["threshold"])
+    if finite and known is not None and values["threshold"] not in known.edges:
+        raise FormatError("the calibration's threshold is not one of its candidates; do not use it")
+    stated = {name: value for name, value in values.items() if value is not None or not CALIBRATION[name].optional}
+    return stated | {"candidates": size, "recipe": recipe}
+
+
+def _check_claims(c: Calibration) -> None:
+    """Everything but the threshold follows from the public choices: compute it again and compare."""
+    n, records = c.guarantee.n, c.privacy.records_per_person
+    if (c.guarantee.n is None) == (c.guarantee.n_min is None) or (c.privacy.neighbors == "replace_one") == (n is None):
+        raise FormatError("the calibration must state n exactly under replace_one, and else n_min; do not use it")
+    if c.mechanism is None:
+        if not math.isinf(c.threshold):
+            raise FormatError("the calibration has a finite threshold but no mechanism; do not use it")
+    elif isinstance(c.mechanism, Slopes):
+        _check_target(c, c.mechanism)
+    weight = c.mechanism.weight if isinstance(c.mechanism, Slopes) else None
+    if weight != (None if c.population is None else c.population.heaviest):
+        raise FormatError("the calibration's mechanism has other weights than its population; do not use it")
+    selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
+    privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector)
+    private = c.mechanism is not None and c.mechanism.name != "none"
+    if isinstance(c.mechanism, NoisySearch):
+        _check_search(c, c.mechanism, privacy)
+    elif private and not LEAST_LOSS * records * _LEAST_SPENT <= privacy.epsilon <= MOST_LOSS:
+        raise FormatError("the calibration has a privacy loss that no release has; do not use it")
+    if c.privacy not in (privacy, replace(privacy, rho=_rho_by_square(privacy))):
+        raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
+    terms = c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta
+    guarantee = certify(*terms, two_sided=c.guarantee.certificate is not None)
+    # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
+    near = -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9
+    said = replace(c.guarantee, population=None)
+    if not near or replace(guarantee, coverage=c.guarantee.coverage) != said:
+        raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
+    _check_scores_recipe(c)
+
+
+def _check_search(c: Calibration, mechanism: NoisySearch, privacy: PrivacyStatement) -> None:
+    """Refuse a search that asks more than its loss is stated for, or another rank than the level's."""
+    rank = None if c.guarantee.n is None else math.ceil((1 - c.alpha) * (c.guarantee.n + 1))
+    published = mechanism.name == "pcoqs-published"
+    planned = mechanism.rank == rank and max(1, mechanism.asks(c.candidates)) <= mechanism.halvings
+    if not planned or (published and c.candidates != published_candidates().size):
+        raise FormatError(
+            "the calibration's mechanism is no search that its level and candidates ask for; do not use it"
+        )
+    if privacy.rho is None or not LEAST_LOSS * 0.99 <= privacy.rho <= MOST_LOSS:
+        raise FormatError("the calibration has a privacy loss that no release has; do not use it")
+
+
+def _check_target(c: Calibration, mechanism: Slopes) -> None:
+    """Refuse target ranks that no plan makes: they would serve another level than the one that is stated."""
+    level, n = 1 - c.alpha, c.guarantee.n
+    if n is not None:
+        target = mechanism.target(n)
+        aimed = target >= level * (n + 1) or c.guarantee.coverage >= float(level)
+        planned = mechanism.rate == 0 and not mechanism.head_start and not mechanism.fade and 0 < target <= n and aimed
+    elif c.guarantee.delta is not None:
+        planned = mechanism.rate > level and not mechanism.head_start and not mechanism.fade
+    else:
+        planned = mechanism.rate == level
+    if not planned:
+        raise FormatError("the calibration's mechanism aims at another level than it states; do not use it")
+
+
+def _check_scores_recipe(c: Calibration) -> None:
+    """Candidates that are the scores themselves belong to releases without privacy only."""
+    if c.recipe.get("kind") == "scores":
+        plain = c.mechanism is None or c.mechanism.name == "none"
+        if not plain or c.candidates != (c.guarantee.n or 0) + 1:
+            raise FormatError("the calibration has its own scores as candidates; do not use it")
+
+
+def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
+    """The candidates that the recipe makes; None if it tells no more than their number."""
+    kind = recipe.get("kind")
+    options = {key: option for key, option in recipe.items() if key != "kind"}
+    if kind == "scores" and not options:
+        return None
+    if kind in ("of", "from_reference"):
+        stated = positive_integer("candidates.recipe.size", options.pop("size", None), most=MOST_CANDIDATES)
+        if options or stated != size:
+            raise FormatError("the calibration describes its candidates wrongly")
+        return None
+    if kind not in BUILDERS:
+        raise FormatError("the calibration names candidates of an unknown kind")
+    try:
+        candidates: Candidates | None = Candidates.made_by(recipe)
+    except ConfideError:
+        candidates = None
+    if candidates is None or candidates.size != size or candidates.recipe != recipe:
+        raise FormatError("the calibration describes its candidates wrongly")
+    return candidates
+
+
+def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
+    """The fields of such a calibration, as JSON values."""
+    return {
+        "threshold": json_number(c.threshold),
+        "score": c.score,
+        "alpha": str(c.alpha),
+        "guarantee": c.guarantee.fields(),
+        "privacy": {"protected": "labels", "model": "local", "epsilon": c.privacy.epsilon},
+        "mechanism": {
+            "name": c.mechanism.name,
+            "label_epsilon": c.mechanism.epsilon,
+            "classes": c.mechanism.classes,
+            "rank": c.mechanism.rank,
+        },
+        "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
+        "versions": dict(c.versions),
+        **write_words(c.classes, c.about),
+    }
+
+
+_UNLABELLED = ("population", "predecessors")
+_LABEL_LOSS = shapes.Field("a loss of labels", (float, int), lambda value: read_label_epsilon("epsilon", value))
+_LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
+    "score": _SCORE,
+    "privacy": shapes.Field(
+        "the loss of labels",
+        (dict,),
+        lambda values: LabelPrivacy.of(values["epsilon"]),
+        shape={"protected": shapes.choice("labels"), "model": shapes.choice("local"), "epsilon": _LABEL_LOSS},
+    ),
+    "mechanism": shapes.Field(
+        "the mechanism of labels",
+        (dict,),
+        lambda values: NoisyLabels(values["label_epsilon"], values["classes"], values["rank"]),
+        shape={
+            "name": shapes.choice(NoisyLabels.name),
+            "label_epsilon": _LABEL_LOSS,
+            "classes": shapes.integer(MOST_CLASSES, 2),
+            "rank": shapes.integer(),
+        },
+    ),
+}
+"""The fields of a calibration from randomised labels: those of others, without a population and predecessors."""
+
+
+def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
+    """The calibration of these fields; refused if it claims what does not follow from its public choices."""
+    c = NoisyLabelCalibration(**_made(shapes.read_shape(fields, _LABELS)))
+    stated, n, delta = c.mechanism, c.guarantee.n, c.guarantee.delta
+    if n is None:
+        raise FormatError("the calibration must state n; do not use it")
+    if stated.epsilon != c.privacy.epsilon:
+        raise FormatError("the calibration claims another privacy loss than its labels have; do not use it")
+    planned = noisy_labels_for(1 - c.alpha, n, stated.epsilon, stated.classes, delta)
+    if abs(planned.rank - stated.rank) > 1 or c.guarantee != stated.guarantee(1 - c.alpha, n, delta):
+        raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
+    if c.recipe.get("kind") == "scores" or c.task != "classification":
+        raise FormatError("the calibration must be of a classification score and of public candidates; do not use it")
+    if c.classes is not None and stated.classes != (c.classes if isinstance(c.classes, int) else len(c.classes)):
+        raise FormatError("the calibration names other classes than its labels had; do not use it")
+    return c
+
+
+_PART = {
+    "name": shapes.Field("a text or an integer", (str, int)),
+    "calibration": shapes.Field("a calibration", (dict,), lambda content: Calibration.from_json(json.dumps(content))),
+}
+_SEVERAL: shapes.Shape = {
+    "by": shapes.choice("group", "class"),
+    "neighbors": shapes.choice(*NEIGHBORS),
+    "loss": shapes.TEXT,
+    "bound": shapes.Field("a number", (float, int)),  # as it was written
+    "privacy": shapes.Field("a privacy loss", (dict,), shape={"epsilon": shapes.LOSS}),
+    "parts": shapes.listed(shapes.Field("a part", (dict,), shape=_PART)),
+}
+"""The fields of releases with parts, of which each form has some of the first."""
+
+
+def several_fields(release: Release) -> dict[str, Any]:
+    """The fields of a release with parts: an envelope around the documents of these, as `FORMS` says."""
+    form = FORMS[release.by]
+    parts = [
+        {"name": form.written(key), "calibration": json.loads(part.to_json())} for key, part in release.parts.items()
+    ]
+    outer = {name: getattr(release, name) for name in form.outer}
+    return {**outer, "privacy": {"epsilon": json_number(release.privacy.epsilon)}, "parts": parts}
+
+
+def read_several(fields: Fields, form: Form, made: Callable[..., Release], names: tuple[str, ...]) -> Release:
+    """The release that is `made` of the parts by their names, which must be these if any are, and of what is beside.
+
+    It has to cost what the file states.
+    """
+    shape = {name: _SEVERAL[name] for name in (*form.outer, "privacy", "parts")}
+    values = shapes.read_shape(fields, shape)
+    listed, stated = values.pop("parts"), values.pop("privacy")["epsilon"]
+    parts = {part["name"]: part["calibration"] for part in listed}
+    if len(parts) != len(listed):
+        raise FormatError(f"the {fields.document} names a part twice")
+    if names and set(parts) != set(names):
+        raise FormatError(f"the {fields.document} must have the parts {' and '.join(names)}")
+    release = made(parts, **values)
+    if stated != release.privacy.epsilon:
+        raise FormatError(f"the {fields.document} claims another privacy loss than its parts have; do not use it")
+    return release
+
+
+def _levels(parts: Mapping[Any, Calibration]) -> LevelCalibration:
+    return LevelCalibration({exact_level("alpha", str(name)): part for name, part in parts.items()})
+
+
+def _groups(parts: Mapping[Any, Calibration], by: Any, neighbors: Neighbors) -> GroupCalibration:
+    if len({str(part.guarantee) for part in parts.values()}) > 1:  # what is promised for each is said once
+        raise FormatError(f"the release promises more for one {by} than for another; do not use it")
+    return GroupCalibration(by, neighbors, parts)
+
+
+def _sides(parts: Mapping[Any, Calibration]) -> SidesCalibration:
+    return SidesCalibration(**parts)
+
+
+def _risk(parts: Mapping[Any, Calibration], loss: str, bound: float) -> RiskCalibration:
+    return RiskCalibration(loss, bound, parts["critical"])
+
+
+_KINDS: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ...]], ...] = (
+    (LevelCalibration, FORMS["level"], _levels, ()),
+    (GroupCalibration, FORMS["group"], _groups, ()),
+    (SidesCalibration, FORMS["side"], _sides, ("low", "high")),
+    (RiskCalibration, FORMS["loss"], _risk, ("critical",)),
+)
+"""Classes of releases with parts: their form, and what makes one of parts that have these names."""
+
+for _class, _form, _make, _names in _KINDS:
+    _read_kind = partial(read_several, form=_form, made=_make, names=_names)
+    register(_class, Kind(_form.kind, "release", several_fields, _read_kind))
+
+register(
+    Calibration,
+    Kind(
+        "confide.calibration",
+        "calibration",
+        calibration_fields,
+        read_calibration,
+        MOST_CHARACTERS,
+        integer_bits=63,
+        since_2=frozenset(
+            {
+                "classes",
+                "about",
+                "population",
+                "predecessors",
+                "mechanism.rise",
+                "candidates.recipe.of",
+                "privacy.zcdp",
+                "guarantee.certificate",
+            }
+        ),
+    ),
+)
+register(
+    NoisyLabelCalibration,
+    Kind("confide.noisy-labels", "calibration", label_fields, read_label_calibration, integer_bits=63),
+)

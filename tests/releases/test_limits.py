@@ -1,0 +1,65 @@
+"""Every kind of release answers the same questions: what tells its thresholds apart, what they are, what they limit."""
+
+import numpy as np
+import pytest
+
+import confide
+from confide.errors import InputError, InputTypeError
+from confide.releases import FORMS, Release, load_release
+from tests.releases.test_kinds import SAMPLES
+
+RELEASES = {path.name: load_release(path) for path in SAMPLES if "federated" not in path.name}
+
+
+def of(by):
+    return next(release for release in RELEASES.values() if release.by == by)
+
+
+@pytest.mark.parametrize("name", RELEASES)
+def test_parts_are_a_mapping_by_what_tells_them_apart(name):
+    release = RELEASES[name]
+    assert isinstance(release, Release)
+    assert release.by in FORMS
+    assert all(isinstance(part, confide.Calibration) for part in release.parts.values())
+    if name != "groups-alike.json":  # a kept file whose names read alike
+        assert list(release.named.values()) == list(release.parts.values())
+    assert release.first == next(iter(release.parts.values()))
+    assert release.disjoint == isinstance(release, confide.GroupCalibration)
+    assert (release.bounded is not None) == isinstance(release, confide.RiskCalibration)
+    assert 0 <= release.promised <= 1
+    assert all(release.at(alpha).levels == (alpha,) for alpha in release.levels)
+
+
+def test_one_threshold_limits_all_records():
+    for by in (None, "loss"):
+        release = of(by)
+        assert release.limits() == release.limits(7) == release.threshold
+        with pytest.raises(InputError, match="groups must be left out"):
+            release.limits(2, groups=["a", "b"])
+
+
+def test_groups_and_classes_have_their_own():
+    release = of("group")
+    names = list(release.parts)[::-1]
+    np.testing.assert_array_equal(release.limits(len(names), groups=names), [release[name].threshold for name in names])
+    with pytest.raises(InputError, match="groups must be given"):
+        release.limits(3)
+    by_class = confide.calibrate_groups(np.linspace(0, 1, 900), [0, 1, 2] * 300, [0, 1, 2], 0.1, 9.0, by="class")
+    expected = [part.threshold for part in by_class.parts.values()]
+    for classes in (3, ["0", "1", "2"], ["cat", "dog", "owl"]):
+        np.testing.assert_array_equal(by_class.limits(classes=classes), expected)
+    np.testing.assert_array_equal(by_class.limits(classes=[2, 1, 0]), expected[::-1])
+    with pytest.raises(InputError, match="classes must be given"):
+        by_class.limits(5)
+    with pytest.raises(InputError, match="found 2 columns"):
+        by_class.limits(classes=["cat", "dog"])
+    with pytest.raises(InputError, match="groups must be left out"):
+        by_class.limits(1, groups=[0], classes=3)
+
+
+def test_of_levels_and_sides_one_is_chosen():
+    for by in ("level", "side"):
+        release = of(by)
+        with pytest.raises(InputTypeError, match=f"a threshold for each {by}; choose one"):
+            release.limits(1)
+        assert all(part.limits() == part.threshold for part in release.parts.values())
