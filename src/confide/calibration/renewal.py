@@ -92,26 +92,25 @@ def read_again(request: Anew, previous: Release) -> dict[str, Any]:
     _refuse_others(previous)
     if not isinstance(request.cold, bool):
         raise InputTypeError(f"cold must be True or False; found {type(request.cold).__name__}")
-    old = _parts(previous)
+    old = _by_key(previous)
     typical = request.n_typical
-    if isinstance(previous, GroupCalibration) and typical is None:
+    if previous.disjoint and typical is None:
         typical = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
     anew = {"n_typical": typical, "slopes": request.slopes, "rise": request.rise, "shift": request.shift}
-    by, own_rows = _division(previous)
     parts: dict[Key, Part] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         said = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
         words = Words.stated(part.classes, request.about, (*part.predecessors, said))
         terms = Terms.unsettled(population=part.population, **(_choices(part) | budget | anew))
         law = _law(part, request.cold, request.candidates)
-        parts[key] = Part(key if own_rows else None, part.score, terms, law, words)
-    first = next(iter(old.values()))
-    known: dict[str, Any] = {"parts": parts, "by": by, "population": first.population}
-    known["records_per_person"] = first.privacy.records_per_person
+        parts[key] = Part(None if previous.by == "level" else key, part.score, terms, law, words)
+    first = previous.first
+    known: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
+    known |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
     if isinstance(previous, GroupCalibration):
         known["neighbors"] = previous.neighbors
-    if isinstance(previous, RiskCalibration):
-        known |= {"loss": previous.loss, "bound": previous.bound}
+    if previous.bounded is not None:
+        known |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
     return known
 
 
@@ -136,28 +135,11 @@ def _refuse_others(previous: Release) -> None:
     )
 
 
-def _division(previous: Release) -> tuple[str | None, bool]:
-    """What tells the thresholds of a release apart, and whether each has counts of its own."""
-    match previous:
-        case LevelCalibration():
-            return "level", False
-        case GroupCalibration():
-            return previous.by, True
-        case SidesCalibration():
-            return "side", True
-    return None, False
-
-
-def _parts(previous: Release) -> dict[Key, Calibration]:
-    match previous:
-        case LevelCalibration() | GroupCalibration():
-            return dict(previous.parts)
-        case SidesCalibration():
-            return {"cqr_low": previous.low, "cqr_high": previous.high}
-        case RiskCalibration():
-            return {None: previous.calibration}
-    assert isinstance(previous, Calibration)
-    return {None: previous}
+def _by_key(previous: Release) -> dict[Key, Calibration]:
+    """Its thresholds by the keys of a request: those of sides by their scores, one alone by None."""
+    if previous.by == "side":
+        return {part.score: part for part in previous.parts.values()}
+    return {None: previous.first} if previous.by in (None, "loss") else dict(previous.parts)
 
 
 def _choices(part: Calibration) -> dict[str, Any]:
