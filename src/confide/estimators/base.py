@@ -35,10 +35,6 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     __metadata_request__fit = {"sample_weight": None}  # noqa: RUF012
     """So that `set_fit_request(sample_weight=True)` is there: `fit` takes weights among its **fit_params."""
 
-    def _store(self, parameters: dict[str, Any]) -> None:
-        """Every parameter of the constructor untouched, under its own name."""
-        self.__dict__.update({name: value for name, value in parameters.items() if name not in ("self", "__class__")})
-
     def fit(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Train on one part of the records and calibrate on the other; with `prefit`, calibrate on all of them.
 

@@ -101,7 +101,24 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         about: Mapping[str, str] | None = None,
         random_state: Any = None,
     ) -> None:
-        self._store(locals())
+        self.estimator = estimator
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.conformity_score = conformity_score
+        self.calibration_size = calibration_size
+        self.prefit = prefit
+        self.classes = classes
+        self.by_class = by_class
+        self.group_names = group_names
+        self.partition = partition
+        self.neighbors = neighbors
+        self.delta = delta
+        self.candidates = candidates
+        self.ledger = ledger
+        self.dataset = dataset
+        self.again = again
+        self.about = about
+        self.random_state = random_state
 
     def predict_proba(self, X: Any) -> NDArray[np.float64]:
         """The probabilities of the trained estimator, shape (n, K), in the order of `classes_`."""

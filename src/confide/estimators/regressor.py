@@ -86,7 +86,24 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         about: Mapping[str, str] | None = None,
         random_state: Any = None,
     ) -> None:
-        self._store(locals())
+        self.estimator = estimator
+        self.alpha = alpha
+        self.epsilon = epsilon
+        self.conformity_score = conformity_score
+        self.difficulty_estimator = difficulty_estimator
+        self.calibration_size = calibration_size
+        self.prefit = prefit
+        self.group_names = group_names
+        self.partition = partition
+        self.neighbors = neighbors
+        self.delta = delta
+        self.candidates = candidates
+        self.unit = unit
+        self.ledger = ledger
+        self.dataset = dataset
+        self.again = again
+        self.about = about
+        self.random_state = random_state
 
     def predict_interval(
         self, X: Any, *, groups: ArrayLike | None = None, alpha: Level | None = None
