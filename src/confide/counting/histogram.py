@@ -155,6 +155,8 @@ class BinCounter:
         self._at_or_below += np.searchsorted(np.sort(block), self._edges, side="right")
 
 
+# Counts of scores over public candidates, which add.
+
 _BLOCKS = 2**17
 
 
