@@ -1,7 +1,7 @@
 """What people hand in (numpy, torch, pandas, polars, Arrow) comes in; checked numpy arrays go out, read in blocks.
 
-checked.py        the door: numbers, vectors, probabilities, labels and groups as arrays, of data frames of any kind too;
-                  the random numbers that belong to records
+checked.py        the door: numbers, vectors, probabilities, labels and groups as arrays, and data frames of any kind as
+                  numpy reads them; the random numbers that belong to records
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
 images.py         where each class is true in an image
 probabilities.py  rows of probabilities that do not sum to one; logits to probabilities
