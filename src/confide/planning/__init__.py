@@ -15,7 +15,6 @@ from confide.planning.combinations import (
     ALONE,
     COMBINATIONS,
     CONCENTRATED,
-    DEFAULTS,
     TOGETHER,
     refuse_combinations,
     refuse_halves,
@@ -42,8 +41,8 @@ from confide.planning.population import (
 from confide.planning.terms import CHOICES, Choices, Terms, unusual
 
 __all__ = [
-    "ALONE", "CHOICES", "COMBINATIONS", "CONCENTRATED", "DEFAULTS", "PARTS", "SIZES", "TOGETHER", "Choices",
-    "ClassShift", "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Terms", "answer_law",
+    "ALONE", "CHOICES", "COMBINATIONS", "CONCENTRATED", "PARTS", "SIZES", "TOGETHER", "Choices", "ClassShift",
+    "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Terms", "answer_law",
     "answered_on_pilot", "flat_for", "law_of", "make_plan", "mechanism_for", "needed_text", "plan",
     "read_population", "refuse_combinations", "refuse_halves", "rounding_text", "share_of_pilot",
     "shifted_population", "typical_answer", "typical_law", "unusual",
