@@ -4,7 +4,7 @@ from collections.abc import Callable
 from contextlib import contextmanager
 from importlib.util import find_spec
 
-import confide.arrays.compiled
+import confide.arrays.blocks
 
 NUMBA = find_spec("numba") is not None
 if NUMBA:
@@ -14,12 +14,12 @@ if NUMBA:
 @contextmanager
 def numpy_alone():
     """Calls in this context do as if there were no Numba."""
-    kept = confide.arrays.compiled._loads
-    confide.arrays.compiled._loads = lambda: False
+    kept = confide.arrays.blocks._loads
+    confide.arrays.blocks._loads = lambda: False
     try:
         yield
     finally:
-        confide.arrays.compiled._loads = kept
+        confide.arrays.blocks._loads = kept
 
 
 def with_numpy_alone(call: Callable[[], object]) -> Callable[[], object]:

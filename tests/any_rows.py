@@ -10,7 +10,7 @@ import pytest
 def any_rows() -> Iterator[None]:
     """In modules that import this, nobody looks at what rows sum to."""
     with pytest.MonkeyPatch.context() as patch:
-        for where in ("confide.arrays.row_sums", "confide.tables.readers"):
+        for where in ("confide.arrays.probabilities", "confide.tables.readers"):
             patch.setattr(f"{where}.far_from_one", lambda p, rows=0: np.zeros(len(p), np.bool_))
         patch.setattr("confide.array_api.refuse_rows_unlike_one", lambda xp, p: None)
         yield

@@ -6,10 +6,10 @@ import sys
 import numpy as np
 import pytest
 
-import confide.arrays.compiled
+import confide.arrays.blocks
 from confide import Candidates
 from confide.arrays import loops
-from confide.arrays.compiled import machine_code, worth_compiling
+from confide.arrays.blocks import machine_code, worth_compiling
 from confide.counting.cells import Cells, CompiledCells
 
 SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 0.1, 0.5, 1.0, np.nextafter(1.0, 2.0), 1e300, -1e300, np.inf, -np.inf, np.nan]
@@ -137,23 +137,23 @@ def test_cells_follow_the_scores():
 
 
 def test_when_machine_code_is_used(monkeypatch):
-    monkeypatch.setattr(confide.arrays.compiled, "_loads", lambda: True)
+    monkeypatch.setattr(confide.arrays.blocks, "_loads", lambda: True)
     assert worth_compiling(2**28)
     monkeypatch.delitem(sys.modules, "numba", raising=False)
     assert not worth_compiling(2**28 - 1)
     monkeypatch.setitem(sys.modules, "numba", object())
     assert worth_compiling(1)
-    monkeypatch.setattr(confide.arrays.compiled, "_loads", lambda: False)
+    monkeypatch.setattr(confide.arrays.blocks, "_loads", lambda: False)
     assert not worth_compiling(2**28)
 
 
 def test_a_numba_that_does_not_load_is_as_good_as_none(tmp_path):
     (tmp_path / "numba.py").write_text("raise ImportError('Numba needs another NumPy')")
     program = (
-        "import numpy as np, confide, confide.arrays.compiled\n"
-        "confide.arrays.compiled._WORTH_LOADING = 2**20\n"
+        "import numpy as np, confide, confide.arrays.blocks\n"
+        "confide.arrays.blocks._WORTH_LOADING = 2**20\n"
         "scores = np.zeros(2**20, np.float32)\n"
         "assert confide.ScoreHistogram.from_scores(scores, confide.Candidates.of([0.0])).counts[0] == 2**20\n"
-        "assert not confide.arrays.compiled.worth_compiling(2**20)\n"
+        "assert not confide.arrays.blocks.worth_compiling(2**20)\n"
     )
     subprocess.run([sys.executable, "-c", program], env={"PYTHONPATH": str(tmp_path)}, check=True)

@@ -135,7 +135,7 @@ class Readable(Odd):
 def test_narwhals_is_asked_for_only_where_it_is_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals", None)
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
-    monkeypatch.setattr("confide.arrays.frames_in.find_spec", lambda name: None)
+    monkeypatch.setattr("confide.arrays.checked.find_spec", lambda name: None)
     for known in (
         ROWS,
         np.array(ROWS),

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.arrays.row_sums import LOOKED_AT, far_from_one
+from confide.arrays.probabilities import LOOKED_AT, far_from_one
 
 RNG = np.random.default_rng(0)
 

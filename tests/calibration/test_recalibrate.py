@@ -17,7 +17,7 @@ from confide.calibration import PreparedRelease, Request, prepare
 from confide.calibration.prepare import _nested
 from confide.candidates import Candidates, Spread
 from confide.planning import Terms, make_plan
-from confide.planning.typical import answer_among
+from confide.planning.expected import answer_among
 from confide.releases import Release, is_warm, load_release, miss_if_reused, parts_of, predecessors_of
 from confide.tables import Scored, recalibrate_table
 from tests.exact import histograms, mechanism_law

@@ -55,7 +55,7 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
         assert not STEERS & set(told.out + told.err)
         assert not any(line.strip().startswith("signed by") for line in told.out.splitlines())
     forged = content | {"versions": {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}}
-    with pytest.raises(confide.FormatError, match="versions must be") as refusal:
+    with pytest.raises(confide.FormatError, match="'versions' must be") as refusal:
         confide.Calibration.from_json(json.dumps({**forged, "sha256": digest(forged)}))
     assert not STEERS & set(str(refusal.value))
     printed = str(confide.Calibration.load(path))

@@ -11,7 +11,7 @@ from scipy import stats
 import confide
 from confide.guarantee.noise_walk import maximum, total_above
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for, optimal_bins
-from confide.selection.lattice_noise import laplace_map, noisy_counts
+from confide.selection.noise import laplace_map, noisy_counts
 from tests.exact import added, histograms, leave_one_out, replaced, worst_log_ratio
 
 

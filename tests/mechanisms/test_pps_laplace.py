@@ -19,7 +19,7 @@ from confide.mechanisms.pps_laplace import (
     pps_laplace_for,
     uniform_threshold,
 )
-from confide.selection.lattice_noise import laplace_map, noisy_counts
+from confide.selection.noise import laplace_map, noisy_counts
 from tests.exact import histograms, replaced, worst_log_ratio
 
 TENTH = Fraction(1, 10)

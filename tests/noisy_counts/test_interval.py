@@ -11,8 +11,7 @@ from scipy.stats import binom
 
 from confide.errors import InputError, InputTypeError
 from confide.noisy_counts import coverage_interval, coverage_share, draw_counts, one_count_interval, simultaneous
-from confide.noisy_counts.noise import noise_tail
-from confide.noisy_counts.tails import ROUNDING, reaches
+from confide.noisy_counts.noise import ROUNDING, noise_tail, reaches
 from tests.noisy_counts.exact_misses import misses, tail
 
 LEVEL = 1e-6 / 2

@@ -9,8 +9,7 @@ import pytest
 
 import confide
 from confide.mechanisms.slopes import Slopes
-from confide.planning.choice import RISES, desert_crossed
-from confide.planning.rise import flat_for, rivals_for, total_rise
+from confide.planning.choice import RISES, desert_crossed, flat_for, rivals_for, total_rise
 from confide.selection.selector import selection_law
 
 

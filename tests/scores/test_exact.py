@@ -6,9 +6,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.scores.classification import set_mask
+from confide.scores.classification import set_mask, tempered
 from confide.scores.ranked import magic
-from confide.scores.tempered import tempered
 from tests.any_rows import any_rows  # noqa: F401 - a fixture
 
 SCORES = [

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import confide
-import confide.arrays.compiled
+import confide.arrays.blocks
 from confide.arrays import loops
 from confide.scores import own_class_scores, selected, set_mask
 from confide.scores.selected import worth_selecting

@@ -7,7 +7,7 @@ import pytest
 import confide
 from confide.errors import InputError
 from confide.scores import FAMILIES, score_kind
-from confide.scores.tempered import tempered
+from confide.scores.classification import tempered
 from tests.calibrations import calibration_at
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")

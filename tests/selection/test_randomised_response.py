@@ -8,7 +8,7 @@ import pytest
 from scipy import stats
 
 from confide.selection import other_probability, randomised_response, truth_probability
-from confide.selection.randomised_response import _measurement
+from confide.selection.noise import _measurement
 
 
 @pytest.mark.parametrize("classes", [2, 3, 10, 1000])

@@ -50,7 +50,7 @@ def test_losses_of_the_wrong_type(name, value):
 def test_one_loss_is_given():
     refused(confide.InputError, "^epsilon or rho must be given, and not both", epsilon=1.0, rho=1.0)
     refused(confide.InputError, "^epsilon or rho must be given: say how private, by epsilon=1.0, or", epsilon=None)
-    refused(confide.InputError, "^rho needs selector='exponential'", epsilon=None, rho=1.0, selector="permute_and_flip")
+    refused(confide.InputError, "^selector must be 'exponential' with rho", epsilon=None, rho=1.0, selector="permute_and_flip")
 
 
 @pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.float64(1), np.int16(1), Fraction(1)])
@@ -111,7 +111,7 @@ def test_shift_is_a_number_of_ranks():
         refused(confide.InputError, "^shift must be a number of ranks from 0", shift=value)
     for value in (True, "5", [5], 1j):
         refused(confide.InputTypeError, "^shift must be a number of ranks; found", shift=value)
-    refused(confide.InputError, "^shift cannot be combined with delta", shift=5, delta=0.05)
+    refused(confide.InputError, "^shift must be left out with delta", shift=5, delta=0.05)
     plans = [confide.plan(alpha=0.1, epsilon=1.0, shift=value) for value in (5, 5.0, np.float32(5), Fraction(5))]
     assert len(set(plans)) == 1
 

@@ -1,22 +1,75 @@
 """The door for arrays: numpy in, clear refusals out. Inputs are never modified, and no value appears in a message.
 
 Anything that offers numpy's array protocol is accepted: numpy arrays of any layout, lists, pandas, polars and Arrow
-columns; what else is a data frame is read by `frames_in`.
+columns; what else is a data frame is read by `in_memory`.
 """
 
+import os
 from collections.abc import Callable, Sequence
 from decimal import Decimal
 from functools import lru_cache
+from importlib.util import find_spec
 from numbers import Real
-from typing import Any
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays.blocks import blocks
-from confide.arrays.frames_in import in_memory
 from confide.errors import InputError, InputTypeError
-from confide.support import as_integer, known_positions, refuse_marked
+from confide.support import as_integer, known_positions, needs_extra, refuse_marked
+
+# Data frames of any kind, as numpy can read them; narwhals, imported only then, knows those that numpy does not.
+#
+# pandas, polars and Arrow offer numpy's array protocol and go without it.
+
+_READ_BY_NUMPY = frozenset({"builtins", "numpy", "pandas", "polars", "pyarrow", "torch", "jax", "jaxlib"})
+
+
+def in_memory(name: str, data: Any) -> Any:
+    """The data as they are, or, of a data frame that numpy cannot read, its values; a DuckDB relation is collected.
+
+    Raises
+    ------
+    InputTypeError
+        If it is a query that is still to be run.
+    MissingExtraError
+        If it is a data frame that needs narwhals, which is not installed.
+
+    Examples
+    --------
+    >>> import duckdb
+    >>> in_memory("probabilities", duckdb.sql("select 0.25::double as cat, 0.75::double as dog"))
+    array([[0.25, 0.75]])
+    """
+    homes = {kind.__module__.partition(".")[0] for kind in type(data).__mro__[:-1]}
+    if is_query(data) or (hasattr(data, "columns") and not homes & _READ_BY_NUMPY):
+        return _collected(name, data)
+    return data
+
+
+def is_query(data: Any) -> bool:
+    """Whether it is a frame of polars that was not collected yet."""
+    return type(data).__name__ == "LazyFrame"
+
+
+def _collected(name: str, data: Any) -> Any:
+    if hasattr(data, "__array__") and not find_spec("narwhals"):
+        return data
+    with needs_extra(f"a data frame of {type(data).__module__.partition('.')[0]}", "frames"):
+        import narwhals.stable.v2 as nw
+    frame = nw.from_native(data, pass_through=True)
+    if isinstance(frame, nw.LazyFrame):
+        if not frame.implementation.is_duckdb():
+            raise InputTypeError(
+                f"{name} must be in memory; found a {type(data).__name__} of {frame.implementation}, a query that is "
+                "still to be run; run it first, as by .collect(), .compute() or .execute()"
+            )
+        frame = frame.collect()
+    return frame.to_numpy() if isinstance(frame, nw.DataFrame) else data
+
+
+# Numbers, vectors, probabilities, labels and positions as arrays.
 
 
 def as_numeric(name: str, data: Any) -> NDArray[Any]:
@@ -241,3 +294,82 @@ def _as_list(data: object, array: NDArray[Any]) -> list[Any]:
     """Plain Python values; a list is not read by numpy, which would turn [1, "a"] into texts."""
     values = list(data) if isinstance(data, list | tuple) else array.tolist()
     return [value.item() if isinstance(value, np.generic) else value for value in values]
+
+
+# The random numbers that belong to records: for randomised scores, for risk control, for splitting records.
+#
+# They have to be independent of the data, and no record's number may depend on which other records there are: then
+# neighbouring data sets share the numbers of their common records, and differ in one score. Fresh numbers are like
+# that: whichever record is left out, the others' have the same law. Numbers of a seeded generator are not, because it
+# deals them out by position: a removed record moves those of all that follow, and the privacy loss is not the stated
+# one.
+
+
+class ExperimentalUniforms:
+    """Numbers that can be drawn again, **for experiments on public data only**: the privacy statement does not hold.
+
+    Every use draws the next ones, in the order of the records.
+
+    Parameters
+    ----------
+    seed
+        Whatever `numpy.random.default_rng` takes: an integer, or a Generator.
+
+    Examples
+    --------
+    >>> first, second = ExperimentalUniforms(0), ExperimentalUniforms(0)
+    >>> bool((first.draw(3) == second.draw(3)).all())
+    True
+    """
+
+    def __init__(self, seed: "int | np.random.Generator") -> None:
+        self._generator = np.random.default_rng(seed)
+
+    def draw(self, n: int) -> NDArray[np.float64]:
+        """The next n numbers in [0, 1), float64, shape (n,)."""
+        return self._generator.random(n)
+
+
+Uniforms: TypeAlias = ArrayLike | ExperimentalUniforms | None
+"""None draws fresh numbers; an array holds one per record, in [0, 1], that belongs to the record, not to its place."""
+
+
+def fresh_uniforms(n: int) -> NDArray[np.float64]:
+    """Numbers in [0, 1) that nobody can foresee or draw again, float64, shape (n,): the operating system's.
+
+    Examples
+    --------
+    >>> numbers = fresh_uniforms(1000)
+    >>> bool(0 <= numbers.min() and numbers.max() < 1 and 0.3 < numbers.mean() < 0.7)
+    True
+    """
+    bits = np.frombuffer(os.urandom(8 * n), dtype=np.uint64)
+    return (bits >> np.uint64(11)).astype(np.float64) * 2.0**-53
+
+
+def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.float64]:
+    """Random numbers in [0, 1], one per record, shape (n,): fresh ones by default, ones where the score uses none."""
+    if not needed:
+        if u is not None:
+            raise InputError(f"{name} must be left out: the score is not randomised; name the randomised one to use it")
+        return np.ones(n)
+    if u is None:
+        return fresh_uniforms(n)
+    if isinstance(u, ExperimentalUniforms):
+        return u.draw(n)
+    refuse_generator(name, u)
+    values = as_vector(name, u, empty=True).astype(np.float64)
+    if len(values) != n:
+        raise InputError(f"{name} must have one entry per record; found {len(values)} for {n} records")
+    refuse_marked(~((values >= 0) & (values <= 1)), f"{name} must lie in [0, 1]", "outside")
+    return values
+
+
+def refuse_generator(name: str, u: object) -> None:
+    """Refuse whatever deals out numbers by position: numpy's and torch's generators, `random.Random`, functions."""
+    if callable(u) or hasattr(u, "random") or hasattr(u, "manual_seed"):
+        raise InputTypeError(
+            f"{name} must be left out, or hold one number per record; found {type(u).__name__}, which ties numbers to "
+            "positions: removing a record would change those of the others, and the privacy loss would not be the "
+            f"stated one. Leave {name} out for fresh numbers; for experiments pass confide.ExperimentalUniforms(seed)"
+        )

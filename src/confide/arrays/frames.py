@@ -1,15 +1,72 @@
-"""Names that a data frame gives its columns: they say which class a column of probabilities belongs to."""
+"""Names that data frames give their columns and rows, and columns as a data frame."""
 
 from collections.abc import Iterable, Sequence
+from itertools import combinations
 from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.arrays.checked import as_array, as_numeric, as_probabilities, class_names
-from confide.arrays.frames_in import in_memory, is_query
-from confide.errors import InputError
-from confide.support import Name, canonical, column_order, only_count, refuse_marked
+from confide.arrays.checked import as_array, as_numeric, as_probabilities, class_names, in_memory, is_query
+from confide.errors import InputError, InputTypeError
+from confide.support import Name, canonical, column_order, needs_extra, only_count, refuse_marked
+
+# Names that pandas gives to rows: they say which record a row belongs to.
+
+
+def row_index(data: Any) -> Any:
+    """The index of a pandas object, or of whatever carries one of its kind; None for anything without."""
+    index = getattr(data, "index", None)
+    if index is None or not hasattr(index, "equals"):
+        return None
+    return index.to_pandas() if hasattr(index, "to_pandas") else index  # the former of frames on a GPU
+
+
+def refuse_other_rows(**given: Any) -> None:
+    """Refuse pandas objects that name the same rows in another order, or name other rows.
+
+    An index that only counts from 0, as pandas makes one by default, fits every other index but a permutation of it.
+    No label of an index is quoted.
+
+    Parameters
+    ----------
+    **given
+        What has one row, or entry, for each record, by the name of the argument; without an index, or None, as well.
+
+    Raises
+    ------
+    InputError
+        If two of them differ in the names of their rows.
+
+    Examples
+    --------
+    >>> import pandas
+    >>> y = pandas.Series([1.0, 2.0], index=["a", "b"])
+    >>> refuse_other_rows(predictions=y, targets=y, groups=[1, 2])
+    >>> refuse_other_rows(predictions=y, targets=y[::-1])
+    Traceback (most recent call last):
+        ...
+    confide.errors.InputError: the rows of targets must be in the order of those of predictions; found the same ...
+    """
+    indexes = [(name, index) for name, data in given.items() if (index := row_index(data)) is not None]
+    for (name, index), (other_name, other) in combinations(indexes, 2):
+        if len(index) != len(other) or index.equals(other):  # of another length they are refused as such
+            continue
+        same = set(index) == set(other)
+        if same or not (_only_counts(index) or _only_counts(other)):
+            found = "the same index labels in another order" if same else "other index labels"
+            raise InputError(
+                f"the rows of {other_name} must be in the order of those of {name}; found {found}; align them, or "
+                "pass .to_numpy() of both"
+            )
+
+
+def _only_counts(index: Any) -> bool:
+    """Whether an index is that of a frame made of an array: 0 to n-1."""
+    return bool(index.dtype.kind in "iu") and list(index) == list(range(len(index)))
+
+
+# Names that a data frame gives its columns: they say which class a column of probabilities belongs to.
 
 
 def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] | None:
@@ -101,3 +158,70 @@ def as_truth(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None 
         true = numbers == 1
     columns = column_names(truth, "truth")
     return true if names is None else in_order(true, column_order("truth", names, columns, "labels"))
+
+
+# Columns as a data frame of the kind that somebody works with; pandas as it is, all others by narwhals.
+
+
+def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: Any = None) -> Any:
+    """A data frame with these columns, (name, values) each.
+
+    Parameters
+    ----------
+    columns
+        Names, all different, and values of shape (n,).
+    like
+        A data frame of the kind, or the kind's name. A pandas one lends its index, and must have n rows.
+    index
+        The index that the rows have already, or None: that of a pandas frame by name, and one that `like` must have.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If `like` has another number of rows, or is of no kind that holds data in memory; if two names are one text, and
+        the kind has texts for names.
+    MissingExtraError
+        If pandas, or for other kinds narwhals, is not installed.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> frame_of([("cat", np.array([True]))], "polars").columns
+    ['cat']
+    """
+    if like == "pandas" if isinstance(like, str) else type(like).__module__.partition(".")[0] == "pandas":
+        return _pandas(columns, None if isinstance(like, str) else like, index)
+    with needs_extra("a data frame of this kind", "frames"):
+        import narwhals.stable.v2 as nw
+    try:
+        backend: Any = like if isinstance(like, str) else nw.from_native(like).implementation
+        named = {str(name): values for name, values in columns}
+        if len(named) != len(columns):
+            raise InputError(
+                f"classes must have different texts as names; found {len(columns) - len(named)} repeated, as 1 and '1' "
+                "are; use to_pandas, which keeps them apart"
+            )
+        return nw.from_dict(named, backend=backend).to_native()
+    except (TypeError, ValueError, ModuleNotFoundError) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputTypeError(
+            f"like must be a data frame in memory, or the name of a kind that is installed, as 'pandas', 'polars' or "
+            f"'pyarrow'; found {like!r}"
+            if isinstance(like, str)
+            else f"like must be a data frame in memory, as of pandas, polars or pyarrow; found {type(like).__name__}"
+        ) from None
+
+
+def _pandas(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: Any) -> Any:
+    with needs_extra("a pandas data frame", "pandas"):
+        import pandas as pd
+    n = len(columns[0][1])
+    if like is not None and len(like) != n:
+        raise InputError(f"like must have one row per record; found {len(like)} for {n}")
+    if like is not None and index is not None:
+        refuse_other_rows(sets=pd.Series(0, index), like=like)
+    names = pd.Index([name for name, _ in columns], tupleize_cols=False)
+    made = pd.DataFrame(dict(enumerate(values for _, values in columns)), index=index if like is None else like.index)
+    made.columns = names
+    return made

@@ -1,4 +1,4 @@
-"""Loops for which numpy needs several passes, in the part of Python that Numba compiles (`confide.arrays.compiled`).
+"""Loops for which numpy needs several passes, in the part of Python that Numba compiles (`confide.arrays.blocks`).
 
 Every loop has a twin in numpy, with the same results bit for bit; tests compare the two. Indices are unsigned, because
 Numba would wrap negative ones, and numbers are widened by np.float64, because Numba's float() keeps single precision.

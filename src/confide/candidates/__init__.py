@@ -1,15 +1,12 @@
 """Public candidate thresholds: lists of them, and laws by which as many are spread as a plan decides.
 
-lists.py      `Candidates`: a list of thresholds that ends in +inf
-asked.py      `AnyCandidates`: what `candidates=` takes
-spread.py     `Spread`: quantiles of a public heavy-tailed law, in the scale that suits a kind of score
-plausible.py  sizes beyond which a threshold is worth a word
+lists.py   `Candidates`: a list of thresholds that ends in +inf; `AnyCandidates`: what `candidates=` takes
+spread.py  `Spread`: quantiles of a public heavy-tailed law, in the scale that suits a kind of score; sizes beyond which
+           a threshold is worth a word
 """
 
-from confide.candidates.asked import AnyCandidates
-from confide.candidates.lists import BUILDERS, Candidates, spread_words
-from confide.candidates.plausible import PLAUSIBLE, SPREAD_PLAUSIBLE, plausible_sizes
-from confide.candidates.spread import SPREADS, Spread, SpreadKind
+from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, spread_words
+from confide.candidates.spread import PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS, Spread, SpreadKind, plausible_sizes
 
 __all__ = [
     "BUILDERS", "PLAUSIBLE", "SPREADS", "SPREAD_PLAUSIBLE", "AnyCandidates", "Candidates", "Spread", "SpreadKind",

@@ -8,7 +8,7 @@ request. Values are rounded to twelve significant digits, so that every machine 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -387,3 +387,9 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     if not words.endswith(" "):
         return words
     return words + (f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, as no unit was given")
+
+
+# What every `candidates=` takes; `confide.scores.ScoreKind.asked` is its one reader.
+
+AnyCandidates: TypeAlias = Candidates | Spread | int | None
+"""A list; how one is spread; how many there are, +inf included; or None for what suits the score."""

@@ -1,12 +1,10 @@
 """The one door for private data: in come scores and public candidates, out go counts, and nothing else goes further.
 
-histogram.py    `ScoreHistogram`: counts of scores over public candidates, which add
-bin_counter.py  the loop that sees every score
-cells.py        cells of equal width, so that no score has to be searched for
+histogram.py  `ScoreHistogram`: counts of scores over public candidates, which add; the loop that sees every score
+cells.py      cells of equal width, so that no score has to be searched for
 """
 
-from confide.counting.bin_counter import BinCounter
-from confide.counting.histogram import ScoreHistogram, weight_per_bin
+from confide.counting.histogram import BinCounter, ScoreHistogram, weight_per_bin
 
 __all__ = ["BinCounter", "ScoreHistogram", "weight_per_bin"]
 

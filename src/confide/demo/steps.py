@@ -1,19 +1,138 @@
-"""The steps of the demo, and the files it leaves."""
+"""The steps of the demo, the files it leaves, and what it prints."""
 
+import math
+import shlex
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from confide.calibration import calibrate
-from confide.demo.digits import CALIBRATION, Digits, outcome, train
-from confide.demo.story import tell
+from confide.demo.digits import CALIBRATION, TRAINING, Digits, Outcome, outcome, train
 from confide.errors import InputError
-from confide.planning import plan
+from confide.planning import Plan, plan
+from confide.releases import Calibration
 from confide.reports import report
 from confide.scores import lac_score
 from confide.support import Kind, Place, kind_of, new_file, refuse_existing
 from confide.tables import Classified, evaluate_table, predict_table, refuse_existing_predictions
+
+# What the demo prints: the promise, the protection, the result, and the price, for somebody new to all of it.
+
+NOT_PRIVATE = f"""\
+5. What is not private here
+   The numbers of parts 3 and 4 come straight from the labels of the unseen images. And the model
+   learned from its {TRAINING} images without privacy: confide protects the calibration images only."""
+
+
+def tell(
+    digits: Digits,
+    released: Calibration,
+    costs: Plan,
+    private: Outcome,
+    ordinary: Outcome,
+    files: Sequence[Path],
+) -> str:
+    """The whole story, in lines of at most 96 characters if the paths are short; `files` as `run` leaves them."""
+    parts = (
+        f"""\
+1. A model
+   A logistic regression learns from {TRAINING} images only, so that it is often unsure: its first guess
+   is right for {100 * digits.accuracy:.0f} % of the unseen images. A prediction set says "one of these" instead.""",
+        _release(released),
+        _result(private, ordinary, costs),
+        "4. Some of the sets\n" + _examples(digits, private),
+        NOT_PRIVATE,
+        _next_steps(released, *(shlex.quote(str(path)) for path in files)),
+    )
+    return "CONFIDE DEMO: handwritten digits (8 x 8 pixels, from scikit-learn)\n\n" + "\n\n".join(parts)
+
+
+def _release(released: Calibration) -> str:
+    factor = f"e^{released.epsilon:g} = {math.exp(released.epsilon):.1f}"
+    statement = str(released.privacy)[0].upper() + str(released.privacy)[1:]
+    threshold = released.threshold
+    if math.isinf(threshold):
+        what = "No finite threshold: every digit is in every set. (This happens, but very rarely.)"
+    else:
+        what = (
+            f"The threshold {threshold:.4f}: a digit is in the set if the model gives it a\n"
+            f"              probability of at least {1 - threshold:.4f}."
+        )
+    return f"""\
+2. Private calibration, on {CALIBRATION} other images
+   Promised   The true digit is in its set with probability at least {released.coverage:g}, on average over
+              calibration images and new images of the same kind. That holds for every number
+              of calibration images, and with the noise that privacy needs.
+   Protected  {statement}.
+              Whatever somebody concludes from the calibration would have been concluded without
+              any one image, too, with a probability at most {factor} times smaller or larger.
+              Even the number of images stays secret.
+   Released   {what}"""
+
+
+def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
+    extra = private.sets.sizes.mean() - ordinary.sets.sizes.mean()
+    aim = costs.nonprivate_rank / (CALIBRATION + 1)
+    return f"""\
+3. Sets for {len(private.sets)} unseen images
+{_comparison(private, ordinary)}
+   Privacy cost {extra:.2f} digits per set here. Expected beforehand (`confide plan`): a mean coverage
+   of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}. The noise differs from run to run.
+   The promise is about the average; a single calibration can end up somewhat lower (give
+   `confide calibrate` a --delta for a promise about the single one)."""
+
+
+def _comparison(private: Outcome, ordinary: Outcome) -> str:
+    coverages = private.coverage, ordinary.coverage
+    rows = [
+        ("", "private", "not private (split conformal)"),
+        ("threshold", f"{private.threshold:.4f}", f"{ordinary.threshold:.4f}"),
+        ("coverage (95 % interval)", *(f"{c.value:.3f} ({c.low:.3f} to {c.high:.3f})" for c in coverages)),
+        ("digits per set", f"{private.sets.sizes.mean():.2f}", f"{ordinary.sets.sizes.mean():.2f}"),
+        ("sets of one digit", _share(private, 1), _share(ordinary, 1)),
+    ]
+    return "\n".join(f"   {name:<26}{one:<26}{other}".rstrip() for name, one, other in rows)
+
+
+def _share(outcome: Outcome, size: int) -> str:
+    return f"{100 * np.mean(outcome.sets.sizes == size):.1f} %"
+
+
+def _examples(digits: Digits, private: Outcome) -> str:
+    """Up to two sets each of one, two and three digits with the true one, and one that misses it."""
+    chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
+    chosen += list(np.flatnonzero(~private.covered)[:1])
+    lines = []
+    for i in chosen:
+        members = ", ".join(map(str, np.flatnonzero(private.sets.mask[i]))) or "empty"
+        missed = "" if private.covered[i] else "   missed: up to one in ten may be"
+        lines.append(f"   image {i:>4}   true digit {digits.unseen_digits[i]}   set {{{members}}}{missed}")
+    return "\n".join(lines)
+
+
+def _next_steps(released: Calibration, calibration: str, sets: str, images: str, report: str) -> str:
+    return f"""\
+6. Go on from here
+   {calibration}: all that is known of the calibration images
+   {sets}: the sets
+   {images}: the unseen images' probabilities and digits
+   {report}: all of this as a page for people; open it in a browser
+
+   confide show {calibration}
+   confide predict {images} --calibration {calibration} \\
+       --probabilities 'p_*' --out {sets} --force
+   confide evaluate {images} --calibration {calibration} \\
+       --probabilities 'p_*' --label digit
+
+   The calibration images' probabilities are not left behind. With such a file of your own:
+
+   confide calibrate records.parquet --probabilities 'p_*' --label digit \\
+       --alpha {float(released.alpha):g} --epsilon {released.epsilon:g} --out cal.json"""
+
+
+# The steps of the demo, and the files it leaves.
 
 ALPHA, EPSILON = 0.1, 1.0
 TITLE = "Prediction sets for handwritten digits"

@@ -1,14 +1,12 @@
 """In come counts with discrete Laplace noise, out go exact statements about them: numbers, and no private data.
 
-noise.py     the law of the noise and of weighted sums of it, its moment generating function
-drawing.py   counts with noise, from a secure sampler
-tails.py     how likely covered records and noise together reach a value, bounded from above
+noise.py     the law of the noise and of weighted sums of it, its moment generating function; counts with noise, from a
+             secure sampler; how likely covered records and noise together reach a value, bounded from above
 interval.py  intervals for a coverage that hold for finite samples, noise included
 """
 
-from confide.noisy_counts.drawing import draw_counts
 from confide.noisy_counts.interval import coverage_interval, coverage_share, one_count_interval, simultaneous
-from confide.noisy_counts.noise import log_mgf, noise_law
+from confide.noisy_counts.noise import draw_counts, log_mgf, noise_law
 
 __all__ = [
     "coverage_interval", "coverage_share", "draw_counts", "log_mgf", "noise_law", "one_count_interval", "simultaneous",

@@ -18,8 +18,7 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError, InputTypeError
-from confide.noisy_counts.noise import NoiseTail, noise_tail
-from confide.noisy_counts.tails import ROUNDING, reaches
+from confide.noisy_counts.noise import ROUNDING, NoiseTail, noise_tail, reaches
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, refuse_marked
 
 _FOR_SIZE = 0.02

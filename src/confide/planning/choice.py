@@ -1,7 +1,7 @@
 """One public decision: how many candidates, how the loss is divided between the slopes, and how far weights rise.
 
-It minimises the mean price of the answer under public reference laws of the scores (`reference_laws.py`), with counts
-taken as n F(e), by coordinate descent on three short grids. It depends on public numbers only: alpha, epsilon, the
+It minimises the mean price of the answer under public reference laws of the scores (`ReferenceLaws`), with counts taken
+as n F(e), by coordinate descent on three short grids. It depends on public numbers only: alpha, epsilon, the
 relation, n or a guess of it, and the kind of score. It touches efficiency, never validity (docs/theory.md, section 5).
 """
 
@@ -17,9 +17,204 @@ from numpy.typing import NDArray
 from confide.candidates import Candidates, Spread, SpreadKind
 from confide.guarantee import sharp_loss, tail, weighted_loss
 from confide.mechanisms import Neighbors
-from confide.planning.reference_laws import PRICE_OF_ALL, ReferenceLaws, law_of, reference_laws
-from confide.planning.rise import flat_for, rivals_for
 from confide.selection import Selector, selection_law
+
+# Public laws of scores that a plan is judged by, and what a threshold costs under each.
+#
+# The price of missing u instead of alpha is ln(alpha/u), in units of alpha n ranks: the logarithm of how much larger
+# sets grow if scores have an exponential tail; it rises by one rank per rank at alpha. It ends at `PRICE_OF_ALL`, which
+# is also what +inf costs, so that one number weighs thresholds that are a little large, beyond all data, or infinite.
+#
+# The laws: what the kind of score suggests (evenly spread scores; residuals of a bell whose unit is wrong by up to a
+# factor of 100); scores crowded into a window of the list, narrow or wide; a desert without scores over half of the
+# list; all scores at the first candidate. They touch efficiency, never validity.
+
+PRICE_OF_ALL = 8.0
+
+_UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
+"""Decades by which the unit of residuals is wrong; several, so that no list is judged by where its candidates fall."""
+_NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
+_OF_A_GUESS = 0.3
+"""A guess of the threshold is better than a unit: everything lies so many times nearer, as the list around it does."""
+_WRONG_GUESS = 0.1
+"""Where half of a list is spread for a guess that is wrong, the weight of the laws without a guess."""
+_BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
+
+_WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
+"""What share of the list holds all scores, and where it begins."""
+_WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 7.0
+
+_DESERTS = ((0.7, 0.25), (0.9, 0.1))
+"""What share of alpha lies beyond the desert, and the weight of the law."""
+_ATOM_WEIGHT, _ATOM_WEIGHT_OF_RANKS = 0.3, 1.5
+
+_SPREAD_AS: dict[str, SpreadKind] = {
+    "unit": "probability", "published": "probability", "signed_unit": "margin", "mass": "mass", "ranks": "rank",
+    "anything": "any", "geometric": "residual", "sinh": "signed",
+}  # fmt: skip
+"""Lists that are no quantiles of a law, and how they are spread."""
+
+
+@dataclass(frozen=True)
+class ReferenceLaws:
+    """k laws over m candidates, +inf included; the first is the typical one.
+
+    Parameters
+    ----------
+    below
+        P(score <= e_j), float64 of shape (k, m).
+    prices
+        What candidate j costs, in units of alpha n ranks, float64 of shape (k, m).
+    weights
+        Of the laws, summing to 1, shape (k,).
+    """
+
+    below: NDArray[np.float64]
+    prices: NDArray[np.float64]
+    weights: NDArray[np.float64]
+
+
+def law_of(candidates: Candidates) -> Spread | None:
+    """By which law these candidates are spread, from their recipe; None for lists of the user's own."""
+    recipe = dict(candidates.recipe)
+    kind = recipe.pop("kind")
+    if kind == "spread":
+        return Spread(recipe["of"], recipe.get("unit"), recipe.get("around"), recipe.get("hedged", False))
+    return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
+
+
+def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float) -> ReferenceLaws:
+    """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None: only the list is known)."""
+    k = len(edges)
+    kind = None if law is None else law.kind
+    rows, weights = suggested_laws(edges, law)
+    at = np.arange(1, k + 1) / k
+    if kind in ("residual", "signed"):
+        assert law is not None
+        unit, far = _bell_unit(law), 10.0 ** _near(law)
+        start, stop = (int(place) for place in np.searchsorted(edges, (unit / far, unit * far)))
+        crowded = _bell(edges, law, -1.6 * _near(law))
+    else:
+        narrow = 0.4 if kind in ("mass", "penalised") else 1.0  # sums of probabilities crowd near 1
+        rows += [np.clip((at - begin) / (narrow * share), 0, 1) for share, begin in _WINDOWS]
+        weights += [_WINDOW_WEIGHT] * len(_WINDOWS)
+        start, stop = int(0.3 * k), int(0.8 * k)
+        crowded = np.clip(np.arange(1, k + 1) / max(start, 1), 0, 1)
+    for beyond, weight in _DESERTS:
+        top = 1 - beyond * alpha
+        rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
+        weights.append(weight)
+    rows.append(np.ones(k))  # all scores at the first candidate
+    weights.append(_ATOM_WEIGHT_OF_RANKS if kind == "rank" else _ATOM_WEIGHT)
+    below = np.array(rows)
+    prices = np.log(alpha / np.maximum(1 - below, alpha * math.exp(-PRICE_OF_ALL)))
+    # To cross a desert costs one unit more; in the last law every candidate but the first does.
+    prices[-3:-1] += np.clip((np.arange(k) - start) / max(stop - start, 1), 0, 1)
+    prices[-1, :1] = 0.0
+    share = np.array(weights)
+    return ReferenceLaws(
+        np.column_stack([below, np.ones(len(rows))]),
+        np.column_stack([prices, np.full(len(rows), PRICE_OF_ALL)]),
+        share / share.sum(),
+    )
+
+
+def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list[NDArray[np.float64]], list[float]]:
+    """The laws that the kind of score suggests, the typical one first, and their weights."""
+    if law is not None and law.hedged:
+        right, weights = suggested_laws(edges, replace(law, hedged=False))
+        wrong, others = suggested_laws(edges, law.without_guess)
+        return right + wrong, weights + [_WRONG_GUESS * weight for weight in others]
+    if law is not None and law.kind in ("residual", "signed"):
+        decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
+        return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)
+    kind = None if law is None else law.kind
+    if kind == "probability":
+        even = np.clip(edges, 0, 1)
+    elif kind == "margin":
+        even = (1 + edges) / 2
+    else:
+        even = np.arange(1, len(edges) + 1) / len(edges)
+    return [even], [_EVEN_WEIGHT * (0.16 if kind in ("mass", "penalised") else 1.0)]
+
+
+def _bell_unit(law: Spread) -> float:
+    """The standard deviation of a bell of residuals; a guess of the threshold is nearly two of them."""
+    return abs(law.around) / 1.64 if law.around else law.unit or 1.0
+
+
+def _near(law: Spread) -> float:
+    """How many times narrower the list is than around a unit."""
+    return _OF_A_GUESS if law.around else 1.0
+
+
+def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.float64]:
+    """P(score <= e_j) for residuals of a bell whose unit is wrong by some decades."""
+    from scipy.special import erf
+
+    with np.errstate(over="ignore"):
+        scaled: NDArray[np.float64] = erf(edges / _bell_unit(law) / 10.0**wrong / math.sqrt(2))
+    return scaled if law.kind == "residual" else (1 + scaled) / 2
+
+
+# Heights that rise as slowly as the weight that they leave to rivals allows: flat at first, then in equal steps.
+#
+# For a given G the slowest weights are w_j = max(1, (w_1 + ... + w_(j-1))/G): each is the least that the constraint
+# admits, by induction. They stay at 1 for the first floor(G) + 1 candidates and then grow by the factor 1 + 1/G, after
+# a first step that is smaller. So the heights ln w_j are equal steps from a point between two candidates on, `flat` of
+# them from the beginning (docs/theory.md, section 5).
+
+_LEAST = 1e-3
+
+
+def total_rise(m: int, rivals: float) -> float:
+    """By how much the last of m candidates has to lie above the first, in log-odds, for this G.
+
+    Examples
+    --------
+    >>> round(total_rise(1000, 48.0), 1), total_rise(10, 9.0)
+    (19.6, 0.0)
+    """
+    flat = math.floor(rivals) + 1
+    if flat >= m:
+        return 0.0
+    return math.log(max(1.0, flat / rivals)) + (m - 1 - flat) * math.log1p(1 / rivals)
+
+
+@lru_cache(maxsize=4096)
+def rivals_for(m: int, rise: float) -> float:
+    """The smallest G whose slowest weights rise by at most `rise` in all over m candidates.
+
+    Examples
+    --------
+    >>> round(rivals_for(1000, 20.0)), rivals_for(1000, 0.0)
+    (47, 999.0)
+    """
+    low, high = _LEAST, max(m - 1.0, _LEAST)
+    if rise > 0:
+        for _ in range(40):
+            middle = math.sqrt(low * high)
+            low, high = (middle, high) if total_rise(m, middle) > rise else (low, middle)
+    return m - 1.0 if rise <= 0 else high
+
+
+def flat_for(m: int, rise: float) -> Fraction:
+    """From which point on m candidates rise, counted from 1, in sixteenths; 0 if they do not.
+
+    Examples
+    --------
+    >>> flat_for(1000, 0.0), flat_for(1000, 20.0), float(flat_for(13, 3.0))
+    (Fraction(0, 1), Fraction(385, 8), 3.625)
+    """
+    rivals = rivals_for(m, rise)
+    flat = math.floor(rivals) + 1
+    if rise <= 0 or flat >= m:
+        return Fraction(0)
+    start = flat + 1 - math.log(max(1.0, flat / rivals)) / math.log1p(1 / rivals)
+    return Fraction(min(round(16 * start), 16 * m - 1), 16)
+
+
+# The decision: candidates, slopes and rise of the least mean price.
 
 PARTS = 20
 """Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the loss on the left."""

@@ -15,15 +15,22 @@ from numpy.typing import NDArray
 from confide.candidates import AnyCandidates
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement, Slopes, certify, privacy_statement
-from confide.planning.choice import desert_crossed
+from confide.planning.choice import desert_crossed, law_of
+from confide.planning.expected import (
+    OnPilot,
+    Pilot,
+    chance_text,
+    closely_needed,
+    least,
+    likely_enough,
+    needed_text,
+    on_pilot,
+    typical_answer,
+    typical_law,
+)
 from confide.planning.mechanism import slopes_for_request
-from confide.planning.needed import closely_needed, least, likely_enough, needed_text
-from confide.planning.pilot import OnPilot, Pilot, chance_text, on_pilot
 from confide.planning.population import ClassShift, shifted_population
-from confide.planning.reference_laws import law_of
-from confide.planning.terms import CHOICES, Choices, Terms
-from confide.planning.typical import typical_answer, typical_law
-from confide.planning.unusual import unusual
+from confide.planning.terms import CHOICES, Choices, Terms, unusual
 from confide.scores import score_kind
 from confide.support import MOST_RECORDS, Level, Shown, aligned, decimal_text, positive_integer, refuse_unknown
 

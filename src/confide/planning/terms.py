@@ -255,6 +255,7 @@ class _Loss:
     @classmethod
     def of(cls, method: MechanismName, epsilon: float | None, choices: Choices) -> "_Loss":
         rho, selector = choices.get("rho"), choices.get("selector")
+        selector = "permute_and_flip" if selector is None else selector
         records = positive_integer("records_per_person", choices.get("records_per_person", 1), most=MOST_PER_PERSON)
         if method in CONCENTRATED:
             if epsilon is not None or rho is None:
@@ -263,9 +264,9 @@ class _Loss:
                     "privacy alone and no pure epsilon; rho = epsilon**2/2, as its authors write, follows from "
                     "epsilon and does not imply it"
                 )
-            return cls(math.inf, privacy_loss("rho", rho), selector or "permute_and_flip", records)
+            return cls(math.inf, privacy_loss("rho", rho), selector, records)
         if method == "none":
-            return cls(math.inf, None, selector or "permute_and_flip", records)
+            return cls(math.inf, None, selector, records)
         if epsilon is None and rho is None:
             raise InputError("epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP")
         if epsilon is not None and rho is not None:
@@ -275,7 +276,7 @@ class _Loss:
         exact = privacy_loss("epsilon", epsilon)
         if exact < LEAST_LOSS * records:
             raise InputError(_too_little(records, f"epsilon={exact:g}", "epsilon"))
-        return cls(exact, None, selector or "permute_and_flip", records)
+        return cls(exact, None, selector, records)
 
 
 def _too_little(records: int, stated: str, name: str) -> str:
@@ -319,3 +320,35 @@ def _choice(
     of: Candidates | Spread, circumstances: Circumstances, slopes: tuple[int, int] | None, rise: float | None
 ) -> Choice:
     return choose(of, circumstances, None if slopes is None else PARTS * slopes[0] / sum(slopes), rise)
+
+
+# Numbers that are allowed, and that are mostly typed by mistake: what a reader of another library would mean by them.
+#
+# Every front says the same of them, before anything is drawn: they are read off the request, never off the records.
+
+_SMALL_DELTA = 0.001
+
+
+def unusual(alpha: Fraction | None, delta: float | None = None) -> tuple[str, ...]:
+    """What is to be said of a level (None where it is of no coverage) and a failure probability; empty if nothing is.
+
+    Examples
+    --------
+    >>> unusual(Fraction(1, 10), 0.05)
+    ()
+    >>> unusual(Fraction(9, 10))
+    ('alpha=0.9 is the share of new records that may be missed: coverage of only 0.1 is promised. For coverage of ...',)
+    """
+    found = []
+    if alpha is not None and alpha > Fraction(1, 2):
+        kept = 1 - alpha
+        found.append(
+            f"alpha={float(alpha):g} is the share of new records that may be missed: coverage of only "
+            f"{float(kept):g} is promised. For coverage of {float(alpha):g} write alpha={float(kept):g}"
+        )
+    if delta is not None and delta < _SMALL_DELTA:
+        found.append(
+            f"delta={delta:g} is the chance that this calibration covers less than promised. It is not the delta of "
+            "differential privacy, which is 0 here. Common values are 0.05 and 0.1; smaller ones make sets larger"
+        )
+    return tuple(found)

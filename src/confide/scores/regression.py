@@ -26,8 +26,7 @@ from confide.arrays import (
     worth_compiling,
 )
 from confide.errors import InputError
-from confide.scores.kinds import ScoreKind, score_kind
-from confide.scores.named import NamedScores
+from confide.scores.kinds import NamedScores, ScoreKind, score_kind
 from confide.support import refuse_marked
 
 

@@ -1,15 +1,15 @@
 """In come utilities, or counts; out goes one index, or noisy counts, drawn by OpenDP's secure samplers.
 
-selector.py       the two private selectors, their noise scales and their exact laws
-lattice_noise.py  discrete Laplace and Gaussian noise on integers
-randomised_response.py  a class that stays, or becomes another one
-zcdp.py           the exact zCDP of the exponential mechanism
-padding.py        constant time for a release
+selector.py  the two private selectors, their noise scales and their exact laws; the exact zCDP of the exponential one
+noise.py     discrete Laplace and Gaussian noise on integers; a class that stays, or becomes another one
+padding.py   constant time for a release
 """
 
-from confide.selection.lattice_noise import gaussian_map, noisy_counts, noisy_integer
-from confide.selection.randomised_response import (
+from confide.selection.noise import (
     MOST_LABEL_LOSS,
+    gaussian_map,
+    noisy_counts,
+    noisy_integer,
     other_probability,
     randomised_response,
     truth_probability,
@@ -18,13 +18,15 @@ from confide.selection.selector import (
     SELECTORS,
     Selector,
     check_sampler,
+    range_of_zcdp,
     scale_for,
     select,
     selection_law,
     unit_nodes,
     with_contrib,
+    zcdp_by_square,
+    zcdp_of_range,
 )
-from confide.selection.zcdp import range_of_zcdp, zcdp_by_square, zcdp_of_range
 
 __all__ = [
     "MOST_LABEL_LOSS", "SELECTORS", "Selector", "check_sampler", "gaussian_map", "noisy_counts", "noisy_integer",

@@ -9,8 +9,10 @@ certifies twice that, divided by the scale, for utilities that move in both dire
 `opendp.prelude` is left alone: it imports scikit-learn and polars wherever they are installed, over a second's work.
 """
 
+import math
 import threading
 from collections.abc import Callable
+from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, TypeAlias
@@ -18,7 +20,7 @@ from typing import Any, Literal, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.support import needs_extra
+from confide.support import MOST_LOSS, float_above, needs_extra
 
 Selector: TypeAlias = Literal["permute_and_flip", "exponential"]
 """`permute_and_flip` (McKenna and Sheldon 2020) is the better of the two at pure epsilon; `exponential` (McSherry and
@@ -128,3 +130,73 @@ def with_contrib(build: Callable[[], Any]) -> Any:
         finally:
             if not had:
                 disable_features("contrib")
+
+
+# The exact zCDP of a mechanism with bounded range, and the largest range that a zCDP loss allows.
+#
+# A mechanism has range eta if, for neighbouring data, the log-ratio of its two laws lies in an interval of length eta.
+# The exponential mechanism has the range distance over the scale (docs/theory.md, Lemma 1). It is then rho(eta)-zCDP,
+#
+#     rho(eta) = k - 1 - ln(k)   with   k = eta / (1 - e^-eta),
+#
+# and no smaller number will do (docs/theory.md, Lemma 1a). That is a little less than eta^2/8.
+
+_LEAST, _DIGITS, _ERROR = Fraction(1, 10**9), 90, Fraction(1, 10**70)
+"""Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare; below, no
+float lies between the loss and eta^2/8."""
+
+
+def zcdp_of_range(*ranges: float | Fraction) -> float:
+    """The zCDP loss of mechanisms of these ranges together, rounded up.
+
+    Examples
+    --------
+    >>> round(zcdp_of_range(1.0), 5), round(zcdp_of_range(4.0), 3)
+    (0.1233, 1.67)
+    """
+    if any(math.isinf(one) for one in ranges):
+        return math.inf
+    return float_above(sum((_above(Fraction(one)) for one in ranges), Fraction(0)))
+
+
+def zcdp_by_square(*ranges: float | Fraction) -> float:
+    """The larger figure that version 0.1 states: eta^2/8 for each range, rounded up.
+
+    Examples
+    --------
+    >>> zcdp_by_square(1.0), zcdp_by_square(1.0, 2.0)
+    (0.125, 0.625)
+    """
+    if any(math.isinf(one) for one in ranges):
+        return math.inf
+    return float_above(sum((Fraction(one) ** 2 / 8 for one in ranges), Fraction(0)))
+
+
+@lru_cache(maxsize=256)
+def range_of_zcdp(rho: float) -> float:
+    """The largest range, a float of at most 1e6, whose zCDP loss is at most rho.
+
+    Examples
+    --------
+    >>> round(range_of_zcdp(0.125), 3), round(range_of_zcdp(0.5), 3), round(range_of_zcdp(2.0), 2)
+    (1.007, 2.056, 4.45)
+    """
+    low, high = math.sqrt(8 * rho), MOST_LOSS
+    while zcdp_of_range(low) > rho:  # the root was rounded up
+        low = math.nextafter(low, 0.0)
+    if low >= high or zcdp_of_range(high) <= rho:
+        return high
+    while low < (middle := (low + high) / 2) < high:
+        low, high = (middle, high) if zcdp_of_range(middle) <= rho else (low, middle)
+    return low
+
+
+def _above(eta: Fraction) -> Fraction:
+    """The zCDP loss of one range, never below it; at most eta^2/8."""
+    if eta < _LEAST:
+        return eta**2 / 8
+    exact = Context(prec=_DIGITS)
+    length = exact.divide(Decimal(eta.numerator), Decimal(eta.denominator))
+    k = exact.divide(length, exact.subtract(Decimal(1), exact.exp(exact.minus(length))))
+    loss = exact.subtract(exact.subtract(k, Decimal(1)), exact.ln(k))
+    return min(Fraction(loss) + _ERROR, eta**2 / 8)

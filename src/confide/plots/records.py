@@ -1,4 +1,4 @@
-"""Who is covered how often: one row for each class or group, the least covered first."""
+"""Pictures that are drawn from records, without noise: coverage, sizes and intervals. They are not private."""
 
 from __future__ import annotations
 
@@ -8,11 +8,14 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike
 
+from confide.arrays import as_vector
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import CoverageTable, class_coverage, group_coverage
 from confide.guarantee import coverage_text
-from confide.sets import PredictionSets
-from confide.support import BAD, INK, Level, axes_of, labelled, legend, positive_integer, promise_line
+from confide.sets import PredictionIntervals, PredictionSets, draw_intervals
+from confide.support import BAD, FILL, INK, Level, axes_of, labelled, legend, positive_integer, promise_line
+
+# Who is covered how often: one row for each class or group, the least covered first.
 
 MOST_ROWS = 100
 _LETTERS, _LINE, _ROW = 60, 0.17, 0.24
@@ -122,3 +125,107 @@ def _span(page: int, rows: int) -> str:
 def _lines(name: str) -> str:
     """A name in lines that fit beside a picture, whole."""
     return "\n".join(textwrap.wrap(name, _LETTERS)) or name
+
+
+# How large sets are.
+
+_MOST_BARS = 60
+
+
+def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
+    """Bars: the share of records whose set has each size. Returns the axes.
+
+    This is **not private** where the records of the sets are not public: their sizes are counted without noise.
+
+    Parameters
+    ----------
+    sets
+        Prediction sets of at least one record.
+    ax
+        Matplotlib axes to draw on; by default those of a new figure.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If there are no sets, or it is something else.
+
+    Examples
+    --------
+    >>> axes = plot_sizes(PredictionSets(np.array([[True, False], [True, True]])))  # doctest: +SKIP
+    """
+    if not isinstance(sets, PredictionSets):
+        raise InputTypeError(f"sets must be PredictionSets; found {type(sets).__name__}")
+    sizes = sets.sizes
+    if not len(sizes):
+        raise InputError("sets must hold a record; found none")
+    axes, largest = axes_of(ax), int(sizes.max(initial=1))
+    width = max(1, -(-(largest + 1) // _MOST_BARS))
+    starts = np.arange(0, largest + 1, width)
+    share = np.bincount(sizes // width, minlength=len(starts)) / len(sizes)
+    axes.bar(starts + (width - 1) / 2, share, width=0.9 * width, color=FILL, edgecolor=INK, linewidth=0.6)
+    axes.axvline(sizes.mean(), color=INK, linestyle="--", linewidth=1.2, label=f"mean {sizes.mean():.2f}")
+    axes.legend(frameon=False)
+    axes.xaxis.get_major_locator().set_params(integer=True)
+    title = f"Prediction-set sizes, {len(sizes):,} records"
+    return labelled(axes, "set size (number of classes)", "share of records", title)
+
+
+# Intervals along the prediction, or along any feature, and the targets outside them.
+
+
+def plot_intervals(
+    feature: ArrayLike,
+    lower: ArrayLike | PredictionIntervals,
+    upper: ArrayLike | None = None,
+    targets: ArrayLike | None = None,
+    *,
+    level: float | None = None,
+    name: str = "prediction",
+    ax: Any = None,
+) -> Any:
+    """Prediction intervals along the prediction, or along a feature, with targets as dots. Returns the axes.
+
+    Targets outside their interval are red crosses above everything else, so that they are seen among thousands. This is
+    **not private**: every record is drawn as it is.
+
+    Parameters
+    ----------
+    feature
+        Where each record lies, shape (n,): usually its prediction.
+    lower, upper
+        Ends of the intervals, shape (n,) each; or `PredictionIntervals` as `lower` alone.
+    targets
+        True values, shape (n,).
+    level
+        The coverage that was promised, for the title; by default what `PredictionIntervals` know of it.
+    name
+        What the feature is called.
+    ax
+        Matplotlib axes to draw on; by default those of a new figure.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If there are no records, or lengths differ.
+
+    Examples
+    --------
+    >>> axes = plot_intervals([1, 2], [0, 1], [1, 2])  # doctest: +SKIP
+    """
+    if isinstance(lower, PredictionIntervals):
+        if upper is not None:
+            raise InputError("upper must be left out where lower is PredictionIntervals; name targets=")
+        ends = lower
+        lower, upper = ends.lower, ends.upper
+        level = ends.promised if level is None else level
+    if upper is None:
+        raise InputError("upper must be given, or PredictionIntervals as lower")
+    x, low, high = (as_vector(n, v) for n, v in (("feature", feature), ("lower", lower), ("upper", upper)))
+    y = None if targets is None else as_vector("targets", targets)
+    if len({len(v) for v in (x, low, high, x if y is None else y)}) > 1:
+        also = "" if y is None else f", targets {len(y)}"
+        raise InputError(
+            f"feature, lower and upper must have one length, and targets, too; found {len(x)}, {len(low)} and "
+            f"{len(high)}{also}"
+        )
+    return draw_intervals(x, low, high, y, level=level, name=name, ax=ax)
