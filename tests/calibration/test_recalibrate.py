@@ -14,7 +14,7 @@ from scipy import stats
 
 import confide
 from confide.calibration import PreparedRelease, Request, prepare
-from confide.calibration.prepare import _nested
+from confide.calibration.prepared import _nested
 from confide.candidates import Candidates, Spread
 from confide.planning import Terms, make_plan
 from confide.planning.expected import answer_among

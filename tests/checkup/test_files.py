@@ -110,7 +110,7 @@ def test_evaluations_watches_and_ledgers(tmp_path, monkeypatch):
     """What a ledger keeps says what drew it; what was made before versions were stated says that."""
     ledger = confide.Ledger(tmp_path / "budget.db")
     biased = {"confide": "0.2.0", "opendp": "0.14.1"}
-    monkeypatch.setattr("confide.calibration.prepare.library_versions", lambda: biased)
+    monkeypatch.setattr("confide.calibration.prepared.library_versions", lambda: biased)
     confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
     monkeypatch.setattr("confide.calibration.randomised_labels.library_versions", lambda: biased)
     confide.randomise_labels([0, 1], 2, 1.0).statement.save(tmp_path / "labels.json")

@@ -79,7 +79,7 @@ def test_a_kept_answer_says_what_drew_it_then(tmp_path, monkeypatch):
     account = {"ledger": ledger, "dataset": "labels"}
     confide.randomise_labels([0, 1, 1], 2, 1.0, **account)
     released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
-    for room in ("calibration.randomised_labels", "calibration.prepare"):
+    for room in ("calibration.randomised_labels", "calibration.prepared"):
         monkeypatch.setattr(f"confide.{room}.library_versions", lambda: {"opendp": "9"})
     with pytest.warns(confide.EarlierReleaseWarning):
         assert confide.randomise_labels([0, 1, 1], 2, 1.0, **account).statement.versions == HERE

@@ -50,7 +50,13 @@ def test_losses_of_the_wrong_type(name, value):
 def test_one_loss_is_given():
     refused(confide.InputError, "^epsilon or rho must be given, and not both", epsilon=1.0, rho=1.0)
     refused(confide.InputError, "^epsilon or rho must be given: say how private, by epsilon=1.0, or", epsilon=None)
-    refused(confide.InputError, "^selector must be 'exponential' with rho", epsilon=None, rho=1.0, selector="permute_and_flip")
+    refused(
+        confide.InputError,
+        "^selector must be 'exponential' with rho",
+        epsilon=None,
+        rho=1.0,
+        selector="permute_and_flip",
+    )
 
 
 @pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.float64(1), np.int16(1), Fraction(1)])

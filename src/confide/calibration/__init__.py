@@ -2,7 +2,7 @@
 
 request.py    `Request`: what is asked, checked once; its parts, one for each threshold
 release.py    `Source`, and `release()`, the only way from records to a release
-prepare.py    what a request costs; and then compared, charged, drawn and stated
+prepared.py   what a request costs; and then compared, charged, drawn and stated
 calibrate.py  the calls for scores and counts; risk.py, masks.py: for losses; recalibrate.py: for an earlier release
 """
 
@@ -33,7 +33,7 @@ from confide.calibration.parts import (
     part_of_failure,
     typical_of_groups,
 )
-from confide.calibration.prepare import NOBODY, Payer, PreparedRelease, prepare
+from confide.calibration.prepared import NOBODY, Payer, PreparedRelease, prepare
 from confide.calibration.randomised_labels import RandomisedLabels, randomise_labels
 from confide.calibration.recalibrate import recalibrate
 from confide.calibration.release import Counted, Scores, Source, release, weighted_sum

@@ -3,7 +3,7 @@
 from collections.abc import Mapping
 from typing import TYPE_CHECKING, Any
 
-from confide.calibration.prepare import Payer
+from confide.calibration.prepared import Payer
 from confide.calibration.request import By
 from confide.errors import InputError
 from confide.planning import COMBINATIONS, Choices

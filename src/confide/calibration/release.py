@@ -13,7 +13,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.calibration.parts import Key
-from confide.calibration.prepare import NOBODY, Payer, Seen, prepare
+from confide.calibration.prepared import NOBODY, Payer, Seen, prepare
 from confide.calibration.request import Request
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram

@@ -3,6 +3,8 @@
 Also what a look at a batch of a monitor counts, which is not private.
 """
 
+from __future__ import annotations
+
 from collections.abc import Callable, Sequence
 from contextlib import closing
 from dataclasses import fields, replace
