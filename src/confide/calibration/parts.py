@@ -17,7 +17,7 @@ Key: TypeAlias = Any
 
 
 @dataclass(frozen=True)
-class Part:
+class ThresholdRequest:
     """One threshold that is asked for.
 
     Parameters

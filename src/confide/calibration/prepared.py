@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.calibration.parts import Key, Part
+from confide.calibration.parts import Key, ThresholdRequest
 from confide.calibration.request import SIDES, Request
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
@@ -106,7 +106,7 @@ class _Share:
     dataset: "str | Dataset | None"
     accounts: "Mapping[str, Account] | None" = None
 
-    def payment(self, part: Part, terms: Terms) -> "Payment":
+    def payment(self, part: ThresholdRequest, terms: Terms) -> "Payment":
         """The payment for it."""
         from confide.ledger import make_payment
 
@@ -123,7 +123,7 @@ class _Share:
 class PreparedThreshold:
     """A threshold that was asked for: its part of the request, its terms over its own candidates, and who pays."""
 
-    part: Part
+    part: ThresholdRequest
     terms: Terms
     payment: "Payment | None" = None
 

@@ -20,7 +20,7 @@ from dataclasses import replace
 from fractions import Fraction
 from typing import Any, Protocol
 
-from confide.calibration.parts import Key, Part, divide_budget, typical_of_groups
+from confide.calibration.parts import Key, ThresholdRequest, divide_budget, typical_of_groups
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import published_candidates
@@ -97,13 +97,13 @@ def read_again(request: Anew, previous: Release) -> dict[str, Any]:
     if previous.disjoint and typical is None:
         typical = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
     anew = {"n_typical": typical, "slopes": request.slopes, "rise": request.rise, "shift": request.shift}
-    parts: dict[Key, Part] = {}
+    parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         said = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
         words = Words.stated(part.classes, request.about, (*part.predecessors, said))
         terms = Terms.unsettled(population=part.population, **(_choices(part) | budget | anew))
         law = _law(part, request.cold, request.candidates)
-        parts[key] = Part(None if previous.by == "level" else key, part.score, terms, law, words)
+        parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
     first = previous.first
     known: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
     known |= {"population": first.population, "records_per_person": first.privacy.records_per_person}

@@ -1,8 +1,8 @@
 """What is asked of records, whole, and checked once where it is made: the promise, the loss, and by which choices.
 
-A release has one threshold, or one for each of several levels, groups, classes or sides. Each of them is a `Part`:
-which counts it sees, of which score, its own share of the loss and of the failure probability, and over what it is
-asked. What does not go together is said by the tables of `confide.planning.combinations`.
+A release has one threshold, or one for each of several levels, groups, classes or sides. Each of them is a
+`ThresholdRequest`: which counts it sees, of which score, its own share of the loss and of the failure probability, and
+over what it is asked. What does not go together is said by the tables of `confide.planning.combinations`.
 """
 
 from collections.abc import Mapping, Sequence
@@ -15,7 +15,7 @@ import numpy as np
 
 from confide.calibration.parts import (
     Key,
-    Part,
+    ThresholdRequest,
     different_levels,
     divide_budget,
     exact_shares,
@@ -94,7 +94,7 @@ class Request:
     mechanism: MechanismName = "slopes"
     renews: Release | None = None
     cold: bool = False
-    parts: Mapping[Key, Part] = field(init=False, repr=False, compare=False)
+    parts: Mapping[Key, ThresholdRequest] = field(init=False, repr=False, compare=False)
     """The thresholds by what tells them apart."""
 
     def __post_init__(self) -> None:
@@ -145,7 +145,7 @@ class Request:
         return Candidates.of(np.unique(np.concatenate([one.edges for one in lists])))
 
     @cached_property
-    def _first(self) -> Part:
+    def _first(self) -> ThresholdRequest:
         return next(iter(self.parts.values()))
 
     @cached_property
@@ -169,7 +169,7 @@ class Request:
             epsilon = sum(part.terms.epsilon for part in parts) / k
         return replace(first, alpha=max(part.terms.alpha for part in parts), epsilon=epsilon)
 
-    def _divided(self) -> dict[Key, Part]:
+    def _divided(self) -> dict[Key, ThresholdRequest]:
         """A part for each level, group, class or side; or one, named None."""
         levels = self._levels()
         k, choices = len(levels), {name: getattr(self, name) for name in CHOICES if name != "rho"}
@@ -190,7 +190,7 @@ class Request:
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else own
             terms = Terms.unsettled(level, population=self.population, **(choices | loss))
-            parts[key] = Part(row, score, terms, law, words)
+            parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
 
     def _levels(self) -> dict[Key, Any]:
