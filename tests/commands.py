@@ -128,6 +128,7 @@ ROWS = {  # what takes longest comes first
     "python -m release.sbom dist": PACKAGES,
     "python -m tests.audit.power": Row(),
     "python -m tests.commands": Row(elsewhere="make smoke"),
+    "python -m tests.compared": Row(),
     "python -m tests.docs.gallery": Row(elsewhere="make gallery"),
     "python -m tests.kept_by_0_2": Row(elsewhere="was run once, with version 0.2"),
     "python -m tests.mlflow.logged FOLDER": Row(elsewhere="tests/mlflow/environment.py"),
