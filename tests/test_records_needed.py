@@ -79,6 +79,7 @@ def test_groups_and_levels_say_the_number_of_their_plans(monkeypatch):
     assert needed > 90
     assert {number for one in caught for number in _numbers(str(one.message))} <= {needed}
     assert f"records needed: about {needed} in each group; with fewer" in str(made)
+    monkeypatch.undo()
     levels = confide.calibrate_levels(SCORES, [0.5, 0.2], 4.0, score="lac")
     first = confide.plan(0.2, 2.0, candidates=confide.Candidates.made_by(levels[0.2].recipe)).records_needed
     assert f"records needed: about {first} for all of them; with fewer" in str(levels)

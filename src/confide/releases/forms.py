@@ -44,7 +44,6 @@ from confide.support import (
     positive_integer,
     shapes,
 )
-from confide.support.shapes import json_number
 
 MOST_CHARACTERS = 20_000_000
 _LEAST_SPENT = 0.49
@@ -247,7 +246,7 @@ def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
 def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
     """The fields of such a calibration, as JSON values."""
     return {
-        "threshold": json_number(c.threshold),
+        "threshold": shapes.json_number(c.threshold),
         "score": c.score,
         "alpha": str(c.alpha),
         "guarantee": c.guarantee.fields(),
@@ -329,7 +328,7 @@ def several_fields(release: Release) -> dict[str, Any]:
         {"name": form.written(key), "calibration": json.loads(part.to_json())} for key, part in release.parts.items()
     ]
     outer = {name: getattr(release, name) for name in form.outer}
-    return {**outer, "privacy": {"epsilon": json_number(release.privacy.epsilon)}, "parts": parts}
+    return {**outer, "privacy": {"epsilon": shapes.json_number(release.privacy.epsilon)}, "parts": parts}
 
 
 def read_several(fields: Fields, form: Form, made: Callable[..., Release], names: tuple[str, ...]) -> Release:
