@@ -18,21 +18,21 @@ NEEDS = {
     "tests/mutation/mutants.py": ("cosmic_ray",),
     "tests/mutation/reach.py": ("cosmic_ray", "coverage"),
     "tests/mutation/session.py": ("cosmic_ray",),
-    "src/confide/ledger/accountants.py": ("dp_accounting",),
+    "src/confide/ledger/composition.py": ("dp_accounting",),
     "tests/federated/in_process_grid.py": ("flwr",),
 }
 
 collect_ignore = [path for path, extras in NEEDS.items() if any(find_spec(extra) is None for extra in extras)]
 
 SLOW_EXAMPLES = {
-    "confide.federated.comparison.compare",
+    "confide.federated.planning.compare",
     "confide.federated.planning.plan",
     "confide.federated.private_quantiles.best_private_qq",
-    "confide.federated.several_planning.plan_groups",
-    "confide.federated.several_planning.plan_levels",
-    "confide.ledger.accountants.accounted",
+    "confide.federated.several_plans.plan_groups",
+    "confide.federated.several_plans.plan_levels",
+    "confide.ledger.composition.accounted",
     "confide.releases.remarks.remarks",
-    "confide.reports.grid.grid",
+    "confide.reports.plan_page.grid",
 }
 """Examples in docstrings that take seconds."""
 
@@ -54,6 +54,6 @@ def few_plans(request: pytest.FixtureRequest) -> Iterator[None]:
     """Pages carry the grid of the chosen point alone, but where grids are looked at."""
     with pytest.MonkeyPatch.context() as patch:
         if request.path.name not in ("test_browser.py", "test_grid.py", "grid.py"):
-            patch.setattr("confide.reports.grid.LEVELS", ())
-            patch.setattr("confide.reports.grid.LOSS_REACH", (1.0, 1.0))
+            patch.setattr("confide.reports.plan_page.LEVELS", ())
+            patch.setattr("confide.reports.plan_page.LOSS_REACH", (1.0, 1.0))
         yield

@@ -27,10 +27,10 @@ def fill(path: Path, entries: int) -> None:
         token = f"{k:032x}"
         events += [Charged("p", token, request_digest({"k": k}), COST), Released(token, TEXT)]
     rows, last = [], FIRST_SEAL
-    for event in events:
+    for number, event in enumerate(events, 1):
         made, body = "2026-01-01T00:00:00+00:00", write_event(event)
         last = seal(last, made, body)
-        rows.append((made, body, last))
+        rows.append((number, made, body, last))
     with store.filled(path) as put:
         put(rows)
 

@@ -10,13 +10,12 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from confide.mechanisms.interface import SplitConformal
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
-from confide.mechanisms.pps import PrivatePredictionSets
+from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
-from confide.mechanisms.pps_removal import PpsOfSecretSize
 from confide.mechanisms.slopes import Slopes
-from confide.mechanisms.split_conformal import SplitConformal
 from confide.selection.selector import Selector, selection_law
 
 NOISY = (NoisyHistogram, LaplaceHistogram)

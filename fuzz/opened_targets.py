@@ -13,8 +13,7 @@ from confide import federated
 from confide.errors import ConfideError
 from confide.federated.answers import read_answer
 from confide.federated.envelope import seal
-from confide.federated.openings import read_opening
-from confide.federated.parts import read_part
+from confide.federated.openings import read_opening, read_part
 from confide.federated.plan import FederatedPlan
 from fuzz.source import Source, change, one_line, with_checksum
 

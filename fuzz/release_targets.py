@@ -14,7 +14,7 @@ from confide.federated.silo_report import SiloReport
 from confide.releases import Release, parts_of
 from confide.reports.evaluation_section import evaluation_charts, evaluation_section
 from confide.reports.promise import headline
-from confide.reports.silos import report_row
+from confide.reports.protection import report_row
 from confide.reports.thresholds import worked_example
 from confide.sets import coverage_from_counts
 from fuzz.source import Source, change, one_line, with_checksum

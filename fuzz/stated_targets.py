@@ -8,10 +8,10 @@ from typing import Any
 
 import confide
 from confide import federated
-from confide.checkup.advisories import advisories
 from confide.checkup.folders import look
+from confide.checkup.installation import advisories
 from confide.errors import ConfideError
-from confide.federated.sessions import served
+from confide.federated.keys import served
 from confide.ledger import Server
 from confide.releases import LabelStatement
 from confide.scores import score_kind, score_name

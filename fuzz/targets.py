@@ -11,7 +11,7 @@ import os
 import sqlite3
 import tempfile
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
 from importlib.util import find_spec
@@ -28,7 +28,6 @@ from confide.federated.answers import read_answer
 from confide.federated.envelope import seal as seal_message
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger, Planned, Schedule, request_digest
-from confide.ledger.account import replay
 from confide.ledger.events import (
     FIRST_SEAL,
     Charged,
@@ -41,10 +40,11 @@ from confide.ledger.events import (
     seal,
     write_event,
 )
+from confide.ledger.state import Row, State
 from confide.ledger.store import Store
 from confide.support import ObjectPath
-from confide.support.rationals import exact_level
-from confide.tables.places import _as_regex, _base_and_pattern
+from confide.support.checks import exact_level
+from confide.tables.files import _as_regex, _base_and_pattern
 from fuzz.life_targets import (
     ledger_head,
     private_evaluation_fields,
@@ -172,7 +172,7 @@ def ledger_text(data: bytes) -> None:
 
 
 def ledger_fields(data: bytes) -> None:
-    """`read_event` and `replay` on valid records with changed fields, out of order or repeated."""
+    """`read_event` and `State.then` on valid records with changed fields, out of order or repeated."""
     source = Source(data)
     bodies = []
     for _ in range(1 + source.byte() % 8):
@@ -181,15 +181,24 @@ def ledger_fields(data: bytes) -> None:
     _replay([*map(write_event, EVENTS[: source.byte() % (len(EVENTS) + 1)]), *bodies])
 
 
+def _sealed(bodies: list[str]) -> Iterator[Row]:
+    """Rows with right seals."""
+    made, last = "2020-01-01T00:00:00+00:00", FIRST_SEAL
+    for number, body in enumerate(bodies, 1):
+        last = seal(last, made, body)
+        yield number, made, body, last
+
+
 def _replay(bodies: list[str]) -> None:
     try:
-        events = [("2020-01-01T00:00:00+00:00", read_event(body)) for body in bodies]
-        accounts = replay(events)
+        for body in bodies:
+            read_event(body)
+        state = State().then(_sealed(bodies))
     except ConfideError as error:
         one_line(error)
         return
-    assert [event for _, event in events] == [read_event(write_event(event)) for _, event in events]
-    for account in accounts.values():
+    assert [event for _, event in state.records] == [read_event(write_event(event)) for _, event in state.records]
+    for account in state.accounts.values():
         assert account.spent().epsilon >= 0
         assert account.remaining() is None or account.remaining() >= 0
         assert account.under_schedule is None or account.under_schedule.epsilon >= 0
@@ -265,7 +274,7 @@ def ledger_sealed(data: bytes) -> None:
             body = json.dumps(change(json.loads(write_event(EVENTS[source.below(len(EVENTS))])), source))
             row = ("2020-01-01T00:00:00+00:00", body, seal(last or FIRST_SEAL, "2020-01-01T00:00:00+00:00", body))
             connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
-        replay(Store(path, create=False, timeout=0.1).read())
+        State().then(Store(path, create=False, timeout=0.1).since(0))
     except ConfideError as error:
         one_line(error)
     finally:

@@ -10,8 +10,7 @@ import pytest
 
 import confide
 from confide.cli import main
-from confide.demo import run
-from confide.demo.digits import CALIBRATION, TRAINING, outcome, train
+from confide.demo import CALIBRATION, TRAINING, outcome, run, train
 from tests.files import read
 
 pytestmark = pytest.mark.xdist_group("demo")

@@ -19,7 +19,7 @@ from confide.ledger import Ledger, Schedule
 from confide.ledger.events import SCHEMA as LEDGER_SCHEMA
 from confide.releases import Document, LabelStatement
 from confide.releases import documents as kinds
-from confide.support import file_kinds
+from confide.support import files
 from confide.warehouse import CountingPlan
 from confide.watching import looking
 from tests.surface.formats import documents
@@ -62,7 +62,7 @@ def kept():
 
 
 def test_every_kind_has_a_sample_in_every_schema(kept):
-    known = {f"confide.{name}" for name in file_kinds._DOCUMENTS} | kinds._READERS.keys() | {looking.LOOK_KIND}
+    known = {f"confide.{name}" for name in files._DOCUMENTS} | kinds._READERS.keys() | {looking.LOOK_KIND}
     wanted = {(name, schema) for name in known for schema in SCHEMAS.get(name, {1})}
     assert wanted - kept.keys() == set()
     assert kept.keys() - wanted == set()

@@ -5,7 +5,9 @@
 
 import ast
 import importlib.util
+import re
 import sys
+from functools import cache
 
 import pytest
 
@@ -26,18 +28,21 @@ MODULES = rooms.modules()
 FOLDERS = [room for room in rooms.order() if (rooms.PACKAGE / room).is_dir()]
 
 
-def exported(room):
-    """The names in a room's `__all__`; None if there is none."""
-    path = rooms.PACKAGE / room / "__init__.py"
-    for node in ast.parse(path.read_text(encoding="utf-8")).body:
-        if isinstance(node, ast.Assign) and [ast.unparse(target) for target in node.targets] == ["__all__"]:
-            return ast.literal_eval(node.value)
-    return None
-
-
 def test_the_order_names_every_room():
     """Whatever lies at the root has its place in the order, and nothing else does."""
     assert sorted(rooms.order()) == sorted({rooms.room_of(name) for name in MODULES} - {""})
+
+
+def test_heads_of_packages_name_files_that_are_there():
+    """No head names a file that went, or was merged into another."""
+    listed = 0
+    for door in rooms.PACKAGE.rglob("__init__.py"):
+        head = ast.get_docstring(ast.parse(door.read_text(encoding="utf-8"))) or ""
+        named = set(re.findall(r"\b([a-z_0-9]+)\.py\b", head))
+        there = {path.stem for path in door.parent.glob("*.py")} - {"__init__"}
+        assert named <= there | {path.name for path in door.parent.iterdir()}, door.parent.name
+        listed += bool(named)
+    assert listed > 20
 
 
 def test_few_files_lie_at_the_root():
@@ -87,9 +92,7 @@ def test_a_room_imports_only_rooms_below_it():
 def test_a_room_says_what_it_is_and_what_it_exports(room):
     tree = ast.parse((rooms.PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
     assert len(ast.get_docstring(tree) or "") > 30
-    names = exported(room)
-    assert names, f"{room} has no __all__"
-    assert len(set(names)) == len(names)
+    assert rooms.exported(room)
 
 
 @pytest.mark.some(13)
@@ -104,10 +107,31 @@ def test_a_room_is_entered_by_its_door(room):
             other = rooms.room_of(module)
             if other in (room, "") or other not in FOLDERS:
                 continue
-            if imported is None and module.removeprefix(f"confide.{other}.") in (exported(other) or ()):
+            if imported is None and module.removeprefix(f"confide.{other}.") in rooms.exported(other):
                 continue  # a module that the room exports as a whole
             if module != f"confide.{other}":
                 wrong.append(f"{name} imports {module}, which lies behind the door of {other}")
-            elif imported is not None and imported not in (exported(other) or ()):
+            elif imported is not None and imported not in rooms.exported(other):
                 wrong.append(f"{name} imports {imported}, which {other} does not export")
     assert wrong == []
+
+
+def test_a_name_is_imported_from_where_it_is_defined():
+    """Inside a room; a module that only imports a name does not hand it on."""
+    wrong = []
+    for importing, path in MODULES.items():
+        for module, name in rooms.imports(path, MODULES):
+            if name is not None and MODULES[module].name != "__init__.py" and name not in _defined(module):
+                wrong.append(f"{importing} imports {name} from {module}, which does not define it")
+    assert wrong == []
+
+
+@cache
+def _defined(module):
+    found = set()
+    for node in ast.walk(ast.parse(MODULES[module].read_text(encoding="utf-8"))):
+        if isinstance(node, ast.FunctionDef | ast.ClassDef):
+            found.add(node.name)
+        elif isinstance(node, ast.Name) and isinstance(node.ctx, ast.Store):
+            found.add(node.id)
+    return found

@@ -2,6 +2,7 @@
 
 import inspect
 import itertools
+from typing import get_args
 
 import click
 import numpy as np
@@ -65,12 +66,20 @@ WITHOUT_COLUMNS = {
 """Those that take class names and no columns of a data frame beside them."""
 
 
+def _parameters(front):
+    """The names that it takes, those of its typed options among them."""
+    found = inspect.signature(front).parameters
+    options = [one.annotation for one in found.values() if one.kind is one.VAR_KEYWORD]
+    typed = [front.__globals__[one[7:-1]] if isinstance(one, str) else (*get_args(one), one)[0] for one in options]
+    return {*found, *(name for one in typed for name in getattr(one, "__optional_keys__", ()))}
+
+
 def _taking(names):
     found = set()
     for name in confide.__all__:
         front = getattr(confide, name)
         if callable(front) and not (isinstance(front, type) and issubclass(front, Exception)):
-            found |= {name} if names & set(inspect.signature(front).parameters) else set()
+            found |= {name} if names & _parameters(front) else set()
     return found
 
 
@@ -306,15 +315,14 @@ ALIGNED = {
     "probabilities", "labels", "truth", "targets", "predictions", "quantiles", "groups", "weights", "difficulty", "u",
     "noisy_labels", "covered", "scores", "losses", "sets",
 }  # fmt: skip
-NOT_OF_ARRAYS = {"Evaluation", "PrivateEvaluation", "calibrate_masks"}
+NOT_OF_ARRAYS = {"Evaluation", "PrivateEvaluation", "calibrate_masks", "pipeline_sets"}
 
 
 def test_every_function_that_takes_several_things_of_a_record_is_here():
     found = {
         name
         for name in confide.__all__
-        if inspect.isfunction(front := getattr(confide, name))
-        and len(ALIGNED & set(inspect.signature(front).parameters)) > 1
+        if inspect.isfunction(front := getattr(confide, name)) and len(ALIGNED & _parameters(front)) > 1
     }
     assert found - NOT_OF_ARRAYS == set(ROWS)
 

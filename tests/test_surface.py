@@ -39,7 +39,7 @@ def test_signatures_are_those_that_python_sees():
     import confide
 
     for name in ("calibrate", "plan", "predict_set", "lac_score", "evaluate_sets", "recalibrate"):
-        (line,) = python.described(name, python.find("confide", name))
+        line, *_ = python.described(name, python.find("confide", name))
         written = re.findall(r"(?:^\w+\(|, )\*{0,2}(\w+)(?=[:=,)])", re.sub(r"\[[^]]*\]", "", line))
         assert [one for one in inspect.signature(getattr(confide, name)).parameters if one not in written] == []
 

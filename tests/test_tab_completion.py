@@ -1,24 +1,20 @@
-"""Tab completion shows what there is to use, and nothing else, in every room and adapter."""
+"""Tab completion shows what there is to use, and nothing else, in every public package."""
 
 import importlib
 import inspect
-import pkgutil
 import types
 
 import pytest
 
 import confide
 from confide.errors import MissingExtraError
-
-WITHIN = ("federated.flower", "federated.nvflare", "federated.protocols", "tables.spark")
-COMMANDS = ("__main__", "cli", "demo")
-PUBLIC = [one.name for one in pkgutil.iter_modules(confide.__path__) if one.name not in COMMANDS]
+from tests.surface.python import promised_modules, source_of
 
 
-@pytest.mark.parametrize("name", [*PUBLIC, *WITHIN])
+@pytest.mark.parametrize("name", [name for name in promised_modules()[1:] if "__dir__" in source_of(name)])
 def test_a_module_shows_what_it_exports(name):
     try:
-        module = importlib.import_module(f"confide.{name}")
+        module = importlib.import_module(name)
     except (ModuleNotFoundError, MissingExtraError) as missing:
         pytest.skip(f"not installed here: {missing}")
     listed = dir(module)

@@ -1,8 +1,8 @@
 """The directive `room` documents what a room of the package exports, so that the reference follows the code.
 
-`.. room:: confide.scores` documents the names in the room's `__all__`, and those that `confide` itself exports from it:
-first these, as users call them (`confide.lac_score`), then what other rooms use besides. A module without `__all__` is
-documented by the public functions and classes that it defines. The option `first` names what comes before the rest.
+`.. room:: confide.scores` documents the names at the room's door, and those that `confide` itself exports from it:
+first these, as users call them (`confide.lac_score`), then what other rooms use besides. A module is documented by its
+`__all__`, or else by the public functions and classes that it defines. The option `first` names what comes first.
 """
 
 import importlib
@@ -12,6 +12,7 @@ import sys
 from types import ModuleType
 from typing import Any, ClassVar
 
+import rooms
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 from docutils.statemachine import StringList
@@ -34,9 +35,10 @@ def exported(module: ModuleType) -> dict[str, str]:
     'confide.lac_score'
     """
     own = getattr(module, "__all__", None)
-    if own is None:
-        plain = not hasattr(module, "__path__")
-        own = [n for n, v in vars(module).items() if plain and n[0] != "_" and is_defined_in(v, module.__name__)]
+    if hasattr(module, "__path__"):
+        own = rooms.exported(module.__name__.removeprefix("confide.").replace(".", "/"))
+    elif own is None:
+        own = [n for n, v in vars(module).items() if n[0] != "_" and is_defined_in(v, module.__name__)]
     users = [name for name in confide.__all__ if is_defined_in(getattr(confide, name), module.__name__)]
     others = [name for name in own if name not in users]
     order = sorted(users, key=str.casefold), sorted(others, key=str.casefold)

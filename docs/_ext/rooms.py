@@ -110,6 +110,16 @@ def imports(path: Path, known: Mapping[str, Path]) -> Iterator[tuple[str, str | 
                     yield node.module, alias.name
 
 
+def exported(room: str) -> list[str]:
+    """The names at a package's door: what its `__init__.py` imports from within, or defines."""
+    tree = ast.parse((PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+    found = [node.name for node in tree.body if isinstance(node, ast.FunctionDef | ast.ClassDef)]
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and f"{node.module}.".startswith(f"confide.{room.replace('/', '.')}."):
+            found += [alias.name for alias in node.names]
+    return sorted({name for name in found if not name.startswith("_")})
+
+
 def import_graph(package: Path = PACKAGE) -> Graph:
     """Module to the modules that it imports, anywhere in its file."""
     known = modules(package)

@@ -76,8 +76,7 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     own = _uniforms(xp, probabilities, kind, u)
     held = in_memory(probabilities)
     if held is not None:
-        shares = None if own is None else in_memory(own)
-        return xp.asarray(set_mask(held, str(calibration.score), calibration.threshold, u=shares))
+        return xp.asarray(set_mask(held, str(calibration.score), calibration.threshold, u=in_memory(own)))
     pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, own)]
     return xp.concat(pieces, axis=0)
 
@@ -107,17 +106,14 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         count, first = int(xp.sum(xp.astype(wrong, xp.int64))), int(xp.argmax(xp.astype(wrong, xp.int64)))
         raise InputError(f"labels must lie between 0 and {k - 1}; found {count} outside, the first at position {first}")
     column = xp.astype(labels, xp.int64)[:, None]
-    if kind.of_one_entry:
-        own = xp.take_along_axis(probabilities, column, axis=1)[:, 0]
-        refuse_outside(xp, own[:, None])
-        refuse_rows_unlike_one(xp, probabilities)
-        return 1 - _wide(xp, own)
-    refuse_outside(xp, probabilities)
+    own = xp.take_along_axis(probabilities, column, axis=1)
+    refuse_outside(xp, own if kind.of_one_entry else probabilities)
     refuse_rows_unlike_one(xp, probabilities)
+    if kind.of_one_entry:
+        return 1 - _wide(xp, own[:, 0])
     own_u, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
     if held is not None:
-        shares = None if own_u is None else in_memory(own_u)
-        return xp.asarray(np.asarray(class_score(held, in_memory(labels), score, u=shares)))
+        return xp.asarray(np.asarray(class_score(held, in_memory(labels), score, u=in_memory(own_u))))
     pieces = _class_scores(xp, probabilities, kind, own_u)
     return xp.concat([xp.take_along_axis(scores, column[rows, :], axis=1)[:, 0] for rows, scores in pieces], axis=0)
 
@@ -182,7 +178,7 @@ def _tempered(xp: Any, p: Any, temperature: float) -> Any:
 
 
 def in_memory(array: Any) -> Any:
-    """A torch tensor in the processor's memory as an array of numpy, whose sets are found sooner; None of others."""
+    """A torch tensor in the processor's memory as an array of numpy, whose sets are found sooner; else None."""
     from array_api_compat import is_torch_array
 
     if not is_torch_array(array) or array.device.type != "cpu":

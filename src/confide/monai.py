@@ -10,7 +10,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Hashable, Iterable, Iterator, Mapping
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 from confide.calibration import missed_area
 from confide.errors import InputError, InputTypeError
@@ -26,8 +26,8 @@ with needs_extra("confide.monai", "monai"):
     from monai.utils import TransformBackends, convert_data_type, convert_to_dst_type
     from torch import Tensor
 
+from confide.torch import LoaderOptions, evaluating, predict_masks, predict_set
 from confide.torch import calibrate_masks as _calibrate_masks
-from confide.torch import evaluating, predict_masks, predict_set
 
 __all__ = [
     "AreaRatio", "ConformalSet", "ConformalSetd", "Coverage", "MissedArea", "SetSize", "calibrate_masks",
@@ -285,7 +285,7 @@ def calibrate_masks(
     inferer: Callable[..., Any] | None = None,
     softmax: bool = False,
     sigmoid: bool = False,
-    **options: Any,
+    **options: Unpack[LoaderOptions],
 ) -> RiskCalibration:
     """`confide.torch.calibrate_masks` from a loader of MONAI's dictionaries, through an inferer.
 

@@ -6,7 +6,7 @@ from functools import lru_cache, partial
 import numpy as np
 
 from confide.audit.builtin import threshold, utility_law
-from confide.audit.laws import exact_law
+from confide.audit.exact_loss import exact_law
 from confide.mechanisms import Slopes
 
 _RNG = np.random.default_rng()

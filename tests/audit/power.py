@@ -6,10 +6,8 @@ import numpy as np
 from scipy.stats import beta, binom
 
 from benchmarks.small import small
-from confide.audit.betting import bet_against
-from confide.audit.coverage import NASTY
-from confide.audit.effort import SECONDS, effort_at
-from confide.audit.run import LEVEL
+from confide.audit.coverage import NASTY, bet_against
+from confide.audit.run import LEVEL, SECONDS, effort_at
 from confide.audit.subject import COVERAGE_SIZES
 
 SHARE = LEVEL / (2 + len(NASTY))

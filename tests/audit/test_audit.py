@@ -12,11 +12,9 @@ from confide.audit import Claims, Subject, audit, audit_library
 from confide.audit.attack import lower_bound
 from confide.audit.builtin import library_subjects, slopes_subject
 from confide.audit.coverage import NASTY
-from confide.audit.effort import BRIEF, LONG, Effort
-from confide.audit.exact_loss import Laws, telling_pair, worst_pair
-from confide.audit.fit import _in_cells, chi_square
+from confide.audit.exact_loss import Laws, _in_cells, chi_square, exact_law, telling_pair, worst_pair
 from confide.audit.foreign import foreign_subject, load
-from confide.audit.laws import exact_law
+from confide.audit.run import BRIEF, LONG, Effort
 from confide.cli import main
 from confide.errors import ConfideError, InputError
 from confide.mechanisms.privacy import NEIGHBORS

@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 
 from confide.audit import Effort, Finding, Report, audit, audit_library, effort_within, foreign_subject, run
-from confide.audit.effort import LEAST, MOST, effort_at
-from confide.audit.fit import magnitude_runs
+from confide.audit.exact_loss import magnitude_runs
+from confide.audit.run import LEAST, MOST, effort_at
 from confide.mechanisms import NEIGHBORS
 from tests.audit import broken, others, power, unseen
 

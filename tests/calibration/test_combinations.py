@@ -10,7 +10,7 @@ import pytest
 import confide
 from confide.calibration import Request
 from confide.errors import InputError
-from confide.planning import ALONE, COMBINATIONS, ClassShift, Terms, refuse_halves
+from confide.planning import ALONE, COMBINATIONS, TOGETHER, ClassShift, Terms, refuse_combinations, refuse_halves
 
 ROOT = Path(__file__).parents[2]
 PREVIOUS = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 2.0, score="lac")
@@ -135,3 +135,19 @@ def test_the_documentation_prints_the_table():
         assert row.as_row() in page
     for name, other, why in ALONE:
         assert f"| `{name}` | without `{other}` | left out | {why} |" in page
+    for one, other, what in TOGETHER:
+        assert f"| `{one}` | `{other}` | {what} |" in page
+
+
+def test_what_is_refused_may_have_been_left_out():
+    """A default that does not go with what is given is named like a value that was typed."""
+    with pytest.raises(InputError, match=r"^neighbors must be 'replace_one' for mechanism='pcoqs'"):
+        refuse_combinations({"mechanism": "pcoqs", "rho": 0.1})
+
+
+@pytest.mark.parametrize("make", [np.array, list, tuple])
+def test_names_and_shares_may_be_any_sequence(make):
+    asked = Request(alpha=(0.1, 0.2), by="level", shares=make([0.25, 0.75]), epsilon=1.0, score="lac")
+    assert [part.terms.epsilon for part in asked.parts.values()] == [0.25, 0.75]
+    with pytest.raises(InputError, match=r"^names must be left out without by"):
+        Request(alpha=0.1, names=make(["a", "b"]), epsilon=1.0)

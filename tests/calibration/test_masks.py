@@ -10,7 +10,7 @@ from scipy import stats
 
 import confide
 from confide.calibration import true_pixels
-from confide.calibration.masks import critical_area
+from confide.calibration.risk import critical_area
 from confide.releases import MissedAreaLoss, RiskCalibration, critical_score
 from tests.calibrations import calibration_at
 

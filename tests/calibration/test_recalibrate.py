@@ -13,8 +13,8 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.calibration import PreparedRelease, Request, prepare
-from confide.calibration.prepared import _nested
+from confide.calibration import PreparedRelease, Request, prepare_thresholds
+from confide.calibration.release import _nested
 from confide.candidates import Candidates, Spread
 from confide.planning import Terms, make_plan
 from confide.planning.expected import answer_among
@@ -121,7 +121,7 @@ def renewed(first, **options):
 @pytest.mark.parametrize("kind", BY_TIME)
 def test_a_cold_start_asks_what_was_asked(kind):
     first, asked = first_of(kind)
-    prepared = prepare(Request(renews=first, cold=True, **NEW_OPTIONS.get(kind, {})), N)
+    prepared = prepare_thresholds(Request(renews=first, cold=True, **NEW_OPTIONS.get(kind, {})), N)
     assert [one.terms for one in prepared.thresholds.values()] == asked
 
 
@@ -175,7 +175,7 @@ def test_weights_for_a_known_shift():
     assert again.population == first.population
     with pytest.raises(confide.InputError, match=r"^weights, the column, must be given for"):
         recalibrate_table(first, table, Scored("s"), by="class", weights="w")
-    asked = prepare(Request(renews=first, cold=True)).thresholds[None].terms
+    asked = prepare_thresholds(Request(renews=first, cold=True)).thresholds[None].terms
     assert asked == Terms.of(0.1, asked.candidates, epsilon=2.0, population=first.population)
 
 
@@ -200,7 +200,7 @@ def test_releases_of_the_first_version_can_be_renewed(name):
     own = {"candidates": FEW} if listed else {}
     spent = first.privacy.epsilon
     request = Request(renews=first, **own, **({"epsilon": 1.0} if spent == 0 else {}))
-    assert prepare(request, 1000).thresholds.keys() == request.parts.keys()
+    assert prepare_thresholds(request, 1000).thresholds.keys() == request.parts.keys()
 
 
 @pytest.mark.slow

@@ -12,8 +12,7 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.mechanisms.composition import in_sequence, side_by_side
-from confide.mechanisms.privacy import PrivacyStatement, privacy_statement
+from confide.mechanisms.privacy import PrivacyStatement, in_sequence, privacy_statement, side_by_side
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
 from tests.calibrations import suited

@@ -3,6 +3,7 @@
 import json
 import os
 import shutil
+import sys
 from pathlib import Path
 
 import numpy as np
@@ -110,9 +111,10 @@ def test_evaluations_watches_and_ledgers(tmp_path, monkeypatch):
     """What a ledger keeps says what drew it; what was made before versions were stated says that."""
     ledger = confide.Ledger(tmp_path / "budget.db")
     biased = {"confide": "0.2.0", "opendp": "0.14.1"}
-    monkeypatch.setattr("confide.calibration.prepared.library_versions", lambda: biased)
+    by_module = sys.modules["confide.calibration.release"]  # the package calls its function so
+    monkeypatch.setattr(by_module, "library_versions", lambda: biased)
     confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
-    monkeypatch.setattr("confide.calibration.randomised_labels.library_versions", lambda: biased)
+    monkeypatch.setattr("confide.calibration.noisy_labels.library_versions", lambda: biased)
     confide.randomise_labels([0, 1], 2, 1.0).statement.save(tmp_path / "labels.json")
     (tmp_path / "export.json").write_text(json.dumps(ledger.export()), encoding="utf-8")
     shutil.copy(SAMPLES / "watching" / "samples" / "0.2" / "coverage.json", tmp_path / "watch.json")

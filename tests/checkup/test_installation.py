@@ -134,7 +134,7 @@ def test_it_shows_itself(versions):
 
 def test_the_command(capsys, versions, tmp_path, monkeypatch):
     main = pytest.importorskip("confide.cli.run").main
-    monkeypatch.setattr("confide.checkup.examine.parts", lambda: ())
+    monkeypatch.setattr("confide.checkup.folders.parts", lambda: ())
     assert main(["doctor", str(tmp_path), "--json"]) == DONE
     fine = capsys.readouterr().out
     assert fine.count("\n") == 1

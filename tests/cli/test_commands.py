@@ -2,13 +2,16 @@
 
 import json
 import math
+from dataclasses import replace
 
 import numpy as np
 import pyarrow as pa
 import pytest
 
 import confide
+from confide.calibration import Request
 from confide.cli.app import app
+from confide.cli.calibrate import expected_of
 from confide.cli.exit_codes import IN_WORDS
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
@@ -252,6 +255,13 @@ def test_ready_made_scores(confide_run, folder):
     sizes = write(folder / "sizes.parquet", {"s": np.abs(scores)})
     assert confide_run("calibrate", sizes, *column, *unit, *LEVELS, "--out", "unit.json").code == 0
     assert confide.Calibration.load("unit.json").recipe["unit"] == 2.5
+
+
+def test_no_cost_is_expected_of_a_useless_threshold():
+    released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
+    request = Request(alpha=0.1, epsilon=1.0, score="lac")
+    assert expected_of(released, request) is not None
+    assert expected_of(replace(released, threshold=math.inf), request) is None
 
 
 def test_too_few_records_warn_and_are_done(confide_run, folder):

@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 import pytest
 
 import confide
-from confide.evaluation import private_counts
+from confide.evaluation import private_release
 from confide.federated import SiloKeys
 from confide.releases import load_release
 from tests.files import write
@@ -223,7 +223,7 @@ def test_every_source_and_kind(run, source, folder, name):
 @on_every_source(("lac", "residuals"), some=())
 def test_a_private_evaluation_counts_the_same_from_every_source(run, source, name, monkeypatch):
     """Counts without noise are those of arrays; text rounds a few records over the threshold at most."""
-    monkeypatch.setattr(private_counts, "draw_counts", lambda counts, noise: counts)
+    monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: counts)
     rng = np.random.default_rng(0)
     score = {"lac": "lac", "residuals": "absolute_residual"}[name]
     candidates = confide.Candidates.unit(50) if name == "lac" else confide.Candidates.geometric(1.0)

@@ -6,8 +6,7 @@ import subprocess
 import click
 import pytest
 
-from confide.cli.app import app
-from confide.cli.completion import _profile
+from confide.cli.app import _profile, app
 
 
 def commands(command=None, path=()):
@@ -126,7 +125,7 @@ def test_completion_is_installed_where_the_shell_looks(confide_run, monkeypatch,
     monkeypatch.delenv("PSModulePath", raising=False)
     if shell == "powershell":
         monkeypatch.setenv("PSModulePath", "x")
-        monkeypatch.setattr("confide.cli.completion._profile", lambda: tmp_path / "profile.ps1")
+        monkeypatch.setattr("confide.cli.app._profile", lambda: tmp_path / "profile.ps1")
     if start is not None:
         (tmp_path / start).write_text("alias ll='ls -l'\n")
     for _ in range(2):

@@ -150,9 +150,10 @@ def test_without_privacy_every_screen_says_infinite(confide_run, records, folder
     assert "its loss is infinite" in ran.error
 
 
-def test_over_the_limit_the_file_is_not_even_opened(confide_run, folder):
+@pytest.mark.parametrize("alpha", ["0.1", "0.1,0.2"])
+def test_over_the_limit_the_file_is_not_even_opened(confide_run, folder, alpha):
     assert "limit 0.5, 0.5 left" in confide_run("ledger", "limit", "budget.db", "patients", 0.5).out
-    ran = calibrate(confide_run, folder / "does-not-exist.parquet", "one.json")
+    ran = calibrate(confide_run, folder / "does-not-exist.parquet", "one.json", "--alpha", alpha)
     assert ran.code == REFUSED
     assert "has 0.5 left of its limit epsilon = 0.5, and this release costs 1" in ran.error
     assert not (folder / "one.json").exists()

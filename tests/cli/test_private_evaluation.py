@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.cli.exit_codes import REFUSED
-from confide.evaluation import PrivateEvaluation, private_counts
+from confide.evaluation import PrivateEvaluation, private_release
 from confide.ledger import Ledger
 from confide.tables import Classified
 from tests.files import write
@@ -54,13 +54,13 @@ def evaluate(confide_run, records):
 @pytest.mark.slow
 def test_it_is_charged_before_it_is_drawn_and_answered_again_for_nothing(evaluate, confide_run, monkeypatch, folder):
     spent = []
-    draw = private_counts.draw_counts
+    draw = private_release.draw_counts
 
     def watched(counts, noise):
         spent.append(Ledger("budget.db").account("patients").spent().epsilon)
         return draw(counts, noise)
 
-    monkeypatch.setattr(private_counts, "draw_counts", watched)
+    monkeypatch.setattr(private_release, "draw_counts", watched)
     asked = ("--epsilon", 1, "--by", "ward", "--groups", "north,south", *PAID)
     one = evaluate(*asked, "--out", "one.json")
     assert one.out.endswith("saved: one.json\nThese numbers are private: they may be published.\n")
@@ -119,7 +119,7 @@ def test_show_verify_and_report_know_it(evaluate, confide_run, released, folder)
 
 
 def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, monkeypatch):
-    monkeypatch.setattr(private_counts, "draw_counts", lambda counts, noise: np.full(len(counts), 50))
+    monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: np.full(len(counts), 50))
     pages = [
         confide.report(
             released,
@@ -155,7 +155,7 @@ def test_what_makes_no_sense_is_refused(evaluate, folder, name):
 
 
 def test_people_count_with_their_first_records(evaluate, monkeypatch):
-    monkeypatch.setattr(private_counts, "draw_counts", lambda counts, noise: counts)
+    monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: counts)
     bounded = ("--person", "who", "--max-records-per-person", 1, "--order", "visit")
     found = evaluate("--epsilon", 1, "--parts", "none", *bounded, "--json").json
     assert sum(found["counts"][0]) == N // 2

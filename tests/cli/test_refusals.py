@@ -223,7 +223,7 @@ def test_an_internal_error_names_only_its_type(confide_run, records, monkeypatch
     def fail(*arguments: object, **named: object) -> None:
         raise RuntimeError(PLANTED)
 
-    monkeypatch.setattr("confide.cli.calibrate.calibrate_table", fail)
+    monkeypatch.setattr("confide.tables.TableRequest.release", fail)
     arguments = ("calibrate", records, *COLUMNS, *LEVELS, *OUT)
     ran = confide_run(*arguments)
     assert ran.code == 70

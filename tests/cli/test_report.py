@@ -9,7 +9,7 @@ import pytest
 import confide
 from confide.evaluation import load_evaluation
 from confide.federated.silo_report import SiloReport, coverage_in_silo
-from confide.reports import grid
+from confide.reports import plan_page
 from tests.files import write
 from tests.reports.pages import federation
 
@@ -18,8 +18,8 @@ COLUMNS = ("--probabilities", "p_*", "--label", "label")
 
 @pytest.fixture(autouse=True)
 def few_plans(monkeypatch):
-    monkeypatch.setattr(grid, "LEVELS", ())
-    monkeypatch.setattr(grid, "LOSS_REACH", (1.0, 1.0))
+    monkeypatch.setattr(plan_page, "LEVELS", ())
+    monkeypatch.setattr(plan_page, "LOSS_REACH", (1.0, 1.0))
 
 
 @pytest.fixture

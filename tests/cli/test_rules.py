@@ -4,9 +4,8 @@ import click
 import pytest
 
 from confide.cli.app import app
-from confide.cli.command import walk
+from confide.cli.command import APART, BELONGS, concerns, walk
 from confide.cli.exit_codes import REFUSED, USAGE
-from confide.cli.rules import APART, BELONGS, concerns
 
 COMMANDS = {" ".join(words): command for words, command in walk(app) if not isinstance(command, click.Group)}
 CODES = {click.UsageError: USAGE}

@@ -11,8 +11,8 @@ from scipy import stats
 
 import confide
 from confide.errors import FormatError, InputError
-from confide.evaluation import PrivateEvaluation, private_counts, private_findings
-from confide.evaluation.private_parts import arrangement, size_parts, width_parts
+from confide.evaluation import PrivateEvaluation, private_findings, private_release
+from confide.evaluation.private_findings import arrangement, size_parts, width_parts
 from confide.reports import private_section
 from tests.exact_tests import LEVEL
 
@@ -50,7 +50,7 @@ def exact(monkeypatch):
         drawn.append((np.array(counts), noise))
         return np.array(counts)
 
-    monkeypatch.setattr(private_counts, "draw_counts", draw)
+    monkeypatch.setattr(private_release, "draw_counts", draw)
     return drawn
 
 
@@ -297,7 +297,7 @@ def test_refusals_do_not_tell_how_many_records_there_are(released, name):
 
 def test_what_is_released_holds_no_exact_count(released, monkeypatch):
     """With noise that cannot be small, nothing of the object's parts, text or pickle has the exact number."""
-    monkeypatch.setattr(private_counts, "draw_counts", lambda counts, noise: np.zeros(len(counts), np.int64))
+    monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: np.zeros(len(counts), np.int64))
     small, large = (ask_sets(released, [(0, "a")] * n, epsilon=1.0, group_names=["a"]) for n in (0, 7919))
     assert small.to_json() == large.to_json()
     assert pickle.dumps(small) == pickle.dumps(large)

@@ -18,7 +18,7 @@ from confide.evaluation import (
     surely_below,
     worst_parts,
 )
-from confide.evaluation import subgroups as subgroups_module
+from confide.evaluation import parts as subgroups_module
 from tests.calibrations import calibration_at
 from tests.reports.pages import invented, several
 

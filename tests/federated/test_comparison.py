@@ -10,10 +10,10 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.cli import main
 from confide.errors import InputError
-from confide.federated.comparison import known_laws
 from confide.federated.keys import SiloKeys
-from confide.federated.noise_shares import noise_law
+from confide.federated.planning import known_laws
 from confide.federated.protocols import OpenedSum, PrivateQQ
+from confide.federated.sharing import noise_law
 from confide.papers import rob_fcp
 from confide.planning import Pilot
 from tests.federated.test_many_silos import roster
@@ -111,8 +111,8 @@ def simulated(made, below, rounds=100):
             covered.append(below[sorted(replies)[k - 1]])
         else:
             scale, honest = made.protocol.scale, made.protocol.honest(made)
-            from confide.federated.noise_shares import noise_share
             from confide.federated.protocols.secure_sum import choose_summed
+            from confide.federated.sharing import noise_share
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
             covered.append(below[choose_summed(total, made.size, made.protocol.aim(made))])

@@ -14,7 +14,7 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.federated.order_statistics import order_statistic_coverage
 from confide.federated.protocols.sorted_replies import kth_reply
-from confide.federated.random_rank_reply import RandomRankReply
+from confide.federated.reply_table import RandomRankReply
 from tests.exact import histograms
 from tests.federated.exact_coverage import (
     coverage,

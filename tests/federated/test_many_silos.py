@@ -12,11 +12,10 @@ from confide.federated.certified_k import certified_k, every_certified_k
 from confide.federated.keys import Silo
 from confide.federated.many_silos import StandIns, matched, tails
 from confide.federated.order_statistics import order_statistic_coverage, probabilities
-from confide.federated.plan_words import ranges
+from confide.federated.plan import ranges
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.random_rank_reply import RandomRankReply
 from confide.federated.reply_laws import random_rank
-from confide.federated.reply_table import ReplyTable
+from confide.federated.reply_table import RandomRankReply, ReplyTable
 from confide.mechanisms.slopes import slopes_for
 
 LEVEL = Fraction(9, 10)

@@ -15,12 +15,11 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import seal, unseal
-from confide.federated.lists import list_digest, opened_sum
-from confide.federated.noise_shares import noise_law
+from confide.federated.openings import list_digest, opened_sum
 from confide.federated.plan import FederatedPlan
-from confide.federated.protocols.dealt import MOST_ELEMENTS, MOST_OPENERS, least_needed
 from confide.federated.protocols.secure_sum import choose_summed, summed_coverage, summed_failure, total_deficit
-from confide.federated.shamir import P
+from confide.federated.protocols.vectors import MOST_ELEMENTS, MOST_OPENERS, least_needed
+from confide.federated.sharing import P, noise_law
 from tests.federated.helpers import Federation
 
 SILOS = 7
@@ -71,7 +70,7 @@ def changed(text, key, kind, **changes):
 def quiet(monkeypatch):
     """Without noise, so that sums are known."""
     monkeypatch.setattr(
-        "confide.federated.protocols.opened_sum.noise_share", lambda size, *_: np.zeros(size, dtype=np.int64)
+        "confide.federated.protocols.secure_sum.noise_share", lambda size, *_: np.zeros(size, dtype=np.int64)
     )
 
 
@@ -523,7 +522,7 @@ def test_implausible_sums_are_refused(seven, monkeypatch):
     plan = planned(seven)
     honest = seven.answers(plan, range(1, SILOS))
     monkeypatch.setattr(
-        "confide.federated.protocols.opened_sum.noise_share", lambda size, *_: np.full(size, -2000, dtype=np.int64)
+        "confide.federated.protocols.secure_sum.noise_share", lambda size, *_: np.full(size, -2000, dtype=np.int64)
     )
     answers = [seven.answer(0, plan), *honest]
     texts = asked(seven, plan, answers)
@@ -538,7 +537,7 @@ def test_shares_of_noise_are_those_of_the_shortest_list(seven, monkeypatch):
         noise.append((size, scale, honest))
         return np.zeros(size, dtype=np.int64)
 
-    monkeypatch.setattr("confide.federated.protocols.opened_sum.noise_share", share)
+    monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", share)
     seven.answer(0, planned(seven, colluding=1))
     assert noise == [(21, 1.0, 5)]  # at least 6 on a list, one of which may collude
     with refused("not-allowed"):  # and a policy asks for one at least

@@ -13,7 +13,7 @@ from confide.federated import silo_ledger
 from confide.federated.envelope import seal
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Ledger
-from confide.reports.provenance import _federated
+from confide.reports.protection import _federated
 from tests.federated.helpers import killed
 from tests.federated.test_opened_sum import asked, part, planned, refused
 

@@ -6,9 +6,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.federated import shamir
-from confide.federated.protocols.dealt import least_needed
-from confide.federated.shamir import P
+from confide.federated import sharing
+from confide.federated.protocols.vectors import least_needed
+from confide.federated.sharing import P
 
 SILOS = (0, 1, 2)
 LISTS = [frozenset(some) for size in range(4) for some in itertools.combinations(SILOS, size)]
@@ -97,9 +97,9 @@ FIELD = 7
 @pytest.fixture
 def small_field(monkeypatch):
     """Dealing modulo 7 with all polynomials at once: one column for each choice of all coefficients."""
-    monkeypatch.setattr(shamir, "BITS", 3)
-    monkeypatch.setattr(shamir, "P", FIELD)
-    monkeypatch.setattr(shamir, "_SPLIT", 3)
+    monkeypatch.setattr(sharing, "BITS", 3)
+    monkeypatch.setattr(sharing, "P", FIELD)
+    monkeypatch.setattr(sharing, "_SPLIT", 3)
 
     def views(values, openers, needed, colluders, told):
         """What coordinator and colluders see when these values are dealt: shape (columns, numbers seen)."""
@@ -108,13 +108,13 @@ def small_field(monkeypatch):
         dealt = []
         for u, value in enumerate(values):
             own = drawn[u * (needed - 1) : (u + 1) * (needed - 1)]
-            monkeypatch.setattr(shamir, "_uniform", lambda rows, size, own=own: own)
-            dealt.append(shamir.deal(np.full(drawn.shape[1], value), openers, needed))
+            monkeypatch.setattr(sharing, "_uniform", lambda rows, size, own=own: own)
+            dealt.append(sharing.deal(np.full(drawn.shape[1], value), openers, needed))
         seen = []
         for i, silos in enumerate(told):
             total = np.zeros(drawn.shape[1], dtype=np.uint64)
             for u in silos:
-                total = shamir.add(total, dealt[u][i])
+                total = sharing.add(total, dealt[u][i])
             seen.append(total)
         seen += [dealt[u][j] for u in range(len(values)) for j in range(len(told), len(told) + colluders)]
         return np.array(seen).T

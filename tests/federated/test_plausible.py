@@ -8,10 +8,10 @@ import pytest
 from confide import federated
 from confide.errors import InputError
 from confide.federated.envelope import seal
-from confide.federated.noise_shares import check_scale, noise_law
 from confide.federated.plan import FederatedPlan
 from confide.federated.plausible import LEVEL, most_noise, refuse_implausible
 from confide.federated.refusals import Refusal
+from confide.federated.sharing import check_scale, noise_law
 from tests.federated.helpers import Federation
 
 

@@ -8,18 +8,19 @@ import pytest
 from scipy import stats
 
 from confide.federated.order_statistics import (
+    at_least,
     conditional_coverage_failure,
     integral,
     order_statistic_coverage,
+    poisson_binomial,
 )
-from confide.federated.poisson_binomial import at_least, poisson_binomial
 from confide.federated.quantile_of_quantiles import (
     best_qq,
     best_qq_unequal,
     published_ranks,
     qq_coverage,
 )
-from confide.federated.random_rank_reply import RandomRankReply
+from confide.federated.reply_table import RandomRankReply
 
 
 def qq_coverage_largest(k, m, n):

@@ -14,11 +14,11 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated import FederatedCalibration, FederatedPlan, Refusal
 from confide.federated.envelope import seal
-from confide.federated.masking import open_sum
-from confide.federated.planned import planned
+from confide.federated.planning import planned
 from confide.federated.protocols import FedCP2QQOpenedSum, FedCP2QQSum
-from confide.federated.protocols.fedcp2_qq_sum import RepliedSum
+from confide.federated.protocols.fedcp2_qq import RepliedSum
 from confide.federated.protocols.sorted_replies import kth_reply
+from confide.federated.sharing import open_sum
 from tests.federated.helpers import Federation
 
 FEW = Candidates.unit(11)

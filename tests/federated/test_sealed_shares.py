@@ -4,8 +4,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from confide.federated.sealed_shares import pack, read_share, seal_shares, unpack
-from confide.federated.shamir import P
+from confide.federated.sharing import P, pack, read_share, seal_shares, unpack
 
 
 def key():

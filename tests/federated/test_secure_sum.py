@@ -10,8 +10,6 @@ import pytest
 from scipy import stats
 
 from confide.federated.keys import SiloKeys
-from confide.federated.masking import mask, open_sum
-from confide.federated.noise_shares import noise_law, noise_share
 from confide.federated.protocols.secure_sum import (
     choose_summed,
     modulus_bits,
@@ -20,8 +18,9 @@ from confide.federated.protocols.secure_sum import (
     summed_target,
     total_deficit,
 )
+from confide.federated.sharing import mask, noise_law, noise_share, open_sum
 from confide.guarantee.noise_walk import maximum, walk_maximum
-from confide.selection import scale_for
+from confide.support import scale_for
 from tests.exact import histograms, replaced
 
 

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.federated.keys import SiloKeys
-from confide.federated.sessions import ENDING, remember, served
+from confide.errors import LedgerError
+from confide.federated.keys import ENDING, SiloKeys, remember, served
 from confide.federated.silo_ledger import OPENINGS
 from confide.ledger import Ledger
 from tests.federated.helpers import Federation, forked
@@ -44,6 +44,9 @@ def test_a_restored_ledger_asks_for_a_new_plan(three, tmp_path, method):
     first = three.answer(0, plan)
     assert three.answer(0, plan) == first
     shutil.copy(tmp_path / "copy.db", tmp_path / "0.db")
+    with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
+        three.answer(0, plan)
+    three.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")  # as the next process opens it
     three.scores[0] = 1 - three.scores[0] / 2
     with forgotten():
         three.answer(0, plan)
@@ -195,6 +198,7 @@ def test_an_opener_with_a_restored_ledger_opens_no_second_list(tmp_path):
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
     first = federated.open_part(plan, whole["silo 0"], five.keys[0], five.policy, five.ledgers[0])
     shutil.copy(tmp_path / "copy.db", tmp_path / "0.db")
+    five.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")  # as the next process opens it
     with forgotten():
         federated.open_part(plan, part["silo 0"], five.keys[0], five.policy, five.ledgers[0])
     assert federated.open_part(plan, whole["silo 0"], five.keys[0], five.policy, five.ledgers[0]) == first

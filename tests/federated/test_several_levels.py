@@ -14,10 +14,10 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import seal, write_document
-from confide.federated.masking import open_sum
 from confide.federated.protocols.secure_sum import choose_summed
 from confide.federated.several_plans import SeveralPlans
 from confide.federated.several_released import KIND
+from confide.federated.sharing import open_sum
 from confide.ledger import Ledger
 from confide.releases import LevelCalibration, Release
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio

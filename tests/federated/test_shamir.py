@@ -5,8 +5,8 @@ import itertools
 import numpy as np
 import pytest
 
-from confide.federated import shamir
-from confide.federated.shamir import BITS, MOST_POINTS, NotOnePolynomialError, P, add, combine, deal, times
+from confide.federated import sharing
+from confide.federated.sharing import BITS, MOST_POINTS, NotOnePolynomialError, P, add, combine, deal, times
 
 
 def elements(values):
@@ -36,7 +36,7 @@ def test_products_and_sums_are_exact():
 def test_shares_lie_on_the_polynomial_of_the_drawn_coefficients(monkeypatch):
     rng = np.random.default_rng(1)
     drawn = rng.integers(0, P, (4, 3), dtype=np.uint64)
-    monkeypatch.setattr(shamir, "_uniform", lambda rows, size: drawn)
+    monkeypatch.setattr(sharing, "_uniform", lambda rows, size: drawn)
     values = [5, -7, -(2**59)]
     shares = deal(np.array(values), openers=9, threshold=5)
     for i, j in itertools.product(range(9), range(3)):
@@ -86,20 +86,20 @@ def test_impossible_numbers_are_refused():
 def test_coefficients_are_uniform_and_never_the_modulus(monkeypatch):
     """A draw of P itself would be a second zero: it is drawn again."""
     served = [P, P + 2**BITS, 6]
-    monkeypatch.setattr(shamir.secrets, "token_bytes", lambda n: served.pop(0).to_bytes(8, "little"))
-    assert shamir._uniform(1, 1).tolist() == [[6]]
+    monkeypatch.setattr(sharing.secrets, "token_bytes", lambda n: served.pop(0).to_bytes(8, "little"))
+    assert sharing._uniform(1, 1).tolist() == [[6]]
     assert not served
 
 
 @pytest.mark.parametrize(("openers", "threshold"), [(3, 2), (4, 3), (5, 3)])
 def test_fewer_shares_than_needed_are_uniform_over_a_small_field(monkeypatch, openers, threshold):
     """All polynomials modulo 7: any threshold - 1 shares have the same, uniform law for every value."""
-    monkeypatch.setattr(shamir, "BITS", 3)
-    monkeypatch.setattr(shamir, "P", 7)
+    monkeypatch.setattr(sharing, "BITS", 3)
+    monkeypatch.setattr(sharing, "P", 7)
     all_of = np.array(list(itertools.product(range(7), repeat=threshold - 1)), dtype=np.uint64).T
     asked = []
-    monkeypatch.setattr(shamir, "_uniform", lambda rows, size: asked.append(rows) or all_of)
-    monkeypatch.setattr(shamir, "_SPLIT", 3)
+    monkeypatch.setattr(sharing, "_uniform", lambda rows, size: asked.append(rows) or all_of)
+    monkeypatch.setattr(sharing, "_SPLIT", 3)
     for value in range(7):
         shares = deal(np.full(all_of.shape[1], value), openers, threshold)
         for some in itertools.combinations(range(openers), threshold - 1):

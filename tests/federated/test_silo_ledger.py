@@ -7,6 +7,7 @@ import signal
 import sqlite3
 import sys
 import warnings
+from functools import partial
 
 import numpy as np
 import pytest
@@ -392,9 +393,9 @@ def test_a_second_process_hears_when_the_first_one_dies(three, monkeypatch):
 
 def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypatch):
     plan = three.plan()
-    monkeypatch.setattr(silo_ledger.SiloLedger, "_ledger", lambda self: Ledger(self.path, timeout=0.1))
     read = FederatedPlan.read(plan)[0]
-    silo = three.ledgers[0]
+    monkeypatch.setattr(silo_ledger, "Ledger", partial(Ledger, timeout=0.1))
+    silo = three.ledgers[0] = federated.SiloLedger(three.ledgers[0].path)
     with silo.held(read):
         silo.charge(read, silo.cost(read, 0), 2.0)
         with pytest.raises(LedgerError, match="is in use by another process"):

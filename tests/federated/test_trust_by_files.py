@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.cli.federated.files import invited
+from confide.cli.federated.coordinator import invited
 from confide.federated.envelope import seal
 from tests.federated.test_identities import NORTH, SOUTH
 

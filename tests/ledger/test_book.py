@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.calibration import Payer, Request, prepare
+from confide.calibration import Payer, Request, prepare_thresholds
 from confide.errors import BudgetError, FormatError, InputError, InputTypeError
 from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest, store
 from confide.mechanisms import slopes
@@ -249,12 +249,12 @@ def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
 def test_a_ledger_is_read_as_often_for_many_groups_as_for_few(tmp_path, monkeypatch):
     def readings(groups):
         read, ledger, unit = [], Ledger(tmp_path / f"{groups}.db"), confide.Candidates.unit(20)
-        whole = store.Store._chain
-        monkeypatch.setattr(store.Store, "_chain", lambda *given: (read.append(1), whole(*given))[1])
+        rows = store._rows
+        monkeypatch.setattr(store, "_rows", lambda *given: (read.append(1), rows(*given))[1])
         payer = Payer(ledger, "patients", "ward")
         counts = dict.fromkeys(range(groups), confide.ScoreHistogram.from_scores(SCORES, unit))
         asked = Request(alpha=0.1, epsilon=1.0, by="group", names=tuple(counts), candidates=unit, score="lac")
-        prepare(asked, None, payer).release(lambda: counts)
+        prepare_thresholds(asked, None, payer).release(lambda: counts)
         monkeypatch.undo()
         assert len(ledger.account("patients").entries) == groups
         return len(read)

@@ -176,7 +176,7 @@ def test_adaptive_bounds_are_the_sum_and_zcdp():
 
 
 def test_without_dp_accounting_the_other_bounds_remain(monkeypatch):
-    monkeypatch.setattr("confide.ledger.accountants.find_spec", lambda name: None)
+    monkeypatch.setattr("confide.ledger.composition.find_spec", lambda name: None)
     assert {bound.rule for bound in compose([Cost(0.5, ADD, "m")] * 50, 1e-6).bounds} == {"sum", "zCDP"}
 
 
@@ -209,3 +209,9 @@ def test_a_public_n_has_no_finite_loss_for_adding_one():
         Cost.of(public, "m", ADD)
     secret = PrivacyStatement(ADD, 1.0, 2, 0.5, 0.6, 0.125)
     assert Cost.of(secret, "m", "replace_one") == Cost(1.2, "replace_one", "m", zcdp_of_range(1.2))
+
+
+@pytest.mark.parametrize("rho", [5e-324, 1e-310, 1e-300, 1e-100])
+def test_the_smallest_losses_have_an_epsilon(rho):
+    """Also those whose inverse no float can hold."""
+    assert 0 <= epsilon_of_zcdp(rho, 1e-6) <= 1e-12

@@ -16,7 +16,7 @@ import pytest
 import confide
 from confide.errors import BudgetError, InputError, InputTypeError
 from confide.ledger import Charge, Cost, Dataset, Group, Ledger, Limit, Planned, Schedule, budget_plan, request_digest
-from confide.ledger.following import stage_of
+from confide.ledger.limit import stage_of
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
 from tests.exact import added, histograms, mechanism_law

@@ -12,6 +12,7 @@ import pytest
 
 from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, request_digest
+from confide.ledger.events import read_event
 from confide.ledger.stores import Server, open_store
 from tests.ledger.proxy import proxy
 from tests.ledger.servers import JOBS, ServerLedger, make_template, new_database
@@ -116,7 +117,7 @@ def test_a_terminated_session_has_charged_nothing(on_server):
     def cut():
         with store.writing() as writer:
             on_server.execute("SELECT pg_terminate_backend(%s)", writer._connection.info.backend_pid)
-            writer.append(writer.records[0][1])
+            writer.append(read_event(writer.since(0)[0][2]))
 
     with pytest.raises(LedgerError, match="the connection was lost, and nothing was charged"):
         cut()
@@ -247,7 +248,7 @@ def test_a_client_that_falls_silent_gives_the_lock_back(on_server):
             writer._connection.execute("SET LOCAL idle_in_transaction_session_timeout = 200")
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(spend, Ledger(on_server.url(JOBS))).result(timeout=20)  # waits for the lock
-            writer.append(writer.records[0][1])
+            writer.append(read_event(writer.since(0)[0][2]))
 
     with pytest.raises(LedgerError, match="connection was lost"):
         fall_silent()

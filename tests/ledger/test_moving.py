@@ -1,7 +1,9 @@
 """A ledger moves: whole, once, and an interruption at any step leaves at most one that can be charged."""
 
+import copy
 import itertools
 import json
+import pickle
 import shutil
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
@@ -11,8 +13,9 @@ import pytest
 
 import confide
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
-from confide.ledger import Cost, Ledger, check_head, move, moving, postgres_store, request_digest, store
-from confide.ledger.book import key_of
+from confide.ledger import Cost, Ledger, check_head, move, postgres_store, request_digest, store
+from confide.ledger import stores as storing
+from confide.ledger.store import Store
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
 from tests.ledger.test_server import FORBIDDEN
 
@@ -32,10 +35,10 @@ def old(tmp_path):
 
 def test_to_a_server_and_back(old, on_server, tmp_path):
     """Times, charges, releases, key and seals are the same; each place but the last is closed, and can be read."""
-    told, key, seals = old.export(), key_of(old.records()), old.seals()
+    told, key, seals = old.export(), old.snapshot().key, old.seals()
     assert move(old.path, on_server.url(), charge_roles=[JOBS]) == len(seals)
     there = Ledger(on_server.url(JOBS))
-    assert (there.export(), key_of(there.records()), there.seals()) == (told, key, seals)
+    assert (there.export(), there.snapshot().key, there.seals()) == (told, key, seals)
     assert old.moved_to() == str(Ledger(on_server.url()).path)
     assert old.export() == told
     with pytest.raises(LedgerError, match=r"was moved to 'postgresql://owner@127\.0\.0\.1"):
@@ -119,7 +122,7 @@ def stop_at(monkeypatch, step):
 
         monkeypatch.setattr(owner, name, run)
 
-    counted(moving, "_filled")
+    counted(storing, "_filled")
     counted(store, "_fill")
     counted(store, "to_disk")
     counted(store.Writer, "append")
@@ -211,6 +214,41 @@ def test_a_copy_that_is_put_back_under_an_open_ledger_is_refused(old, tmp_path, 
         with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
             USES[use](old)
     assert len(Ledger(old.path).account("patients").entries) == (1 if since == "nothing" else 2)
+
+
+def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp_path):
+    shutil.copy(old.path, tmp_path / "backup.db")
+    old.attach(old.charge("patients", COST, DIGEST), "what was released", b"seen")
+    pickled = pickle.dumps(old)
+    assert old.snapshot().key.encode() not in pickled
+    assert b"what was released" not in pickled
+    again = pickle.loads(pickled)  # noqa: S301
+    assert again.accounts() == copy.deepcopy(again).accounts() == old.accounts()
+    shutil.copy(tmp_path / "backup.db", old.path)
+    for one in (again, copy.deepcopy(old)):
+        with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
+            one.charge("patients", COST, DIGEST)
+
+
+def test_only_what_is_new_is_read_and_what_others_add_is_seen(old, monkeypatch):
+    read = []
+    since = Store.since
+    monkeypatch.setattr(Store, "since", lambda store, number: [read.append(number), since(store, number)][1])
+    other = Ledger(old.path)
+    old.charge("patients", COST, DIGEST)
+    here = old.snapshot().head.number
+    other.set_limit("patients", 9.0)
+    assert other.accounts() == old.accounts() == Ledger(old.path).accounts()
+    assert read[-3:] == [here, 0, here + 1]
+
+
+def test_what_a_ledger_hands_out_is_not_what_it_remembers(old):
+    before = old.accounts()
+    old.records().clear()
+    old.seals().clear()
+    old.charge("others", COST, DIGEST)
+    assert old.accounts()["patients"] == before["patients"]
+    assert old.records() == Ledger(old.path).records()
 
 
 def test_what_was_read_under_others_writing_is_no_copy_of_before(old):

@@ -41,7 +41,7 @@ STEPS = {
     "before the release is kept": ("confide.ledger.book.Ledger.attach_all", "before"),
     "release written, not committed": ("confide.ledger.store.Writer.append:Released", "after"),
     "release kept": ("confide.ledger.book.Ledger.attach_all", "after"),
-    "calibration returned": ("confide.calibration.prepared.PreparedRelease.release", "after"),
+    "calibration returned": ("confide.calibration.release.PreparedRelease.release", "after"),
 }
 
 # The same for a request of which one threshold was released before, and another is new.

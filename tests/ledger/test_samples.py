@@ -13,7 +13,6 @@ import pytest
 import confide
 from confide.errors import FormatError, OtherDataError
 from confide.ledger import Ledger, payment
-from confide.ledger.book import key_of
 from tests.releases.samples.made_by_0_1 import ledger_requests, summary
 
 FOLDER = Path(__file__).parent / "samples" / "0.1"
@@ -73,7 +72,7 @@ def test_the_sample_cannot_tell_whether_data_are_the_same(path):
 def test_the_sample_gets_its_key_with_its_first_charge(path):
     ledger = Ledger(path, create=False)
     scores = np.random.default_rng(0).random(300)
-    assert key_of(ledger.records()) is None
+    assert ledger.snapshot().key is None
     released = confide.calibrate(scores, 0.4, 0.5, ledger=ledger, dataset="patients")
     with closing(sqlite3.connect(path)) as connection:
         assert connection.execute("PRAGMA user_version").fetchone() == (2,)

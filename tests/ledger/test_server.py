@@ -12,7 +12,6 @@ import pytest
 import confide
 from confide.errors import BudgetError, ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Charge, Cost, Dataset, Ledger, Server, budget_plan, make_server_ledger, move, request_digest
-from confide.ledger.book import key_of
 from confide.ledger.events import Limited, Opened, Released, write_event
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
 from tests.tables.postgres_server import PASSWORD
@@ -221,8 +220,8 @@ def test_readers_see_everything_but_the_key(charged):
 
     ledger = Ledger(charged.url(OFFICERS))
     assert ledger.export() == Ledger(charged.url(JOBS)).export()
-    assert key_of(ledger.records()) is None
-    key = key_of(Ledger(charged.url(JOBS)).records())
+    assert ledger.snapshot().key is None
+    key = Ledger(charged.url(JOBS)).snapshot().key
     assert key is not None
     assert key not in str(charged.execute("SELECT * FROM confide.shown", role=OFFICERS))
     with pytest.raises(LedgerError, match=f"'{OFFICERS}' may read and not charge"):

@@ -9,7 +9,8 @@ from scipy import optimize, stats
 import confide
 from confide.mechanisms.pps import PrivatePredictionSets, adjusted_level, optimal_bins, optimal_gamma, pps_for
 from confide.mechanisms.slopes import slopes_for
-from confide.selection.selector import scale_for, selection_law
+from confide.selection import selection_law
+from confide.support import scale_for
 from tests.exact import histograms, law, leave_one_out, mechanism_law, replaced, worst_log_ratio
 
 TENTH = Fraction(1, 10)

@@ -8,9 +8,9 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.mechanisms.laplace_walk import ROUNDING, walk_stays_below
 from confide.mechanisms.noisy_histogram import noisy_histogram_for
 from confide.mechanisms.pps_laplace import (
+    ROUNDING,
     STEPS,
     LaplaceHistogram,
     noise_bound,
@@ -18,6 +18,7 @@ from confide.mechanisms.pps_laplace import (
     optimal_bins,
     pps_laplace_for,
     uniform_threshold,
+    walk_stays_below,
 )
 from confide.selection.noise import laplace_map, noisy_counts
 from tests.exact import histograms, replaced, worst_log_ratio

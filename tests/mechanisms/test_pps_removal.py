@@ -11,10 +11,10 @@ from scipy import stats
 import confide
 from confide.errors import FormatError
 from confide.guarantee import marginal_coverage
-from confide.mechanisms.pps import GRID, pps_for
-from confide.mechanisms.pps_removal import _INT64_ROOM, PpsOfSecretSize, pps_of_secret_size
+from confide.mechanisms.pps import _INT64_ROOM, GRID, PpsOfSecretSize, pps_for, pps_of_secret_size
 from confide.papers import private_prediction_sets as papers
-from confide.selection import scale_for, zcdp_of_range
+from confide.selection import zcdp_of_range
+from confide.support import scale_for
 from tests.exact import added, histograms, law, leave_one_out, replaced, worst_log_ratio
 from tests.mechanisms.test_methods import resealed
 

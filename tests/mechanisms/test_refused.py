@@ -7,11 +7,10 @@ import pytest
 
 from confide.errors import InputError
 from confide.mechanisms import privacy_statement
-from confide.mechanisms.composition import in_sequence
 from confide.mechanisms.pcoqs import pcoqs_for
-from confide.mechanisms.pps import pps_for
+from confide.mechanisms.pps import pps_for, pps_of_secret_size
 from confide.mechanisms.pps_laplace import pps_laplace_for
-from confide.mechanisms.pps_removal import pps_of_secret_size
+from confide.mechanisms.privacy import in_sequence
 
 TENTH = Fraction(1, 10)
 MANY = np.array([2**61, 2**61, 0])

@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide import federated
-from confide.mechanisms.split_conformal import SplitConformal, split_conformal_for
+from confide.mechanisms.interface import SplitConformal, split_conformal_for
 from confide.support import exact_level
 
 HUNDREDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 21, 23, 25, 28, 30, 33, 35, 40, 45, 50, 55, 70, 90)

@@ -10,7 +10,7 @@ from scipy import stats
 from confide.errors import InputError
 from confide.mechanisms.pps import PrivatePredictionSets, optimal_bins, pps_for
 from confide.papers import private_prediction_sets as pps
-from confide.selection import scale_for
+from confide.support import scale_for
 from tests.exact import histograms, law
 
 TENTH = Fraction(1, 10)

@@ -1,6 +1,7 @@
 """Whatever is drawn states the versions that drew it; older files state none, and texts of others steer nothing."""
 
 import json
+import sys
 from dataclasses import replace
 from importlib.metadata import version
 
@@ -79,8 +80,8 @@ def test_a_kept_answer_says_what_drew_it_then(tmp_path, monkeypatch):
     account = {"ledger": ledger, "dataset": "labels"}
     confide.randomise_labels([0, 1, 1], 2, 1.0, **account)
     released = confide.calibrate(np.linspace(0, 1, 900), 0.1, 1.0, ledger=ledger, dataset="scores")
-    for room in ("calibration.randomised_labels", "calibration.prepared"):
-        monkeypatch.setattr(f"confide.{room}.library_versions", lambda: {"opendp": "9"})
+    for room in ("calibration.noisy_labels", "calibration.release"):
+        monkeypatch.setattr(sys.modules[f"confide.{room}"], "library_versions", lambda: {"opendp": "9"})
     with pytest.warns(confide.EarlierReleaseWarning):
         assert confide.randomise_labels([0, 1, 1], 2, 1.0, **account).statement.versions == HERE
     with pytest.warns(confide.EarlierReleaseWarning):

@@ -103,7 +103,7 @@ def federation(folder: Path) -> tuple[federated.FederatedCalibration, dict[str, 
 
 
 def _few_plans() -> Any:
-    return patch.multiple("confide.reports.grid", LEVELS=(), LOSS_REACH=(1.0, 1.0))
+    return patch.multiple("confide.reports.plan_page", LEVELS=(), LOSS_REACH=(1.0, 1.0))
 
 
 def course(*, sizes: bool = False) -> confide.Watch:

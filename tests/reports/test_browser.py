@@ -9,8 +9,8 @@ import sys
 import pytest
 
 import confide
-from confide.reports.coverage_laws import laws, plan_laws
-from confide.reports.grid import grid
+from confide.reports.plan_page import grid
+from confide.reports.promise import laws, plan_laws
 from tests.reports.browser import Opened, chromium, needs_chromium
 from tests.reports.pages import CLASSES, HOSTILE, calibration, evaluation, write_all
 

@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.releases import Predecessor
-from confide.reports.course import HEIGHT, WIDTH, course
+from confide.reports.thresholds import HEIGHT, WIDTH, course
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 RNG = np.random.default_rng(0)

@@ -9,8 +9,8 @@ from scipy.stats import beta
 
 import confide
 from confide.planning import choice
-from confide.reports.coverage_laws import SURE, laws, plan_laws
-from confide.reports.grid import grid
+from confide.reports.plan_page import grid
+from confide.reports.promise import SURE, laws, plan_laws
 from tests.calibrations import released
 from tests.exact_tests import LEVEL
 
@@ -23,7 +23,7 @@ OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta"
 def test_the_grid_holds_the_numbers_of_plans(options, monkeypatch):
     few = {"LEVELS": (Fraction(1, 5),), "LOSS_REACH": (0.5, 2.5), "SIZE_REACH": (0.4, 2.0)}
     for name, value in few.items():
-        monkeypatch.setattr(f"confide.reports.grid.{name}", value)
+        monkeypatch.setattr(f"confide.reports.plan_page.{name}", value)
     chosen = confide.plan(alpha=0.1, epsilon=2.0, n=500, candidates=200, **options)
     made = grid(chosen.request, 500)
     fields = made.fields()

@@ -11,7 +11,6 @@ import pytest
 import confide
 from confide.errors import InputError
 from confide.ledger import Cost, Dataset, Group, Ledger, budget_plan, request_digest
-from confide.ledger.book import key_of
 from confide.ledger.composition import worst
 from confide.reports import ledger_page
 from confide.reports.ledger_page import MOST_CHARGES, running
@@ -125,7 +124,7 @@ def test_neither_releases_nor_fingerprints_nor_the_key(ledger):
     for secret in (
         "RELEASE",
         "COUNTS",
-        key_of(ledger.records()),
+        ledger.snapshot().key,
         *(one.fingerprint for one in entries),
         entries[0].token,
     ):

@@ -28,7 +28,7 @@ from confide.releases import Release, everything, load_release
 from confide.reports import page
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
-from confide.reports.provenance import common_rows
+from confide.reports.protection import common_rows
 from tests.calibrations import OPTIONS, released
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation

@@ -12,9 +12,8 @@ from confide.cli.choices import stated_words
 from confide.evaluation import evaluate_sets
 from confide.planning import Pilot
 from confide.releases import ABOUT
-from confide.reports.provenance import provenance_rows
-from confide.reports.stated import EXAMPLES
-from confide.reports.terms import TERMS
+from confide.reports.page import TERMS
+from confide.reports.protection import EXAMPLES, provenance_rows
 from confide.reports.thresholds import worked_example
 from tests.reports.pages import CLASSES, _few_plans, calibration, evaluation
 from tests.reports.test_pages import data_of, page_of, words_of

@@ -11,7 +11,7 @@ from scipy import stats
 
 import confide
 from confide.scores.classification import set_mask
-from confide.support.rationals import exact_level
+from confide.support.checks import exact_level
 from tests.exact_tests import LEVEL, assert_covers, assert_exact_level, assert_threshold_below
 
 DETERMINISTIC = ["lac", "aps", "raps(penalty=0.01,k_reg=3)", "saps(penalty=0.1)", "margin", "top_k"]

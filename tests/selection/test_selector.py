@@ -6,7 +6,8 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.selection.selector import SELECTORS, _noisy_max, scale_for, select, selection_law
+from confide.selection.selector import SELECTORS, _noisy_max, select, selection_law
+from confide.support import scale_for
 from tests.exact import law
 
 

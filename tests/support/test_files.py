@@ -7,8 +7,7 @@ from pathlib import Path
 import pytest
 
 import confide
-from confide.support.file_kinds import Kind
-from confide.support.files import OutputExistsError, new_file, read_text, write_text
+from confide.support.files import Kind, OutputExistsError, new_file, read_text, write_text
 
 RELEASE = '{"kind": "confide.calibration"}'
 

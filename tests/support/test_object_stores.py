@@ -24,7 +24,7 @@ from confide.support import (
 )
 from confide.support.object_stores import filesystem_of, parse_address, store_words
 from confide.tables import Scored, calibrate_table, open_table, predict_table, score_histogram
-from confide.tables.places import _as_regex, _SharedFile
+from confide.tables.files import _as_regex, _SharedFile
 from tests.calibrations import calibration_at
 from tests.tables.class_records import P
 

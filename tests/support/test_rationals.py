@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import confide
-from confide.support.rationals import MAX_DENOMINATOR, ceil_to, exact_level, float_above, float_below
+from confide.support.checks import MAX_DENOMINATOR, ceil_to, exact_level, float_above, float_below
 
 
 @pytest.mark.parametrize(

@@ -1,9 +1,9 @@
 """The public names of Python with their signatures, read from the source, so that every Python and every set of extras
 gives the same text: nothing is imported.
 
-Public are the names of `confide.__all__`, and those in the `__all__` of every module that the reference documents; of
-classes their fields, methods and properties, those that they inherit within the package, too. `confide.support` and
-`confide.arrays` are documented, and not promised.
+Public are the names of `confide.__all__`, and those in the `__all__` of the packages that `docs/stability.md` lists; of
+classes their fields, methods and properties, those that they inherit within the package, too; of calls that take
+`**options` the fields of their type.
 """
 
 import ast
@@ -15,7 +15,6 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 SOURCE = ROOT / "src"
-NOT_PROMISED = ("confide.support", "confide.arrays")
 SPECIAL = ("__init__", "__call__", "__contains__", "__getitem__", "__iter__", "__len__", "__add__")
 
 
@@ -41,14 +40,16 @@ def lines() -> Iterator[str]:
 
 
 def promised_modules() -> list[str]:
-    pages = (ROOT / "docs" / "reference").glob("*.md")
-    named = {name for page in pages for name in re.findall(r"\.\. room:: (\S+)", page.read_text(encoding="utf-8"))}
-    return ["confide", *sorted(named - set(NOT_PROMISED))]
+    page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
+    listed = page.partition("## Public packages")[2].partition("\n## ")[0]
+    return ["confide", *sorted(set(re.findall(r"^\| `(confide\.[\w.]+)`", listed, flags=re.MULTILINE)))]
 
 
 def public_names(module: str) -> list[str]:
-    """Its `__all__`; without one, the public functions and classes that it defines."""
+    """Its `__all__`, of `confide` the names in its stub; else the public functions and classes that it defines."""
     body = parsed(module).body
+    if module == "confide":
+        return [alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names]
     for node in body:
         if isinstance(node, ast.Assign) and names_of(node) == ["__all__"]:
             return ast.literal_eval(node.value)
@@ -59,6 +60,7 @@ def described(name: str, found: Defined) -> Iterator[str]:
     node = found.node
     if isinstance(node, ast.FunctionDef):
         yield f"{name}{signature(node)}"
+        yield from (f"    {line}" for line in options(found.module, node.args.kwarg))
     elif isinstance(node, ast.ClassDef):
         yield f"class {name}({', '.join(sorted(ast.unparse(base) for base in node.bases))})"
         own = members(found)
@@ -69,6 +71,16 @@ def described(name: str, found: Defined) -> Iterator[str]:
         yield f"{name}{kind}"
     else:
         yield f"module {name}" if file_of(f"{found.module}.{name}") else f"{name}, of {found.module}"
+
+
+def options(module: str, kwarg: ast.arg | None) -> Iterator[str]:
+    """The fields of what a call takes by name, where `Unpack` says of which type it is."""
+    if (
+        kwarg is not None
+        and isinstance(kwarg.annotation, ast.Subscript)
+        and isinstance(kwarg.annotation.slice, ast.Name)
+    ):
+        yield from members(find(module, kwarg.annotation.slice.id)).values()
 
 
 def signature(node: ast.FunctionDef, *, method: bool = False) -> str:
@@ -126,7 +138,7 @@ def member(own: ast.FunctionDef) -> str:
 
 @cache
 def find(module: str, name: str) -> Defined:
-    """Follow imports, also those of `confide.__init__` under TYPE_CHECKING, to where a name is defined."""
+    """Follow imports, also those of the stub of `confide`, to where a name is defined."""
     for node in definitions(module):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return Defined(module, name, node)
@@ -159,12 +171,17 @@ def names_of(node: ast.Assign | ast.AnnAssign) -> list[str]:
 
 def file_of(module: str) -> Path | None:
     place = SOURCE.joinpath(*module.split("."))
-    return next((path for path in (place / "__init__.py", place.with_suffix(".py")) if path.is_file()), None)
+    places = (place / "__init__.pyi", place / "__init__.py", place.with_suffix(".py"))
+    return next((path for path in places if path.is_file()), None)
 
 
 @cache
 def parsed(module: str) -> ast.Module:
+    return ast.parse(source_of(module))
+
+
+def source_of(module: str) -> str:
     path = file_of(module)
     if path is None:
-        raise LookupError(f"{module} is documented and has no file")
-    return ast.parse(path.read_text(encoding="utf-8"))
+        raise LookupError(f"{module} is listed as public and has no file")
+    return path.read_text(encoding="utf-8")

@@ -157,7 +157,7 @@ class DuckDBInSQL(DuckDB):
 
         class InSQL(IbisTable):
             def count(self, job: Any, progress: Any) -> Any:
-                if not job.columns.reader.in_sql:
+                if not job.columns.in_sql:
                     return None
                 with mock.patch("confide.tables.bin_counts.bin_index", by_comparisons):
                     return grouped_counts(self.expression, job, progress)

@@ -28,7 +28,7 @@ WHAT = {"lac": Classified("p_*", "y"), "aps": Classified("p_*", "y", score="aps"
 def counted(source, what):
     with opened(source) as table:
         weight = WeightColumn.of(table, "w", BOUND)
-        return Counting.of(table, what, CANDIDATES, weight=weight).run()[0][None].counts
+        return Counting.of(table, what, weight=weight).run(CANDIDATES)[0][None].counts
 
 
 @pytest.mark.some(24)

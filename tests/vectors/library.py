@@ -10,21 +10,21 @@ from typing import Any
 import numpy as np
 
 import confide
-from confide import federated, guarantee, noisy_counts, selection
+from confide import federated, guarantee, noisy_counts, selection, support
 from confide.arrays import softmax
 from confide.errors import InputError
-from confide.federated import envelope, identities, masking, sealed_shares, shamir
+from confide.federated import envelope, keys, sharing
 from confide.federated.order_statistics import order_statistic_coverage
-from confide.federated.random_rank_reply import RandomRankReply
-from confide.ledger.chain import read_chain
+from confide.federated.reply_table import RandomRankReply
 from confide.ledger.events import FIRST_SEAL, seal
+from confide.ledger.state import State
 from confide.mechanisms import Slopes
-from confide.mechanisms.split_conformal import split_conformal_for
+from confide.mechanisms.interface import split_conformal_for
 from confide.releases import Release
 from confide.scores.classification import set_mask
 from confide.scores.regression import interval_ends
 from confide.selection import selection_law
-from confide.sets.coverage import coverage_from_counts
+from confide.sets.promise import coverage_from_counts
 from confide.support import exact_level
 from confide.watching import e_process
 from tests.vectors import mechanisms
@@ -148,24 +148,24 @@ def _public_keys(signing: str, agreement: str) -> list[str]:
 
 
 def _mask(values: Any, agreement: str, own: str, roster: Any, context: str, bits: int) -> list[str]:
-    masked = masking.mask(np.array(values), bytes.fromhex(agreement), own, roster, context.encode(), bits)
+    masked = sharing.mask(np.array(values), bytes.fromhex(agreement), own, roster, context.encode(), bits)
     return list(map(str, masked.tolist()))
 
 
 def _open_sum(masked: Any, bits: int) -> Any:
-    word = masking.word_of(bits)
-    return masking.open_sum([np.array(list(map(int, one)), dtype=word) for one in masked], bits)
+    word = sharing.word_of(bits)
+    return sharing.open_sum([np.array(list(map(int, one)), dtype=word) for one in masked], bits)
 
 
 def _combine(shares: Any, threshold: int) -> dict[str, Any]:
     given = {int(x): np.array(list(map(int, row)), dtype=np.uint64) for x, row in shares.items()}
-    opened = shamir.combine(given, threshold)
+    opened = sharing.combine(given, threshold)
     return {"values": opened.values, "wrong": opened.wrong}
 
 
 def _read_share(box: str, size: int, own: str, agreement: str, dealer: str, ephemeral: str, context: str) -> list[str]:
     key = bytes.fromhex(agreement)
-    return list(map(str, sealed_shares.read_share(box, size, own, key, dealer, ephemeral, context.encode()).tolist()))
+    return list(map(str, sharing.read_share(box, size, own, key, dealer, ephemeral, context.encode()).tolist()))
 
 
 def _noise_law(epsilon: float, noises: int, values: list[int]) -> Any:
@@ -227,7 +227,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "interval_score": lambda score, predictions, targets, difficulty=None: confide.interval_score(
         predictions, targets, score, difficulty=difficulty
     ),
-    "scale": selection.scale_for,
+    "scale": support.scale_for,
     "statement": _of_statement,
     "plan": mechanisms.chosen,
     "utilities": lambda statement, counts: _statement(statement).utilities(np.array(counts, dtype=np.int64)),
@@ -253,13 +253,13 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "release": _release,
     "release_claims": _release,
     "seals": _seals,
-    "chain": lambda rows: list(read_chain([tuple(row) for row in rows]).head),
+    "chain": lambda rows: list(State().then(tuple(row) for row in rows).head),
     "signed_bytes": lambda kind, content: envelope.canonical(envelope._head(kind, content)).decode(),
     "seal": lambda kind, content, signing: envelope.seal(kind, content, bytes.fromhex(signing)),
     "unseal": _unseal,
-    "identity": identities.identity_of,
+    "identity": keys.identity_of,
     "roster": lambda identities: _roster(identities),
-    "fingerprint": identities.fingerprint,
+    "fingerprint": keys.fingerprint,
     "public_keys": _public_keys,
     "mask": _mask,
     "open_sum": _open_sum,
@@ -285,7 +285,7 @@ class _Named:
 
 
 def _roster(found: list[str]) -> str:
-    return identities.roster([_Named(one) for one in found])
+    return keys.roster([_Named(one) for one in found])
 
 
 REFUSALS = (confide.ConfideError, InputError, ValueError)

@@ -94,7 +94,7 @@ def test_what_cannot_be_asked_is_refused(refused):
 
 
 def _signed(**changed):
-    from confide.warehouse.plan_json import _checksum
+    from confide.warehouse.plan import _checksum
 
     content = json.loads(plan_of("classes").to_json()) | changed
     content.pop("sha256")
@@ -200,6 +200,6 @@ def test_a_plan_is_shown(tmp_path, capsys):
 def test_every_plan_has_words(case):
     plan = plan_of(case)
     words = str(plan)
-    assert (plan.division is None) == ("\n  by " not in words)
+    assert (plan.column is None) == ("\n  by " not in words)
     assert (plan.people is None) == ("records per person" not in words)
     assert str(plan.bins) in words

@@ -7,9 +7,9 @@ import pytest
 from scipy.stats import binom, binomtest
 
 from confide.noisy_counts import draw_counts
+from confide.watching.course import confidence_sequence
 from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
 from confide.watching.power import looks_to_alarm, records_enough, watch_power
-from confide.watching.sequence import confidence_sequence
 from tests.exact_tests import LEVEL
 
 

@@ -14,8 +14,8 @@ import confide
 from confide.errors import FormatError, InputError
 from confide.noisy_counts import coverage_interval, draw_counts
 from confide.watching import Settings, Watch, promised_of, size_bins
-from confide.watching.drift import size_tests
-from confide.watching.reference import Reference, reference_of
+from confide.watching.course import size_tests
+from confide.watching.settings import Reference, reference_of
 from tests.calibrations import calibration_at
 
 RELEASE = calibration_at(0.5)

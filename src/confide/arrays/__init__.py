@@ -3,8 +3,7 @@
 checked.py        the door: numbers, vectors, probabilities, labels and groups as arrays, and data frames of any kind as
                   numpy reads them; the random numbers that belong to records
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
-images.py         where each class is true in an image
-probabilities.py  rows of probabilities that do not sum to one; logits to probabilities
+probabilities.py  rows of probabilities that do not sum to one; logits to probabilities; classes of pixels
 blocks.py         rows in blocks that fit in cache, on a few threads; loops as machine code, where Numba is installed
 loops.py          loops for which numpy needs several passes
 """
@@ -40,12 +39,14 @@ from confide.arrays.frames import (
     refuse_other_rows,
     row_index,
 )
-from confide.arrays.images import as_truth_image, class_areas, image_by_image
 from confide.arrays.probabilities import (
     ROUNDED,
     SUM_REMEDY,
     SUM_TO_ONE,
+    as_truth_image,
+    class_areas,
     far_from_one,
+    image_by_image,
     look_like_probabilities,
     other_sums,
     refuse_other_sums,
@@ -53,18 +54,3 @@ from confide.arrays.probabilities import (
     softmax,
     sums_of_rounded,
 )
-
-__all__ = [
-    "ELEMENTS", "FLOATS", "ROUNDED", "SUM_REMEDY", "SUM_TO_ONE", "ExperimentalUniforms", "Sound", "Uniforms",
-    "as_array", "as_float_rows", "as_host_array", "as_labels", "as_numeric", "as_positions", "as_probabilities",
-    "as_truth", "as_truth_image", "as_uniforms", "as_vector", "class_areas", "class_columns", "class_names",
-    "column_names", "far_from_one", "finite", "frame_of", "fresh_uniforms", "image_by_image", "in_blocks", "in_order",
-    "look_like_probabilities", "loops", "machine_code", "other_sums", "refuse_generator", "refuse_other_rows",
-    "refuse_other_sums", "refuse_outside_unit", "row_index", "rows_looked_at", "softmax", "sums_of_rounded",
-    "unit_check", "worth_compiling",
-]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

@@ -4,7 +4,7 @@ Every loop has a twin in numpy, with the same results bit for bit; tests compare
 Numba would wrap negative ones, and numbers are widened by np.float64, because Numba's float() keeps single precision.
 """
 
-from typing import Any
+from typing import Any, NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
@@ -137,6 +137,17 @@ def at_or_above(
         mass[i], rank[i], equal[i] = m, r, e
 
 
+class Scratch(NamedTuple):
+    """Arrays that `ranked_sets` works in: for entries and for two ends, with their bits; for cells of a histogram."""
+
+    room: NDArray[Any]
+    codes: NDArray[Any]
+    ends: NDArray[Any]
+    end_codes: NDArray[Any]
+    cell_mass: NDArray[np.int64]
+    cell_count: NDArray[np.int64]
+
+
 def ranked_sets(
     p: NDArray[Any],
     limits: NDArray[np.float64],
@@ -144,12 +155,7 @@ def ranked_sets(
     magic: float,
     worth: float,
     toll: NDArray[np.float64],
-    room: NDArray[Any],
-    codes: NDArray[Any],
-    ends: NDArray[Any],
-    end_codes: NDArray[Any],
-    cell_mass: NDArray[np.int64],
-    cell_count: NDArray[np.int64],
+    scratch: Scratch,
     mask: NDArray[np.bool_],
 ) -> bool:
     """`mask` becomes score <= limit for scores worth * mass + toll[rank]; returns whether all entries lie in [0, 1].
@@ -159,9 +165,9 @@ def ranked_sets(
     histogram over the bits of the likeliest entries, whose order is theirs, says in which cell it is, and the few
     entries of this cell are put in order. Which ones are the likeliest is guessed from the row before.
 
-    `toll`, of shape (K + 1,), does not fall. `room` and `ends` are room for K and for two entries, `codes` and
-    `end_codes` their bits as signed integers, `cell_mass` and `cell_count` room for the cells of a histogram.
+    `toll`, of shape (K + 1,), does not fall.
     """
+    room, codes, ends, end_codes, cell_mass, cell_count = scratch
     k = p.shape[1]
     zero = np.float64(magic).view(np.int64)
     none, one = np.uint64(0), np.uint64(1)

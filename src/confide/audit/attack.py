@@ -7,11 +7,10 @@ bound exceeds the true epsilon with probability at most the level.
 
 import math
 
-from confide.audit.events import Event
 from confide.audit.exact_loss import Worst
 from confide.audit.finding import Finding
 from confide.audit.search import Target, outcome, search
-from confide.audit.subject import Subject
+from confide.audit.subject import Event, Subject
 
 
 def lower_bound(hits: int, misses: int, runs: int, level: float) -> float:

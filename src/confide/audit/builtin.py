@@ -1,6 +1,7 @@
 """The library's own mechanisms as subjects, in the very code that `calibrate` runs."""
 
 from collections.abc import Iterator
+from dataclasses import replace
 from fractions import Fraction
 from functools import partial
 from typing import Any
@@ -8,7 +9,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.audit.laws import exact_law
+from confide.audit.exact_loss import exact_law
 from confide.audit.subject import Claims, Law, Scores, Subject
 from confide.candidates import Candidates
 from confide.mechanisms import (
@@ -115,17 +116,26 @@ def _opendp_quantile(neighbors: Neighbors) -> Subject:
 
 
 def _subject(
-    name: str, neighbors: Neighbors, small: Any, law: Law | None, large: tuple[int, Any, int] | None, **more: Any
+    name: str,
+    neighbors: Neighbors,
+    small: Any,
+    law: Law | None,
+    large: tuple[int, Any, int] | None,
+    *,
+    noise_scale: float | None = None,
+    small_coverage: float | None = None,
 ) -> Subject:
     """A small instance that selects among EDGES and +inf; a large one: records, mechanism and number of candidates."""
-    if large is not None:
-        n, mechanism, m = large
-        assert mechanism is not None
-        more |= {"coverage_sizes": (n,), "large": partial(threshold, mechanism, Candidates.unit(m))}
     claims = Claims(EPSILON, neighbors, None if large is None else 0.9)
-    draw = partial(threshold, small, Candidates.of(EDGES))
-    more["any_size"] = neighbors == "add_remove"
-    return Subject(f"{name} {neighbors}", claims, draw, law, ATOMS, RECORDS, **more)
+    draw, any_size = partial(threshold, small, Candidates.of(EDGES)), neighbors == "add_remove"
+    made = Subject(
+        f"{name} {neighbors}", claims, draw, law, ATOMS, RECORDS, small_coverage, noise_scale, any_size=any_size
+    )
+    if large is None:
+        return made
+    n, mechanism, m = large
+    assert mechanism is not None
+    return replace(made, coverage_sizes=(n,), large=partial(threshold, mechanism, Candidates.unit(m)))
 
 
 def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:

@@ -1,22 +1,102 @@
-"""Calibrations of scores in memory, and of counts: one threshold, or one for each level, group, class or side."""
+"""Calibrations of scores in memory, and of counts, and the options that every call takes."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from typing import Any, Literal, Unpack
+from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
 
-from confide.calibration.options import Options, split_options
-from confide.calibration.release import Counted, Scores, release
-from confide.calibration.request import SIDES, Request
+from confide.calibration.release import Counted, Payer, Scores, release
+from confide.calibration.request import SIDES, By, Request
 from confide.candidates import AnyCandidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.planning import ClassShift, Population, refuse_halves, shifted_population
+from confide.planning import COMBINATIONS, Choices, ClassShift, Population, refuse_halves, shifted_population
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, SidesCalibration
 from confide.scores import interval_score, named_by, score_kind
-from confide.support import Level, exact_level, one_of
+from confide.support import Level, exact_level, one_of, refuse_unknown
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
+
+
+class LedgerOptions(TypedDict, total=False):
+    """Who pays.
+
+    Parameters
+    ----------
+    ledger, dataset
+        A `confide.Ledger`, and the name (or `confide.Dataset`) under which it keeps these data's budget. The cost is
+        charged durably before the mechanism runs. An identical request about the same data returns the kept release,
+        says so and costs nothing; about other data it is refused.
+    again
+        These are the same people with new records or a new model: draw anew, and charge it, although the ledger has
+        answered an identical request.
+    """
+
+    ledger: Ledger | None
+    dataset: str | Dataset | None
+    again: bool
+
+
+class Options(Choices, LedgerOptions, total=False):
+    """What `calibrate` and its kin may be asked besides, with all of `Choices` and `LedgerOptions`.
+
+    Parameters
+    ----------
+    about
+        Public words to keep in the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
+        and `date`, each of up to 500 printable characters.
+    unit
+        For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
+        are spread around it; within a factor of 100 it makes thresholds sharper, and rarely beyond the data.
+    partition
+        For groups and classes, required with a ledger: the public name of what divides the records, such as
+        `"hospital"`. One name must always stand for one way of dividing them.
+    """
+
+    about: Mapping[str, str] | None
+    unit: float | None
+    partition: str | None
+
+
+_PAYERS = ("ledger", "dataset", "partition", "again")
+_WEIGHTS = ("class_weights", "labels", "weights", "weight_bound")
+_WEIGHTED = "weights are for `calibrate` and tables, which see every record; counts that are weighted take population"
+_NUMBER = "the number of records is that of those which are given"
+
+
+def split_options(
+    function: str, options: Mapping[str, Any], *own: str, by: By | None = None
+) -> tuple[Payer, dict[str, Any]]:
+    """Who pays, and the other options, as fields of a `Request`; `own` are those that a call takes besides.
+
+    Raises
+    ------
+    InputTypeError
+        If a call does not take an option; InputError, if it would be weights of something with several thresholds.
+
+    Examples
+    --------
+    >>> split_options("calibrate", {"delta": 0.1, "dataset": "clinic"})[1]
+    {'delta': 0.1}
+    """
+    for name in _WEIGHTS:
+        if name in options and (why := _why_not(by)) is not None:
+            raise InputError(f"{name} must be left out {why}")
+    known = (*Options.__optional_keys__, *own)
+    hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
+    refuse_unknown(function, options, [name for name in known if name != "partition" or name in own], hints)
+    payer = Payer(**{name: options[name] for name in _PAYERS if name in options})
+    return payer, {name: value for name, value in options.items() if name not in _PAYERS}
+
+
+def _why_not(by: By | None) -> str | None:
+    """Why there are no weights with several thresholds, as the table of combinations says it."""
+    rows = (one for one in COMBINATIONS if one.given == "by" and by in one.values and "population" in one.others)
+    return next((one.because for one in rows), None)
+
 
 _BOTH = "cqr_sides"
 
@@ -57,29 +137,9 @@ def calibrate(
     classes
         The public class names, in the order of the probabilities' columns, or their number, if the scores do not know
         them: new records with other classes are then refused.
-    about
-        Public words to keep in the release: any of `model`, `version` (of the model), `data`, `purpose`, `responsible`
-        and `date`, each of up to 500 printable characters.
     candidates
         Public candidate thresholds, or how they are spread, or their number: by default as suits the score, and as many
         as suit what is asked. `Candidates.around` spreads them around a guess.
-    unit
-        For residuals: a public number in their units, such as a typical size of the target or of an error. Candidates
-        are spread around it; within a factor of 100 it makes thresholds sharper, and rarely beyond the data.
-    rho, neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, rise, shift
-        As in `confide.plan`.
-    mechanism
-        `"slopes"` (default), or a published method by its name, to compare: `"pps"`, `"pps-laplace"`,
-        `"noisy-histogram"`, `"opendp-quantile"` (no coverage promised), `"pcoqs"` and `"pcoqs-published"` (no coverage
-        promised, asked for by `rho`: zero-concentrated privacy and no pure epsilon) or `"none"` (**not private**: split
-        conformal prediction on the scores themselves; leave out epsilon). See docs/methods.md.
-    ledger, dataset
-        A `confide.Ledger`, and the name (or `confide.Dataset`) under which it keeps these data's budget. The cost is
-        charged durably before the mechanism runs. An identical request about the same data returns the kept release,
-        says so and costs nothing; about other data it is refused.
-    again
-        These are the same people with new records or a new model: draw anew, and charge it, although the ledger has
-        answered an identical request.
     class_weights, labels
         A promise for a population with other class shares, and nothing else changed: for each class its new share
         divided by its share where these records come from, up to a common factor, or a `confide.ClassShift` of both;
@@ -88,6 +148,8 @@ def calibrate(
     weights, weight_bound
         The same for any public density ratio: the weight of each record, shape (n,), from 0 to the public bound, a
         function of its covariates that is known without these records, and never of its score.
+    **options
+        Those of `Options`: `rho` instead of epsilon, `neighbors`, `delta`, `unit`, `about`, `ledger`, ...
 
     Returns
     -------
@@ -160,7 +222,7 @@ def calibrate_levels(
     delta
         Training-conditional promises that hold for all levels at once with probability 1 - delta: each gets an equal
         part of delta.
-    score, classes, candidates, unit, **options
+    score, classes, candidates, **options
         As in `calibrate`.
 
     Raises
@@ -208,7 +270,7 @@ def calibrate_groups(
 
     Parameters
     ----------
-    scores, alpha, epsilon, rho, score, classes, candidates, unit, **options
+    scores, alpha, epsilon, rho, score, classes, candidates, **options
         As in `calibrate`; the promise holds for each group, and `n_typical` is a guess of the size of one: by default
         an even part of a thousand records, and at least 150.
     groups
@@ -219,11 +281,8 @@ def calibrate_groups(
         What the threshold depends on: `"group"` or `"class"`.
     neighbors
         The relation under which the budget is meant.
-    ledger, dataset
-        As in `calibrate`; groups are charged as cells of one partition, so under `add_remove` they cost their maximum.
-    partition
-        Public name of what divides the records, such as `"hospital"`; required with a ledger. One name must always
-        stand for one way of dividing them.
+    ledger, dataset, partition
+        See `Options`; groups are charged as cells of one partition, so under `add_remove` they cost their maximum.
 
     Warns
     -----
@@ -274,7 +333,7 @@ def calibrate_sides(
         The budget of both together; the lower side gets `share_low` of it.
     delta
         A training-conditional promise for the interval; each side gets half of delta.
-    candidates, unit, **options
+    candidates, **options
         As in `calibrate`.
 
     Examples

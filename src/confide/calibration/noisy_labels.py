@@ -1,22 +1,23 @@
-"""From model outputs and randomised labels to a threshold for the true ones (docs/theory-labels.md)."""
+"""Labels that are randomised before anybody sees them, and thresholds for the true ones (docs/theory-labels.md)."""
 
 from __future__ import annotations
 
+import json
 import warnings
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from fractions import Fraction
-from typing import Any
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import Uniforms, as_labels, as_uniforms, class_columns, refuse_other_rows
-from confide.calibration.randomised_labels import RandomisedLabels
+from confide.arrays import Uniforms, as_array, as_labels, as_uniforms, class_columns, class_names, refuse_other_rows
+from confide.calibration.release import NOBODY, Payer, prepare, release
 from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
-from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
+from confide.mechanisms import LabelPrivacy, NoisyLabels, PrivacyStatement, noisy_labels_for
 from confide.releases import (
     MOST_CLASSES,
     LabelStatement,
@@ -27,7 +28,176 @@ from confide.releases import (
     warn_of_choices,
 )
 from confide.scores import all_scores, score_kind
-from confide.support import Classes, Level, canonical, exact_level, library_versions, outside, positive_integer, tell
+from confide.selection import check_sampler, randomised_response
+from confide.support import (
+    Classes,
+    Level,
+    Shown,
+    canonical,
+    check_versions,
+    exact_level,
+    library_versions,
+    outside,
+    positive_integer,
+    public_classes,
+    several,
+    tell,
+)
+
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
+
+
+# The tool of whoever keeps true labels: each is randomised on its own, before anybody else sees it.
+
+
+MECHANISM = "labelling by randomised-response"
+
+
+@dataclass(frozen=True, eq=False, repr=False)
+class RandomisedLabels(Shown):
+    """Labels that may leave, and what is to be stated of them. An array of them is `labels`, or `numpy.asarray(self)`.
+
+    Parameters
+    ----------
+    labels
+        Shape (n,): class names, or positions from 0 where only the number of classes was given.
+    statement
+        The loss, the classes, and how many labels there are: all public.
+    """
+
+    labels: NDArray[Any]
+    statement: LabelStatement
+
+    @property
+    def epsilon(self) -> float:
+        """The loss of one label."""
+        return self.statement.epsilon
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
+        return np.array(self.labels, dtype=dtype) if copy or dtype is not None else self.labels
+
+    def __len__(self) -> int:
+        return len(self.labels)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter(self.labels.tolist())
+
+    def __str__(self) -> str:
+        return str(self.statement)
+
+    def _brief(self) -> str:
+        return f"n {len(self)}, classes {self.statement.width}, epsilon {self.epsilon:g} of each label"
+
+
+def randomise_labels(
+    labels: ArrayLike,
+    classes: Sequence[object] | int,
+    epsilon: float,
+    *,
+    ledger: Ledger | None = None,
+    dataset: str | Dataset | None = None,
+    again: bool = False,
+) -> RandomisedLabels:
+    """Randomise labels one by one: K-ary randomised response, drawn by OpenDP's secure sampler, never seeded.
+
+    With probability e^epsilon/(e^epsilon + K - 1) a label stays, and else it becomes one of the other K - 1 classes,
+    all alike. Whatever is computed from the result costs nothing more: any number of calibrations, scores, levels. Two
+    calls cost the sum of their epsilons, for each label.
+
+    Parameters
+    ----------
+    labels
+        The true labels, shape (n,): class names, or integers from 0 to K-1 where `classes` is the number K.
+    classes
+        All K class names, a public list that is not taken from the labels; or their number; at least two.
+    epsilon
+        Loss of each label, between 1e-6 and 30. It is that of replacing one label; features are not protected, nor
+        that there is such a record.
+    ledger, dataset
+        A `confide.Ledger`, and the name under which it keeps the budget of these labels: epsilon is charged durably
+        under `replace_one`, before a label is drawn. The same request about the same labels returns the labels that
+        were drawn then, and costs nothing.
+    again
+        Draw anew, and charge it, although the ledger has answered an identical request.
+
+    Returns
+    -------
+    RandomisedLabels
+        The labels, and their public statement.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used; no label is quoted.
+    OtherDataError, BudgetError, LedgerError
+        As in `confide.calibrate`.
+
+    Examples
+    --------
+    >>> noisy = randomise_labels(["no", "yes", "no"], ["no", "yes"], epsilon=1.0)
+    >>> len(noisy), set(noisy) <= {"no", "yes"}
+    (3, True)
+    >>> noisy
+    RandomisedLabels(n 3, classes 2, epsilon 1 of each label)
+    """
+    names, k = _classes(classes)
+    array = as_array("labels", labels)
+    positions = as_labels("labels", labels, array.shape[0] if array.ndim == 1 else 0, k, names)
+    if not len(positions):
+        raise InputError("labels must have at least one entry; found none")
+    public = k if names is None else public_classes("classes", names)
+    statement = LabelStatement(read_label_epsilon("epsilon", epsilon), public, len(positions), library_versions())
+    check_sampler()
+
+    def draw(seen: NDArray[np.int64]) -> NDArray[np.int64]:
+        return randomised_response(seen, k, statement.epsilon)
+
+    if ledger is None and dataset is None:
+        drawn = draw(positions)
+    else:
+        from confide.ledger import make_payment, pay
+
+        spent = PrivacyStatement("replace_one", statement.epsilon, 1, None, statement.epsilon, None)
+        named = k if names is None else [canonical(name) for name in names]  # type: ignore[arg-type]
+        asked = {"kind": "labelling", "epsilon": statement.epsilon, "classes": named, "n": statement.n}
+        payment = make_payment(spent, MECHANISM, asked, ledger, dataset, again=again)
+        text = pay(
+            payment,
+            lambda: positions,
+            lambda seen: seen.tobytes(),
+            lambda seen: json.dumps([draw(seen).tolist(), dict(statement.versions)], separators=(",", ":")),
+        )
+        drawn, versions = _kept(text)
+        statement = replace(statement, versions=versions)
+    tell("labels", "randomised", n=statement.n, classes=k, epsilon=statement.epsilon)
+    return RandomisedLabels(drawn if names is None else _named(names, drawn), statement)
+
+
+def _kept(text: str) -> tuple[NDArray[np.int64], dict[str, str]]:
+    """The positions that a ledger keeps and the versions that drew them; of older ledgers the positions alone."""
+    kept = json.loads(text)
+    drawn, versions = kept if len(kept) == 2 and isinstance(kept[1], dict) else (kept, {})
+    return np.array(drawn, dtype=np.int64), check_versions("ledger's answer", versions)
+
+
+def _classes(classes: Sequence[object] | int) -> tuple[tuple[object, ...] | None, int]:
+    """The class names, or None where only their number is given, and the number."""
+    if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
+        names, k = None, positive_integer("classes", int(classes))
+    else:
+        listed = several("classes", classes)
+        names, k = class_names(listed, len(listed)), len(listed)
+        if public_classes("classes", listed) == k:  # names that only count
+            names = None if names == tuple(range(k)) else names
+    if k < 2:
+        raise InputError("classes must be at least two: with one there is nothing to hide; found 1")
+    return names, k
+
+
+def _named(names: tuple[object, ...], positions: NDArray[np.int64]) -> NDArray[Any]:
+    return np.asarray(names if len({type(name) for name in names}) == 1 else np.array(names, dtype=object))[positions]
+
 
 _SPREAD = 1000
 _ELEMENTS = 2**21
@@ -35,9 +205,16 @@ _ELEMENTS = 2**21
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """What is asked of noisy labels, checked: all of it public.
+    """What is asked of randomised labels, checked: all of it public. `release` takes it as it takes a `Request`.
 
-    `classes` is known where a statement beside the labels says it, else None.
+    Parameters
+    ----------
+    alpha, epsilon, score, delta, candidates
+        As in `calibrate_noisy_labels`; epsilon is the loss with which each label was randomised.
+    classes
+        The class names, or their number; None where neither a statement nor columns have told them yet.
+    about
+        As in `calibrate`.
     """
 
     alpha: Fraction
@@ -46,38 +223,106 @@ class LabelRequest:
     delta: float | None
     candidates: Candidates
     classes: Any = None
+    about: Mapping[str, str] | None = None
 
-    def counts(self) -> NoisyLabelCounts:
-        """Counts of nothing yet."""
-        return NoisyLabelCounts(self.candidates, self.score)
+    public_n: ClassVar[bool] = True
 
-    def release(self, counts: NoisyLabelCounts, names: Any, about: Mapping[str, str] | None) -> NoisyLabelCalibration:
-        """The calibration from counts of all records; `names` are the class names, or their number."""
-        if not counts.n:
-            raise InputError("noisy_labels must have at least one entry; found none")
-        k = names if isinstance(names, int) else len(names)
-        positive_integer("the number of classes less one", k - 1, most=MOST_CLASSES)
-        mechanism = noisy_labels_for(1 - self.alpha, counts.n, self.epsilon, k, self.delta)
-        return self._made(mechanism, counts, Words.stated(names, about))
+    def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
+        """The candidates, which do not depend on the number of records."""
+        return self.candidates
 
-    def _made(self, mechanism: NoisyLabels, counts: NoisyLabelCounts, words: Words) -> NoisyLabelCalibration:
-        guarantee = mechanism.guarantee(1 - self.alpha, counts.n, self.delta)
+    def of_columns(self, own: Sequence[Any] | None, k: int, about: Mapping[str, str] | None = None) -> LabelRequest:
+        """The same, of probabilities in k columns, with names of their own or not."""
+        return replace(self, classes=names_beside(self.classes, own, k), about=about)
+
+    @property
+    def width(self) -> int:
+        """K, the number of classes."""
+        k: int = self.classes if isinstance(self.classes, int) else len(self.classes)
+        return positive_integer("the number of classes less one", k - 1, most=MOST_CLASSES) + 1
+
+
+@dataclass(frozen=True)
+class PreparedLabels:
+    """A threshold from randomised labels: it costs nothing more, whatever is counted."""
+
+    request: LabelRequest
+    mechanism: NoisyLabels
+    n: int
+
+    @property
+    def candidates(self) -> Candidates:
+        """The candidates that are counted over."""
+        return self.request.candidates
+
+    def release(
+        self, look: Callable[[], Mapping[None, NoisyLabelCounts]], *, charge_first: bool = False
+    ) -> NoisyLabelCalibration:
+        """Look, correct the counts for what randomised labels cover anyway, and state what follows."""
+        asked, words = self.request, Words.stated(self.request.classes, self.request.about)
+        guarantee = self.mechanism.guarantee(1 - asked.alpha, self.n, asked.delta)
         assert guarantee is not None  # the rank was chosen to keep it
         released = NoisyLabelCalibration(
-            threshold=float(self.candidates.values[mechanism.choose(counts.counts)]),
-            alpha=self.alpha,
+            threshold=float(asked.candidates.values[self.mechanism.choose(look()[None].counts)]),
+            alpha=asked.alpha,
             guarantee=guarantee,
-            privacy=LabelPrivacy.of(self.epsilon),
-            mechanism=mechanism,
-            candidates=self.candidates.size,
-            recipe=self.candidates.recipe,
-            score=self.score,
+            privacy=LabelPrivacy.of(asked.epsilon),
+            mechanism=self.mechanism,
+            candidates=asked.candidates.size,
+            recipe=asked.candidates.recipe,
+            score=asked.score,
             versions=library_versions(),
             classes=words.classes,
             about=words.about or {},
         )
-        tell("calibration", "released from noisy labels", score=self.score, alpha=self.alpha, n=counts.n)
+        tell("calibration", "released from noisy labels", score=asked.score, alpha=asked.alpha, n=self.n)
+        warn_of_choices(released)
+        if note := remark(released):
+            warnings.warn(note, CoverageWarning, stacklevel=outside())
         return released
+
+
+@prepare.register
+def prepare_labels(request: LabelRequest, n: int | None = None, payer: Payer = NOBODY) -> PreparedLabels:
+    """A threshold from randomised labels; the rank aimed at follows from the numbers of records and classes."""
+    if payer != NOBODY:
+        raise InputError("ledger must be left out: labels are charged where they are randomised")
+    if not n:
+        raise InputError("noisy_labels must have at least one entry; found none")
+    return PreparedLabels(
+        request, noisy_labels_for(1 - request.alpha, n, request.epsilon, request.width, request.delta), n
+    )
+
+
+@dataclass(frozen=True)
+class LabelledScores:
+    """Probabilities and randomised labels in memory, as a source of releases.
+
+    Parameters
+    ----------
+    probabilities
+        Shape (n, K).
+    positions
+        Those of the labels, int64, shape (n,).
+    u
+        For randomised scores: numbers in [0, 1], shape (n,).
+    """
+
+    probabilities: NDArray[Any]
+    positions: NDArray[np.int64]
+    u: Uniforms = None
+    looking_tells = False
+
+    @property
+    def n(self) -> int:
+        """The number of records."""
+        return len(self.positions)
+
+    def see(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
+        """The counts of the labels, and of all classes."""
+        counts = NoisyLabelCounts(candidates, request.score)
+        counts.add(self.probabilities, self.positions, self.u)
+        return {None: counts}
 
 
 def asked_of_labels(
@@ -130,6 +375,9 @@ class NoisyLabelCounts:
     def n(self) -> int:
         """The number of records."""
         return self._noisy.total
+
+    def __len__(self) -> int:
+        return self.n
 
     @property
     def counts(self) -> NDArray[np.int64]:
@@ -228,14 +476,13 @@ def calibrate_noisy_labels(
         raise InputError("label_epsilon must be given: with which loss the labels were randomised")
     request = asked_of_labels(alpha, loss, score, delta, candidates)
     p, own = class_columns(probabilities, classes, check=True)
-    names = names_beside(request.classes, own, p.shape[1])
+    request = request.of_columns(own, p.shape[1], about)
     labels = noisy_labels.labels if isinstance(noisy_labels, RandomisedLabels) else noisy_labels
     refuse_other_rows(probabilities=probabilities, noisy_labels=labels, u=u)
-    y = as_labels("noisy_labels", labels, len(p), p.shape[1], None if isinstance(names, int) else names)
-    counts = request.counts()
-    counts.add(p, y, u)
-    released = request.release(counts, names, about)
-    warn_of_label_release(released)
+    names = None if isinstance(request.classes, int) else request.classes
+    released: NoisyLabelCalibration = release(
+        LabelledScores(p, as_labels("noisy_labels", labels, len(p), p.shape[1], names), u), request
+    )
     return released
 
 
@@ -256,10 +503,3 @@ def names_beside(stated: Classes | None, own: Sequence[Any] | None, k: int) -> A
     if list(map(canonical, own)) != list(map(canonical, stated)):
         raise InputError("classes must be those of the labels' statement, in the order of the columns")
     return tuple(own)
-
-
-def warn_of_label_release(released: NoisyLabelCalibration) -> None:
-    """Say at the release what is worth saying of its threshold, and of what was asked for."""
-    warn_of_choices(released)
-    if note := remark(released):
-        warnings.warn(note, CoverageWarning, stacklevel=outside())

@@ -7,10 +7,9 @@ from typing import TYPE_CHECKING, Any, TypeVar, Unpack
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Uniforms, as_array, as_vector, column_names, refuse_other_rows
-from confide.calibration.options import Options, split_options
-from confide.calibration.parts import Key
+from confide.calibration.calibrate import Options, split_options
 from confide.calibration.release import Scores, release
-from confide.calibration.request import SIDES, Request
+from confide.calibration.request import SIDES, Key, Request
 from confide.calibration.risk import critical_thresholds, false_negative_thresholds
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError
@@ -69,7 +68,7 @@ def recalibrate(
     candidates
         For values of your own, which a release does not keep: the same again.
     **options
-        `rho`, `n_typical`, `slopes`, `rise`, `shift`, as in `confide.plan`: a release does not keep what was asked of
+        `rho`, `n_typical`, `slopes`, `rise`, `shift`, as in `Choices`: a release does not keep what was asked of
         these, and without them they are chosen anew. `about`, as in `calibrate`; the words of `previous` are its own.
         `ledger`, `dataset`, `partition`, `again`, as in `calibrate` and `calibrate_groups`: to renew another release is
         another request, so new records under the same name are charged, and the same renewal of the same data is the

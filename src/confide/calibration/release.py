@@ -1,25 +1,425 @@
 """Records and a request come in, a release leaves: the only way from one to the other.
 
-Records are a `Source`, wherever they live: arrays (`Scores`), counts that were made elsewhere (`Counted`), the rows of
-a table. What a source shows of them is counts over public candidates, and nothing else.
+Records are a `Source`, wherever they live: arrays (`Scores`), batches of a loader (`Batches`), counts that were made
+elsewhere (`Counted`), the rows of a table. What a source shows of them is counts over public
+candidates, and nothing else.
 """
 
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any, Protocol
+import math
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from dataclasses import dataclass, fields, replace
+from functools import singledispatch
+from itertools import chain
+from typing import TYPE_CHECKING, Any, Protocol, TypeAlias, TypeVar
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_positions, as_vector, refuse_other_rows
-from confide.calibration.parts import Key
-from confide.calibration.prepared import NOBODY, Payer, Seen, prepare
-from confide.calibration.request import Request
+from confide.calibration.request import SIDES, Key, Request, ThresholdRequest, joined
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
-from confide.errors import InputError
-from confide.planning import ClassShift, Population, RecordWeights
-from confide.support import canonical
+from confide.errors import CoverageWarning, InputError
+from confide.guarantee import coverage_text
+from confide.mechanisms import Mechanism, PpsOfSecretSize, SplitConformal, certify, privacy_statement
+from confide.planning import ClassShift, Population, RecordWeights, Terms, make_plan, mechanism_for
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    RiskCalibration,
+    SidesCalibration,
+    remark,
+    warn_of,
+    warn_of_choices,
+)
+from confide.support import canonical, library_versions, listening, outside, tell
+
+if TYPE_CHECKING:
+    from confide.ledger import Account, Bill, Dataset, Entry, Ledger, Payment
+
+
+# Thresholds that were asked for, checked and priced together; then compared, charged, drawn and stated.
+#
+# prepare(request, n, payer)     knows the price, from public numbers; nothing is charged, no record is looked at
+# prepared.release(look)         does the rest, in the order of `confide.ledger.Bill.settle`; without one it only draws
+
+
+Item = TypeVar("Item")
+
+Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
+"""What a mechanism sees: counts over its candidates, or for `none` the scores themselves, shape (n,)."""
+
+Look = Callable[[], Mapping[Key, Seen]]
+"""Looks at the records, once: what mechanisms see, by row; counts over all candidates of the request."""
+
+
+@dataclass(frozen=True)
+class Payer:
+    """Who pays: the data set of a ledger, and for groups the public name of their division. No part of a request.
+
+    Parameters
+    ----------
+    ledger, dataset
+        A `confide.Ledger`, and the name (or `confide.Dataset`) of these data's budget.
+    partition
+        The name of the division into groups, for a release with groups or classes.
+    again
+        These are the same people with new records: draw anew, and charge it.
+    """
+
+    ledger: "Ledger | None" = None
+    dataset: "str | Dataset | None" = None
+    partition: str | None = None
+    again: bool = False
+
+    @property
+    def pays(self) -> bool:
+        """Whether anybody does."""
+        return self.ledger is not None
+
+    def of_parts(self, request: Request) -> dict[Key, "_Share"]:
+        """Who pays for each threshold: groups are cells of one partition; nobody without a ledger."""
+        given = (self.ledger, self.dataset, self.partition)
+        if not request.disjoint and self.partition is not None:
+            raise InputError("partition must be left out: the release has no groups")
+        if all(one is None for one in given):
+            if self.again:
+                raise InputError(
+                    "again must be left out without a ledger: nothing is remembered, and every call is new"
+                )
+            return {}
+        if not request.disjoint:
+            return dict.fromkeys(request.parts, _Share(self, self.dataset))
+        from confide.ledger import Dataset, Group, Ledger
+
+        if self.partition is None or self.dataset is None or self.ledger is None:
+            raise InputError(
+                "ledger, dataset and partition must be given together: whose budget, where, divided by what"
+            )
+        whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
+        if whole.group is not None:
+            raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
+        accounts = self.ledger.accounts() if isinstance(self.ledger, Ledger) else None
+        cells = {key: replace(whole, group=Group(self.partition, str(key))) for key in request.parts}
+        return {key: _Share(self, cell, accounts) for key, cell in cells.items()}
+
+
+NOBODY = Payer()
+"""Who pays where there is no ledger."""
+
+
+@dataclass(frozen=True)
+class _Share:
+    """Who pays for one threshold; `accounts` are those of the ledger, where it was read already."""
+
+    payer: Payer
+    dataset: "str | Dataset | None"
+    accounts: "Mapping[str, Account] | None" = None
+
+    def payment(self, part: ThresholdRequest, terms: Terms) -> "Payment":
+        """The payment for it."""
+        from confide.ledger import make_payment
+
+        mechanism = mechanism_for(terms)
+        privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
+        asked = _asked(terms, mechanism, part.score)
+        if part.words.predecessors:  # to renew another release is another request
+            asked["renewed"] = part.words.predecessors[-1].checksum
+        whose = self.payer.ledger, self.dataset
+        return make_payment(privacy, terms.mechanism, asked, *whose, again=self.payer.again, accounts=self.accounts)
+
+
+@dataclass(frozen=True)
+class PreparedThreshold:
+    """A threshold that was asked for: its part of the request, its terms over its own candidates, and who pays."""
+
+    part: ThresholdRequest
+    terms: Terms
+    payment: "Payment | None" = None
+
+    def own(self, seen: Seen) -> Seen:
+        """What its mechanism sees, of counts over more candidates."""
+        if isinstance(seen, ScoreHistogram) and seen.candidates != self.terms.candidates:
+            return seen.over(self.terms.candidates)
+        return seen
+
+    def draw(self, seen: Seen) -> Calibration:
+        """Run the mechanism, once, and state everything that follows from public numbers."""
+        terms, mechanism = self.terms, mechanism_for(self.terms)
+        if isinstance(seen, ScoreHistogram):
+            m, recipe, values = terms.m, seen.candidates.recipe, seen.candidates.values
+            threshold = math.inf if mechanism is None else float(values[mechanism.choose(seen.counts)])
+        else:
+            m, recipe = len(seen) + 1, {"kind": "scores"}
+            threshold = mechanism.threshold(seen) if isinstance(mechanism, SplitConformal) else math.inf
+        secret_from = terms.n_min if terms.n is None else None
+        guarantee = certify(mechanism, terms.alpha, m, terms.n, secret_from, terms.delta)
+        if terms.population is not None:
+            guarantee = replace(guarantee, population=str(terms.population))
+        drawn = Calibration(
+            threshold=threshold,
+            alpha=terms.alpha,
+            guarantee=guarantee,
+            privacy=privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector),
+            mechanism=mechanism,
+            candidates=m,
+            recipe=recipe,
+            score=self.part.score,
+            versions=library_versions(),
+            population=terms.population,
+        )
+        return self.part.words.of(drawn)
+
+    def warn(self, drawn: Calibration) -> None:
+        """Say that a threshold is +inf, or nearly so, and why; and that less is promised than was asked for."""
+        made, level, m = drawn.mechanism, self.terms.level, self.terms.m
+        if isinstance(made, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
+            enough = made.certified_from(level, m)
+            note = (
+                f"the promise is coverage of at least {coverage_text(drawn.guarantee.coverage)}, not {float(level):g}: "
+                f"with few records pps covers less; state n_min={enough} or more, if so many are certain"
+            )
+            warnings.warn(note, CoverageWarning, stacklevel=outside())
+        needed = _records_needed(self.terms) if math.isinf(drawn.threshold) else None
+        if note := remark(drawn, needed, self.terms.epsilon):
+            warnings.warn(note, CoverageWarning, stacklevel=outside())
+
+
+@dataclass(frozen=True)
+class PreparedRelease:
+    """The thresholds of one release, checked and priced together; made by `prepare`."""
+
+    request: Request
+    thresholds: Mapping[Key, PreparedThreshold]
+
+    @property
+    def candidates(self) -> Candidates:
+        """One list that has those of all thresholds: counts over it are counts over each."""
+        return joined(one.terms.candidates for one in self.thresholds.values())
+
+    def refuse_early(self) -> None:
+        """Refuse what the ledger's limit does not allow; nothing is charged."""
+        if (bill := self._bill()) is not None:
+            bill.refuse_over_limit()
+
+    def release(self, look: Look, *, charge_first: bool = False) -> Any:
+        """Compare, charge, draw: in this order.
+
+        Parameters
+        ----------
+        look
+            Looks at the records, once.
+        charge_first
+            Charge before `look` is called, because looking at the data tells somebody something, unless the ledger has
+            answered a request that looks identical: then what it costs is known only after the data were compared.
+
+        Raises
+        ------
+        OtherDataError
+            If a request that looks identical was answered about other data; nothing was charged.
+        BudgetError
+            If the ledger's limit does not allow all of it together; nothing was charged.
+        """
+        bill = self._bill()
+        drawn: Mapping[Key, Calibration]
+        earlier: Mapping[Key, Entry] = {}
+        if bill is None:
+            drawn = self._drawn(self._own(look()), self.thresholds)
+        else:
+            drawn, earlier = bill.settle(
+                lambda: self._own(look()), self._marks, self._drawn, Calibration.to_json, charge_first=charge_first
+            )
+        if listening("calibration"):
+            for key, one in drawn.items():
+                _tell_released(key, one)
+        kept = {
+            key: drawn[key] if key in drawn else asked.part.words.of(Calibration.from_json(earlier[key].text))
+            for key, asked in self.thresholds.items()
+        }
+        made = assembled(self.request, kept, {key: one.terms.candidates for key, one in self.thresholds.items()})
+        if not self.request.disjoint:  # groups are warned of together
+            for key, one in drawn.items():
+                self.thresholds[key].warn(one)
+        else:
+            warn_of(made)
+        warn_of_choices(made)
+        return made
+
+    def _bill(self) -> "Bill[Any] | None":
+        payments = {key: one.payment for key, one in self.thresholds.items() if one.payment is not None}
+        if not payments:
+            return None
+        from confide.ledger import Bill
+
+        return Bill.of(payments)
+
+    def _own(self, seen: Mapping[Key, Seen]) -> dict[Key, Seen]:
+        return {key: one.own(seen[one.part.row]) for key, one in self.thresholds.items()}
+
+    def _marks(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
+        return {key: fingerprint_bytes(one) for key, one in seen.items()}
+
+    def _drawn(self, seen: Mapping[Key, Seen], keys: Iterable[Key]) -> dict[Key, Calibration]:
+        return {key: self.thresholds[key].draw(seen[key]) for key in keys}
+
+
+class Asked(Protocol):
+    """What is asked of records: a `Request`, or of randomised labels a `LabelRequest`."""
+
+    @property
+    def public_n(self) -> bool:
+        """Whether the number of records is public."""
+
+    def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
+        """Candidates over which all that is needed can be counted."""
+
+
+class Prepared(Protocol):
+    """What was asked, checked and priced."""
+
+    @property
+    def candidates(self) -> Candidates:
+        """What is counted over."""
+
+    def release(self, look: Callable[[], Mapping[Any, Any]], *, charge_first: bool = False) -> Any:
+        """Compare, charge, draw: in this order."""
+
+
+@singledispatch
+def prepare(request: Asked, n: int | None = None, payer: Payer = NOBODY) -> Prepared:
+    """Settle what is asked, and its price; nothing is charged and nobody has looked at a record.
+
+    Parameters
+    ----------
+    request
+        What is asked; each kind of request has an implementation of its own, as `prepare_thresholds`.
+    n
+        The number of records, where it is public.
+    payer
+        Who pays.
+    """
+    raise NotImplementedError(type(request).__name__)
+
+
+@prepare.register
+def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NOBODY) -> PreparedRelease:
+    """The thresholds of a `Request`, with their price; as `prepare`.
+
+    Examples
+    --------
+    >>> request = Request(alpha=0.1, epsilon=1.0, score="lac", candidates=100)
+    >>> counts = ScoreHistogram.from_scores([0.5] * 1000, Candidates.unit(100))
+    >>> prepare_thresholds(request).release(lambda: {None: counts}).privacy.epsilon
+    1.0
+    """
+    lists, shares, thresholds = request.lists(n), payer.of_parts(request), {}
+    for key, part in request.parts.items():
+        terms = part.terms.over(lists[key], n or 1)
+        _refuse_a_promise_for_no_records(terms)
+        share = shares.get(key)
+        thresholds[key] = PreparedThreshold(part, terms, None if share is None else share.payment(part, terms))
+    if n == 0 and request.public_n:  # an account that keeps n secret has refused by now, whatever n is
+        raise InputError("n must be a positive integer; found 0, no records, whose number would be public")
+    return PreparedRelease(request, thresholds)
+
+
+def assembled(request: Request, drawn: Mapping[Key, Calibration], lists: Mapping[Key, Candidates]) -> Any:
+    """The release that is made of thresholds."""
+    match request.by:
+        case "level":
+            return _nested(drawn, lists)
+        case "group" | "class":
+            return GroupCalibration(request.by, request.neighbors, drawn)
+        case "side":
+            return SidesCalibration(*(drawn[side] for side in SIDES))
+    return drawn[None] if request.loss is None else RiskCalibration(request.loss, request.bound, drawn[None])
+
+
+def _nested(drawn: Mapping[Key, Calibration], lists: Mapping[Key, Candidates]) -> LevelCalibration:
+    """Every threshold raised to the largest one of a less demanding level: to the first of its own candidates there."""
+    reached = -math.inf
+    raised = {}
+    for level in sorted(drawn, reverse=True):
+        reached = max(reached, drawn[level].threshold)
+        if drawn[level].recipe["kind"] != "scores":
+            values = lists[level].values
+            reached = float(values[np.searchsorted(values, reached)])
+        raised[level] = replace(drawn[level], threshold=reached)
+    return LevelCalibration(raised)
+
+
+def fingerprint_bytes(seen: Seen) -> bytes:
+    """What a mechanism sees, as bytes: the same for the same data, wherever they were counted.
+
+    Examples
+    --------
+    >>> candidates = Candidates.unit(10)
+    >>> one, other = (ScoreHistogram.from_scores(scores, candidates) for scores in ([0.1, 0.9], [0.9, 0.1]))
+    >>> fingerprint_bytes(one) == fingerprint_bytes(other)
+    True
+    """
+    if isinstance(seen, ScoreHistogram):
+        return seen.candidates.digest.encode() + seen.counts.astype("<i8").tobytes()
+    return np.sort(seen.astype("<f8")).tobytes()
+
+
+def _refuse_a_promise_for_no_records(terms: Terms) -> None:
+    """Refuse `pps` for every secret n, one record included, before it is paid: it would promise next to nothing."""
+    made = mechanism_for(terms) if terms.mechanism == "pps" and terms.n_min == 1 else None
+    if isinstance(made, PpsOfSecretSize) and (enough := made.certified_from(terms.level, terms.m)) > 1:
+        raise InputError(
+            f"n_min must be given for mechanism='pps' with neighbors='add_remove', which promises next to nothing for "
+            f"one record: from n_min={enough} on it promises {float(terms.level):g}; for less state a smaller one, "
+            "2 at least"
+        )
+
+
+def _asked(terms: Terms, mechanism: Mechanism | None, score: str | None) -> dict[str, Any]:
+    """Everything public that is asked of a threshold: equal ones about the same data are one request."""
+    return {
+        "request": _choices(terms),
+        "mechanism": None if mechanism is None else repr(mechanism),
+        "candidates": terms.candidates.digest,
+        "score": score,
+    }
+
+
+def _choices(terms: Terms) -> dict[str, Any]:
+    """The terms as plain values; as version 0.1 stated them where it knew all of them."""
+    stated = {field.name: _plain(getattr(terms, field.name)) for field in fields(terms)} | {"candidates": terms.m}
+    if terms.population is not None:
+        stated["population"] = terms.population.fields()
+    return {name: value for name, value in stated.items() if name not in _LATER or value is not None}
+
+
+_LATER = ("rise", "population", "rho")
+
+
+def _plain(value: Any) -> Any:
+    if value == math.inf:
+        return "+inf"
+    return value if value is None or isinstance(value, int | float | str) else str(value)
+
+
+def _records_needed(terms: Terms) -> int | None:
+    return make_plan(terms, terms.n or 1).records_needed if terms.mechanism == "slopes" else None
+
+
+def _tell_released(part: Key, made: Calibration) -> None:
+    """What is public of a release, without its threshold, the one thing in it that comes from the records."""
+    tell(
+        "calibration",
+        "released",
+        part=part,
+        score=made.score,
+        alpha=made.alpha,
+        coverage=made.coverage,
+        epsilon=made.privacy.epsilon,
+        neighbors=made.privacy.neighbors,
+        n="secret" if made.n is None else made.n,
+    )
 
 
 class Source(Protocol):
@@ -33,11 +433,11 @@ class Source(Protocol):
     def looking_tells(self) -> bool:
         """Whether somebody else learns that they are looked at, so that a ledger is charged before."""
 
-    def see(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+    def see(self, request: Any, candidates: Candidates) -> Mapping[Key, Any]:
         """What mechanisms see, by row of the request: counts over the candidates; without privacy the scores."""
 
 
-def release(source: Source, request: Request, payer: Payer = NOBODY) -> Any:
+def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
     """Decide, price, refuse, look, compare, charge, draw, keep, state: in this order.
 
     Parameters
@@ -51,7 +451,7 @@ def release(source: Source, request: Request, payer: Payer = NOBODY) -> Any:
 
     Returns
     -------
-    Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
+    Calibration, LevelCalibration, GroupCalibration, SidesCalibration, RiskCalibration or NoisyLabelCalibration
         What follows from the request.
 
     Raises
@@ -76,9 +476,8 @@ def release(source: Source, request: Request, payer: Payer = NOBODY) -> Any:
             prepare(request, 1, payer)
         source = Counted(source.see(request, request.counted_over(known_later=True)))
         n = source.n
-    settled = n if request.public_n else None
-    prepared = prepare(request, settled, payer)
-    candidates = request.counted_over(settled)
+    prepared = prepare(request, n if request.public_n else None, payer)
+    candidates = prepared.candidates
     return prepared.release(lambda: source.see(request, candidates), charge_first=source.looking_tells)
 
 
@@ -86,7 +485,7 @@ def release(source: Source, request: Request, payer: Payer = NOBODY) -> Any:
 class Counted:
     """Counts that were made elsewhere, by row; those over more candidates serve, too."""
 
-    counts: Mapping[Key, Seen]
+    counts: Mapping[Key, Any]
     looking_tells = False
 
     @property
@@ -95,9 +494,52 @@ class Counted:
         one = next(iter(self.counts.values()))
         return one.total if isinstance(one, ScoreHistogram) else len(one)
 
-    def see(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+    def see(self, request: Asked, candidates: Candidates) -> Mapping[Key, Any]:
         """The same counts."""
         return self.counts
+
+
+@dataclass(frozen=True)
+class Batches:
+    """Scores that come batch by batch and are read once, as those of a loader.
+
+    Parameters
+    ----------
+    scores
+        Arrays of shape (n,).
+    empty
+        What is refused, in words, if no record comes and their number would be public.
+    """
+
+    scores: Iterable[NDArray[Any]]
+    empty: str
+    n = None
+    looking_tells = False
+
+    def see(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
+        """The counts of all batches."""
+        ((row, score),) = request.rows.items()
+        counts = ScoreHistogram.empty(candidates)
+        for scores in self.scores:
+            counts += ScoreHistogram.from_scores(scores, candidates, score)
+        if request.public_n and not counts.total:
+            raise InputError(self.empty)
+        return {row: counts}
+
+
+def peek(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
+    """The first of values that are read once, None if there is none, and all of them.
+
+    Examples
+    --------
+    >>> first, values = peek(iter("abc"))
+    >>> first, list(values)
+    ('a', ['a', 'b', 'c'])
+    """
+    rest = iter(values)
+    for first in rest:
+        return first, chain([first], rest)
+    return None, rest
 
 
 @dataclass(frozen=True)

@@ -2,40 +2,84 @@
 
 A release has one threshold, or one for each of several levels, groups, classes or sides. Each of them is a
 `ThresholdRequest`: which counts it sees, of which score, its own share of the loss and of the failure probability, and
-over what it is asked. What does not go together is said by the tables of `confide.planning.combinations`.
+over what it is asked. The tables of `confide.planning.combinations` say what does not go together.
 """
 
-from collections.abc import Mapping, Sequence
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 
-from confide.calibration.parts import (
-    Key,
-    ThresholdRequest,
-    different_levels,
-    divide_budget,
-    exact_shares,
-    part_of_failure,
-    typical_of_groups,
-)
-from confide.calibration.renewal import read_again
-from confide.candidates import AnyCandidates, Candidates, Spread
-from confide.errors import InputError
-from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates
+from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates, shares_of
 from confide.planning import CHOICES, SIZES, Population, Terms, refuse_combinations
-from confide.releases import FALSE_NEGATIVES, Release, Words, check_bound, critical_score
-from confide.scores import score_kind
+from confide.releases import (
+    FALSE_NEGATIVES,
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    NoisyLabelCalibration,
+    Predecessor,
+    Release,
+    RiskCalibration,
+    SidesCalibration,
+    Words,
+    check_bound,
+    critical_score,
+)
+from confide.scores import ScoreKind, score_kind
 from confide.selection import Selector, range_of_zcdp
-from confide.support import Level, check_names, exact_level, fraction_of, one_of, privacy_loss
+from confide.support import (
+    Level,
+    check_names,
+    exact_level,
+    fraction_of,
+    one_of,
+    positive_integer,
+    privacy_loss,
+    several,
+)
+
+Key: TypeAlias = Any
+"""The name of a threshold: None of one alone, a level, a group, a class, the score of a side."""
+
 
 By = Literal["level", "group", "class", "side"]
 """What tells the thresholds of one release apart."""
 
 SIDES = ("cqr_low", "cqr_high")
+
+
+@dataclass(frozen=True)
+class ThresholdRequest:
+    """One threshold that is asked for.
+
+    Parameters
+    ----------
+    row
+        The name of the counts that it sees: its group, its class, the score of its side, or None.
+    score
+        The name of the score.
+    terms
+        What is asked of it, before candidates and the number of records are settled.
+    law
+        Over what: a list, or how as many candidates are spread as suit what is asked.
+    words
+        Its public words.
+    """
+
+    row: Key
+    score: str | None
+    terms: Terms
+    law: Candidates | Spread
+    words: Words
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -54,7 +98,10 @@ class Request:
     loss, bound
         For risk control: the name of the loss, and its largest value.
     renews, cold
-        An earlier release whose request is put again, and whether its thresholds are not looked at: see `recalibrate`.
+        An earlier release whose request is put again, and whether candidates are placed without its thresholds: see
+        `recalibrate`.
+    neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, rise, shift, mechanism
+        The choices of each threshold: see `confide.calibrate`.
 
     Raises
     ------
@@ -139,10 +186,7 @@ class Request:
 
     def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
         """One list that has all of these: counts over it are counts over each."""
-        lists = list(self.lists(n, known_later=known_later).values())
-        if all(one == lists[0] for one in lists):
-            return lists[0]
-        return Candidates.of(np.unique(np.concatenate([one.edges for one in lists])))
+        return joined(self.lists(n, known_later=known_later).values())
 
     @cached_property
     def _first(self) -> ThresholdRequest:
@@ -150,13 +194,17 @@ class Request:
 
     @cached_property
     def _shared(self) -> Terms | None:
-        """By what the candidates of levels, or of sides, are chosen for all: the least demanding, with an even share.
+        """By what the candidates of all thresholds are chosen: of levels and sides the least demanding, an even share.
 
-        None where each has its own: a renewal that starts around earlier thresholds, and what is one alone.
+        None where each has its own: a renewal that starts around earlier thresholds.
         """
         parts = list(self.parts.values())
         again = self.renews is not None
-        if self.by not in ("level", "side") or any(part.law != parts[0].law for part in parts):
+        if any(part.law != parts[0].law for part in parts):
+            return None
+        if all(part.terms == parts[0].terms for part in parts):
+            return parts[0].terms
+        if self.by not in ("level", "side"):
             return None
         if again and isinstance(parts[0].law, Spread) and parts[0].law.around is not None:
             return None
@@ -208,8 +256,8 @@ class Request:
         free = self.candidates is None and self.unit is None
         if free and self.mechanism == "pcoqs-published":
             return published_candidates()
-        if self.loss is not None and self.loss.startswith((FALSE_NEGATIVES, "missed_area")):
-            return score_kind("lac").asked(self.candidates)  # thresholds of 1 - p, as those of lac
+        if self.loss is not None and (kind := kind_asked(score)).name == "lac":
+            return kind.asked(self.candidates)
         if free and self.mechanism != "slopes":
             return score_kind(score).candidates()
         return score_kind(score).asked(self.candidates, self.unit)
@@ -247,9 +295,262 @@ def _of_both(alpha: Any) -> list[Fraction]:
     return levels
 
 
+def joined(lists: Iterable[Candidates]) -> Candidates:
+    """One list that has all of these."""
+    every = list(lists)
+    if all(one is every[0] or one == every[0] for one in every):
+        return every[0]
+    return Candidates.of(np.unique(np.concatenate([one.edges for one in every])))
+
+
 def _listed(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
     if isinstance(law, Candidates):
         return law
     if known_later and terms.mechanism == "slopes":
         return Candidates.of(np.unique(np.concatenate([Candidates.quantiles(law, size).edges for size in SIZES])))
     return terms.over(law, n or terms.n_typical).candidates
+
+
+# How a budget and a failure probability are divided among thresholds.
+
+
+def divide_budget(
+    epsilon: float | None, rho: float | None, shares: Sequence[Fraction], *, replaced: bool = False
+) -> list[dict[str, Any]]:
+    """Keyword arguments for `calibrate` per share of a budget.
+
+    Half of epsilon, or a quarter of rho, if a record that is replaced can change two groups.
+    """
+    if epsilon is None and rho is None:
+        return [{} for _ in shares]
+    if epsilon is not None and rho is not None:
+        raise InputError("epsilon or rho must be given, and not both")
+    name, total = ("epsilon", epsilon) if epsilon is not None else ("rho", rho)
+    part = Fraction(1, {"epsilon": 2, "rho": 4}[name]) if replaced else Fraction(1)
+    return [{name: value} for value in shares_of(privacy_loss(name, total), [share * part for share in shares])]
+
+
+def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
+    """Positive shares that sum to one; even ones by default."""
+    if shares is None:
+        return [Fraction(1, count)] * count
+    exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
+    if len(exact) != count or sum(exact) != 1:
+        raise InputError(
+            f"shares must be {count} positive numbers that sum to one; found {len(exact)}, sum {sum(exact)}"
+        )
+    return exact
+
+
+def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
+    """An equal part of a failure probability: all promises hold together by the union bound."""
+    return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
+
+
+def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
+    """One or more levels, exactly, each once."""
+    levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
+    if not levels or len(set(levels)) != len(levels):
+        raise InputError(
+            f"alphas must be one or more different levels; found {len(levels)}, {len(set(levels))} different"
+        )
+    return levels
+
+
+_LEAST_TYPICAL = 150
+"""A guess below it suits few groups: candidates for 83 records make thresholds a fifth too high for thousands."""
+
+
+def typical_of_groups(groups: int, n_min: Any) -> int:
+    """A public guess of the number of records in one of so many groups: an even part of a thousand, at least 150.
+
+    Examples
+    --------
+    >>> typical_of_groups(4, 1), typical_of_groups(10, 1), typical_of_groups(10, 500)
+    (250, 150, 500)
+    """
+    return max(positive_integer("n_min", n_min), -(-1000 // groups), _LEAST_TYPICAL)
+
+
+_OF_SHARES = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))
+
+
+def kind_asked(score: str | None) -> ScoreKind:
+    """The kind of score over whose candidates a threshold is asked: of shares of truths those of 1 - p, as of lac."""
+    return score_kind("lac" if str(score).startswith(_OF_SHARES) else score)
+
+
+# An earlier release's request, read off it, to be put to new records: `Request(renews=...)`.
+#
+# What was asked is read off the release, which states all of it: level, loss, relation, selector, method, classes,
+# groups, sides. Candidates begin where the earlier threshold was found, hedged, so that a threshold that has moved far
+# costs little:
+#
+#     the score's own spread, threshold inside it     half of them around the earlier threshold: a warm start
+#     the same, threshold +inf or at an end           spread as if there were none: a cold start
+#     a list of another recipe                        the same list
+#     values of one's own, or a public sample's       have to be given again, for the release only knows how many
+#
+# Every threshold of a release starts for itself, from its own predecessor. The earlier thresholds are public, so that
+# the new release costs what any costs; its promise is for records that were in none of the earlier ones, and with a
+# cold start for any (docs/theory-after-release.md).
+
+
+_KINDS = (Calibration, LevelCalibration, GroupCalibration, SidesCalibration, RiskCalibration)
+
+_AT_AN_END: Mapping[str, tuple[float, ...]] = {
+    "probability": (0.0, 1.0), "margin": (-1.0, 1.0), "mass": (0.0, 1.0), "penalised": (0.0, 1.0), "rank": (),
+    "residual": (0.0,), "signed": (0.0,),
+}  # fmt: skip
+"""Thresholds by which no list can be centred, by the kind of spread; none is for scores of which nothing is known."""
+
+_TWICE_ROUNDED = 1e-14
+
+
+def read_again(request: Request, previous: Release) -> dict[str, Any]:
+    """What an earlier release asked, as fields of a request that renews it.
+
+    Parameters
+    ----------
+    request
+        What is asked anew: another budget, candidates that the release does not hold, slopes, words, a cold start.
+    previous
+        One that calibrate and its kin made.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the release cannot be renewed so.
+    """
+    _refuse_others(previous)
+    if not isinstance(request.cold, bool):
+        raise InputTypeError(f"cold must be True or False; found {type(request.cold).__name__}")
+    old = _by_key(previous)
+    typical = request.n_typical
+    if previous.disjoint and typical is None:
+        typical = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
+    anew = {"n_typical": typical, "slopes": request.slopes, "rise": request.rise, "shift": request.shift}
+    parts: dict[Key, ThresholdRequest] = {}
+    for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
+        said = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
+        words = Words.stated(part.classes, request.about, (*part.predecessors, said))
+        asked = _choices(part) | budget | anew | {"population": part.population}
+        refuse_combinations(asked)
+        terms = Terms.unsettled(**asked)
+        law = _law(part, request.cold, request.candidates)
+        parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
+    first = previous.first
+    known: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
+    known |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
+    if isinstance(previous, GroupCalibration):
+        known["neighbors"] = previous.neighbors
+    if previous.bounded is not None:
+        known |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
+    return known
+
+
+def _refuse_others(previous: Release) -> None:
+    """Refuse what is no release of one owner's records."""
+    if type(previous) in _KINDS:
+        return
+    if isinstance(previous, NoisyLabelCalibration):
+        raise InputTypeError(
+            "previous must be a release of records that whoever calibrates may see; one of randomised labels is "
+            "renewed by calibrating on the randomised labels of new records (calibrate_noisy_labels, --label-epsilon)"
+        )
+    if isinstance(previous, _KINDS):
+        raise InputTypeError(
+            f"previous must be a release of one owner's records; this {type(previous).__name__} is of several silos, "
+            "which renew it together: send them a new plan (`confide federated plan`), or calibrate your own records "
+            "alone"
+        )
+    raise InputTypeError(
+        "previous must be a release of calibrate or its kin, as confide.load reads them; found "
+        f"{type(previous).__name__}"
+    )
+
+
+def _by_key(previous: Release) -> dict[Key, Calibration]:
+    """Its thresholds by the keys of a request: those of sides by their scores, one alone by None."""
+    if previous.by == "side":
+        return {part.score: part for part in previous.parts.values()}
+    return {None: previous.first} if previous.by in (None, "loss") else dict(previous.parts)
+
+
+def _choices(part: Calibration) -> dict[str, Any]:
+    """The choices behind a threshold; its budget apart."""
+    privacy, guarantee = part.privacy, part.guarantee
+    method = "slopes" if part.mechanism is None else part.mechanism.name
+    asked: dict[str, Any] = {
+        "alpha": part.alpha,
+        "mechanism": method,
+        "neighbors": privacy.neighbors,
+        "records_per_person": privacy.records_per_person,
+        "n_min": guarantee.n_min or 1,
+    }
+    if method == "slopes":
+        asked["delta"] = guarantee.delta
+        asked["selector"] = None if privacy.rho is None else "exponential"
+    return asked
+
+
+def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Request) -> list[dict[str, Any]]:
+    """What each threshold may spend: what it spent, or its share of another budget."""
+    epsilon, rho = request.epsilon, request.rho
+    # Of the published method that claims another loss than it has, the claimed one was asked for.
+    if epsilon is None and rho is None and all(part.privacy.concentrated_only for part in parts.values()):
+        return [{"rho": _as_typed(part.privacy.rho or 0.0)} for part in parts.values()]
+    spent = [part.privacy.claimed or part.privacy.epsilon for part in parts.values()]
+    if epsilon is None and rho is None:
+        if all(math.isinf(one) for one in spent):
+            return [{} for _ in spent]
+        if not all(spent):
+            raise InputError(
+                "epsilon must be given: previous answered +inf without touching its data, so it does not say what it "
+                "might have spent"
+            )
+        return [{"epsilon": _as_typed(one)} for one in spent]
+    if isinstance(previous, GroupCalibration):
+        replaced = previous.neighbors == "replace_one"
+        return divide_budget(epsilon, rho, [Fraction(1)], replaced=replaced) * len(parts)
+    known = all(0 < one < math.inf for one in spent)
+    weights = [Fraction(_as_typed(one)) for one in spent] if known else [Fraction(1)] * len(spent)
+    return divide_budget(epsilon, rho, [weight / sum(weights) for weight in weights])
+
+
+def _as_typed(epsilon: float) -> float:
+    """A loss as it was asked for: a mechanism realises it rounded down, so a short decimal lies just above.
+
+    Examples
+    --------
+    >>> _as_typed(3.8639999999999994), _as_typed(1 / 3)
+    (3.864, 0.3333333333333333)
+    """
+    short = float(f"{epsilon:.9g}")
+    return short if abs(short - epsilon) <= _TWICE_ROUNDED * epsilon else epsilon
+
+
+def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Spread:
+    """Over what a threshold is asked for again (see the head of this file)."""
+    if given is None and part.mechanism is not None and part.mechanism.name == "pcoqs-published":
+        return published_candidates()
+    if given is not None:
+        law = kind_asked(part.score).asked(given)
+        if isinstance(law, Spread) and law.around is not None:
+            raise InputError("candidates must leave out around: a renewal starts around its predecessor by itself")
+        return law
+    recipe = dict(part.recipe)
+    kind = recipe.pop("kind")
+    if kind == "spread":
+        own = Spread(recipe["of"], recipe.get("unit"))
+        at_an_end = own.kind is None or part.threshold in _AT_AN_END.get(own.kind, (part.threshold,))
+        if cold or math.isinf(part.threshold) or at_an_end:
+            return own
+        return replace(own, around=part.threshold, hedged=True)
+    if kind == "scores":
+        return score_kind(part.score).candidates()
+    if kind in BUILDERS:
+        return Candidates.made_by(part.recipe)
+    raise InputError(
+        f"candidates must be given again: previous has {part.candidates} of its own, and only their number is in it"
+    )

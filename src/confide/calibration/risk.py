@@ -9,27 +9,35 @@ The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal 
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from typing import Any, Unpack
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
+from itertools import islice
+from typing import Any, Literal, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import (
+    ExperimentalUniforms,
     Uniforms,
+    as_array,
     as_numeric,
     as_truth,
+    as_truth_image,
     as_uniforms,
+    as_vector,
+    class_areas,
     class_columns,
+    image_by_image,
     refuse_other_rows,
 )
-from confide.calibration.options import Options, split_options
-from confide.calibration.release import Scores, release
+from confide.calibration.calibrate import Options, split_options
+from confide.calibration.release import Batches, Scores, peek, release
 from confide.calibration.request import Request
 from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, InputTypeError
-from confide.releases import FALSE_NEGATIVES, RiskCalibration, check_bound
-from confide.support import Level, refuse_marked
+from confide.releases import FALSE_NEGATIVES, MissedAreaLoss, RiskCalibration, check_bound
+from confide.support import Level, one_of, public_classes, refuse_marked
 
 
 def calibrate_false_negatives(
@@ -196,3 +204,270 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
         found = "found alpha; " if "alpha" in options else ""
         raise InputTypeError(f"risk must be given, the bound on the expected loss; {found}write risk=0.1 for 10 %")
     return risk
+
+
+# Risk control for segmentation: the share of an image's true area that a mask misses, one record per image.
+#
+# A pixel of class k is in the mask at the threshold t if 1 - p_k <= t, so the share of true pixels that a mask misses
+# falls with t and ends at 0: Theorem 1 of docs/theory-risk.md. The critical threshold of an image is the score of one
+# of its true pixels, picked at random, and that number is all that is kept of an image.
+
+
+AVERAGES = ("pixels", "classes")
+_AT_ONCE = 1000
+
+
+class MaskOptions(Options, total=False):
+    """What calibrations of masks may be asked besides; `calibrate_masks` tells what they mean."""
+
+    background: int | None
+    average: str
+    ignore_index: int
+    classes: Iterable[Any] | int | None
+    candidates: AnyCandidates
+    u: ExperimentalUniforms | None
+
+
+_OF_MASKS = tuple(sorted(MaskOptions.__optional_keys__ - Options.__optional_keys__))
+
+
+def calibrate_masks(
+    images: Iterable[tuple[ArrayLike, ArrayLike]],
+    risk: Level | None = None,
+    epsilon: float | None = None,
+    *,
+    background: int | None = None,
+    average: str = "pixels",
+    ignore_index: int = -100,
+    classes: Iterable[Any] | int | None = None,
+    candidates: AnyCandidates = None,
+    u: ExperimentalUniforms | None = None,
+    **options: Unpack[Options],
+) -> RiskCalibration:
+    """A threshold at which masks miss at most `risk` of an image's true area, in expectation.
+
+    One pass, one record per image: memory does not grow with their number. Sizes may differ. For several images of a
+    person, state the largest number as `records_per_person`.
+
+    Parameters
+    ----------
+    images
+        Pairs (probabilities, truth), one per image; a generator is read once. Probabilities have shape `(K, *pixels)`,
+        also if K is 1, and values in [0, 1]. The truth holds class numbers, shape `(*pixels)`, or one mask per class,
+        shape `(K, *pixels)`, of 0 and 1, also overlapping ones.
+    risk
+        Bound on the expected share of the true area that is missed, in (0, 1).
+    epsilon, candidates, **options
+        As in `calibrate`.
+    background
+        The class whose pixels are no area, mostly 0; by default every class is one. Not for a single channel.
+    average
+        `pixels`: every true pixel counts alike. `classes`: every class that occurs in the image does, however small.
+    ignore_index
+        Pixels of this truth are left out.
+    classes
+        The names of the channels, or their number, public; needed only if there may be no image.
+    u
+        Fresh numbers are drawn by default; others are for experiments.
+
+    Returns
+    -------
+    RiskCalibration
+        For `predict_masks`. An image without any true pixel has no loss, and is a record like others.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an image cannot be used, which one; then nothing was released.
+
+    Examples
+    --------
+    >>> rng = np.random.default_rng(0)
+    >>> images = ((p, rng.random(p.shape) < p) for p in rng.random((2000, 1, 8, 8)))
+    >>> released = calibrate_masks(images, 0.1, 1.0)
+    >>> released.loss, released.risk <= 0.1 + 1e-12, 0.6 < released.threshold < 0.8
+    ('missed_area', True, True)
+    """
+
+    def pixels(probabilities: ArrayLike, truth: ArrayLike, area: MissedAreaLoss, ignored: int) -> tuple[int, list[Any]]:
+        p = as_numeric("probabilities", probabilities)
+        return len(p), true_pixels(p, as_truth_image(truth), area, ignored)
+
+    return calibrate_areas(
+        images, pixels, risk, epsilon, background=background, average=average, ignore_index=ignore_index,
+        classes=classes, candidates=candidates, u=u, **options,
+    )  # fmt: skip
+
+
+def calibrate_areas(
+    images: Iterable[tuple[Any, Any]],
+    pixels: Callable[[Any, Any, MissedAreaLoss, int], tuple[int, list[Any]]],
+    risk: Level | None = None,
+    epsilon: float | None = None,
+    **options: Unpack[MaskOptions],
+) -> RiskCalibration:
+    """The same of pairs of any kind: `pixels` has the number of classes of an image, and `true_pixels` of it.
+
+    Examples
+    --------
+    >>> found = calibrate_areas([(1, [np.linspace(0, 1, 11)])] * 1000, lambda k, own, *_: (k, own), 0.1, 1.0)
+    >>> 0.8 < found.threshold <= 1
+    True
+    """
+    stated = stated_risk(risk, options)
+    payer, asked = split_options("calibrate_masks", options, *_OF_MASKS)
+    area = missed_area(asked.pop("background", None), asked.pop("average", "pixels"))
+    ignored, u, classes = asked.pop("ignore_index", -100), asked.pop("u", None), asked.pop("classes", None)
+    request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **asked)
+    known = None if classes is None else public_classes("classes", classes)
+    first, areas = peek(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
+    if known is None:
+        if first is None:
+            raise InputError("classes must be given, their names or number: there is no image that shows how many")
+        known = first[0]
+    number = known if isinstance(known, int) else len(known)
+    area.check(number)
+
+    def thresholds() -> Iterator[float]:
+        for i, (k, own) in enumerate(areas):
+            if k != number:
+                raise InputError(f"images must have the same {number} classes; found {k} in image {i}")
+            yield critical_area(own, float(as_uniforms("u", u, 1, needed=True)[0]), by_class=area.by_class)
+
+    records = Batches(_arrays(thresholds()), "images must hold at least one; found none")
+    released: RiskCalibration = release(records, replace(request, classes=known), payer)
+    return released
+
+
+def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> list[Any]:
+    """The probabilities of the true pixels of each class, of numpy or on their device; without the background's.
+
+    Examples
+    --------
+    >>> true_pixels(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0, 1]), MissedAreaLoss(background=0), -100)
+    [array([0.8])]
+    """
+    own = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
+    if not bool((p >= 0).all()) or not bool((p <= 1).all()):
+        raise InputError(
+            "probabilities of every pixel must lie in [0, 1]; found NaN or values outside; apply softmax or sigmoid to "
+            "logits"
+        )
+    return own
+
+
+def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = False) -> float:
+    """The critical threshold of an image: the smallest at which its masks miss at most the share u; 0 without area.
+
+    Examples
+    --------
+    >>> critical_area([np.array([0.75, 0.5, 0.25])], 0.5)
+    0.5
+    >>> critical_area([np.array([0.75]), np.array([0.5, 0.25])], 0.5, by_class=True)
+    0.25
+    """
+    classes = [one for one in own if len(one)]
+    if not classes:
+        return 0.0
+    pools = classes if by_class else [np.concatenate(classes)]
+    if len(pools) == 1:
+        (pool,) = pools
+        rank = max(int(np.ceil(len(pool) * (1 - u))), 1)  # so many true pixels have to be inside
+        return 1.0 - float(np.partition(pool, len(pool) - rank)[len(pool) - rank])
+    pools = [np.sort(one) for one in pools]
+    cuts = np.unique(np.concatenate(pools))
+    low, high = 0, len(cuts) - 1  # at the lowest cut nothing is missed; the missed share grows with the cut
+    while low < high:
+        middle = (low + high + 1) // 2
+        missed = sum(int(np.searchsorted(one, cuts[middle])) / len(one) for one in pools) / len(pools)
+        low, high = (middle, high) if missed <= u else (low, middle - 1)
+    return 1.0 - float(cuts[low])
+
+
+def missed_area(background: int | None, average: str) -> MissedAreaLoss:
+    """The loss that is asked for."""
+    if background is not None and (not isinstance(background, int) or isinstance(background, bool) or background < 0):
+        raise InputError(f"background must be the number of a class, or None; found {background!r}")
+    return MissedAreaLoss(background, one_of("average", average, AVERAGES) == "classes")
+
+
+def _arrays(values: Iterator[float]) -> Iterator[NDArray[np.float64]]:
+    while some := list(islice(values, _AT_ONCE)):
+        yield np.array(some)
+
+
+# Answers that are taken apart into claims: what keeping the confident ones costs, as losses for `calibrate_losses`.
+#
+# Every claim has a confidence, and those above a threshold are kept. Both losses here fall with the threshold, and
+# vanish where nothing is kept. Mohri and Hashimoto, "Language models with conformal factuality guarantees", ICML 2024,
+# bound the second one, without privacy. The share of false claims *among those kept* does not fall, and cannot be
+# bounded this way.
+
+
+def false_claims_losses(
+    confidences: ArrayLike,
+    false: ArrayLike,
+    answers: ArrayLike,
+    n: int,
+    candidates: Candidates,
+    *,
+    loss: Literal["share", "any"] = "share",
+) -> NDArray[np.float64]:
+    """The losses of n answers at every finite candidate, where claims with a confidence above it are kept.
+
+    Parameters
+    ----------
+    confidences
+        Shape (c,): a finite number for every claim, larger for those that are likelier to be true.
+    false
+        bool, shape (c,): which claims are false.
+    answers
+        Integers in [0, n), shape (c,): the answer that each claim belongs to. An answer without claims has no loss.
+    n
+        How many answers there are; one answer is one record.
+    candidates
+        The m public candidates for the threshold.
+    loss
+        `share`: the number of false claims that are kept, over all claims of the answer; `any`: 1 if a false claim is
+        kept, else 0.
+
+    Returns
+    -------
+    numpy.ndarray
+        float64, shape (n, m-1), for `calibrate_losses`. At the candidate +inf nothing is kept.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If lengths differ, a confidence is not finite, `false` is not boolean, answers are not integers in [0, n), or
+        the loss is unknown.
+
+    Examples
+    --------
+    >>> candidates = Candidates.of([0.0, 0.5, 1.0])
+    >>> false_claims_losses([0.4, 0.9, 0.8], [True, False, True], [0, 0, 1], 2, candidates)
+    array([[0.5, 0. , 0. ],
+           [1. , 1. , 0. ]])
+    """
+    if not isinstance(candidates, Candidates):
+        raise InputTypeError(f"candidates must be a confide.Candidates; found {type(candidates).__name__}")
+    if loss not in ("share", "any"):
+        raise InputError(f"loss must be 'share' or 'any'; found {loss!r}")
+    if not isinstance(n, int | np.integer) or n < 0:
+        raise InputError("n must be the number of answers, an integer that is not negative")
+    sure = as_vector("confidences", confidences, empty=True).astype(np.float64)
+    wrong, place = as_array("false", false), as_array("answers", answers)
+    if wrong.dtype != np.bool_ or wrong.shape != sure.shape:
+        raise InputError(f"false must be boolean of shape {sure.shape}; found dtype {wrong.dtype}, shape {wrong.shape}")
+    if place.shape != sure.shape or place.dtype.kind not in "iu":
+        found = f"dtype {place.dtype}, shape {place.shape}"
+        raise InputError(f"answers must be integers of shape {sure.shape}; found {found}")
+    refuse_marked(~np.isfinite(sure), "confidences must be finite", "that are not", place="claim")
+    refuse_marked((place < 0) | (place >= n), f"answers must lie between 0 and {n - 1}", "outside", place="claim")
+    reach = np.searchsorted(candidates.edges, sure, side="left")  # how many candidates the confidence is above
+    kept = np.zeros((n, candidates.size), np.int64)
+    np.add.at(kept, (place[wrong], reach[wrong]), 1)
+    kept = kept[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
+    if loss == "any":
+        return (kept > 0).astype(np.float64)
+    return kept / np.maximum(np.bincount(place, minlength=n), 1)[:, None]

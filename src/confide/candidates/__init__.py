@@ -7,13 +7,3 @@ spread.py  `Spread`: quantiles of a public heavy-tailed law, in the scale that s
 
 from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, spread_words
 from confide.candidates.spread import PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS, Spread, SpreadKind, plausible_sizes
-
-__all__ = [
-    "BUILDERS", "PLAUSIBLE", "SPREADS", "SPREAD_PLAUSIBLE", "AnyCandidates", "Candidates", "Spread", "SpreadKind",
-    "plausible_sizes", "spread_words",
-]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

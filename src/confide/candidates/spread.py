@@ -194,7 +194,6 @@ def _any(size: int, law: Spread) -> _Edges:
 
 
 def _width(law: Spread) -> float:
-    """Half of the law lies within so many decades of its centre."""
     return 0.3 if law.around else 3.0 if law.unit is None else 1.0
 
 
@@ -249,7 +248,6 @@ def plausible_sizes(recipe: Mapping[str, Any]) -> tuple[float, float]:
 
 
 def _bounded(recipe: Mapping[str, Any]) -> _Range:
-    """The score has a largest value, which candidates reach and do not exceed."""
     return 0.0, math.inf
 
 
@@ -263,12 +261,10 @@ def _in_units(recipe: Mapping[str, Any]) -> _Range:
 
 
 def _penalties(recipe: Mapping[str, Any]) -> _Range:
-    """Penalties on top of 1 reach 1000: within the last decade of them."""
     return 0.0, 101.0
 
 
 def _ranks(recipe: Mapping[str, Any]) -> _Range:
-    """Ranks reach a million: within the last decade of them."""
     return 0.0, 1e5
 
 

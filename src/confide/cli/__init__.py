@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from confide.cli.exit_codes import USAGE
 from confide.cli.interruption import interruptible, received, say_interrupted
 
-__all__ = ["main"]
-
 
 def main(arguments: Sequence[str] | None = None) -> int:
     """Run the command line and return its exit code.

@@ -1,36 +1,37 @@
-"""`confide calibrate` and `recalibrate`: a table of records in, a private release, or the one that renews it, out."""
+"""`confide calibrate` and `recalibrate`: a table of records in, a private release, or the one that renews it, out.
+
+Also `confide sql`, the query that counts where nothing here may look, and calibrations from the counts that it gave.
+"""
 
 import json
 import math
-from collections.abc import Callable, Mapping
-from contextlib import nullcontext
+from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
 import click
 
-from confide.calibration import By, Payer, Request, asked_of_labels, prepare, typical_of_groups
-from confide.cli.choices import ShiftOptions, chosen_candidates, one_level, parsed, stated_words
+from confide.calibration import Payer, Request, asked_of_labels, typical_of_groups
+from confide.cli.choices import ShiftOptions, chosen_candidates, levels_of, one_level, parsed, split, stated_words
 from confide.cli.columns import Columns, check_fits
 from confide.cli.command import command
-from confide.cli.course import renewed
-from confide.cli.output import EXPECTED, emit, heard, say, say_left_out, warn
-from confide.cli.paying import LedgerOptions, Receipt, refuse_another_request, scheduled, scheduled_privacy
-from confide.cli.sql import CountsOptions, RequestOptions
+from confide.cli.output import check_output, left_out_text, say, tell
+from confide.cli.paying import LedgerOptions, Receipt, refuse_another_request, scheduled
+from confide.cli.show import renewed
 from confide.cli.values import (
     GroupOptions,
     OptionalSource,
-    Output,
     PeopleOptions,
+    PrintedOutput,
     PrivacyOptions,
     Source,
     SourceOfRelease,
     check_partition,
 )
-from confide.errors import EarlierReleaseWarning, InputError
+from confide.errors import InputError
 from confide.mechanisms import Slopes
-from confide.planning import Plan, make_plan, shifted_population
+from confide.planning import Plan, make_plan
 from confide.releases import (
     Calibration,
     LabelStatement,
@@ -41,35 +42,89 @@ from confide.releases import (
     parts_of,
     remarks,
 )
-from confide.support import Kind, new_file
-from confide.tables import (
-    SIDES,
-    Classified,
-    What,
-    calibrate_noisy_label_table,
-    calibrate_table,
-    recalibrate_table,
-)
+from confide.support import Kind
+from confide.tables import SIDES, Classified, TableRequest, What, calibrate_noisy_label_table
+from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_counts
 
 
-class Written(NamedTuple):
-    """A release in its file, how many records were left out where that may be known, and what was warned of."""
+@dataclass(frozen=True, kw_only=True)
+class RequestOptions:
+    """What is asked of a calibration, whoever counts."""
 
-    released: Any
-    left_out: dict[str, int]
-    said: list[Warning | str]
+    columns: Columns
+    alpha: str | None = None
+    privacy: PrivacyOptions
+    n: int | None = None
+    mechanism: str = "slopes"
+    candidates: str | None = None
+    unit: float | None = None
+    people: PeopleOptions
+    groups: GroupOptions
+    schedule: Path | None = None
+    skip_incomplete: bool = False
+
+    @property
+    def levels(self) -> str | list[str]:
+        """The level of --alpha, which is needed, or several."""
+        if self.alpha is None:
+            raise click.UsageError("Missing option '--alpha'.")
+        levels = levels_of(self.alpha)
+        return levels if len(levels) > 1 else levels[0]
+
+    def arguments(self, what: What | None) -> dict[str, Any]:
+        """What a table, or the plan of a warehouse, is asked."""
+        alpha, people = self.levels, self.people.people
+        candidates = chosen_candidates(self.candidates, self.unit, what)
+        privacy = self.privacy
+        if self.schedule is not None:
+            privacy = scheduled(self.schedule, "calibration", privacy, people)
+        if people is not None:
+            if privacy.records_per_person not in (1, people.most):
+                raise InputError("--records-per-person must be left out with --max-records-per-person")
+            privacy = replace(privacy, records_per_person=people.most)
+        own = {"alpha": alpha, "n": self.n, "mechanism": self.mechanism, "candidates": candidates}
+        read = {"people": people, "skip_incomplete": self.skip_incomplete}
+        return {**own, **read, **self.groups.arguments(), **vars(privacy)}
+
+    def plan(self) -> CountingPlan:
+        """The plan by which a warehouse counts."""
+        what = self.columns.what()
+        arguments = self.arguments(what)
+        if what is None:
+            raise click.UsageError(f"say which columns to count, by {self.columns.ways}")
+        return CountingPlan.of(what, **arguments)
+
+    def of_table(self, source: Source, shifted: ShiftOptions, budget: LedgerOptions, words: Any) -> TableRequest:
+        """What a table is asked, its public choices checked before anything is opened."""
+        what = self.columns.what()
+        arguments, shift = self.arguments(what), shifted.arguments()
+        if self.groups.asked:
+            check_partition(budget.ledger, self.groups.partition)
+        if self.n is not None and arguments["neighbors"] != "replace_one":
+            raise InputError(
+                "--n must be left out with --neighbors add_remove, which keeps their number secret; see --n-typical"
+            )
+        if shift and not isinstance(arguments["alpha"], str):
+            raise click.UsageError(
+                "weights belong to one threshold: give one level in --alpha, or leave the weights out"
+            )
+        return TableRequest.of(source.what(what, self.columns.ways), **arguments, **shift, about=words)
 
 
-def written(make: Callable[[], tuple[Any, dict[str, int]]], output: Output, receipt: Receipt | None) -> Written:
-    """What `make` gives, and its file: whole, or not at all."""
-    with (
-        new_file(output.out, overwrite=output.force, kind=Kind.RELEASE) as part,
-        heard() as caught,
-        receipt or nullcontext(),
-    ):
-        released, left_out = make()
-        part.write_text(released.to_json(), encoding="utf-8")
-    return Written(released, left_out, [one.message for one in caught if issubclass(one.category, EXPECTED)])
+@dataclass(frozen=True)
+class CountsOptions:
+    """What came back from the query of `confide sql`, instead of a table."""
+
+    counts: tuple[Path, ...] = ()
+    plan: Path | None = None
+
+    def planned(self, request: RequestOptions) -> CountingPlan:
+        """The plan that the counts answer: of a file, or of the options of a request."""
+        if self.plan is not None:
+            return CountingPlan.load(self.plan)
+        if request.alpha is None and request.columns.task is None:
+            raise click.UsageError("--counts need the request that they answer: --plan FILE, or its options anew")
+        return request.plan()
 
 
 @command("calibrate")
@@ -82,8 +137,7 @@ def calibrate(
     shifted: ShiftOptions,
     budget: LedgerOptions,
     about: tuple[str, ...] = (),
-    output: Output,
-    as_json: bool = False,
+    output: PrintedOutput,
 ) -> None:
     r"""Calibrate on records with known truth, privately.
 
@@ -101,107 +155,71 @@ def calibrate(
     """
     words = stated_words(about)
     if counted.counts:
-        _from_counts(counted, request, budget, words, output, as_json=as_json)
+        _from_counts(counted, request, budget, words, output)
         return
     if not source.file:
         raise click.UsageError("Missing argument 'TABLE'.")
-    levels, what = request.levels, request.columns.what()
     if label_epsilon is not None:
-        assert isinstance(what, Classified)
-        _from_noisy_labels(source, what, label_epsilon, request, words, output, as_json=as_json)
+        _from_noisy_labels(source, label_epsilon, request, words, output)
         return
-    chosen, bounded = chosen_candidates(request.candidates, request.unit, what), request.people.people
-    privacy, divided, shift = _settled(request, budget, shifted)
-    settings: dict[str, Any] = {**vars(privacy), "mechanism": request.mechanism}
-    if shift:
-        settings["population"] = shifted_population(shift["class_weights"], shift["weight_bound"])
-    if bounded is not None:
-        settings["records_per_person"] = bounded.most
-    name, alpha = None if what is None else what.kind.name, levels if len(levels) > 1 else levels[0]
-    by: By | None = "level" if len(levels) > 1 else None
-    asked = Request(alpha=alpha, by=by, score=name, candidates=chosen, **settings)
-    prepare(asked, request.n)  # public choices are refused before anything is opened
+    asked = request.of_table(source, shifted, budget, words)
     output.check(Kind.RELEASE, *source.files, *budget.files, request.schedule)
-    receipt = budget.receipt()
-    account = budget.account(source.file)
-    known = request.n is not None or privacy.neighbors == "add_remove"
-    if account and known and not divided and len(levels) == 1 and request.columns.one_score:
-        # and so is what the ledger's limit does not allow
-        prepare(asked, request.n, Payer(**account)).refuse_early()
-
-    def make() -> tuple[Any, dict[str, int]]:
-        with source.open("counting", what, request.columns.ways) as (opened, read, progress):
-            released = calibrate_table(
-                opened,
-                read,
-                alpha,
-                n=request.n,
-                candidates=chosen,
-                people=bounded,
-                skip_incomplete=source.skip_incomplete,
-                about=words,
-                progress=progress,
-                **divided,
-                **{name: value for name, value in settings.items() if name != "population"},
-                **shift,
-                **account,
-            )
-            left_out = source.left_out(opened) if privacy.neighbors == "replace_one" else {}  # else it is secret
-        return released, left_out
-
-    made = written(make, output, receipt)
-    expected = expected_of(made.released, asked)
-    guessed = guessed_for_groups(made.released, privacy.n_typical, request.mechanism)
-    report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
+    known = request.n is not None or not asked.request.public_n
+    early = known and not request.groups.asked
+    tells = asked.request.neighbors == "replace_one"
+    _release(asked, source, budget, request.groups.partition, output, early=early, tells_left_out=tells)
 
 
-def _settled(
-    request: RequestOptions, budget: LedgerOptions, shifted: ShiftOptions
-) -> tuple[PrivacyOptions, dict[str, Any], dict[str, Any]]:
-    """The privacy, the groups and the shift that are asked for, where their values go together."""
-    bounded, divided, shift = request.people.people, request.groups.arguments(), shifted.arguments()
-    privacy = scheduled_privacy(request.schedule, request.privacy, bounded)
-    if bounded is not None and privacy.records_per_person not in (1, bounded.most):
-        raise InputError("--records-per-person must be left out with --max-records-per-person")
-    if divided:
-        check_partition(budget.ledger, request.groups.partition)
-    if request.n is not None and privacy.neighbors != "replace_one":
-        raise InputError(
-            "--n must be left out with --neighbors add_remove, which keeps their number secret; see --n-typical"
-        )
-    if shift and len(request.levels) > 1:
-        raise click.UsageError("weights belong to one threshold: give one level in --alpha, or leave the weights out")
-    return privacy, divided, shift
+def _release(
+    asked: TableRequest,
+    source: Source,
+    budget: LedgerOptions,
+    partition: str | None,
+    output: PrintedOutput,
+    *,
+    early: bool,
+    tells_left_out: bool,
+) -> Release:
+    """The release of what a table is asked, paid for, written and printed; early refusals come before it is opened."""
+    with budget.paying() as receipt:
+        account = budget.account(source.file)
+        asked = replace(asked, payer=Payer(**account, partition=partition))
+        if account and early:  # what the ledger's limit does not allow is refused before all else
+            asked.prepared.refuse_early()
+        with output.new(Kind.RELEASE) as part, source.opened(source.file, "counting") as (table, progress):
+            released: Release = asked.release(table, progress)
+            left_out = source.left_out(table) if tells_left_out else {}  # else it is secret
+            part.write_text(released.to_json(), encoding="utf-8")
+    report_release(released, asked.request, receipt, left_out, output)
+    return released
 
 
 def _from_noisy_labels(
-    source: Source,
-    what: Classified,
-    label_epsilon: str,
-    request: RequestOptions,
-    words: Mapping[str, str] | None,
-    output: Output,
-    *,
-    as_json: bool,
+    source: Source, label_epsilon: str, request: RequestOptions, words: Mapping[str, str] | None, output: PrintedOutput
 ) -> None:
     """The same from labels that were randomised before anybody saw them."""
+    what = request.columns.what()
+    assert isinstance(what, Classified)
     try:
         loss: float | LabelStatement = float(label_epsilon)
         read: tuple[str, ...] = ()
     except ValueError:
         loss, read = LabelStatement.load(label_epsilon), (label_epsilon,)
+    _ = request.levels
     candidates = chosen_candidates(request.candidates, request.unit, what)
     asked = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
     output.check(Kind.RELEASE, *source.files, *read)
-
-    def make() -> tuple[Any, dict[str, int]]:
-        with source.opened(source.file, "counting") as (opened, progress):
-            released = calibrate_noisy_label_table(
-                opened, what, asked, about=words, skip_incomplete=source.skip_incomplete, progress=progress
-            )
-            return released, source.left_out(opened)
-
-    report_release(written(make, output, None), None, output, None, as_json=as_json)
+    with (
+        LedgerOptions().paying() as receipt,
+        output.new(Kind.RELEASE) as part,
+        source.opened(source.file, "counting") as (opened, progress),
+    ):
+        released = calibrate_noisy_label_table(
+            opened, what, asked, about=words, skip_incomplete=source.skip_incomplete, progress=progress
+        )
+        left_out = source.left_out(opened)
+        part.write_text(released.to_json(), encoding="utf-8")
+    report_release(released, None, receipt, left_out, output)
 
 
 def _from_counts(
@@ -209,18 +227,25 @@ def _from_counts(
     request: RequestOptions,
     budget: LedgerOptions,
     words: Mapping[str, str] | None,
-    output: Output,
-    *,
-    as_json: bool,
+    output: PrintedOutput,
 ) -> None:
     """The same from counts that a warehouse made."""
-    plan = counted.planned(request)
+    plan, partition = counted.planned(request), request.groups.partition
     output.check(Kind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
-    receipt = budget.receipt()
-    made = written(lambda: (counted.release(plan, budget, request.groups.partition, words), {}), output, receipt)
-    expected = expected_of(made.released, plan.request)
-    guessed = guessed_for_groups(made.released, plan.options.get("n_typical"), plan.options["mechanism"])
-    report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
+    with budget.paying() as receipt, output.new(Kind.RELEASE) as part:
+        if budget.ledger_key is not None and len(counted.counts) > 1:
+            raise InputError("--ledger-key binds to one file's bytes; leave it out for several --counts")
+        account = budget.account(str(counted.counts[0]))
+        counts = read_counts(list(counted.counts), plan)
+        if account and plan.column is not None:
+            check_partition(budget.ledger, partition)
+        if account and partition is not None:
+            if plan.column is None:
+                raise click.UsageError("--partition must be left out: the plan divides no records into groups")
+            account["partition"] = partition
+        released = plan.calibrate(counts, **account, about=words)
+        part.write_text(released.to_json(), encoding="utf-8")
+    report_release(released, plan.request, receipt, {}, output)
 
 
 @dataclass(frozen=True)
@@ -233,6 +258,10 @@ class Renewing:
     n: int | None = None
     cold: bool = False
     candidates: str | None = None
+
+    def arguments(self, schedule: Path | None) -> dict[str, Any]:
+        """What it asks anew, the loss also by a schedule."""
+        return {**vars(scheduled(schedule, "calibration", self)), "candidates": parsed(self.candidates)}
 
 
 @command("recalibrate", without="score loss bound groups by_class")
@@ -247,8 +276,7 @@ def recalibrate(
     budget: LedgerOptions,
     schedule: Path | None = None,
     about: tuple[str, ...] = (),
-    output: Output,
-    as_json: bool = False,
+    output: PrintedOutput,
 ) -> None:
     r"""Renew a release on new records with known truth.
 
@@ -264,50 +292,29 @@ def recalibrate(
         --probabilities 'p_*' --label label --out february.json
     """
     previous, records = source.separate()
-    release = load_release(previous)
-    words, bounded, n = stated_words(about), people.people, asked.n
-    spent = scheduled(schedule, "calibration", {"epsilon": asked.epsilon, "rho": asked.rho})
-    chosen: dict[str, Any] = {"n_typical": asked.n_typical, "cold": asked.cold, "candidates": parsed(asked.candidates)}
-    again = Request(renews=release, **spent, **chosen)
-    terms = next(iter(again.parts.values())).terms
+    release, words, n = load_release(previous), stated_words(about), asked.n
+    columns_read = _what(columns, release, previous)
+    again = TableRequest.again(
+        release,
+        records.what(columns_read, columns.ways),
+        by=groups.by,
+        weights=weight_column,
+        people=people.people,
+        skip_incomplete=records.skip_incomplete,
+        about=words,
+        **asked.arguments(schedule),
+    )
+    request = again.request
+    terms = next(iter(request.parts.values())).terms
     refuse_another_request(schedule, release.privacy, terms.selector if terms.mechanism == "slopes" else None)
-    what = _what(columns, release, previous)
     if release.disjoint:
         check_partition(budget.ledger, groups.partition)
-    if n is not None and not again.public_n:
+    if n is not None and not request.public_n:
         raise InputError("--n must be left out: the number of records, or of those in each group, stays secret")
     output.check(Kind.RELEASE, previous, *records.files, *budget.files, schedule)
-    receipt = budget.receipt()
-    account: dict[str, Any] = {**budget.account(records.file), "partition": groups.partition}
-    if n is not None or not again.public_n:  # what the ledger's limit does not allow is refused before all else
-        prepare(again, n, Payer(**account)).refuse_early()
-
-    def make() -> tuple[Any, dict[str, int]]:
-        with records.open("counting", what, columns.ways) as (opened, read, progress):
-            released = recalibrate_table(
-                release,
-                opened,
-                read,
-                by=groups.by,
-                weights=weight_column,
-                n=n,
-                people=bounded,
-                skip_incomplete=records.skip_incomplete,
-                about=words,
-                progress=progress,
-                **spent,
-                **chosen,
-                **account,
-            )
-            left_out = records.left_out(opened) if again.public_n else {}  # else it is secret
-        return released, left_out
-
-    made = written(make, output, receipt)
-    released = made.released
-    expected = expected_of(released, again)
-    guessed = guessed_for_groups(released, asked.n_typical)
-    report_release(made, expected, output, receipt, as_json=as_json, guessed=guessed)
-    if not as_json:
+    known, public = n is not None or not request.public_n, request.public_n
+    released = _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
+    if not output.as_json:
         say(renewed(released))
 
 
@@ -339,59 +346,95 @@ def expected_of(released: Any, request: Request) -> Plan | None:
 
 
 def report_release(
-    kept: Written,
-    plan: Plan | None,
-    output: Output,
-    receipt: Receipt | None,
-    *,
-    as_json: bool,
-    guessed: int | None = None,
+    released: Any, request: Request | None, receipt: Receipt, left_out: Mapping[str, int], output: PrintedOutput
 ) -> None:
     """Print a release, what it is expected to cost, what was warned of, and what was charged.
 
-    `guessed` is the number of records of each group that was taken for granted, where nobody stated one. There is no
-    receipt of what was paid for elsewhere.
+    The request is that of one threshold, or tells how many records of each group were taken for granted; None for noisy
+    labels, which were paid for elsewhere.
     """
-    released, left_out, said = kept
-    out = str(output.out)
-    earlier = [one for one in said if isinstance(one, EarlierReleaseWarning)]
-    notes = [str(one) for one in said if one not in earlier]
-    for note in notes:
-        warn(note)
-    if as_json:
-        expected = None
-        if plan is not None:
-            expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
-            expected["records_needed"] = plan.records_needed
-        made = [time for one in earlier for time in one.made]
-        document = {"out": out, "calibration": json.loads(released.to_json()), "expected": expected}
-        document |= {"records_needed": most_needed(parts_of(released).values()), "n_typical_guessed": guessed}
-        paid = {} if receipt is None else receipt.fields()
-        emit({**document, "earlier": made, "warnings": notes, **paid, **left_out})
-        return
-    for one in earlier:
-        say(str(one))
-    say(str(released))
-    say_left_out(left_out)
+    plan = None if request is None else expected_of(released, request)
+    guessed = None if request is None else guessed_for_groups(released, request)
+    heard = receipt.heard
+    heard.warn()
+    expected = cost = suits = None
     if plan is not None:
+        expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
+        expected["records_needed"] = plan.records_needed
         known = "" if released.n is not None else ", a public guess: the true number stays secret"
-        say(
+        cost = (
             f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
             f"{100 * float(1 - released.alpha):.4g} %\n"
             f"      (on {plan.typical_scores}, with {plan.n} records{known})"
         )
     if guessed is not None:
-        say(
+        suits = (
             f"candidates suit: about {guessed} records in each {released.by}, a public guess; state --n-typical if "
             "there are many more, or fewer"
         )
-    if receipt is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon)):
-        say(receipt.text())
-    say(f"saved: {out}")
+
+    def document() -> dict[str, Any]:
+        needed = most_needed(parts_of(released).values())
+        own = {"out": str(output.out), "calibration": json.loads(released.to_json()), "expected": expected}
+        own |= {"records_needed": needed, "n_typical_guessed": guessed, **heard.fields()}
+        return {**own, **({} if request is None else receipt.fields()), **left_out}
+
+    paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
+    tell(
+        document,
+        *heard.earlier,
+        str(released),
+        left_out_text(left_out),
+        cost,
+        suits,
+        receipt.text() if paid else None,
+        output.saved(),
+        as_json=output.as_json,
+    )
 
 
-def guessed_for_groups(released: Release, n_typical: int | None, mechanism: str = "slopes") -> int | None:
+def guessed_for_groups(released: Release, request: Request) -> int | None:
     """The number of records of each group that candidates were chosen for, where nobody stated one; else None."""
-    if not released.disjoint or n_typical is not None or mechanism != "slopes":
+    if not released.disjoint or request.n_typical is not None or request.mechanism != "slopes":
         return None
     return typical_of_groups(len(released.parts), max(part.guarantee.n_min or 1 for part in released.parts.values()))
+
+
+@command("sql", without="logits truth losses loss bound partition", required="alpha")
+def sql(
+    *,
+    dialect: str,
+    table: str | None = None,
+    dbt: bool = False,
+    request: RequestOptions,
+    plan: Path | None = None,
+    force: bool = False,
+) -> None:
+    r"""Print the query that counts in a warehouse, where no Python runs.
+
+    Nothing is read, connected to or charged. The query computes a score per
+    record (lac, absolute_residual, cqr and its sides, or a column of scores)
+    and counts it over the candidates that follow from these options. Run it,
+    keep its answer where the records are kept, for it is as private, and
+    hand it to `confide calibrate --counts`. Class names stand for the * of
+    --probabilities: --classes has to list them all.
+
+    Example:
+
+      confide sql --dialect snowflake --table clinic.records \
+        --probabilities 'p_*' --classes benign,malignant --label diagnosis \
+        --alpha 0.1 --epsilon 1 --plan plan.json > count.sql
+    """
+    check_output(plan, Kind.COUNTING, request.schedule, force=force)
+    asked, dialects = request.plan(), split(dialect)
+    if dbt:
+        text = dbt_macro(asked, dialects)
+    elif table is None:
+        raise click.UsageError("Missing option '--table'.")
+    elif len(dialects) > 1:
+        raise click.UsageError("--dialect must be one, but with --dbt")
+    else:
+        text = counting_query(asked, dialects[0], table)
+    if plan is not None:
+        asked.save(plan, overwrite=force)
+    say(text.rstrip("\n"))

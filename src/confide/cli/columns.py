@@ -112,11 +112,6 @@ class Columns:
             self._check_score(task)
         return task
 
-    @property
-    def one_score(self) -> bool:
-        """Whether each record has one score, and so one threshold at the level alpha."""
-        return self.task in ("score", "classification", "regression") and self.truth is None and self.score != SIDES
-
     def what(self, candidates: Candidates | None = None) -> What | None:
         """What is read of each record; None if no columns were named."""
         match self.task:

@@ -1,9 +1,8 @@
 """`confide evaluate`: how often the sets contain the truth, on a table that says it; with `--epsilon` privately."""
 
 import json
-import warnings
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -13,10 +12,10 @@ from confide.cli.choices import parsed_list, split
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
-from confide.cli.output import emit, heard, said_by_the_command, say, say_left_out, warn
+from confide.cli.output import left_out_text, tell, warn
 from confide.cli.paying import LedgerOptions, Receipt, scheduled
 from confide.cli.values import Findings, PeopleOptions, Released, Source
-from confide.errors import EarlierReleaseWarning, InputError
+from confide.errors import InputError
 from confide.evaluation import (
     NOT_PRIVATE,
     Asking,
@@ -30,9 +29,10 @@ from confide.guarantee import coverage_text
 from confide.releases import Release, remarks
 from confide.sets import has_law, sentence_of
 from confide.support import Kind
-from confide.tables import People, evaluate_table, evaluate_table_privately
+from confide.tables import evaluate_table, evaluate_table_privately
 
 _TOTAL = "none"
+PUBLISHABLE = "These numbers are private: they may be published."
 
 
 @dataclass(frozen=True)
@@ -47,17 +47,6 @@ class PrivateOptions:
     groups: str | None = None
     parts: str | None = None
     width_bins: str | None = None
-
-    def scheduled(self, file: Path | None, people: People | None) -> "PrivateOptions":
-        """The same with what a schedule says of an evaluation, if one is given.
-
-        Raises
-        ------
-        InputError
-            If an option says something else, or more records of each person are kept than it says.
-        """
-        given = {name: getattr(self, name) for name in ("epsilon", "neighbors", "records_per_person")}
-        return replace(self, **scheduled(file, "evaluation", given, people))
 
     def asking(self, account: Mapping[str, Any]) -> Asking | None:
         """What is asked privately; None without --epsilon."""
@@ -108,86 +97,63 @@ def evaluate(
         --probabilities 'p_*' --label label --epsilon 1 --out private.json
     """
     bounded = people.people
-    private = private.scheduled(schedule, bounded)
+    private = scheduled(schedule, "evaluation", private, bounded)
     kind = Kind.EVALUATION if private.epsilon is None else Kind.PRIVATE_EVALUATION
     output.check(kind, *source.files, release.calibration, *budget.files, schedule)
-    receipt = budget.receipt()
-    asking = private.asking(budget.account(source.file))
     released = release.load()
     what = columns.to_evaluate(released, release.calibration, parsed_list(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
     if fail_below_promise:
         refuse_unjudged(released)
-    if asking is not None:
-        with heard() as caught, receipt, source.open("evaluating", what, columns.ways) as (opened, what, progress):
-            private_one = evaluate_table_privately(
-                opened,
-                what,
-                released,
-                asking,
-                by=release.by,
-                people=bounded,
-                skip_incomplete=source.skip_incomplete,
-                progress=progress,
-            )
-            known = source.left_out(opened) if asking.neighbors == "replace_one" else {}  # else it is secret
-        output.write(private_one.to_json())
-        _tell(private_one, caught, output, known, receipt)
-        return exit_code(private_one, fail=fail_below_promise)
-    with (
-        said_by_the_command(),
-        source.open("evaluating", what, columns.ways) as (opened, what, progress),
-    ):
-        found = evaluate_table(
-            opened,
-            what,
-            released,
-            by=release.by,
-            examples=examples,
-            skip_incomplete=source.skip_incomplete,
-            progress=progress,
-        )
-        left_out = source.left_out(opened)
-    notes = [*remarks(released), *(shortfall_notes(found) if output.as_json else [])]  # else they are in the text
-    for note in notes:
-        warn(note)
+    read: dict[str, Any] = {"by": release.by, "skip_incomplete": source.skip_incomplete}
+    found: Evaluation | LevelEvaluation | PrivateEvaluation
+    with budget.paying() as receipt:
+        asking = private.asking(budget.account(source.file))
+        with source.open("evaluating", what, columns.ways) as (opened, what, progress):
+            if asking is None:
+                found = evaluate_table(opened, what, released, examples=examples, progress=progress, **read)
+            else:
+                found = evaluate_table_privately(
+                    opened, what, released, asking, people=bounded, progress=progress, **read
+                )
+            public = asking is None or asking.neighbors == "replace_one"  # else their number is secret
+            left_out = source.left_out(opened) if public else {}
     output.write(found.to_json())
-    if output.as_json:
-        worst, short = worst_fields(found, released), shortfall_fields(found)
-        emit({**found.fields(), "shortfalls": short, "worst": worst, "warnings": list(notes), **left_out})
-        return exit_code(found, fail=fail_below_promise)
-    say(evaluated(found, released))
-    say_left_out(left_out)
-    output.say_saved()
-    say(NOT_PRIVATE)
+    if isinstance(found, PrivateEvaluation):
+        _tell_private(found, receipt, output, left_out)
+    else:
+        _tell(found, released, output, left_out)
     return exit_code(found, fail=fail_below_promise)
 
 
 def _tell(
-    found: PrivateEvaluation,
-    caught: list[warnings.WarningMessage],
-    output: Findings,
-    left_out: Mapping[str, Any],
-    receipt: Receipt,
+    found: Evaluation | LevelEvaluation, released: Release, output: Findings, left_out: Mapping[str, Any]
 ) -> None:
-    """Print a private evaluation: for people, or as one JSON document."""
-    earlier = [one.message for one in caught if isinstance(one.message, EarlierReleaseWarning)]
-    notes = [str(one.message) for one in caught if one.message not in earlier]
-    notes += shortfall_notes(found) if output.as_json else []
-    for note in dict.fromkeys(notes):
+    """Print an evaluation: for people, or as one JSON document."""
+    notes = [*remarks(released), *(shortfall_notes(found) if output.as_json else [])]  # else they are in the text
+    for note in notes:
         warn(note)
-    if output.as_json:
-        made = [time for one in earlier for time in one.made]
-        short = {"shortfalls": shortfall_fields(found), "earlier": made, "warnings": notes}
-        emit({**json.loads(found.to_json()), **short, **receipt.fields(), **left_out})
-        return
-    for one in earlier:
-        say(str(one))
-    say(str(found))
-    say_left_out(left_out)
-    say(receipt.text())
-    output.say_saved()
-    say("These numbers are private: they may be published.")
+
+    def document() -> dict[str, Any]:
+        worst, short = worst_fields(found, released), shortfall_fields(found)
+        return {**found.fields(), "shortfalls": short, "worst": worst, "warnings": list(notes), **left_out}
+
+    texts = evaluated(found, released), left_out_text(left_out), output.saved(), NOT_PRIVATE
+    tell(document, *texts, as_json=output.as_json)
+
+
+def _tell_private(found: PrivateEvaluation, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]) -> None:
+    """The same of a private one, and what it cost."""
+    notes = [*receipt.heard.notes, *(shortfall_notes(found) if output.as_json else [])]
+    for note in notes:
+        warn(note)
+
+    def document() -> dict[str, Any]:
+        short = {"shortfalls": shortfall_fields(found), **receipt.heard.fields(), "warnings": notes}
+        return {**json.loads(found.to_json()), **short, **receipt.fields(), **left_out}
+
+    texts = found, left_out_text(left_out), receipt.text(), output.saved(), PUBLISHABLE
+    tell(document, *receipt.heard.earlier, *texts, as_json=output.as_json)
 
 
 def _numbers(text: str) -> tuple[float, ...]:

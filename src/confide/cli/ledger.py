@@ -1,15 +1,12 @@
 """`confide ledger`: what has been spent on which data, and where that is kept."""
 
 import json
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 from confide.cli.command import Group, command
-from confide.cli.output import check_output, emit, heard, say, warn
+from confide.cli.output import check_output, heard, say, tell
 from confide.cli.values import OptionalOutput, Output
-from confide.errors import SimilarNameWarning
 from confide.ledger import Ledger, Schedule, check_head, file_of, make_server_ledger, move, place_of, plain
 from confide.mechanisms import Neighbors
 from confide.support import Kind
@@ -23,11 +20,9 @@ def list_(*, file: str, as_json: bool = False) -> None:
     """
     found = Ledger(file, create=False).snapshot()
     accounts = found.accounts
-    if as_json:
-        rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
-        emit({"datasets": [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]})
-        return
-    say(str(found))
+    rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
+    told = [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]
+    tell(lambda: {"datasets": told}, found, as_json=as_json)
 
 
 @command("ledger show")
@@ -38,11 +33,8 @@ def show(*, file: str, dataset: str, dp_delta: float = 0.0, as_json: bool = Fals
     """
     account = Ledger(file, create=False).account(dataset)
     loss = account.spent(dp_delta)
-    if as_json:
-        bounds = [vars(bound) for bound in loss.bounds]
-        emit(plain(account) | {"together": bounds})
-        return
-    say(account.told(dp_delta))
+    together = [vars(bound) for bound in loss.bounds]
+    tell(lambda: plain(account) | {"together": together}, account.told(dp_delta), as_json=as_json)
 
 
 @command("ledger limit")
@@ -60,12 +52,10 @@ def limit(
     Example: confide ledger limit budget.db patients 2.0
     """
     wanted = None if epsilon is None else (epsilon, dp_delta)
-    with _said_of_names():
+    with heard() as said:
         account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)
-    if as_json:
-        emit(plain(account))
-        return
-    say(f"{account.dataset}: {account.summary}")
+    said.warn()
+    tell(lambda: plain(account), f"{account.dataset}: {account.summary}", as_json=as_json)
 
 
 @command("ledger follow")
@@ -80,13 +70,10 @@ def follow(*, file: str, schedule: Path, dataset: str, as_json: bool = False) ->
     Example: confide ledger follow budget.db schedule.json --dataset patients
     """
     read = Schedule.load(schedule)
-    with _said_of_names():
+    with heard() as said:
         account = Ledger(file).follow(dataset, read)
-    if as_json:
-        emit(plain(account))
-        return
-    say(f"{account.dataset}: {account.summary}")
-    say(read.statement)
+    said.warn()
+    tell(lambda: plain(account), f"{account.dataset}: {account.summary}", read.statement, as_json=as_json)
 
 
 @command("ledger export")
@@ -97,11 +84,8 @@ def export(*, file: str, output: OptionalOutput) -> None:
     """
     output.check(Kind.EXPORT, file_of(file))
     document: dict[str, Any] = Ledger(file, create=False).export()
-    if output.out is None:
-        emit(document)
-        return
     output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
-    output.say_saved()
+    tell(lambda: document, output.saved(), as_json=output.out is None)
 
 
 @command("ledger report")
@@ -183,21 +167,9 @@ def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None
     number, seal = len(found.seals), found.seals[-1] if found.seals else ""
     if head is not None:
         number, seal = check_head(opened, head)
-    if as_json:
-        emit({"records": number, "seal": seal, "moved_to": found.moved_to})
-        return
-    say(f"{number:,} records, every seal is right{f'; the last is {seal}' if seal else ''}")
-    if found.moved_to is not None:
-        say(f"moved to {found.moved_to}")
-
-
-@contextmanager
-def _said_of_names() -> Iterator[None]:
-    """What the library warns of names is printed."""
-    with heard(SimilarNameWarning) as caught:
-        yield
-    for one in caught:
-        warn(str(one.message))
+    right = f"{number:,} records, every seal is right{f'; the last is {seal}' if seal else ''}"
+    moved = None if found.moved_to is None else f"moved to {found.moved_to}"
+    tell(lambda: {"records": number, "seal": seal, "moved_to": found.moved_to}, right, moved, as_json=as_json)
 
 
 ledger = Group(

@@ -11,7 +11,7 @@ import click
 
 from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE, FOUND
-from confide.cli.output import emit, progress_bar, say, warn
+from confide.cli.output import progress_bar, say, tell, warn
 from confide.cli.values import Findings
 from confide.mechanisms import Neighbors
 from confide.support import Kind
@@ -45,24 +45,21 @@ def audit(
     from confide.audit import audit as run_audit
 
     output.check(Kind.AUDIT)
-    tell = None if output.as_json or sys.stderr.isatty() else lambda name: click.echo(f"auditing {name}", err=True)
+    announce = None if output.as_json or sys.stderr.isatty() else lambda name: click.echo(f"auditing {name}", err=True)
     with ExitStack() as stack:
 
         def watch(runs: int) -> Callable[[int], object]:
             return stack.enter_context(progress_bar("auditing", lambda: runs))
 
         if subject.mechanism is None:
-            report = audit_library(LONG if long else BRIEF, level=level, tell=tell, watch=watch)
+            report = audit_library(LONG if long else BRIEF, level=level, tell=announce, watch=watch)
         else:
             claims = {name: value for name, value in vars(subject).items() if name != "mechanism"}
             foreign = foreign_subject(load(subject.mechanism), subject.mechanism, **claims)
             limit = (SECONDS if seconds is None else seconds) * (10 if long else 1)
-            report = run_audit([foreign], seconds=limit, level=level, tell=tell, watch=watch)
+            report = run_audit([foreign], seconds=limit, level=level, tell=announce, watch=watch)
     output.write(report.to_json())
-    if output.as_json:
-        emit(json.loads(report.to_json()))
-    else:
-        say(str(report))
+    tell(lambda: json.loads(report.to_json()), report, as_json=output.as_json)
     return DONE if report.passed else CLAIM_FAILED
 
 
@@ -84,10 +81,7 @@ def doctor(*, paths: tuple[Path, ...] = (), as_json: bool = False) -> int:
     from confide.checkup import doctor as examine
 
     found = examine(*paths)
-    if as_json:
-        emit(found.fields())
-    else:
-        say(str(found))
+    tell(found.fields, found, as_json=as_json)
     for line in found.findings:
         warn(line)
     return FOUND if found.findings else DONE

@@ -7,7 +7,7 @@ A command names options by the fields of its values (`confide.cli.command`). `OP
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypedDict
 
 import click
 
@@ -73,8 +73,8 @@ def _panel(title: str, /, **rows: Row) -> Iterator[tuple[str, Row]]:
         yield field, replace(row, panel=title)
 
 
-def _argument(metavar: str, text: str, kind: "click.ParamType[Any] | type" = str, **more: Any) -> Row:
-    return Row(metavar, text, kind, everyday=True, argument=True, **more)
+def _argument(metavar: str, text: str, kind: "click.ParamType[Any] | type" = str, *, hidden: bool = False) -> Row:
+    return Row(metavar, text, kind, everyday=True, argument=True, hidden=hidden)
 
 
 RELEASE = "What `confide calibrate`, `recalibrate` or `federated aggregate` wrote."
@@ -286,81 +286,82 @@ OPTIONS: Mapping[str, Row] = dict([
 """The row of each option, by the field that names it."""
 
 
-def _as(name: str, text: str, **more: Any) -> Row:
-    """The row of this name in other words."""
-    return replace(OPTIONS[name], help=text, **more)
+class Change(TypedDict, total=False):
+    """In what the row of an option differs in a command."""
+
+    metavar: str
+    help: str
+    kind: "click.ParamType[Any]"
+    everyday: bool
+    panel: str
 
 
-_SAME = _as("calibration", "The same file, as commands that read a table name it.", panel="")
-_ONE_LEVEL = _as(
-    "alpha", "Of several levels this one only (default: all).", metavar="LEVEL", panel=COLUMNS, everyday=False
+_SAME = Change(help="The same file, as commands that read a table name it.", panel="")
+_ONE_LEVEL = Change(
+    help="Of several levels this one only (default: all).", metavar="LEVEL", panel=COLUMNS, everyday=False
 )
-_OF_PILOT = {
-    name: replace(OPTIONS[name], everyday=False) for name in ("probabilities", "prediction", "label", "target")
-}
+_OF_PILOT = dict.fromkeys(("probabilities", "prediction", "label", "target"), Change(everyday=False))
 _DATASET = _argument("DATASET", "The name of a data set.")
 _SIZES_OF_SILOS = "Public lower bound on the secret number of records (default: 1; of each group 0)."
 _SILO_LEDGER = "This silo's budget ledger: a file, made if new, or postgresql://ROLE@HOST/DB. Keep it."
-_NAMED_LEDGER = _as(
-    "ledger", "Name this silo's budget ledger (made if new) in the public file: copies of the keys need it, too."
-)
+_NAMED_LEDGER = "Name this silo's budget ledger (made if new) in the public file: copies of the keys need it, too."
 
-BY_COMMAND: Mapping[str, Mapping[str, Row]] = {
+BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
     "plan": {
         **_OF_PILOT,
-        "alpha": _as("alpha", "Share of truths that may be missed: 0.1 asks for 90 % coverage; also a fraction.",
-                     metavar="LEVEL"),
-        "n": _as("n", "Number of calibration records to state the cost for. Under add_remove it is a guess and is "
-                 "never used.", panel=PROMISE, everyday=True),
-        "candidates": _as("candidates", "Number of candidate thresholds, or a SPEC as in `confide calibrate` (default: "
-                          "as many as suit the score and the other choices).", metavar="NUMBER|SPEC"),
-        "out": _as("out", "Also write an HTML page that shows it, to be moved."),
+        "alpha": Change(help="Share of truths that may be missed: 0.1 asks for 90 % coverage; also a fraction.",
+                        metavar="LEVEL"),
+        "n": Change(help="Number of calibration records to state the cost for. Under add_remove it is a guess and is "
+                         "never used.", panel=PROMISE, everyday=True),
+        "candidates": Change(help="Number of candidate thresholds, or a SPEC as in `confide calibrate` (default: as "
+                                  "many as suit the score and the other choices).", metavar="NUMBER|SPEC"),
+        "out": "Also write an HTML page that shows it, to be moved.",
     },
     "recalibrate": {
-        "partition": _as("partition", "With --ledger, for groups: the public name of this division, as ward."),
-        "weight_column": _as("weight_column", "For a release whose records have public weights: the column of each.",
-                             panel=COLUMNS),
+        "partition": "With --ledger, for groups: the public name of this division, as ward.",
+        "weight_column": Change(help="For a release whose records have public weights: the column of each.",
+                                panel=COLUMNS),
     },
     "predict": {
         "alpha": _ONE_LEVEL,
-        "out": _as("out", "Where to write. A name without an ending, or one that ends in /, is a new folder of Parquet "
-                   "files; from Spark the executors write it, also to an address such as s3a://BUCKET/NAME.",
-                   metavar="FILE|FOLDER", kind=TABLE),
+        "out": Change(help="Where to write. A name without an ending, or one that ends in /, is a new folder of "
+                           "Parquet files; from Spark the executors write it, also to an address such as "
+                           "s3a://BUCKET/NAME.", metavar="FILE|FOLDER", kind=TABLE),
     },
     "evaluate": {
         "alpha": _ONE_LEVEL,
-        "epsilon": _as("epsilon", "Evaluate privately, at this loss: counts with noise, which may be published."),
-        "neighbors": _as("neighbors", "add_remove (default): the number of records stays secret. replace_one: it is "
-                         "public."),
-        "groups": _as("groups", "With --epsilon and --by: all groups, a public list, not taken from the records."),
-        "out": _as("out", "Also write what was found as JSON, for `confide report --evaluation FILE`."),
+        "epsilon": "Evaluate privately, at this loss: counts with noise, which may be published.",
+        "neighbors": "add_remove (default): the number of records stays secret. replace_one: it is public.",
+        "groups": "With --epsilon and --by: all groups, a public list, not taken from the records.",
+        "out": "Also write what was found as JSON, for `confide report --evaluation FILE`.",
     },
     "watch": {
-        "alpha": replace(_ONE_LEVEL, help="Of several levels the one that is watched."),
-        "epsilon": _as("epsilon", "First look: privacy loss of every look, for whoever is in it."),
-        "neighbors": _as("neighbors", "First look: add_remove (default) or replace_one."),
-        "records_per_person": _as("records_per_person", "First look: the most records of one person in a look "
-                                  "(public).", kind=_AT_LEAST_1),
-        "n_typical": _as("n_typical", "Public guess of the number of calibration records, to judge the tolerance.",
-                         kind=_AT_LEAST_1, panel=WATCH),
-        "tolerance": _as("tolerance", "First look: how far below the promise coverage may lie (default: 0.02)."),
-        "looks": _as("looks", "First look: how many are planned; more may follow (default: 52)."),
-        "out": _as("out", "Also write an HTML page with the course of all looks."),
+        "alpha": {**_ONE_LEVEL, "help": "Of several levels the one that is watched."},
+        "epsilon": "First look: privacy loss of every look, for whoever is in it.",
+        "neighbors": "First look: add_remove (default) or replace_one.",
+        "records_per_person": Change(help="First look: the most records of one person in a look (public).",
+                                     kind=_AT_LEAST_1),
+        "n_typical": Change(help="Public guess of the number of calibration records, to judge the tolerance.",
+                            kind=_AT_LEAST_1, panel=WATCH),
+        "tolerance": "First look: how far below the promise coverage may lie (default: 0.02).",
+        "looks": "First look: how many are planned; more may follow (default: 52).",
+        "out": Change(help="Also write an HTML page with the course of all looks.", everyday=False),
+        "force": Change(everyday=False),
     },
     "sql": {
-        "n": _as("n", "The public number of records, needed under replace_one."),
-        "table": _as("table", "The table, its parts between points; with --dbt the model says it.", panel=CONTENT,
-                     everyday=True),
-        "mechanism": _as("mechanism", "As in `confide calibrate`."),
-        "plan": _as("plan", "Also write the request, for `confide calibrate --counts COUNTS --plan FILE`.",
-                    panel=OUTPUT, everyday=True),
+        "n": "The public number of records, needed under replace_one.",
+        "table": Change(help="The table, its parts between points; with --dbt the model says it.",
+                        panel=CONTENT, everyday=True),
+        "mechanism": "As in `confide calibrate`.",
+        "plan": Change(help="Also write the request, for `confide calibrate --counts COUNTS --plan FILE`.",
+                       panel=OUTPUT, everyday=True),
     },
     "randomise-labels": {
-        "label": _as("label", "The true labels, which are randomised."),
-        "classes": _as("classes", "All class names: a public list, not taken from the labels."),
-        "epsilon": _as("epsilon", "Privacy loss of each label."),
-        "keep": _as("keep", "Other columns to keep; may be repeated (default: all)."),
-        "out": _as("out", "A new table; FILE.labels.json beside it says how labels were randomised."),
+        "label": "The true labels, which are randomised.",
+        "classes": "All class names: a public list, not taken from the labels.",
+        "epsilon": "Privacy loss of each label.",
+        "keep": "Other columns to keep; may be repeated (default: all).",
+        "out": "A new table; FILE.labels.json beside it says how labels were randomised.",
     },
     "show": {
         "file": _argument("FILE", "A release, an evaluation, a watch, a schedule, a plan, a statement, a file of a "
@@ -370,100 +371,101 @@ BY_COMMAND: Mapping[str, Mapping[str, Row]] = {
     "verify": {
         "file": _argument("RELEASE", f"{RELEASE} Or a private evaluation, or a watch.", PLACE),
         "calibration": _SAME,
-        "coordinator": _as("coordinator", "The coordinator's public file: demand this signature."),
-        "answer": _as("answer", "A silo's answer: demand that it counts; repeat it."),
+        "coordinator": "The coordinator's public file: demand this signature.",
+        "answer": "A silo's answer: demand that it counts; repeat it.",
     },
     "report": {
         "file": _argument("RELEASE", RELEASE, PLACE),
         "calibration": _SAME,
-        "ledger": _as("ledger", "What was charged for it, and spent before and since: a file, or "
-                      "postgresql://ROLE@HOST/DB.", panel=CONTENT),
+        "ledger": Change(help="What was charged for it, and spent before and since: a file, or "
+                              "postgresql://ROLE@HOST/DB.", panel=CONTENT),
     },
     "audit": {
         "mechanism": Row("MODULE:CALLABLE", "Audit this mechanism instead of the library's own: a function of an array "
                          "of scores in [0, 1] that returns a threshold (docs/audit.md). Its code is run.", panel=AUDIT),
-        "epsilon": _as("epsilon", "The privacy loss that it claims per record.", panel=AUDIT),
-        "alpha": _as("alpha", "The share of truths that it claims to miss at most.", metavar="LEVEL", panel=AUDIT),
-        "neighbors": _as("neighbors", "The relation of its privacy claim: add_remove or replace_one (default: "
-                         "replace_one).", panel=AUDIT),
+        "epsilon": Change(help="The privacy loss that it claims per record.", panel=AUDIT),
+        "alpha": Change(help="The share of truths that it claims to miss at most.", metavar="LEVEL", panel=AUDIT),
+        "neighbors": Change(help="The relation of its privacy claim: add_remove or replace_one (default: replace_one).",
+                            panel=AUDIT),
         "records": Row("N", "Size of the small data sets that it is attacked on.", click.IntRange(2, 1000),
                        panel=AUDIT),
-        "out": _as("out", "Also write the findings as JSON."),
+        "out": "Also write the findings as JSON.",
     },
     "demo": {
-        "out": _as("out", "Where to leave the files.", metavar="FOLDER"),
-        "force": _as("force", "Replace the files of an earlier demo."),
+        "out": Change(help="Where to leave the files.", metavar="FOLDER"),
+        "force": "Replace the files of an earlier demo.",
     },
     "budget plan": {
-        "alpha": _as("alpha", "Share of truths that a release may miss, likewise.", metavar="LEVEL"),
+        "alpha": Change(help="Share of truths that a release may miss, likewise.", metavar="LEVEL"),
         "n": Row("N,N", "Numbers of records in one release to state its coverage for.", panel=PROMISE),
-        "epsilon": _as("epsilon", "The total per person, over all that is planned."),
-        "dp_delta": _as("dp_delta", "The total is (epsilon, delta)-privacy; with 0 epsilons add up."),
-        "neighbors": _as("neighbors", "The relation that losses are stated for: add_remove or replace_one."),
-        "records_per_person": _as("records_per_person", "The most records of one person within one release.",
-                                  panel=PEOPLE),
+        "epsilon": "The total per person, over all that is planned.",
+        "dp_delta": "The total is (epsilon, delta)-privacy; with 0 epsilons add up.",
+        "neighbors": "The relation that losses are stated for: add_remove or replace_one.",
+        "records_per_person": Change(help="The most records of one person within one release.", panel=PEOPLE),
         "looks": Row("COUNT", "Looks at the coverage of a batch of records.", int, everyday=True, panel=PLANNED),
-        "out": _as("out", "Write the schedule, for --schedule and `confide ledger follow`."),
+        "out": "Write the schedule, for --schedule and `confide ledger follow`.",
     },
-    "ledger": {
-        "file": _argument("LEDGER", "A ledger: its file, or postgresql://ROLE@HOST/DB."),
-    },
+    "ledger": {"file": _argument("LEDGER", "A ledger: its file, or postgresql://ROLE@HOST/DB.")},
     "ledger show": {"dataset": _DATASET},
     "ledger limit": {
         "dataset": _DATASET,
         "epsilon": _argument("EPSILON", "The most that may be spent; leave out to lift the limit.", float),
-        "neighbors": _as("neighbors", "The relation that the data set is accounted under: add_remove or replace_one."),
+        "neighbors": "The relation that the data set is accounted under: add_remove or replace_one.",
     },
     "ledger follow": {
-        "dataset": _as("dataset", "The data set whose charges follow it."),
+        "dataset": "The data set whose charges follow it.",
         "schedule": _argument("SCHEDULE", "The schedule, as `confide budget plan --out` wrote.", PLACE),
     },
-    "ledger export": {"out": _as("out", "Where to write (default: standard output).")},
+    "ledger export": {"out": "Where to write (default: standard output)."},
     "ledger report": {
-        "dataset": _as("dataset", "Only this data set.", panel=CONTENT),
-        "dp_delta": _as("dp_delta", "Add up at this delta besides pure epsilon; 0 for none.", panel=CONTENT),
+        "dataset": Change(help="Only this data set.", panel=CONTENT),
+        "dp_delta": Change(help="Add up at this delta besides pure epsilon; 0 for none.", panel=CONTENT),
     },
     "federated": {
-        "plan": _as("plan", "The signed plan.", panel=FEDERATION, everyday=True),
-        "calibration": _as("calibration", "What aggregate wrote.", panel=FEDERATION),
-        "dataset": _as("dataset", "The name of these records in the ledger.", everyday=False),
-        "ledger": _as("ledger", _SILO_LEDGER),
+        "plan": Change(help="The signed plan.", panel=FEDERATION, everyday=True),
+        "calibration": Change(help="What aggregate wrote.", panel=FEDERATION),
+        "dataset": Change(help="The name of these records in the ledger.", everyday=False),
+        "ledger": _SILO_LEDGER,
     },
-    "federated keygen": {"keys": _as("keys", "Where to write the private keys."), "ledger": _NAMED_LEDGER},
+    "federated keygen": {
+        "keys": "Where to write the private keys.",
+        "ledger": _NAMED_LEDGER,
+    },
     "federated public": {"ledger": _NAMED_LEDGER},
     "federated plan": {
         **_OF_PILOT,
-        "pilot": _as("pilot", f"With --compare: {_PILOT}"),
-        "n_min": _as("n_min", _SIZES_OF_SILOS, kind=_AT_LEAST_0),
-        "dp_delta": _as("dp_delta", "fedcp2-qq-sum: let the opened sum cost (epsilon, this), where summing saves "
-                        "loss."),
-        "groups": _as("groups", "private-qq: a threshold for each of these; a public list, not taken from the "
-                      "records."),
-        "by_class": _as("by_class", "private-qq: a threshold for each of --classes, so that each is covered."),
-        "out": _as("out", "Where to write the plan; with --compare it can be left out."),
+        "pilot": f"With --compare: {_PILOT}",
+        "n_min": Change(help=_SIZES_OF_SILOS, kind=_AT_LEAST_0),
+        "dp_delta": "fedcp2-qq-sum: let the opened sum cost (epsilon, this), where summing saves loss.",
+        "groups": "private-qq: a threshold for each of these; a public list, not taken from the records.",
+        "by_class": "private-qq: a threshold for each of --classes, so that each is covered.",
+        "out": "Where to write the plan; with --compare it can be left out.",
     },
-    "federated answer": {
-        "by": _as("by", "For a plan with a threshold for each group: the column of each record's group."),
-    },
-    "federated open": {"policy": _as("policy", "A policy file, instead of --coordinator.")},
+    "federated answer": {"by": "For a plan with a threshold for each group: the column of each record's group."},
+    "federated open": {"policy": "A policy file, instead of --coordinator."},
     "federated aggregate": {
-        "answers": _as("answers", "The silos' answers, and openers' parts where there are."),
-        "keys": _as("keys", "The coordinator's private keys: sign, for `confide verify`."),
+        "answers": "The silos' answers, and openers' parts where there are.",
+        "keys": "The coordinator's private keys: sign, for `confide verify`.",
     },
     "federated own": {"answer": _argument("ANSWER", "The silo's answer, as it was sent.", PLACE)},
     "federated report": {
         "silo": Row("NAME", "This silo's name in the plan.", everyday=True, panel=FEDERATION),
-        "epsilon": _as("epsilon", "Privacy loss that the report may cost."),
-        "again": _as("again", "New records of the same people: count and charge anew."),
+        "epsilon": "Privacy loss that the report may cost.",
+        "again": "New records of the same people: count and charge anew.",
     },
 }  # fmt: skip
-"""The rows that differ in a command, or in all commands of a group, by the field that names them."""
+"""What differs in a command, or in all commands of a group, by the field: the help alone, more of the row, or all."""
 
 
 def row_of(command: str, field: str) -> Row:
     """The row of an option in a command, such as `ledger show`."""
     group = command.partition(" ")[0]
     for owner in (command, group):
-        if field in (own := BY_COMMAND.get(owner, {})):
-            return own[field]
+        match BY_COMMAND.get(owner, {}).get(field):
+            case Row() as row:
+                return row
+            case str(text):
+                return replace(OPTIONS[field], help=text)
+            case dict(change):
+                return replace(OPTIONS[field], **change)
     return OPTIONS[field]

@@ -6,6 +6,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from typing import Any
 
 from confide.cli.interruption import check_interruption
@@ -40,25 +41,55 @@ def note(text: str) -> None:
     sys.stderr.write(f"note: {one_line(text)}\n")
 
 
-@contextmanager
-def said_by_the_command() -> Iterator[None]:
-    """What the library warns of a release is left to the command, which prints it once, in its place."""
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore", CoverageWarning)
-        yield
-
-
 EXPECTED = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
 """The warnings that commands show in their own words."""
 
 
+@dataclass(frozen=True)
+class Heard:
+    """What the library warned of while a command worked, which the command prints in its place."""
+
+    kinds: tuple[type[Warning], ...]
+    caught: list[warnings.WarningMessage]
+
+    @property
+    def earlier(self) -> list[EarlierReleaseWarning]:
+        """Of releases that were paid for before."""
+        return [one.message for one in self.caught if isinstance(one.message, EarlierReleaseWarning)]
+
+    @property
+    def notes(self) -> list[str]:
+        """Everything else that is expected, each text once."""
+        expected = [one for one in self.caught if issubclass(one.category, self.kinds)]
+        return list(dict.fromkeys(str(one.message) for one in expected if one.message not in self.earlier))
+
+    def warn(self) -> None:
+        """Print the notes on stderr."""
+        for text in self.notes:
+            warn(text)
+
+    def fields(self) -> dict[str, Any]:
+        """All of it as JSON values."""
+        return {"earlier": [time for one in self.earlier for time in one.made], "warnings": self.notes}
+
+
 @contextmanager
-def heard(*kinds: type[Warning]) -> Iterator[list[warnings.WarningMessage]]:
-    """What the library warns of, always of these kinds, is kept for the command to print."""
+def heard(*kinds: type[Warning]) -> Iterator[Heard]:
+    """What the library warns of is kept for the command to print, of these kinds or of all that are expected."""
     with warnings.catch_warnings(record=True) as caught:
-        for kind in kinds or EXPECTED:
+        for kind in (*EXPECTED, *kinds):
             warnings.simplefilter("always", kind)
-        yield caught
+        yield Heard(kinds or EXPECTED, caught)
+
+
+def tell(document: Callable[[], Mapping[str, Any]], *texts: object, as_json: bool) -> None:
+    """Print one JSON document, or these texts in its place, one below the other; what is None is nothing to tell."""
+    if as_json:
+        emit(document())
+        return
+    for text in texts:
+        if text is not None:
+            say(str(text))
 
 
 def emit(document: Mapping[str, Any]) -> None:
@@ -102,11 +133,12 @@ def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | No
         raise InputError(f"output {str(path)!r} cannot be written: its folder does not exist")
 
 
-def say_left_out(found: Mapping[str, Any]) -> None:
-    """Say how many records were left out, if that may be known."""
-    if "left_out" in found:
-        count = found["left_out"]
-        say(f"left out: {count:,} record{'' if count == 1 else 's'} with missing values")
+def left_out_text(found: Mapping[str, Any]) -> str | None:
+    """How many records were left out, if that may be known."""
+    if "left_out" not in found:
+        return None
+    count = found["left_out"]
+    return f"left out: {count:,} record{'' if count == 1 else 's'} with missing values"
 
 
 def number(value: float) -> str:

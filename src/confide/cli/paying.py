@@ -1,15 +1,15 @@
 """Who pays, and what for: the ledger that is charged, the receipt, and a schedule that says what may be spent."""
 
 import logging
-from collections.abc import Mapping
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 from pathlib import Path
-from types import TracebackType
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeVar
 
 from confide.cli.command import typed_here
-from confide.cli.output import note
-from confide.cli.values import PrivacyOptions
+from confide.cli.output import Heard, heard, note
 from confide.errors import InputError
 from confide.ledger import (
     Account,
@@ -27,7 +27,12 @@ from confide.ledger import (
 from confide.mechanisms import PrivacyStatement
 from confide.tables import People
 
+if TYPE_CHECKING:
+    from _typeshed import DataclassInstance
+
 _MOST_KEY = 2**16
+
+_Options = TypeVar("_Options", bound="DataclassInstance")
 
 _LOGGER = "confide.ledger"
 
@@ -40,7 +45,6 @@ class _Charges(logging.Handler):
     def __init__(self) -> None:
         super().__init__()
         self.costs: list[Cost] = []
-        self.before = logging.NOTSET
 
     def emit(self, record: logging.LogRecord) -> None:
         if getattr(record, "event", None) == "charged":
@@ -51,59 +55,37 @@ class _Charges(logging.Handler):
 
 @dataclass(frozen=True)
 class Receipt:
-    """Made before the ledger is opened, and entered while it is charged.
+    """What was charged while a command worked, and what was warned of.
 
     Parameters
     ----------
     ledger, dataset
         What was typed; None without a ledger.
     new
-        Whether the ledger is a file that does not exist yet.
+        Whether the ledger is a file that did not exist yet.
     """
 
     ledger: str | None
     dataset: str | None
     new: bool
+    heard: Heard
     _charges: _Charges = field(init=False, default_factory=_Charges)
-
-    @classmethod
-    def of(cls, ledger: str | None, dataset: str | None) -> "Receipt":
-        """For what was typed."""
-        path = file_of(ledger)
-        return cls(ledger, dataset, path is not None and not path.exists())
-
-    def __enter__(self) -> "Receipt":
-        logger = logging.getLogger(_LOGGER)
-        self._charges.before = logger.level
-        logger.addHandler(self._charges)
-        logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        logger = logging.getLogger(_LOGGER)
-        logger.removeHandler(self._charges)
-        logger.setLevel(self._charges.before)
-        if error is None and self.new and self.ledger is not None:
-            path = Path(self.ledger)
-            where = "the current folder" if path.parent == Path() else str(path.parent)
-            note(f"new ledger {path.name} made in {where}: nothing was charged in it before")
 
     def text(self) -> str:
         """One line: what was charged, spent, and is left; or that nothing keeps the sum."""
-        if (account := self._account()) is None:
+        if (account := self._account) is None:
             return NO_LEDGER
         return f"charged {decimal_form(self._charged())} to {account.dataset!r}: {account.summary}"
 
     def fields(self) -> dict[str, Any]:
         """The same as JSON values; None without a ledger."""
-        if (account := self._account()) is None:
+        if (account := self._account) is None:
             return {"ledger": None}
         found = plain(account)
         told = {name: found[name] for name in ("dataset", "spent", "limit", "remaining")}
         return {"ledger": {"ledger": self.ledger, "new": self.new, "charged": self._charged(), **told}}
 
+    @cached_property
     def _account(self) -> Account | None:
         if self.ledger is None or self.dataset is None:
             return None
@@ -130,9 +112,24 @@ class LedgerOptions:
         """The files that are read, or written, to account for the release."""
         return file_of(self.ledger), self.ledger_key
 
-    def receipt(self) -> Receipt:
-        """What will say what was charged; to be made before `account`, which may make the ledger."""
-        return Receipt.of(self.ledger, self.dataset)
+    @contextmanager
+    def paying(self, *kinds: type[Warning]) -> Iterator[Receipt]:
+        """Within the block the ledger may be made and charged, of which the receipt tells; warnings as in `heard`."""
+        path = file_of(self.ledger)
+        logger = logging.getLogger(_LOGGER)
+        with heard(*kinds) as warned:
+            receipt = Receipt(self.ledger, self.dataset, path is not None and not path.exists(), warned)
+            before = logger.level
+            logger.addHandler(receipt._charges)
+            logger.setLevel(min(logger.getEffectiveLevel(), logging.INFO))
+            try:
+                yield receipt
+            finally:
+                logger.removeHandler(receipt._charges)
+                logger.setLevel(before)
+        if receipt.new and path is not None:
+            where = "the current folder" if path.parent == Path() else str(path.parent)
+            note(f"new ledger {path.name} made in {where}: nothing was charged in it before")
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""
@@ -162,7 +159,7 @@ def _read_key(path: Path) -> bytes:
         raise InputError(f"--ledger-key {str(path)!r} cannot be read: {error.strerror}") from None
 
 
-def scheduled(file: Path | None, kind: str, given: Mapping[str, Any], people: People | None = None) -> dict[str, Any]:
+def scheduled(file: Path | None, kind: str, options: _Options, people: People | None = None) -> _Options:
     """The options of a command with what a schedule says of its kind in the place of those that were not given.
 
     Parameters
@@ -171,8 +168,8 @@ def scheduled(file: Path | None, kind: str, given: Mapping[str, Any], people: Pe
         The schedule; without one the options stay as they are.
     kind
         `"calibration"`, `"evaluation"` or `"look"`.
-    given
-        The options of the command that a schedule may speak of.
+    options
+        A group of options, some of which a schedule may speak of.
     people
         Whose records are bounded, if that is asked; then this bound stands for --records-per-person.
 
@@ -182,7 +179,7 @@ def scheduled(file: Path | None, kind: str, given: Mapping[str, Any], people: Pe
         If an option says something else than the schedule, or it has none of this kind.
     """
     if file is None:
-        return dict(given)
+        return options
     schedule = Schedule.load(file)
     entry = schedule.entry_for(kind)
     most = schedule.records_per_person
@@ -190,7 +187,7 @@ def scheduled(file: Path | None, kind: str, given: Mapping[str, Any], people: Pe
         raise InputError(
             f"--max-records-per-person must be at most what --schedule says, {most} in one release; found {people.most}"
         )
-    stated = {
+    stated: dict[str, Any] = {
         "epsilon": entry.epsilon,
         "rho": None,
         "selector": entry.selector,
@@ -198,6 +195,7 @@ def scheduled(file: Path | None, kind: str, given: Mapping[str, Any], people: Pe
         "records_per_person": schedule.records_per_person,
         "looks": entry.count,
     }
+    given = {name: getattr(options, name) for name in stated if hasattr(options, name)}
     typed = typed_here()
     for option, value in given.items():
         if option in typed and value != stated[option]:
@@ -205,15 +203,9 @@ def scheduled(file: Path | None, kind: str, given: Mapping[str, Any], people: Pe
                 "which says what this may spend" if option == "rho" else f"which says {stated[option]}; found {value}"
             )
             raise InputError(f"--{option.replace('_', '-')} must be left out with --schedule, {said}")
-    bounded = {"records_per_person": given.get("records_per_person")} if people is not None else {}
-    return {option: stated[option] for option in given} | bounded
-
-
-def scheduled_privacy(file: Path | None, privacy: PrivacyOptions, people: People | None) -> PrivacyOptions:
-    """The options of a calibration with those of a schedule, as `scheduled`."""
-    named = ("epsilon", "rho", "selector", "neighbors", "records_per_person")
-    given = {name: getattr(privacy, name) for name in named}
-    return replace(privacy, **scheduled(file, "calibration", given, people))
+    if people is not None:
+        stated["records_per_person"] = given.get("records_per_person")
+    return replace(options, **{option: stated[option] for option in given})
 
 
 def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selector: str | None) -> None:

@@ -6,16 +6,14 @@ from typing import Any
 import click
 
 from confide.cli.choices import ClassShiftOptions, one_level, parsed, split
-from confide.cli.columns import Columns
 from confide.cli.command import command
-from confide.cli.output import emit, progress_bar, say, say_left_out
-from confide.cli.values import Findings, PrivacyOptions, ReadingOptions
+from confide.cli.output import left_out_text, progress_bar, tell
+from confide.cli.values import Findings, PilotOptions, PrivacyOptions
 from confide.errors import InputError
 from confide.ledger import IN_WORDS, Planned, Schedule, best_of, by_rules, decimal_form
 from confide.planning import Plan
 from confide.planning import plan as make_plan
 from confide.support import Kind, aligned
-from confide.tables import files_of, read_pilot
 from confide.watching import WatchPower, watch_power
 
 
@@ -50,9 +48,7 @@ def plan(
     weight_bound: float | None = None,
     candidates: str | None = None,
     unit: float | None = None,
-    pilot: str | None = None,
-    reading: ReadingOptions,
-    columns: Columns,
+    pilot: PilotOptions,
     watched: WatchOptions,
     output: Findings,
 ) -> None:
@@ -69,38 +65,23 @@ def plan(
       confide plan --alpha 0.1 --epsilon 1 --n 2000 --out plan.html
     """
     level = one_level(alpha)
-    output.check(Kind.PAGE, *(() if pilot is None else files_of(pilot)))
-    what = columns.what()
-    if pilot is not None and what is None:
-        raise click.UsageError(f"--pilot needs {columns.ways}")
-    score = columns.score or ("lac" if what is None else what.kind.name)
+    output.check(Kind.PAGE, *pilot.files)
+    what = pilot.what()
+    score = pilot.columns.score or ("lac" if what is None else what.kind.name)
     options = {"score": score, "candidates": parsed(candidates), "unit": unit, **vars(privacy)}
     options |= {"class_weights": shifted.shift, "weight_bound": weight_bound}
     made = make_plan(level, n=n, **options)  # public choices are refused before anything is opened
-    left_out: dict[str, int] = {}
-    if pilot is not None and what is not None:
-        with reading.opened(pilot, "reading") as (opened, progress):
-            sample = read_pilot(opened, what, skip_incomplete=reading.skip_incomplete, progress=progress)
-            left_out = reading.left_out(opened)
+    sample, left_out = pilot.sample()
+    if sample is not None:
         made = make_plan(level, n=n, **options, pilot=sample)
     if output.out is not None:
         from confide.reports import report
 
         output.write(report(made).html)
     power = watched.power(made)
-    if output.as_json:
-        emit({**_document(made), "watch": None if power is None else _watched(power), **left_out})
-        return
-    say(str(made))
-    if power is not None:
-        say(str(power))
-    say_left_out(left_out)
-    output.say_saved()
-
-
-def _watched(power: WatchPower) -> dict[str, object]:
-    shown = asdict(power)
-    return {**shown, "small": power.small}
+    watch = None if power is None else {**asdict(power), "small": power.small}
+    document = {**_document(made), "watch": watch, **left_out}
+    tell(lambda: document, made, power, left_out_text(left_out), output.saved(), as_json=output.as_json)
 
 
 def _document(made: Plan) -> dict[str, object]:
@@ -173,15 +154,13 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
         rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in schedules.items()}
     if output.out is not None:
         chosen.save(output.out, overwrite=output.force)
-    if output.as_json:
-        saved = None if output.out is None else str(output.out)
-        emit({"schedule": chosen.fields, "statement": chosen.statement, "n": sizes, "rules": rules, "out": saved})
-        return
-    say(f"{chosen}")
+    saved = None if output.out is None else str(output.out)
+    texts: list[object] = [chosen]
     for name, one in schedules.items():
         rows = [_row(entry, worth, sizes) for entry, worth in zip(one.entries, rules[name], strict=True)]
-        say(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
-    output.say_saved()
+        texts.append(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
+    document = {"schedule": chosen.fields, "statement": chosen.statement, "n": sizes, "rules": rules, "out": saved}
+    tell(lambda: document, *texts, output.saved(), as_json=output.as_json)
 
 
 def _whole(text: str) -> int:

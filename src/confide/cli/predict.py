@@ -10,10 +10,10 @@ import click
 from confide.cli.choices import split
 from confide.cli.columns import Columns
 from confide.cli.command import command
-from confide.cli.output import check_output, emit, heard, number, say, say_left_out, warn
+from confide.cli.output import check_output, heard, left_out_text, number, tell, warn
 from confide.cli.paying import LedgerOptions
 from confide.cli.values import Released, Source, names_in
-from confide.errors import CoverageWarning, EarlierReleaseWarning
+from confide.errors import CoverageWarning
 from confide.releases import Calibration, Release
 from confide.sets import count_shortfall
 from confide.support import Kind, OutputExistsError, as_place, write_text
@@ -84,20 +84,20 @@ def predict(
         )
         found |= source.left_out(opened)
     where = str(out or out_table)
-    notes = [*(str(one.message) for one in caught), *_too_many_empty(released, found)]
+    notes = [*caught.notes, *_too_many_empty(released, found)]
     for note in notes:
         warn(note)
-    if as_json:
-        emit({"out": where, **_promised(released), **found, "warnings": notes})
-        return
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
-    say(f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}")
-    if empty := int(found.get("empty_sets", 0)):
-        say(f"empty sets: {_empty(empty, int(found['rows']))}")
-    say_left_out(found)
-    for name, text in released.promises.items():
-        say(f"promise{f' for {name}' if name else ''}: {text}")
-    say(f"saved: {where}")
+    empty = int(found.get("empty_sets", 0))
+    tell(
+        lambda: {"out": where, **_promised(released), **found, "warnings": notes},
+        f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}",
+        f"empty sets: {_empty(empty, int(found['rows']))}" if empty else None,
+        left_out_text(found),
+        *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),
+        f"saved: {where}",
+        as_json=as_json,
+    )
 
 
 def _empty(empty: int, rows: int) -> str:
@@ -157,27 +157,30 @@ def randomise_labels(
         check_output(path, kind, *source.files, *budget.files, force=False)
     if beside.exists():
         raise OutputExistsError(f"output {str(beside)!r} exists already; choose another name")
-    receipt = budget.receipt()
-    with heard() as caught, receipt, source.opened(source.file, "randomising") as (opened, progress):
-        statement = randomise_table(
-            opened,
-            label,
-            split(classes),
-            epsilon,
-            out,
-            keep=names_in(keep),
-            skip_incomplete=source.skip_incomplete,
-            progress=progress,
-            **budget.account(source.file),
-        )
+    with budget.paying() as receipt:
+        account = budget.account(source.file)
+        with source.opened(source.file, "randomising") as (opened, progress):
+            statement = randomise_table(
+                opened,
+                label,
+                split(classes),
+                epsilon,
+                out,
+                keep=names_in(keep),
+                skip_incomplete=source.skip_incomplete,
+                progress=progress,
+                **account,
+            )
     write_text(beside, statement.to_json(), overwrite=False)
-    earlier = [one.message for one in caught if issubclass(one.category, EarlierReleaseWarning)]
-    if as_json:
-        told = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(beside)}
-        emit({**told, "earlier": [time for one in earlier for time in one.made], "warnings": [], **receipt.fields()})  # type: ignore[union-attr]
-        return
-    for one in earlier:
-        warn(str(one))
-    say(str(statement))
-    say(receipt.text())
-    say(f"saved: {out}, {beside}")
+    receipt.heard.warn()
+    if not as_json:
+        for one in receipt.heard.earlier:
+            warn(str(one))
+    told = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(beside)}
+    tell(
+        lambda: {**told, **receipt.heard.fields(), **receipt.fields()},
+        statement,
+        receipt.text(),
+        f"saved: {out}, {beside}",
+        as_json=as_json,
+    )

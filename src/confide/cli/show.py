@@ -4,16 +4,34 @@ import json
 import math
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
+from typing import Any, NamedTuple
 
 from confide.cli.command import command
-from confide.cli.course import course, renewed
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
-from confide.cli.federated import Shown, read_silo, shown
-from confide.cli.output import emit, say, warn
+from confide.cli.federated.coordinator import policy_rows, read_policy, read_silo, silo_rows
+from confide.cli.output import number, say, tell, warn
 from confide.cli.values import Output, named_release
 from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation, load_evaluation
-from confide.federated import FederatedCalibration, FederatedGroups, FederatedLevels, SiloReport
+from confide.federated import (
+    FederatedCalibration,
+    FederatedGroups,
+    FederatedLevels,
+    FederatedPlan,
+    MessageHead,
+    Refusal,
+    RoundHead,
+    SeveralPlans,
+    SiloKeys,
+    SiloReport,
+    fingerprint,
+    identity_rows,
+    message_head,
+    opening_head,
+    part_head,
+    read_plan,
+    roster_number,
+)
 from confide.federated import verify as verify_federated
 from confide.ledger import Schedule, decimal_form, file_of
 from confide.mechanisms import (
@@ -36,9 +54,12 @@ from confide.releases import (
     as_release,
     class_list,
     classes_of,
+    is_warm,
     links,
     load,
+    miss_if_reused,
     most_needed,
+    parts_of,
     predecessors_of,
     remarks,
 )
@@ -77,35 +98,51 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
         raise InputError(f"file {str(path)!r} is {kind}; {SHOWN_ELSEWHERE[kind]}")
-    own = _BY_KIND.get(kind)
-    if (other := own(path) if own else shown(path)) is not None:
+    if own := _BY_KIND.get(kind):
+        try:
+            shown = own(path)
+        except Refusal as refusal:
+            raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
         if k != 1:
             raise InputError(f"records must be 1 for {kind}; it belongs to releases")
-        emit(other.document) if as_json else say(other.text)
-        return
-    found = load(path)
+    else:
+        shown = _document(load(path), k)
+    for note in () if as_json else shown.warnings:
+        warn(note)
+    tell(lambda: shown.document, shown.text, as_json=as_json)
+
+
+class Shown(NamedTuple):
+    """A file in words and as JSON values."""
+
+    text: str
+    document: Mapping[str, Any]
+    warnings: Sequence[str] = ()
+
+
+def _document(found: Document, k: int) -> Shown:
+    """A release, a private evaluation or a watch; what the first two cost k records."""
     if isinstance(found, Watch):
-        _show_watch(found, as_json=as_json)
-        return
+        made = dict.fromkeys(versions_text(look.versions) for look in found.looks)
+        alarm = None if found.alarm is None else found.alarm.look.name
+        text = "\n".join([str(found), *(f"made with: {one}" for one in made)])
+        return Shown(text, {"watch": json.loads(found.to_json()), "alarm": alarm})
+    losses: dict[str, float] = {relation: found.privacy.loss(relation, k) for relation in NEIGHBORS}
+    told: dict[str, Any] = {"records": k, "losses": losses}
     if isinstance(found, PrivateEvaluation):
-        _show_evaluation(found, k, as_json=as_json)
-        return
+        n = "secret" if found.question.n is None else str(found.question.n)
+        said = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
+        rows = [*_losses(found.privacy, k), *said, ("made with", versions_text(found.versions))]
+        return Shown(f"{found}\n{aligned(rows)}", {"evaluation": json.loads(found.to_json()), **told, "warnings": []})
     released = as_release(found)
-    losses = {relation: released.privacy.loss(relation, k) for relation in ("add_remove", "replace_one")}
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
-    if as_json:
-        told = {"records": k, "losses": losses, "records_needed": most_needed(released.parts.values())}
-        told["warnings"] = list(remarks(released))
-        emit({"calibration": json.loads(released.to_json()), **told})
-        return
-    for note in remarks(released):
-        warn(note)
-    say(str(released))
+    notes = list(remarks(released))
+    told |= {"records_needed": most_needed(released.parts.values()), "warnings": notes}
     making = _making(released) if isinstance(released, Calibration) else ()
-    if predecessors_of(released):
-        say(renewed(released))
-    say(aligned([*_words(released), *_losses(released.privacy, k), *making, *course(released)]))
+    rows = [*_words(released), *_losses(released.privacy, k), *making, *course(released)]
+    text = "\n".join(filter(None, [str(released), renewed(released), aligned(rows)]))
+    return Shown(text, {"calibration": json.loads(released.to_json()), **told}, notes)
 
 
 def _counting(path: Path) -> Shown:
@@ -132,33 +169,116 @@ def _measured(path: Path) -> Shown:
     return Shown(text, {"evaluation": json.loads(found.to_json())})
 
 
+def _silo(path: Path) -> Shown:
+    silo = read_silo(path)
+    told = {"silo": silo.fields(), "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
+    return Shown(f"public file of {silo.name!r}\n{aligned(silo_rows(silo))}", told)
+
+
+def _keys(path: Path) -> Shown:
+    silo = SiloKeys.load(path).face()
+    rows = [("name", silo.name), ("fingerprint", fingerprint(silo.identity))]
+    told = {"name": silo.name, "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
+    return Shown(f"private keys of {silo.name!r}, to be sent to nobody\n{aligned(rows)}", {"keys": told})
+
+
+def _plan(path: Path) -> Shown:
+    plan, envelope = read_plan(read_text(path))
+    unsigned = [("signed by", envelope.signer), *((f"silo {silo.name}", "not signed") for silo in plan.silos)]
+    who = identity_rows(plan, silos=True) or unsigned
+    text = f"{plan}\n{aligned(who)}"
+    told = {
+        **_plans(plan),
+        "digest": plan.digest,
+        "signer": envelope.signer,
+        "epsilon": plan.privacy().epsilon,
+        "colluders": plan.protocol.colluders,
+        "fingerprints": {silo.name: fingerprint(silo.identity) for silo in plan.silos},
+    }
+    if plan.coordinator is not None:
+        told["coordinator"] = fingerprint(plan.coordinator.identity)
+        told["roster"] = roster_number([plan.coordinator, *plan.silos])
+    return Shown(text, told)
+
+
+def _plans(plan: FederatedPlan | SeveralPlans) -> dict[str, Any]:
+    """The fields and promises of a plan, or of each of several by its level or group."""
+    if isinstance(plan, SeveralPlans):
+        parts = [{"name": str(name), **_plans(part)} for name, part in plan.parts.items()]
+        return {"by": plan.by, "neighbors": plan.neighbors, "plans": parts}
+    promises = {str(answers): vars(promise) for answers, promise in plan.promises().items()}
+    return {"plan": plan.fields(), "promises": promises}
+
+
+def answer_rows(head: MessageHead) -> list[tuple[str, str]]:
+    """Whose answer it is, to which plan, and when it was made."""
+    return [
+        ("silo", head.silo),
+        ("answered", head.answered),
+        ("plan", head.plan),
+        ("session", head.session),
+        ("signed by", f"{head.signer} (aggregate checks that it is the silo's key)"),
+        ("made with", versions_text(head.versions)),
+    ]
+
+
+def round_rows(head: RoundHead) -> list[tuple[str, str]]:
+    """Whose sum is opened, by whom."""
+    return [
+        ("opener", head.opener),
+        ("on the list", f"{head.listed} silos"),
+        ("plan", head.plan),
+        ("session", head.session),
+        ("signed by", head.signer),
+    ]
+
+
+def _answer(path: Path) -> Shown:
+    head = message_head(read_text(path))
+    return Shown(f"answer of {head.silo!r}\n{aligned(answer_rows(head))}", {"answer": head._asdict()})
+
+
+def _opening(path: Path) -> Shown:
+    head = opening_head(read_text(path))
+    return Shown(
+        f"what the coordinator asks of {head.opener!r}\n{aligned(round_rows(head))}", {"opening": head._asdict()}
+    )
+
+
+def _part(path: Path) -> Shown:
+    head = part_head(read_text(path))
+    return Shown(f"part of {head.opener!r}\n{aligned(round_rows(head))}", {"part": head._asdict()})
+
+
+def _policy(path: Path) -> Shown:
+    policy = read_policy(path)
+    prints = {name: fingerprint(identity) for name, identity in policy.peers.items()}
+    told = {"policy": {**vars(policy), "peers": dict(policy.peers)}, "fingerprints": prints}
+    return Shown(f"policy of a silo\n{aligned(policy_rows(policy))}", told)
+
+
+def _report(path: Path) -> Shown:
+    report = SiloReport.load(path)
+    return Shown(str(report), {"report": {"silo": report.silo, "epsilon": report.epsilon, **vars(report.estimate)}})
+
+
 _BY_KIND: Mapping[Kind, Callable[[Path], Shown]] = {
     Kind.COUNTING: _counting,
     Kind.SCHEDULE: _schedule,
     Kind.LABELLING: _labelling,
     Kind.EVALUATION: _measured,
+    Kind.SILO: _silo,
+    Kind.KEYS: _keys,
+    Kind.PLAN: _plan,
+    Kind.ANSWER: _answer,
+    Kind.OPENING: _opening,
+    Kind.PART: _part,
+    Kind.POLICY: _policy,
+    Kind.REPORT: _report,
 }
 
 
-def _show_watch(watch: Watch, *, as_json: bool) -> None:
-    if as_json:
-        emit({"watch": json.loads(watch.to_json()), "alarm": None if watch.alarm is None else watch.alarm.look.name})
-        return
-    made = dict.fromkeys(versions_text(look.versions) for look in watch.looks)
-    say("\n".join([str(watch), *(f"made with: {text}" for text in made)]))
-
-
-def _show_evaluation(found: PrivateEvaluation, k: int, *, as_json: bool) -> None:
-    """What a private evaluation found, and its loss."""
-    if as_json:
-        losses = {relation: found.privacy.loss(relation, k) for relation in NEIGHBORS}
-        emit({"evaluation": json.loads(found.to_json()), "records": k, "losses": losses, "warnings": []})
-        return
-    say(str(found))
-    n = "secret" if found.question.n is None else str(found.question.n)
-    said = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
-    said.append(("made with", versions_text(found.versions)))
-    say(aligned([*_losses(found.privacy, k), *said]))
+# A release in rows
 
 
 def _words(released: Release) -> list[tuple[str, str]]:
@@ -236,6 +356,67 @@ def _mechanism(released: Calibration) -> str:
     )
 
 
+# A chain of releases
+
+
+def renewed(release: Release) -> str:
+    """What a release renews, where its candidates come from, and for which records its promise is.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> first = confide.calibrate(rng.random(2000), 0.1, 1.0, score="lac")
+    >>> print(renewed(confide.recalibrate(first, rng.random(2000), cold=True)))
+    release 2 of a chain; it renews release 1
+    start: cold; the promise does not depend on what was released before
+    """
+    line, parts = predecessors_of(release), list(parts_of(release).values())
+    if not line:
+        return ""
+    warm = [part for part in parts if is_warm(part)]
+    said = f"release {len(line) + 1} of a chain; it renews release {len(line)}"
+    if not warm:
+        return f"{said}\nstart: cold; the promise does not depend on what was released before"
+    near = f"near the earlier threshold {number(line[-1].threshold)}"
+    if len(parts) > 1:
+        near = f"near the earlier thresholds, {len(warm)} of {len(parts)}"
+    return f"{said}\nstart: {near}. {condition(release)}"
+
+
+def condition(release: Release) -> str:
+    """For which records the promise of a warm start is, and what is left of it for others."""
+    missed = [miss_if_reused(part) for part in parts_of(release).values() if is_warm(part)]
+    least = None if None in missed else 1 - max(one for one in missed if one is not None)
+    left = "no coverage" if least is None else f"only {math.floor(1000 * least) / 10:g} % coverage"
+    return (
+        "If no record was in an earlier calibration of the chain, the promise is whole. "
+        f"If some were, {left} is certain for them: use --cold"
+    )
+
+
+def course(release: Release) -> list[tuple[str, str]]:
+    """A row for each release of the chain: its number and its date, and what it released."""
+    line = predecessors_of(release)
+    if not line:
+        return []
+    parts = list(parts_of(release).values())
+    rows = []
+    for place, one in enumerate(line):
+        thresholds = ", ".join(number(part.predecessors[place].threshold) for part in parts[:10])
+        more = ", ..." if len(parts) > 10 else ""
+        date = "" if one.date is None else f" ({one.date})"
+        rows.append(
+            (
+                f"chain, release {place + 1}{date}",
+                f"threshold {thresholds}{more}; epsilon {decimal_text(one.epsilon, 6)}; SHA-256 {one.checksum[:16]}...",
+            )
+        )
+    total = sum(one.epsilon for one in line) + release.privacy.epsilon
+    rows.append(("chain, all together", f"epsilon {decimal_text(total, 6)} for a person who is in each"))
+    return rows
+
+
 # Verified
 
 
@@ -305,11 +486,8 @@ def _chain(released: Document, previous: Sequence[Path]) -> tuple[list[str], Seq
 
 def _told(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
     """Print what was found, and what is wrong, and return the exit code."""
-    if as_json:
-        emit({"holds": not wrong, "found": [line for text in found for line in text.splitlines()], "wrong": wrong})
-    else:
-        for line in found:
-            say(line)
+    lines = [line for text in found for line in text.splitlines()]
+    tell(lambda: {"holds": not wrong, "found": lines, "wrong": wrong}, *found, as_json=as_json)
     for line in wrong:
         warn(line)
     return CLAIM_FAILED if wrong else DONE

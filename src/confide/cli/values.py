@@ -1,10 +1,10 @@
 """What commands are given, as values: groups of options, whose fields name rows of `confide.cli.options`.
 
-Which options go together is said in `confide.cli.rules`, and checked before a value is made.
+Which options go together is said in `confide.cli.command`, and checked before a value is made.
 """
 
 from collections.abc import Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, fields, replace
 from pathlib import Path
 from typing import Any
@@ -12,11 +12,13 @@ from typing import Any
 import click
 
 from confide.cli.choices import split
+from confide.cli.columns import Columns
 from confide.cli.output import check_output, progress_bar, say
 from confide.errors import InputError
+from confide.planning import Pilot
 from confide.releases import Release, load_release
-from confide.support import Kind, Place, as_place, write_text
-from confide.tables import People, Progress, What, files_of, open_table
+from confide.support import Kind, Place, as_place, new_file, write_text
+from confide.tables import People, Progress, What, files_of, open_table, read_pilot
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -42,6 +44,36 @@ class ReadingOptions:
 
 
 @dataclass(frozen=True, kw_only=True)
+class PilotOptions:
+    """A public sample, and what is read of it."""
+
+    pilot: str | None = None
+    reading: ReadingOptions
+    columns: Columns
+
+    @property
+    def files(self) -> tuple[Place, ...]:
+        """The files that are read."""
+        return () if self.pilot is None else files_of(self.pilot)
+
+    def what(self) -> What | None:
+        """What is read of each record; refused if there is a sample and no columns were named."""
+        what = self.columns.what()
+        if self.pilot is not None and what is None:
+            raise click.UsageError(f"--pilot needs {self.columns.ways}")
+        return what
+
+    def sample(self) -> tuple[Pilot | None, dict[str, int]]:
+        """The sample, and how many of its records were left out; None if there is none."""
+        what, reading = self.what(), self.reading
+        if self.pilot is None or what is None:
+            return None, {}
+        with reading.opened(self.pilot, "reading") as (opened, progress):
+            read = read_pilot(opened, what, skip_incomplete=reading.skip_incomplete, progress=progress)
+            return read, reading.left_out(opened)
+
+
+@dataclass(frozen=True, kw_only=True)
 class Source(ReadingOptions):
     """The table that is read."""
 
@@ -61,6 +93,13 @@ class Source(ReadingOptions):
             if what is None:
                 raise InputError(f"say which columns to read, by {ways}; {opened.existing()}")
             yield opened, what, progress
+
+    def what(self, what: What | None, ways: str) -> What:
+        """The same before anything else: a table is opened only to say what it has."""
+        if what is None:
+            with self.open("reading", what, ways) as (_, asked, _):
+                return asked
+        return what
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -165,11 +204,15 @@ class GroupOptions:
     by_class: bool = False
     partition: str | None = None
 
+    @property
+    def asked(self) -> bool:
+        """Whether there is more than one threshold."""
+        return self.by is not None or self.by_class
+
     def arguments(self) -> dict[str, Any]:
-        """What `calibrate_table` takes of them; nothing for one threshold."""
-        if self.by is None and not self.by_class:
-            return {}
-        return {**vars(self), "groups": None if self.groups is None else tuple(split(self.groups))}
+        """What a table is asked of them; nothing for one threshold."""
+        groups = None if self.groups is None else tuple(split(self.groups))
+        return {"by": self.by, "groups": groups, "by_class": self.by_class} if self.asked else {}
 
 
 def check_partition(ledger: str | None, partition: str | None) -> None:
@@ -188,15 +231,19 @@ class _Written:
         """Refuse a file that cannot be written, or would replace an input, before any work is done."""
         check_output(self.out, kind, *inputs, force=self.force)
 
+    def new(self, kind: Kind) -> AbstractContextManager[Path]:
+        """Where to write the file, which is there once the block is left in peace."""
+        assert self.out is not None
+        return new_file(self.out, overwrite=self.force, kind=kind)
+
     def write(self, text: str) -> None:
         """Write the file, whole or not at all, if one is asked for."""
         if self.out is not None:
             write_text(self.out, text, overwrite=self.force)
 
-    def say_saved(self, what: str = "saved") -> None:
-        """Say where it is, if one is."""
-        if self.out is not None:
-            say(f"{what}: {self.out}")
+    def saved(self, what: str = "saved") -> str | None:
+        """Where it is, if one is."""
+        return None if self.out is None else f"{what}: {self.out}"
 
 
 @dataclass(frozen=True)
@@ -209,7 +256,14 @@ class Output(_Written):
     def save(self, text: str, what: str = "saved") -> None:
         """Write the file, and say so."""
         self.write(text)
-        self.say_saved(what)
+        say(f"{what}: {self.out}")
+
+
+@dataclass(frozen=True)
+class PrintedOutput(Output):
+    """The same, and whether it is printed as JSON."""
+
+    as_json: bool = False
 
 
 @dataclass(frozen=True)

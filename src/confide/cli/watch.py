@@ -10,7 +10,7 @@ import click
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import ALARM, DONE
-from confide.cli.output import emit, heard, say, warn
+from confide.cli.output import say, tell, warn
 from confide.cli.paying import LedgerOptions, scheduled
 from confide.cli.values import Findings, Released, SourceOfRelease
 from confide.errors import EarlierReleaseWarning, SimilarNameWarning
@@ -38,11 +38,9 @@ class Settings:
 
     def asked(self, schedule: Path | None) -> dict[str, Any]:
         """What was typed, or a schedule says, as arguments of `confide.watching`."""
-        named = ("epsilon", "looks", "neighbors", "records_per_person")
-        spent = scheduled(schedule, "look", {name: getattr(self, name) for name in named})
         reference = None if self.reference is None else PrivateEvaluation.load(self.reference)
-        kept = {"batch": self.batch, "tolerance": self.tolerance, "error": self.error}
-        return {**spent, **kept, "unlabelled": self.unlabelled or None, "reference": reference}
+        spent = vars(scheduled(schedule, "look", self))
+        return {**spent, "unlabelled": self.unlabelled or None, "reference": reference}
 
 
 @command("watch")
@@ -93,37 +91,34 @@ def watch(
             _say_start(before)
     for note in notes:
         warn(note)
-    receipt = budget.receipt()
-    account = budget.account(records.file)
-    with heard() as caught, receipt, records.open("looking", what, columns.ways) as (table, read, progress):
-        after = take_look(
-            table,
-            read,
-            one,
-            state=state,
-            look=name,
-            by=by,
-            skip_incomplete=records.skip_incomplete,
-            progress=progress,
-            **asked,
-            **account,
-        )
-    earlier = [one.message for one in caught if isinstance(one.message, EarlierReleaseWarning)]
-    others = [str(one.message) for one in caught if isinstance(one.message, SimilarNameWarning)]
-    for other in others:
-        warn(other)
+    with budget.paying(EarlierReleaseWarning, SimilarNameWarning) as receipt:
+        account = budget.account(records.file)
+        with records.open("looking", what, columns.ways) as (table, read, progress):
+            after = take_look(
+                table,
+                read,
+                one,
+                state=state,
+                look=name,
+                by=by,
+                skip_incomplete=records.skip_incomplete,
+                progress=progress,
+                **asked,
+                **account,
+            )
+    heard = receipt.heard
+    heard.warn()
     if output.out is not None:
         from confide.reports import report
 
         output.write(report(after).html)
-    if output.as_json:
-        emit({**_document(after, name), "earlier": bool(earlier), "warnings": [*notes, *others], **receipt.fields()})
-    else:
-        for message in earlier:
-            say(str(message))
-        _say_look(after, name, budget)
-        say(receipt.text())
-        output.say_saved()
+
+    def document() -> dict[str, Any]:
+        told = {"earlier": bool(heard.earlier), "warnings": [*notes, *heard.notes]}
+        return {**_document(after, name), **told, **receipt.fields()}
+
+    texts = *heard.earlier, *_look_texts(after, name, budget), receipt.text(), output.saved()
+    tell(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
 
 
@@ -156,13 +151,14 @@ def _say_start(before: Watch) -> None:
         say(f"the tolerance suits a release from {least:,} records or more: of fewer, luck alone can raise the alarm")
 
 
-def _say_look(after: Watch, name: str, budget: LedgerOptions) -> None:
+def _look_texts(after: Watch, name: str, budget: LedgerOptions) -> list[str]:
+    """What was counted, where the watch stands, and what more its losses add up to."""
     made = after.settings
     point = next(one for one in after.points if one.look.name == name)
     counts = point.look.counts
     if after.of_sizes:
         told = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, made.bin_names, strict=True))
-        say(f"look {name!r}, with noise: {told}")
+        told = f"look {name!r}, with noise: {told}"
     else:
         covered, missed = sum(counts[::2]), sum(counts[1::2])
         told = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
@@ -171,13 +167,14 @@ def _say_look(after: Watch, name: str, budget: LedgerOptions) -> None:
                 [covered], [missed], made.noise_epsilon, guess=max(made.least), noises=len(made.promised)
             )
             told += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
-        say(told)
-    say(after.standing)
-    if budget.ledger is not None and budget.group is None:
-        say(
-            "this look adds up with all others in the ledger; where nobody is in two looks, --group look=NAME counts "
-            "them side by side"
-        )
+    if budget.ledger is None or budget.group is not None:
+        return [told, after.standing]
+    return [
+        told,
+        after.standing,
+        "this look adds up with all others in the ledger; where nobody is in two looks, --group look=NAME counts "
+        "them side by side",
+    ]
 
 
 def _document(after: Watch, name: str) -> dict[str, Any]:

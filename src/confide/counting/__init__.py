@@ -5,10 +5,3 @@ cells.py      cells of equal width, so that no score has to be searched for
 """
 
 from confide.counting.histogram import BinCounter, ScoreHistogram, weight_per_bin
-
-__all__ = ["BinCounter", "ScoreHistogram", "weight_per_bin"]
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

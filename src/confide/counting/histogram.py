@@ -151,7 +151,6 @@ class BinCounter:
         self._doubtful, self._waiting = [], 0
 
     def _compare(self, block: NDArray[np.float64]) -> None:
-        """Sorting a block in cache is faster than a binary search per score."""
         self._at_or_below += np.searchsorted(np.sort(block), self._edges, side="right")
 
 

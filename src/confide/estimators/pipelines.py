@@ -2,25 +2,42 @@
 
 import warnings
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, TypedDict, TypeVar, Unpack
 
+from numpy.typing import ArrayLike
 from sklearn.frozen import FrozenEstimator
 from sklearn.pipeline import Pipeline
 from sklearn.utils import get_tags
 from sklearn.utils.validation import check_is_fitted
 
+from confide.arrays import Uniforms
 from confide.errors import InputTypeError
 from confide.estimators.classifier import PrivateConformalClassifier
 from confide.estimators.regressor import PrivateConformalRegressor
 from confide.sets import PredictionIntervals, PredictionSets
-from confide.support import outside
+from confide.support import Level, outside
+
+_Estimator = TypeVar("_Estimator")
 
 
 class FittedStepWarning(UserWarning):
     """A step of a pipeline before the estimator was fitted: if on its calibration records, what it promises is void."""
 
 
-def pipeline_sets(model: Any, X: Any, **given: Any) -> PredictionSets:
+class ForIntervals(TypedDict, total=False):
+    """What `predict_interval` of the regressor takes besides rows."""
+
+    groups: ArrayLike | None
+    alpha: Level | None
+
+
+class ForSets(ForIntervals, total=False):
+    """What `predict_set` of the classifier takes besides rows."""
+
+    u: Uniforms
+
+
+def pipeline_sets(model: Any, X: Any, **given: Unpack[ForSets]) -> PredictionSets:
     """The prediction sets of a pipeline or a search that ends with a `PrivateConformalClassifier`.
 
     Parameters
@@ -57,11 +74,10 @@ def pipeline_sets(model: Any, X: Any, **given: Any) -> PredictionSets:
     (297, 0.9)
     """
     last, rows = _last(model, X, PrivateConformalClassifier)
-    sets: PredictionSets = last.predict_set(rows, **given)
-    return sets
+    return last.predict_set(rows, **given)
 
 
-def pipeline_intervals(model: Any, X: Any, **given: Any) -> PredictionIntervals:
+def pipeline_intervals(model: Any, X: Any, **given: Unpack[ForIntervals]) -> PredictionIntervals:
     """The prediction intervals of a pipeline or a search that ends with a `PrivateConformalRegressor`.
 
     Parameters, errors and warnings as in `pipeline_sets`; `**given` is for the estimator's `predict_interval`.
@@ -78,11 +94,10 @@ def pipeline_intervals(model: Any, X: Any, **given: Any) -> PredictionIntervals:
     True
     """
     last, rows = _last(model, X, PrivateConformalRegressor)
-    intervals: PredictionIntervals = last.predict_interval(rows, **given)
-    return intervals
+    return last.predict_interval(rows, **given)
 
 
-def _last(model: Any, X: Any, kind: type) -> tuple[Any, Any]:
+def _last(model: Any, X: Any, kind: type[_Estimator]) -> tuple[_Estimator, Any]:
     """The estimator that a model ends with, and what the steps before it make of the rows."""
     *steps, last = _steps(model)
     if not isinstance(last, kind):

@@ -1,18 +1,43 @@
-"""Coverage with its exact confidence interval, as a whole, by class, by set size. Not private: it uses labels."""
+"""Coverage and sizes of sets and intervals, and the losses of masks.
+
+Coverage with its exact confidence interval, as a whole, by class, by set size. Not private: it uses labels.
+
+What masks are worth on images whose truth is known: how much area they miss, and how large they are.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_array, as_labels, as_truth, refuse_other_rows
+from confide.arrays import (
+    as_array,
+    as_labels,
+    as_numeric,
+    as_truth,
+    as_truth_image,
+    class_areas,
+    image_by_image,
+    refuse_other_rows,
+)
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.subgroups import named_groups, refuse_many_groups
-from confide.sets import CoverageEstimate, PredictionIntervals, PredictionSets, exact_interval, share_covered
+from confide.evaluation.parts import named_groups, refuse_many_groups
+from confide.releases import RiskCalibration, area_of, classes_of
+from confide.sets import (
+    CoverageEstimate,
+    PredictionIntervals,
+    PredictionSets,
+    Shortfall,
+    exact_interval,
+    mean_limit,
+    predict_masks,
+    share_covered,
+    shortfall_at,
+)
 from confide.support import Level, Shown, exact_level, html_table
 
 
@@ -242,3 +267,130 @@ def _table(
     some = np.where(n > 0, n, np.nan)
     low, high = exact_interval(hits, n, level)
     return CoverageTable(names, n, hits, hits / some, low, high, sizes / some, level, measure)
+
+
+@dataclass(frozen=True, repr=False)
+class MaskEvaluation(Shown):
+    """Validity beside efficiency, over images. Not private.
+
+    Parameters
+    ----------
+    n
+        Images.
+    missed_area
+        The loss that was bounded, on average over images; one without true area counts with 0.
+    risk
+        What was promised: at most that, in expectation.
+    area_ratio
+        The predicted area over the true area, both summed over images; NaN without any true area.
+    missed_by_class
+        For each class that counts, by its name or number: the share of its pixels missed, on average over the images
+        that have some; NaN if none has.
+    shortfall
+        Where the loss surely exceeds what was promised, and luck in calibrating does not explain it: what was found.
+
+    Examples
+    --------
+    >>> print(MaskEvaluation(20, 0.08, 0.1, 1.4, {"tumour": 0.08}))
+    missed area 0.0800 on average over 20 images (promised: at most 0.1 in expectation)
+    predicted area: 1.40 times the true area
+    missed by class: tumour 0.0800
+    """
+
+    n: int
+    missed_area: float
+    risk: float
+    area_ratio: float
+    missed_by_class: dict[str | int, float]
+    shortfall: Shortfall | None = None
+
+    def __str__(self) -> str:
+        broken = "" if self.shortfall is None else f"{self.shortfall.sentence}\n"
+        parts = ", ".join(f"{name} {missed:.4f}" for name, missed in self.missed_by_class.items())
+        return (
+            f"{broken}missed area {self.missed_area:.4f} on average over {self.n} images (promised: at most "
+            f"{self.risk:.6g} in expectation)\npredicted area: {self.area_ratio:.2f} times the true area\n"
+            f"missed by class: {parts}"
+        )
+
+    def _brief(self) -> str:
+        return f"missed area {self.missed_area:.4f}, {self.risk:.6g} promised, n={self.n}, not private"
+
+
+def evaluate_masks(
+    images: Iterable[tuple[ArrayLike, ArrayLike]], calibration: RiskCalibration, *, ignore_index: int = -100
+) -> MaskEvaluation:
+    """How much true area the masks of a calibration miss, and how large they are. Not private.
+
+    Parameters
+    ----------
+    images, ignore_index
+        As in `calibrate_masks`: other images than those.
+    calibration
+        From `calibrate_masks`.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> images = [(p, rng.random(p.shape) < p) for p in rng.random((3000, 1, 4, 4))]
+    >>> found = evaluate_masks(images[2000:], confide.calibrate_masks(images[:2000], 0.1, 1.0))
+    >>> 0.05 < found.missed_area < 0.12, 1 < found.area_ratio < 2
+    (True, True)
+    """
+
+    def counts(probabilities: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
+        p = as_numeric("probabilities", probabilities)
+        return area_counts(predict_masks(p, calibration), as_truth_image(truth), ignore_index)
+
+    return evaluation_of_areas(image_by_image(images, counts), calibration)
+
+
+def area_counts(mask: Any, truth: Any, ignore_index: int) -> NDArray[np.int64]:
+    """Pixels of each class of an image: true, missed and predicted, int64, shape (K, 3); numpy's or a tensor's.
+
+    Examples
+    --------
+    >>> area_counts(np.array([[True, False, True]]), np.array([1, 1, 0]), -100)
+    array([[2, 1, 2]])
+    """
+    found = []
+    for own, (true, counted) in zip(mask, class_areas(mask, truth, ignore_index), strict=True):
+        inside = own if counted is None else own & counted
+        found.append((int(true.sum()), int((true & ~own).sum()), int(inside.sum())))
+    return np.array(found, np.int64)
+
+
+def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class: bool) -> float:
+    """The share of an image's true area that is missed, of what `area_counts` gives; 0 without any."""
+    true, missed, _ = np.delete(counts, background, axis=0).T if background is not None else counts.T
+    if not true.any():
+        return 0.0
+    return float((missed[true > 0] / true[true > 0]).mean() if by_class else missed.sum() / true.sum())
+
+
+def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: RiskCalibration) -> MaskEvaluation:
+    """The evaluation of what `area_counts` gives for each image."""
+    area, known = area_of(calibration), classes_of(calibration)
+    images = list(counts)
+    if not images:
+        raise InputError("images must hold at least one; found none")
+    names = tuple(range(known)) if isinstance(known, int) else tuple(known or range(len(images[0])))
+    counted = [k for k in range(len(names)) if k != area.background]
+    table = np.stack(images)[:, counted]
+    true, _, predicted = table.sum(axis=0).T
+    occurs = table[:, :, 0] > 0
+    with np.errstate(invalid="ignore"):
+        shares = np.where(occurs, table[:, :, 1] / np.maximum(table[:, :, 0], 1), 0).sum(axis=0) / occurs.sum(axis=0)
+        ratio = predicted.sum() / true.sum() if true.any() else np.nan
+    losses = [missed_share(one, area.background, by_class=area.by_class) for one in images]
+    missed = float(np.mean(losses))
+    covered = 1 - missed / calibration.bound
+    return MaskEvaluation(
+        n=len(images),
+        missed_area=missed,
+        risk=calibration.risk,
+        area_ratio=float(ratio),
+        missed_by_class={names[k]: float(share) for k, share in zip(counted, shares, strict=True)},
+        shortfall=shortfall_at(calibration, covered, mean_limit(covered, len(images)), len(images)),
+    )

@@ -1,9 +1,20 @@
-"""Parts of the records of an evaluation: a class, a group, those whose sets have one size, one end of the intervals."""
+"""The parts into which records are divided, by class, group and size, and by subgroups of a table.
+
+Parts of the records of an evaluation: a class, a group, those whose sets have one size, one end of the intervals.
+
+Groups that have no threshold of their own, counted by the names that the records tell: a check of any release.
+"""
 
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from typing import Any, Literal, Protocol, TypeAlias
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import as_array
+from confide.errors import InputError, InputTypeError
 from confide.sets import CoverageEstimate, Shortfall, coverage_from_counts
+from confide.support import Name, canonical, refuse_marked
 
 CONFIDENCE = 0.95
 SIDES = ("lower end", "upper end")
@@ -100,3 +111,96 @@ class Counted(Protocol):
     @property
     def shortfall(self) -> Shortfall | None:
         """As in `Evaluation`."""
+
+
+MOST_SUBGROUPS = 1000
+
+
+class TooManyGroupsError(InputError):
+    """So many values are no groups; what knows their column names it."""
+
+    def __init__(self, what: str = "groups") -> None:
+        super().__init__(
+            f"{what} must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
+        )
+
+
+class SubgroupCounts:
+    """Records, covered records, and what their sets or intervals measure together, by group."""
+
+    def __init__(self) -> None:
+        self._rows: dict[str, list[Any]] = {}
+
+    def add(self, groups: ArrayLike, covered: NDArray[np.bool_], measured: NDArray[Any] | None = None) -> None:
+        """Count records: the group of each, whether it is covered, and the size of its set or width of its interval.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If a record has no group, groups are no names, or there are more than 1000.
+        """
+        names, place = group_names(groups, len(covered))
+        columns = (None, covered, np.zeros(len(covered)) if measured is None else measured)
+        with np.errstate(over="ignore"):
+            counted = [np.bincount(place, weights, len(names)).tolist() for weights in columns]
+            for name, *row in zip(names, *counted, strict=True):
+                before = self._rows.get(name, [0, 0, 0.0])
+                self._rows[name] = [one + more for one, more in zip(before, row, strict=True)]
+        refuse_many_groups(len(self._rows))
+
+    def of_sets(self) -> tuple[Subgroup, ...]:
+        """The groups that occur, in the order of their names, with the labels in their sets."""
+        return tuple(Subgroup(name, n, int(hits), int(members)) for name, (n, hits, members) in self._sorted())
+
+    def of_intervals(self, *, wide: bool) -> tuple[Subgroup, ...]:
+        """The same with the mean width of their intervals, if those were measured."""
+        return tuple(
+            Subgroup(name, n, int(hits), mean_width=total / n if wide else None)
+            for name, (n, hits, total) in self._sorted()
+        )
+
+    def _sorted(self) -> list[tuple[str, list[Any]]]:
+        return sorted(self._rows.items())
+
+
+def refuse_many_groups(number: int) -> None:
+    """Refuse groups of which there are so many that they are hardly groups."""
+    if number > MOST_SUBGROUPS:
+        raise TooManyGroupsError
+
+
+def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:
+    """The different names of groups, as texts, and the position of each record's group among them.
+
+    Examples
+    --------
+    >>> group_names([7, 3, 7], 3)
+    (['3', '7'], array([1, 0, 1]))
+    """
+    names, place = named_groups(groups, n)
+    return list(map(canonical, names)), place
+
+
+def named_groups(groups: ArrayLike, n: int) -> tuple[list[Name], NDArray[np.int64]]:
+    """The same with the names as they are: texts or integers.
+
+    Examples
+    --------
+    >>> named_groups([7, 3, 7], 3)[0]
+    [3, 7]
+    """
+    array = as_array("groups", groups)
+    if array.shape != (n,):
+        raise InputError(f"groups must have shape ({n},), one entry per record; found shape {array.shape}")
+    if array.dtype.kind == "O":
+        wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
+        remedy = "; name the group of every record"
+        refuse_marked(wrong, "groups must be texts or integers", "that are not", remedy)
+        array = np.array([canonical(value) for value in array.tolist()], dtype=np.str_)
+    elif array.dtype.kind not in "iubU":
+        raise InputTypeError(
+            f"groups must be texts or integers; found dtype {array.dtype}; name the group of every record, as by "
+            ".astype(str)"
+        )
+    names, place = np.unique(array, return_inverse=True)
+    return names.tolist(), place

@@ -19,15 +19,16 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.evaluation.private_findings import (
     Cells,
+    Partition,
     PrivateCoverage,
     PrivateFinding,
     PrivateMean,
+    covered_text,
     family_error,
     find,
+    in_words,
     over_all,
 )
-from confide.evaluation.private_parts import Partition
-from confide.evaluation.private_words import covered_text, in_words
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.releases import Document, Release
 from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at

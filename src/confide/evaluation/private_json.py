@@ -9,8 +9,7 @@ from typing import Any
 
 from confide.errors import FormatError
 from confide.evaluation.private import KIND, PrivateEvaluation, Question
-from confide.evaluation.private_findings import PrivateCoverage, PrivateFinding
-from confide.evaluation.private_parts import Partition, size_parts, width_parts
+from confide.evaluation.private_findings import Partition, PrivateCoverage, PrivateFinding, size_parts, width_parts
 from confide.releases import documents
 from confide.support import MOST_RECORDS, VERSIONS, Fields, shapes
 

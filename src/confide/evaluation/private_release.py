@@ -1,41 +1,137 @@
-"""Asking for a private evaluation: the public question, who pays for it, and the order in which it is answered.
+"""Private evaluations of records: counted, charged, drawn and kept.
+
+Records to exact cell counts, batch by batch, by what a tally sees of them. **Private**: only `draw` lets any out.
+
+Asking for a private evaluation: the public question, who pays for it, and the order in which it is answered.
 
 The order is that of every release (`confide.ledger.Bill.settle`): refuse what the limit does not allow, compare with
 what the ledger has answered, charge, draw, keep.
+
+Labelled records in arrays, evaluated as they are or privately: what they are says how they are counted.
 """
 
 import json
 import warnings
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import Uniforms, as_array, refuse_other_rows
 from confide.errors import CoverageWarning, InputError
-from confide.evaluation.covered_tally import IntervalTally
-from confide.evaluation.parts import CONFIDENCE
+from confide.evaluation.parts import CONFIDENCE, group_names
 from confide.evaluation.private import SIDES, Outcome, PrivateEvaluation, Question, empty, level_name
-from confide.evaluation.private_counts import CellTally
-from confide.evaluation.private_findings import family_error
-from confide.evaluation.private_json import question_fields
-from confide.evaluation.private_parts import (
+from confide.evaluation.private_findings import (
     Partition,
     arrangement,
     class_parts,
+    family_error,
     group_parts,
     size_parts,
     width_parts,
 )
+from confide.evaluation.private_json import question_fields
 from confide.evaluation.release_parts import class_keys, division_of, fingerprint
-from confide.evaluation.set_tally import SetTally
-from confide.evaluation.tally import Tally
-from confide.mechanisms import Neighbors
-from confide.releases import (
-    Release,
+from confide.evaluation.result import Evaluation, LevelEvaluation
+from confide.evaluation.tally import (
+    IntervalTally,
+    Look,
+    ScoreTally,
+    SetTally,
+    Tally,
+    evaluate_intervals,
+    evaluate_scores,
+    evaluate_sets,
+    known_scores,
+    known_targets,
+    labelled_sets,
 )
-from confide.support import Level, exact_level, outside, several, tell
+from confide.mechanisms import Neighbors
+from confide.noisy_counts import draw_counts
+from confide.releases import Release
+from confide.support import Level, canonical, exact_level, library_versions, outside, several, tell
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
+
+
+class CellTally:
+    """The exact counts of the cells that a question asks for.
+
+    Parameters
+    ----------
+    tally
+        What says of records whether they are covered, and how large their sets or intervals are.
+    question
+        What is counted; its n is not looked at.
+    """
+
+    def __init__(self, tally: Tally, question: Question) -> None:
+        self._tally, self._question = tally, question
+        self._counts = [np.zeros(np.prod(question.shape(table)), np.int64) for table in question.tables]
+
+    def add(
+        self, *arrays: Any, groups: ArrayLike | None = None, places: NDArray[np.int64] | None = None, **more: Any
+    ) -> None:
+        """Count records.
+
+        Parameters
+        ----------
+        *arrays, **more
+            As the tally takes them.
+        groups
+            The names of their groups, or classes, where these have thresholds of their own.
+        places
+            The positions of their groups in the public list, shape (n,), -1 where they are not in it.
+        """
+        looks = self._tally.looks(*arrays, groups, **more)
+        classes = arrays[1] if isinstance(self._tally, SetTally) else places
+        axes = [_axis(partition, looks[0], classes, places) for partition in self._question.partitions]
+        outcome = _outcomes(looks)
+        for table, counts in zip(self._question.tables, self._counts, strict=True):
+            cell = np.ravel_multi_index((*(axes[place] for place in table), outcome), self._question.shape(table))
+            counts += np.bincount(cell, minlength=len(counts))
+
+    @property
+    def total(self) -> int:
+        """How many records there are."""
+        return int(self._counts[0].sum())
+
+    def content(self) -> bytes:
+        """All counts as bytes: the same for the same data, wherever they were counted."""
+        return b"".join(counts.astype("<i8").tobytes() for counts in self._counts)
+
+    def draw(self, question: Question, confidence: float) -> PrivateEvaluation:
+        """The private evaluation, from fresh noise; `question` is that of the counts, with n where it is public."""
+        exact = [self._counts[0][:1]] if question.one_count else self._counts
+        noisy = tuple(tuple(draw_counts(counts, question.noise).tolist()) for counts in exact)
+        return PrivateEvaluation(question, confidence, noisy, library_versions())
+
+
+def _outcomes(looks: list[Look]) -> NDArray[np.int64]:
+    """The outcome of each record: of several levels, which are nested, how many do not cover it."""
+    if looks[0].ends is not None:
+        low, high = looks[0].ends
+        return np.where(low, np.where(high, 0, 2), np.where(high, 1, 3))
+    missed: NDArray[np.int64] = np.sum([~look.covered for look in looks], axis=0, dtype=np.int64)
+    return missed
+
+
+def _axis(
+    partition: Partition, look: Look, classes: NDArray[np.int64] | None, groups: NDArray[np.int64] | None
+) -> NDArray[np.int64]:
+    """The part of each record."""
+    if partition.binned:
+        assert look.size is not None
+        place = np.searchsorted(np.array(partition.edges), look.size, side="right") - 1
+        return np.maximum(place, 0)  # an interval whose ends have crossed has no width
+    found = classes if partition.kind == "class" else groups
+    if found is None:
+        raise InputError(f"groups must be given: coverage is asked by {partition.kind}")
+    return np.where(found < 0, len(partition) - 1, found)
+
 
 _MECHANISM = "evaluation by discrete-laplace"
 
@@ -290,3 +386,87 @@ def _wanted(asking: Asking, tally: Tally, several: bool) -> tuple[str, ...]:
             "share; evaluate one level"
         )
     return tuple(asking.parts)
+
+
+_TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
+
+
+class Beside(TypedDict, total=False):
+    """What calls that evaluate arrays take besides, each some of it: `evaluate_sets` and its kin tell what it means."""
+
+    classes: Sequence[object]
+    u: Uniforms
+    difficulty: ArrayLike
+    examples: int
+
+
+def evaluate_arrays(
+    release: Release, asking: Asking | None, arrays: dict[str, Any], groups: ArrayLike | None, **more: Unpack[Beside]
+) -> Evaluation | LevelEvaluation | PrivateEvaluation:
+    """Evaluate a release on arrays, privately if something is asked at a price.
+
+    Parameters
+    ----------
+    release
+        Whatever can be evaluated.
+    asking
+        The price and what is asked for it; None for numbers that are not private.
+    arrays
+        `probabilities` and `labels`, `predictions` and `targets`, or `scores`, as the calls for each take them.
+    groups
+        The group of each record.
+    **more
+        Of these calls: `classes`, `u`, `difficulty`, `examples`.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> evaluate_arrays(released, None, {"scores": [0.1, 0.99]}, None).coverage.value
+    0.5
+    """
+    given = [name for name in _TRUTHS if name in arrays]
+    if len(given) != 1 or set(arrays) - {given[0], _TRUTHS[given[0]]}:
+        raise InputError("one of probabilities with labels, predictions with targets, and scores must be given")
+    truth = _TRUTHS[given[0]]
+    if truth is not None and truth not in arrays:
+        raise InputError(f"{truth} must be given with {given[0]}: the truth of each record")
+    refuse_other_rows(**arrays, groups=groups, u=more.get("u"), difficulty=more.get("difficulty"))
+    if asking is None:
+        calls: dict[str, Callable[..., Any]] = {
+            "probabilities": evaluate_sets, "predictions": evaluate_intervals, "scores": evaluate_scores,
+        }  # fmt: skip
+        found: Evaluation | LevelEvaluation = calls[given[0]](release, *arrays.values(), groups=groups, **more)
+        return found
+    if more.pop("examples", 0):
+        raise InputError("examples must be left out with epsilon: records as they are cannot be private")
+    tally, records = _counted(release, arrays, more)
+    n = len(records[0])
+    own = release.asks_groups(sets=isinstance(tally, SetTally))
+    if (groups is not None) != (own or asking.group_names is not None):
+        raise InputError("groups, that of each record, and group_names, the public list of them, belong together")
+    listed: Sequence[Any] = list(release.parts) if own else ()
+    places = None if groups is None else _places(groups, n, listed or asking.group_names or ())
+
+    def count(add: Callable[..., None]) -> None:
+        add(*records, groups=groups if own else None, places=places, **more)  # of `more`, u or the difficulty is left
+
+    return answer(asking, release, tally, count)
+
+
+def _counted(release: Release, arrays: dict[str, Any], more: Beside) -> tuple[Tally, tuple[Any, ...]]:
+    """What counts records, and the records, checked; there may be none."""
+    if "probabilities" in arrays:
+        p, y, names = labelled_sets(release, arrays["probabilities"], arrays["labels"], more.pop("classes", None))
+        return SetTally(release, names), (p, y)
+    if "predictions" in arrays:
+        predictions = as_array("predictions", arrays["predictions"])
+        return IntervalTally(release), (predictions, known_targets(arrays["targets"], empty=True))
+    return ScoreTally(release), (known_scores(arrays["scores"], empty=True),)
+
+
+def _places(groups: ArrayLike, n: int, names: Sequence[Any]) -> NDArray[np.int64]:
+    """The position of each record's group in the public list, -1 where it is not in it."""
+    found, place = group_names(groups, n)
+    public = {canonical(name): i for i, name in enumerate(names)}
+    return np.array([public.get(name, -1) for name in found], dtype=np.int64)[place]

@@ -2,7 +2,6 @@
 
 import hashlib
 from collections.abc import Sequence
-from typing import Any
 
 from confide.errors import InputError
 from confide.evaluation.parts import CONFIDENCE, Division
@@ -43,8 +42,8 @@ def class_keys(release: Release, names: Sequence[object]) -> list[str | int]:
     )
 
 
-def evaluation_of(release: Release, hits: int, n: int, **counted: Any) -> Evaluation:
-    """The evaluation of a release on n records of which `hits` are covered, with whatever else was counted."""
+def evaluation_of(release: Release, hits: int, n: int) -> Evaluation:
+    """The evaluation of a release on n records of which `hits` are covered, before whatever else was counted."""
     covered, short = coverage_from_counts(hits, n, CONFIDENCE), count_shortfall(release, hits, n)
     division = division_of(release)
-    return Evaluation(fingerprint(release), release.promised, covered, by=division, shortfall=short, **counted)
+    return Evaluation(fingerprint(release), release.promised, covered, by=division, shortfall=short)

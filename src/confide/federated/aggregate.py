@@ -7,7 +7,7 @@ from confide.errors import CoverageWarning, FormatError, InputError
 from confide.federated.answers import in_order, read_answers, replies_of, unlike_replies
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.keys import SiloKeys
-from confide.federated.parts import open_parts
+from confide.federated.openings import open_parts
 from confide.federated.several_plans import SeveralPlans, read_plan
 from confide.federated.several_released import FederatedRelease, release_several
 from confide.support import library_versions, outside

@@ -5,10 +5,8 @@ from fractions import Fraction
 
 import numpy as np
 
-from confide.federated.exact_sum import DOUBT, coverage_fraction, is_simple
 from confide.federated.order_statistics import conditional_coverage_failure, nodes_around, order_statistic_coverage
-from confide.federated.random_rank_reply import ReplyLaw
-from confide.federated.reply_table import ReplyTable
+from confide.federated.reply_table import DOUBT, ReplyLaw, ReplyTable, coverage_fraction, is_simple
 
 _DOUBT = 1e-7
 """Coverages so near the level are computed by adaptive quadrature."""
@@ -44,7 +42,7 @@ def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float
 
     Examples
     --------
-    >>> from confide.federated.random_rank_reply import RandomRankReply
+    >>> from confide.federated.reply_table import RandomRankReply
     >>> every_certified_k([RandomRankReply.fixed(12, 12), RandomRankReply.fixed(30, 28)], Fraction(9, 10), None)
     [None, 2]
     """
@@ -82,7 +80,7 @@ def certain_coverage(table: ReplyTable, k: int, wanted: float, honest: int | Non
 
     Examples
     --------
-    >>> from confide.federated.random_rank_reply import RandomRankReply
+    >>> from confide.federated.reply_table import RandomRankReply
     >>> certain_coverage(ReplyTable([RandomRankReply.fixed(29, 27)]), 1, 0.9)
     0.9
     """

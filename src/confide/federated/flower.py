@@ -16,8 +16,7 @@ from confide.federated.keys import SiloKeys
 from confide.federated.remote import NotReleasedError as NotReleasedError
 from confide.federated.remote import Round as Round
 from confide.federated.remote import SiloSetup as SiloSetup
-from confide.federated.remote import released, reply
-from confide.federated.second_round import has_second_round, openings_by_node
+from confide.federated.remote import has_second_round, openings_by_node, released, reply
 from confide.federated.several_released import FederatedRelease
 
 if TYPE_CHECKING:

@@ -1,18 +1,34 @@
-"""Who speaks: an Ed25519 key that signs and an X25519 key that agrees on masks, per silo and coordinator.
+"""Keys of silos and coordinators, the identities by which plans name them, and what keys remember to have signed.
+
+Fingerprints: what two people compare by another channel before they trust a public file.
+
+An identity covers a name and both public keys; sizes are signed by the key that it covers, so they can be issued anew
+without another comparison. A roster is the identities of all who take part.
+
+What private keys have signed, remembered beside their file: so that a ledger which has forgotten it is noticed.
+
+A ledger that was restored from a copy, or another one, does not know the answers that were given since. With the same
+keys an answer to the same plan would cost a second loss that nobody counts, and under masks, which follow from keys and
+session, the two messages would differ by what the data differ by. So keys that were read from a file keep a list of
+sessions in a second file beside it, and sign nothing where that file cannot be written. It holds no secret. Restored
+together with the ledger it forgets, too.
+
+Who speaks: an Ed25519 key that signs and an X25519 key that agrees on masks, per silo and coordinator.
 
 A public file is signed by the key that it shows, so nobody else can pair that key with another name, another key for
-masks or another size. Whether it is the right key, people find out by its fingerprint (`identities.py`).
+masks or another size. Whether it is the right key, people find out by its fingerprint.
 """
 
+import hashlib
 import json
 import os
 import re
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO, Protocol
 
 from confide.errors import InputError
 from confide.federated.envelope import (
@@ -27,10 +43,172 @@ from confide.federated.envelope import (
     verify,
     write_time,
 )
-from confide.federated.identities import identity_of
 from confide.federated.refusals import Refusal
-from confide.federated.sessions import ENDING
-from confide.support import MOST_RECORDS, needs_extra, positive_integer, read_text
+from confide.support import MOST_RECORDS, needs_extra, positive_integer, read_text, to_disk
+
+_IDENTITY = b"confide/federated/identity/1\n"
+_ROSTER = b"confide/federated/roster/1\n"
+
+
+class Identified(Protocol):
+    """Who has an identity."""
+
+    @property
+    def identity(self) -> str:
+        """64 hexadecimal digits."""
+
+
+def identity_of(name: str, signing: str, agreement: str) -> str:
+    """SHA-256 over a name without a newline and two public keys of 64 hexadecimal digits each, hexadecimal.
+
+    Examples
+    --------
+    >>> identity_of("north", "00" * 32, "11" * 32)[:8]
+    '09fc018f'
+    """
+    keys = bytes.fromhex(signing) + bytes.fromhex(agreement)
+    return hashlib.sha256(_IDENTITY + name.encode() + b"\n" + keys).hexdigest()
+
+
+def roster(silos: Iterable[Identified]) -> str:
+    r"""SHA-256 over the identities of all who take part, in whatever order they are given; 64 hexadecimal digits.
+
+    Parameters
+    ----------
+    silos
+        The silos of a plan and its coordinator, `Silo` objects.
+
+    Examples
+    --------
+    Two silos that see the same number see the same keys of everybody, so one comparison serves instead of one for each
+    silo:
+
+    >>> from confide.federated import SiloKeys
+    >>> north, south = SiloKeys("north", b"\1" * 32, b"\2" * 32), SiloKeys("south", b"\3" * 32, b"\4" * 32)
+    >>> fingerprint(roster([south.public(), north.public(size=300)]))
+    '86842 99050 48183 85556 75012 31362 22996 60270'
+    """
+    return hashlib.sha256(_ROSTER + b"".join(sorted(bytes.fromhex(silo.identity) for silo in silos))).hexdigest()
+
+
+def fingerprint(digest: str, groups: int = 8) -> str:
+    r"""An identity or a roster as people compare it: groups of 5 decimal digits, by default 40 digits or 132 bits.
+
+    An identity's owner is honest, so who wants to be taken for it has to meet its very digits, by 2^132 attempts. Who
+    makes up the rosters that several silos see may try all of them at once, and finds two that agree by half as many
+    bits: 2^66 with 8 groups. The command line shows rosters in 12 groups, 199 bits and 2^99 attempts.
+
+    Parameters
+    ----------
+    digest
+        64 hexadecimal digits: an identity, or what `roster` returns.
+    groups
+        How many groups; fewer are the last ones of more.
+
+    Examples
+    --------
+    >>> from confide.federated import SiloKeys
+    >>> fingerprint(SiloKeys("north", b"\1" * 32, b"\2" * 32).public().identity)
+    '56142 33978 35996 60287 69298 19768 37038 69948'
+    """
+    size = 5 * groups
+    digits = f"{int(digest, 16) % 10**size:0{size}d}"
+    return " ".join(digits[i : i + 5] for i in range(0, size, 5))
+
+
+ENDING = ".sessions"
+_SESSION = re.compile(r"([0-9a-f]{32}) ([0-9a-f]{64})")
+"""A line. It is also found behind one that a crash tore: version 0.2 wrote the next one there without a break."""
+
+
+def served(memory: Path | None) -> dict[str, str]:
+    """What these keys have served: requests by token. To be read before the ledger, which is written first.
+
+    Raises
+    ------
+    Refusal
+        `internal` if the list cannot be read.
+    """
+    try:
+        return {} if memory is None else dict(_SESSION.findall(memory.read_text(encoding="ascii")))
+    except FileNotFoundError:
+        return {}
+    except (OSError, ValueError):
+        raise Refusal("internal", "the list of sessions beside the keys cannot be read; put it back") from None
+
+
+def refuse_forgotten(known: Mapping[str, str], token: str, request: str | None = None) -> None:
+    """Refuse a session that the keys have served and the ledger does not know, unless it was for this very request.
+
+    Raises
+    ------
+    Refusal
+        `session-used`.
+    """
+    if known.get(token, request) != request:
+        raise Refusal(
+            "session-used",
+            "these keys have served this session, and the ledger does not know it: it is another one or an older copy; "
+            "put the newest ledger back, or ask for a new plan",
+        )
+
+
+def refuse_unwritable(memory: Path | None) -> None:
+    """Refuse keys beside whose file no session can be kept; to be asked before anything is charged.
+
+    Raises
+    ------
+    Refusal
+        `internal`.
+    """
+    if memory is None:
+        return
+    try:
+        os.close(_opened(memory))
+    except OSError as error:
+        raise Refusal(
+            "internal",
+            f"the list of sessions beside the keys cannot be written ({error.strerror}), and a restored ledger would "
+            "not be noticed; nothing was charged. Keep the keys in a folder that this program can write",
+        ) from None
+
+
+def remember(memory: Path | None, token: str, request: str) -> None:
+    """Keep a session, on disk when this returns; keys that are in no file keep nothing.
+
+    Raises
+    ------
+    Refusal
+        `internal` if the list cannot be written, as on a full disk; then nothing may be signed.
+    """
+    if memory is None or served(memory).get(token) == request:
+        return
+    try:
+        with os.fdopen(_opened(memory), "rb+") as file:
+            begin = b"\n" if _torn(file) else b""
+            file.write(begin + f"{token} {request}\n".encode("ascii"))
+            file.flush()
+            os.fsync(file.fileno())
+        to_disk(memory.parent)
+    except OSError as error:
+        raise Refusal(
+            "internal",
+            f"the session cannot be kept beside the keys ({error.strerror}), so nothing was signed; what was charged "
+            "stands, and a charged answer needs a new plan",
+        ) from None
+
+
+def _torn(file: BinaryIO) -> bool:
+    """Whether the last line has no end, as after a crash."""
+    if file.seek(0, os.SEEK_END) == 0:
+        return False
+    file.seek(-1, os.SEEK_END)
+    return file.read(1) != b"\n"
+
+
+def _opened(memory: Path) -> int:
+    return os.open(memory, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
 _HEX = re.compile(r"[0-9a-f]{64}")

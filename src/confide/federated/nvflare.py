@@ -18,9 +18,8 @@ from typing import TYPE_CHECKING, Any
 from confide.errors import ConfideError, InputError
 from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
-from confide.federated.remote import Round, released, reply
+from confide.federated.remote import Round, has_second_round, openings_by_node, released, reply
 from confide.federated.remote import SiloSetup as SiloSetup
-from confide.federated.second_round import has_second_round, openings_by_node
 from confide.federated.several_plans import read_plan
 from confide.support import needs_extra, positive_integer, read_text
 

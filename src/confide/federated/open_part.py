@@ -4,15 +4,12 @@ import base64
 
 from confide.federated.answer import invited
 from confide.federated.envelope import seal, unseal
-from confide.federated.keys import SiloKeys
-from confide.federated.lists import list_digest, opened_sum
-from confide.federated.openings import Opening, read_opening
+from confide.federated.keys import SiloKeys, refuse_forgotten, refuse_unwritable, remember, served
+from confide.federated.openings import Opening, list_digest, opened_sum, read_opening
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
-from confide.federated.sealed_shares import pack, read_share
-from confide.federated.sessions import refuse_forgotten, refuse_unwritable, remember, served
-from confide.federated.shamir import Elements, add
+from confide.federated.sharing import Elements, add, pack, read_share
 from confide.federated.silo_ledger import SiloLedger, opening_token
 
 

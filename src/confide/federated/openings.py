@@ -1,15 +1,72 @@
-"""What the coordinator asks of openers: it signs whose answers are summed, and sends each its shares of them."""
+"""The second round of a sum that is opened: the list of answers, the requests for parts, the parts.
 
-from collections.abc import Sequence
-from typing import NamedTuple
+The list of a session: whose answers are summed, and which: a silo with a restored ledger may have two.
+
+What the coordinator asks of openers: it signs whose answers are summed, and sends each its shares of them.
+
+From the openers' parts to the opened sum: as many as are needed open it, every further one is a check.
+
+The list and the parts stay with the release, so that whoever reads it adds up the same sum.
+"""
+
+import base64
+import json
+from collections import Counter
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.answers import read_answers
-from confide.federated.envelope import fields_of, seal, unseal
+from confide.federated.envelope import digest, fields_of, seal, unseal
 from confide.federated.keys import SiloKeys
-from confide.federated.lists import Counted, opened_sum, read_counted
 from confide.federated.plan import FederatedPlan
+from confide.federated.protocols import DealtVectors
+from confide.federated.protocols.vectors import Dealt, read_ephemeral
 from confide.federated.refusals import Refusal
+from confide.federated.sharing import Elements, NotOnePolynomialError, combine, unpack
+from confide.support import Fields
+
+Counted: TypeAlias = tuple[tuple[str, str], ...]
+"""The names of silos, sorted, and the fresh public keys of their answers."""
+
+
+def read_counted(plan: FederatedPlan, pairs: Sequence[Any]) -> Counted:
+    """A list of silos of the plan, sorted and each once, as many as the plan asks for.
+
+    Raises
+    ------
+    Refusal
+        `malformed`, `foreign` or `too-few`.
+    """
+    if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
+        raise Refusal("malformed", "the list must hold pairs of a name and a key")
+    names = [name for name, _ in pairs]
+    if names != sorted(set(names)):
+        raise Refusal("malformed", "the list must name each silo once, sorted")
+    known = {silo.name for silo in plan.silos}
+    if not known.issuperset(names):
+        raise Refusal("foreign", "the list names silos that the plan does not name")
+    if len(names) < (least := opened_sum(plan).least(plan)):
+        raise Refusal("too-few", f"the list must have at least {least} silos; found {len(names)}")
+    return tuple((name, read_ephemeral(key)) for name, key in pairs)
+
+
+def list_digest(plan: FederatedPlan, counted: Counted) -> str:
+    """What parts of the same list have in common."""
+    return digest([plan.digest, [list(pair) for pair in counted]])
+
+
+def opened_sum(plan: FederatedPlan) -> DealtVectors:
+    """The protocol of a plan whose answers are listed and opened."""
+    if not isinstance(plan.protocol, DealtVectors):
+        raise InputError(
+            "plan must be for the method 'secure-sum' or 'fedcp2-qq-sum' with dropouts; others have no second message"
+        )
+    return plan.protocol
 
 
 class Opening(NamedTuple):
@@ -98,3 +155,180 @@ def read_opening(plan: FederatedPlan, text: str, coordinator: str) -> Opening:
         to, counted = fields.take("to", str), read_counted(plan, fields.take("counted", list))
         shares = protocol.read_shares(plan, fields, len(counted))
     return Opening(to, counted, shares)
+
+
+class Part(NamedTuple):
+    """What an opener says: the digest of the list, the places of its silos, and the sum of its shares of them."""
+
+    opener: int
+    counted: str
+    places: tuple[int, ...]
+    total: Elements
+    text: str
+
+
+@dataclass(frozen=True)
+class OpenedList:
+    """Whose answers were summed, and the signed parts that open the sum.
+
+    Parameters
+    ----------
+    counted
+        The list.
+    parts
+        Signed messages of openers, all of this list.
+    """
+
+    counted: Counted
+    parts: tuple[str, ...]
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {"counted": [list(pair) for pair in self.counted], "parts": [json.loads(text) for text in self.parts]}
+
+    @classmethod
+    def read(cls, plan: FederatedPlan, fields: Fields) -> "OpenedList":
+        """From JSON values, of a list of silos of the plan."""
+        counted, parts = read_counted(plan, fields.take("counted", list)), fields.take("parts", list)
+        if not all(isinstance(part, dict) for part in parts):
+            raise Refusal("malformed", "the parts must be messages")
+        return cls(counted, tuple(json.dumps(part, indent=1) + "\n" for part in parts))
+
+    def who(self, plan: FederatedPlan) -> list[int]:
+        """The places of the silos on the list."""
+        return sorted(plan.position(name) for name, _ in self.counted)
+
+    def threshold(self, plan: FederatedPlan) -> float:
+        """What the opened sum says.
+
+        Raises
+        ------
+        Refusal
+            `missing`, `foreign`, `duplicate`, `inconsistent` or `implausible`, or what is wrong with a part.
+        """
+        total, wrong = _total(plan, self.counted, [read_part(plan, text) for text in self.parts])
+        if wrong is not None:
+            raise _contradicts(plan, wrong)
+        return opened_sum(plan).choose(plan, self.who(plan), total)
+
+
+def open_parts(
+    plan: FederatedPlan, dealt: Mapping[int, Dealt], texts: Sequence[str], drop_refused: bool, after: int = 0
+) -> tuple[OpenedList, dict[str | int, str]]:
+    """The list that the parts have opened, and the codes of what was left out, by silo or place of the text.
+
+    Parameters
+    ----------
+    plan
+        The plan.
+    dealt
+        The answers by place; those that came after the list are left out as `late`.
+    texts
+        The parts.
+    drop_refused
+        Leave out parts that cannot be used, and one that contradicts the others if it can be told which.
+    after
+        After how many other messages the parts come.
+    """
+    parts, refused = _read_parts(plan, texts, drop_refused, after)
+    needed = opened_sum(plan).needed
+    lists = Counter((part.counted, part.places) for part in parts.values())
+    listed, count = max(lists.items(), key=lambda item: (item[1], item[0]), default=(("", ()), 0))
+    chosen = [part for part in parts.values() if (part.counted, part.places) == listed]
+    if count < needed:
+        silent = [plan.silos[i].name for i in opened_sum(plan).openers if i not in parts]
+        names = ", ".join(map(repr, silent[:5])) + (", ..." if len(silent) > 5 else "")
+        ask = f"ask {names}" if silent else "the openers were told different lists: make a new plan"
+        raise Refusal("missing", f"the sum opens with {needed} parts of one list; found {count}; {ask}")
+    for other in sorted(parts.keys() - {part.opener for part in chosen}):
+        name = plan.silos[other].name
+        if not drop_refused:
+            raise Refusal("foreign", f"the part of {name!r} opens another list than the others", name)
+        refused[name] = "foreign"
+    counted = _counted(plan, dealt, *listed)
+    refused |= {plan.silos[i].name: "late" for i in dealt if plan.silos[i].name not in dict(counted)}
+    _, wrong = _total(plan, counted, chosen)
+    if wrong is not None:
+        if not drop_refused:
+            raise _contradicts(plan, wrong)
+        refused[plan.silos[wrong].name] = "inconsistent"
+        chosen = [part for part in chosen if part.opener != wrong]
+    return OpenedList(counted, tuple(part.text for part in chosen)), refused
+
+
+def read_part(plan: FederatedPlan, text: str) -> Part:
+    """Check one part against the plan.
+
+    Raises
+    ------
+    Refusal
+        `malformed`, `altered` or `foreign`.
+    """
+    protocol, envelope = opened_sum(plan), unseal("part", text)
+    with fields_of("part", envelope.content) as fields:
+        if [fields.take(part, str) for part in ("plan", "session")] != [plan.digest, plan.session]:
+            raise Refusal("foreign", "the part belongs to another plan")
+        i = plan.position(name := fields.take("silo", str))
+        if envelope.signer != plan.silos[i].signing or i not in protocol.openers:
+            raise Refusal("foreign", f"the part of {name!r} is not signed by an opener of the plan")
+        counted, places = fields.take("counted", str), fields.take("places", list)
+        if not all(type(place) is int and 0 <= place < len(plan.silos) for place in places):
+            raise Refusal("malformed", "the part's places must be those of silos in the plan")
+        packed = base64.b64decode(fields.take("sum", str), validate=True)
+        total = unpack(packed, plan.candidates.size)
+    return Part(i, counted, tuple(places), total, text)
+
+
+def _read_parts(
+    plan: FederatedPlan, texts: Sequence[str], drop_refused: bool, after: int
+) -> tuple[dict[int, Part], dict[str | int, str]]:
+    parts: dict[int, Part] = {}
+    refused: dict[str | int, str] = {}
+    for number, text in enumerate(texts, start=after + 1):
+        try:
+            part = read_part(plan, text)
+            name = plan.silos[part.opener].name
+            earlier = parts.get(part.opener, part)
+            if earlier[:3] != part[:3] or (earlier.total != part.total).any() or name in refused:
+                parts.pop(part.opener, None)
+                raise Refusal("duplicate", f"the part of {name!r} contradicts another of the same silo", name)
+            parts[part.opener] = part
+        except Refusal as refusal:
+            if not drop_refused:
+                raise
+            refused[refusal.silo or number] = refusal.code
+    return parts, refused
+
+
+def _counted(plan: FederatedPlan, dealt: Mapping[int, Dealt], listed: str, places: Sequence[int]) -> Counted:
+    """The list that parts were made for, from the answers at hand."""
+    if absent := [plan.silos[i].name for i in places if i not in dealt]:
+        raise Refusal("missing", f"the parts open a list with the answer of {absent[0]!r}; give it, too")
+    counted = tuple(sorted((plan.silos[i].name, dealt[i].ephemeral) for i in places))
+    if list_digest(plan, counted) != listed:
+        raise Refusal("foreign", "the parts open a list of other answers than these; give those that were listed")
+    return read_counted(plan, [list(pair) for pair in counted])
+
+
+def _total(plan: FederatedPlan, counted: Counted, parts: Sequence[Part]) -> tuple[NDArray[np.int64], int | None]:
+    """The opened sum, and the place of an opener whose part contradicts the others, or None."""
+    protocol, listed = opened_sum(plan), list_digest(plan, counted)
+    if any(part.counted != listed for part in parts) or len({part.opener for part in parts}) < len(parts):
+        raise Refusal("foreign", "the parts must be of one list, and of different openers")
+    if len(parts) < protocol.needed:
+        raise Refusal("missing", f"the sum opens with {protocol.needed} parts; found {len(parts)}")
+    try:
+        point = {place: number for number, place in enumerate(protocol.openers, start=1)}
+        total, wrong = combine({point[part.opener]: part.total for part in parts}, protocol.needed)
+    except NotOnePolynomialError:
+        raise Refusal(
+            "inconsistent",
+            f"the parts contradict each other; with {protocol.needed + 2} parts one that is wrong can be named",
+        ) from None
+    protocol.refuse_total(plan, sorted(plan.position(name) for name, _ in counted), total)
+    return total, None if wrong is None else protocol.openers[wrong - 1]
+
+
+def _contradicts(plan: FederatedPlan, wrong: int) -> Refusal:
+    name = plan.silos[wrong].name
+    return Refusal("inconsistent", f"the part of {name!r} contradicts those of all others; leave it out", name)

@@ -1,22 +1,24 @@
-"""The plan of a federated calibration: public, signed, computed before any data is seen; JSON.
+"""What plans say, for people: the same words and digits wherever they are printed.
+
+The plan of a federated calibration: public, signed, computed before any data is seen; JSON.
 
 It fixes what every silo will run, down to the last integer, so that a silo can state its privacy loss and anybody the
 coverage for whichever silos answer. `planning.py` makes plans. What a plan says when it is read is not trusted: every
 field is checked, and so is their fit.
 """
 
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field, replace
 from functools import cached_property
-from typing import Any
+from itertools import groupby
+from typing import Any, Protocol
 
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
-from confide.federated.keys import Silo, SiloKeys
-from confide.federated.plan_words import ShownPlan, colluders, openers, ranges
-from confide.federated.protocols import METHODS, Counts, FederatedProtocol, Promise, protocol_of
-from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
+from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
+from confide.federated.protocols import METHODS, Counts, DealtVectors, FederatedProtocol, Promise, protocol_of
+from confide.federated.protocols.protocol import VOID, read_unused, refuse_contradiction
 from confide.federated.refusals import Refusal
 from confide.federated.release_size import refuse_too_long
 from confide.federated.terms import MISSING, POPULATIONS, Terms
@@ -25,7 +27,103 @@ from confide.mechanisms import PrivacyStatement
 from confide.planning import unusual
 from confide.releases import ABOUT, class_list, read_words, write_words
 from confide.scores import score_kind
-from confide.support import Fields, exact_level, one_of, privacy_loss
+from confide.support import Fields, Shown, aligned, exact_level, one_of, privacy_loss
+
+
+class Planned(Protocol):
+    """One plan, or several under one signature."""
+
+    @property
+    def silos(self) -> tuple[Silo, ...]:
+        """Who is invited."""
+
+    @property
+    def coordinator(self) -> Silo | None:
+        """Who signed it; None before that."""
+
+    @property
+    def protocol(self) -> FederatedProtocol:
+        """What every silo runs."""
+
+
+class ShownPlan(Shown):
+    """A plan that shows itself: what is asked and paid, and what is promised for how many answers."""
+
+    @property
+    def rows(self) -> list[tuple[str, str]]:
+        """What a silo is asked, what it pays and what is promised, (name, value) each."""
+        raise NotImplementedError
+
+    @property
+    def remarks(self) -> tuple[str, ...]:
+        """What is unusual about what is asked for."""
+        raise NotImplementedError
+
+    @property
+    def promise_lines(self) -> list[str]:
+        """What is promised for the numbers of answers; for each of several levels, and once for all groups."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        promised = "\n".join(f"  {line}" for line in self.promise_lines)
+        notes = "".join(f"{note}\n" for note in self.remarks)
+        return f"{notes}federated plan; nothing is paid by looking at it\n{aligned(self.rows)}\n{promised}"
+
+    def _brief(self) -> str:
+        said = dict(self.rows)
+        silos = f"{said['silos'].partition(',')[0]} silos"
+        return f"{said['method']}, {said['asked for']}, {silos}, each pays at most {said['a silo pays at most']}"
+
+
+def identity_rows(plan: Planned, *, silos: bool) -> list[tuple[str, str]]:
+    """The fingerprints of coordinator and silos, and one number for all of them, as far as the plan states them."""
+    if plan.coordinator is None:
+        return []
+    rows = [(f"coordinator {plan.coordinator.name}", fingerprint(plan.coordinator.identity))]
+    if silos:
+        rows += [(f"silo {silo.name}", fingerprint(silo.identity) + _records(silo)) for silo in plan.silos]
+        rows += [("roster, all of them", roster_number([plan.coordinator, *plan.silos]))]
+    return rows
+
+
+def roster_number(everybody: Iterable[Silo]) -> str:
+    """One number for coordinator and silos, longer than that of one of them: see `confide.federated.fingerprint`."""
+    return fingerprint(roster(everybody), groups=12)
+
+
+def _records(silo: Silo) -> str:
+    return "" if silo.size is None else f", {silo.size} records"
+
+
+def colluders(plan: Planned) -> str | None:
+    """How many colluding silos the privacy of an answer withstands; None if it relies on no other silo."""
+    count = plan.protocol.colluders
+    if count is None:
+        return None
+    who = f"at most {count} of the {len(plan.silos)} silos" if count else "no silo"
+    return f"{who} may collude with the coordinator"
+
+
+def openers(plan: Planned) -> str | None:
+    """Who opens the sum by a second message; None if there is none."""
+    if not isinstance(plan.protocol, DealtVectors):
+        return None
+    return f"{plan.protocol.needed} of {len(plan.protocol.openers)} silos, by a second message that costs nothing"
+
+
+def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
+    """Numbers of answers, the many first, for which the same words are said."""
+    for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
+        most, *others = numbers
+        yield f"{others[-1]} to {most}" if others else f"{most}", words
+
+
+def _promised(promise: Promise) -> str:
+    if promise.infinite == "always":
+        return "the threshold +inf"
+    covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is promised"
+    return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
+
 
 _ORDER = (
     *("method", "alpha", "delta", "epsilon", "score", "candidates", "silos", "targets", "rate", "left", "right"),

@@ -1,17 +1,394 @@
-"""Planning a federated calibration: by the method that is asked for, or else by the one that suits the silos best."""
+"""From what is asked of a federation to its plan, and the comparison of the methods that could answer it.
 
-from collections.abc import Iterable, Mapping, Sequence
-from datetime import datetime
-from typing import Any
+The plan by one method: targets, slopes and noise from what is public.
 
-from confide.candidates import AnyCandidates
-from confide.federated.comparison import recommended
+What the methods would give for the silos at hand, said before anybody pays; and which of them to take.
+
+Everything here is computed from public numbers, and from a public pilot sample if there is one. What is expected is no
+promise: it is what would happen if scores were spread in a known way (docs/federated.md, section 1, "Which method").
+
+Planning a federated calibration: by the method that is asked for, or else by the one that suits the silos best.
+"""
+
+import secrets
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from statistics import median
+from typing import Any, Unpack
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.candidates import AnyCandidates, Candidates
+from confide.errors import InputError, SimilarNameWarning
+from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
+from confide.federated.many_silos import check_dp_delta
 from confide.federated.plan import FederatedPlan
-from confide.federated.planned import planned
-from confide.federated.terms import Missing, Population
-from confide.selection import Selector
-from confide.support import Level
+from confide.federated.protocols import METHODS, Options, RepliedSum, protocol_of
+from confide.federated.terms import PlanChoices, Terms, check_count
+from confide.ledger import name_key, similar
+from confide.planning import OnPilot, Pilot, answered_on_pilot, share_of_pilot
+from confide.releases import check_about
+from confide.scores import score_kind
+from confide.selection import SELECTORS
+from confide.support import (
+    MOST_RECORDS,
+    Level,
+    exact_level,
+    one_of,
+    outside,
+    positive_integer,
+    privacy_loss,
+    public_classes,
+    refuse_unknown,
+)
+
+_DEFAULTS: PlanChoices = {
+    "score": None,
+    "candidates": None,
+    "unit": None,
+    "delta": None,
+    "liars": 0,
+    "dropouts": 0,
+    "missing": "independent",
+    "population": None,
+    "colluding": None,
+    "dp_delta": None,
+    "n_min": 1,
+    "n_typical": None,
+    "selector": "permute_and_flip",
+    "closes": None,
+    "classes": None,
+    "about": None,
+}
+
+
+def planned(
+    silos: Sequence[Silo],
+    alpha: Level,
+    epsilon: float | None,
+    method: str,
+    **choices: Unpack[PlanChoices],
+) -> FederatedPlan:
+    """The plan by one method; arguments and errors are those of `confide.federated.plan`."""
+    refuse_unknown("plan", choices, _DEFAULTS)
+    asked = _DEFAULTS | choices
+    delta, dp_delta, n_min, score = asked["delta"], asked["dp_delta"], asked["n_min"], asked["score"]
+    protocol = protocol_of(one_of("method", method, METHODS), asked["dropouts"])
+    options = Options(
+        selector=one_of("selector", asked["selector"], SELECTORS),
+        colluding=asked["colluding"],
+        n_min=check_count("n_min", n_min, MOST_RECORDS),
+        n_typical=positive_integer("n_typical", asked["n_typical"] or max(n_min, 1000), most=MOST_RECORDS),
+        opened_epsilon=None if dp_delta is None or epsilon is None else privacy_loss("epsilon", epsilon),
+        dp_delta=None if dp_delta is None else check_dp_delta(dp_delta),
+    )
+    sizes = [silo.size or options.n_typical for silo in silos]
+    terms = Terms(
+        alpha=exact_level("alpha", alpha),
+        delta=None if delta is None else float(exact_level("delta", delta)),
+        epsilon=None if epsilon is None else privacy_loss("epsilon", epsilon),
+        score=score,
+        candidates=_listed(asked["candidates"], asked["unit"], score, method, sizes, epsilon),
+        silos=tuple(silos),
+        liars=asked["liars"],
+        dropouts=asked["dropouts"],
+        missing=asked["missing"],
+        population=protocol.populations[0] if asked["population"] is None else asked["population"],
+        session=secrets.token_hex(16),
+        closes=None if asked["closes"] is None else write_time(asked["closes"]),
+        classes=None if asked["classes"] is None else public_classes("classes", asked["classes"]),
+        about=check_about(asked["about"]),
+    )
+    _check_apart([silo.name for silo in terms.silos])
+    protocol.check(terms)
+    if asked["colluding"] is not None and not protocol.relies_on_silos:
+        raise InputError(
+            "colluding belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': nothing of the others relies on silos"
+        )
+    if dp_delta is not None and not issubclass(protocol, RepliedSum):
+        raise InputError("dp_delta belongs to the method 'fedcp2-qq-sum': the losses of all others are without a delta")
+    terms = protocol.local_terms(terms, options)
+    return FederatedPlan(**vars(terms), protocol=protocol.planned(terms, options))
+
+
+_COMPARED = 100
+"""Among more silos than these, whose names often differ by a number, names are not compared two by two."""
+
+
+def _check_apart(names: Sequence[str]) -> None:
+    """Refuse names of silos that a ledger would take for one name; warn of names that look alike."""
+    by_key: dict[str, str] = {}
+    for name in names:
+        other = by_key.setdefault(name_key(name), name)
+        if other != name:
+            raise InputError(f"silos must differ in their names by more than case; found {other!r} and {name!r}")
+    for place, name in enumerate(names if len(names) <= _COMPARED else ()):
+        if alike := similar(name, names[:place]):
+            text = f"silos {alike[0]!r} and {name!r} have names that look alike; if they are one silo, invite it once"
+            warnings.warn(SimilarNameWarning(text), stacklevel=outside())
+
+
+_FEWEST, _OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
+_MORE: Mapping[str | None, int] = {"residual": 2, "signed": 2, "any": 4, "mass": 2, "penalised": 2}
+"""How many times as many candidates suit these kinds of scores; of residuals only those without a unit."""
+
+
+def _listed(
+    candidates: AnyCandidates,
+    unit: float | None,
+    score: str | None,
+    method: str,
+    sizes: Sequence[int],
+    epsilon: float | None,
+) -> Candidates:
+    """A given list as it is; else as many as suit the sizes and epsilon, for methods whose noise depends on it."""
+    kind = score_kind(score)
+    spread = kind.asked(candidates, unit)
+    if isinstance(spread, Candidates):
+        return spread
+    by_noise = epsilon is not None and method in ("private-qq", "secure-sum")
+    if candidates is None and unit is None and not by_noise:
+        return kind.candidates()
+    if epsilon is None or not by_noise:
+        return Candidates.quantiles(spread, _OTHERS)
+    more = 1 if spread.unit or spread.around else _MORE.get(spread.kind, 1)
+    return Candidates.quantiles(spread, _suitable(method, sizes, privacy_loss("epsilon", epsilon), more))
+
+
+def _suitable(method: str, sizes: Sequence[int], epsilon: float, more: int) -> int:
+    """How many candidates cost about as much as they resolve.
+
+    private-qq: half as many as a silo of middling size has records, times epsilon. secure-sum: d of them cost some
+    3 sqrt(d)/epsilon ranks of all n and leave half a candidate, n/(2d) ranks, unresolved.
+
+    Examples
+    --------
+    >>> _suitable("private-qq", [88] * 96, 1.0, 1), _suitable("secure-sum", [126] * 96, 1.0, 1)
+    (44, 253)
+    """
+    if method == "secure-sum":
+        many = (sum(sizes) * epsilon / 3) ** (2 / 3)
+        return int(min(max(many, _FEWEST), _MOST_SUMMED)) * min(more, 2)
+    return round(min(max(more * median(sizes or [1]) * epsilon / 2, more * _FEWEST), _MOST))
+
+
+_SHARES = (0.6, 0.4, 0.25, 0.15)
+"""What share of the silos, the largest ones, are tried alone."""
+_FEWEST_SILOS, _FEWEST_RECORDS = 5, 0.5
+_WORTH = 0.05
+"""So much of alpha is it worth that silos need not rely on one another, and that one message is all."""
+_USEFUL = 0.3
+"""A method that is expected to miss less than so much of alpha includes nearly everything: it does not serve."""
+_RARELY = 0.01
+_BELL = 0.1
+"""The standard deviation of the bell, as a share of the list of candidates, in whose middle it lies."""
+
+
+COMPARABLE = ("fedcp2-qq-sum",)
+"""Published methods that can be compared, if they are asked for."""
+
+
+@dataclass(frozen=True)
+class Alternative:
+    """What one method would give.
+
+    Parameters
+    ----------
+    method
+        Its name.
+    plan
+        The plan, ready to be signed; None if there is none.
+    refused
+        Why there is no plan.
+    left_out
+        What share of all records belongs to silos that the plan leaves out: the smallest ones.
+    silos
+        How many silos are invited.
+    expected, expected_bell
+        Mean coverage if scores lie evenly over the candidates, and if they lie in a bell over the middle of them. NaN
+        without a plan.
+    infinite
+        The chance of the threshold +inf, the larger one of the two.
+    on_pilot
+        What comes out on the public pilot sample, if one is given.
+    recommended
+        Whether this is the one to take.
+    """
+
+    method: str
+    plan: FederatedPlan | None
+    refused: str | None
+    silos: int
+    left_out: float = 0.0
+    expected: float = float("nan")
+    expected_bell: float = float("nan")
+    infinite: float = float("nan")
+    on_pilot: OnPilot | None = None
+    recommended: bool = False
+
+    @property
+    def worst(self) -> float:
+        """The larger one of the expected coverages: the more is covered than promised, the larger are sets."""
+        return max(self.expected, self.expected_bell)
+
+
+def compare(
+    silos: Sequence[Silo],
+    alpha: Level,
+    epsilon: float,
+    *,
+    pilot: Any = None,
+    also: Sequence[str] = (),
+    **options: Unpack[PlanChoices],
+) -> tuple[Alternative, ...]:
+    """What the private methods would give for these silos: `private-qq`, `secure-sum`, and leaving out small silos.
+
+    Parameters
+    ----------
+    silos, alpha, epsilon
+        As of `plan`.
+    pilot
+        A PUBLIC sample, as for `confide.plan`: a `confide.planning.Pilot`, or scores, shape (N,).
+    also
+        Published methods to show beside them, of `COMPARABLE`; they are not recommended.
+    options
+        What else `plan` takes, but for `method`.
+
+    Returns
+    -------
+    tuple of Alternative
+        One of them is recommended, if any has a plan. Silos are left out only if nothing with all of them serves.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If an argument cannot be used by any method.
+
+    Examples
+    --------
+    >>> from confide.federated import SiloKeys
+    >>> silos = [SiloKeys.generate(f"school {i}").public(size=20 + i) for i in range(12)]
+    >>> [(one.method, one.silos) for one in compare(silos, 0.1, 1.0) if one.recommended]
+    [('secure-sum', 12)]
+    """
+    published = [_alternative(silos, alpha, epsilon, one_of("also", name, COMPARABLE), options) for name in also]
+    options.pop("dp_delta", None)
+    found = _with_all(silos, alpha, epsilon, options)
+    found += _with_the_largest(silos, alpha, epsilon, options)
+    best = _best(found, alpha)
+    found = [replace(one, recommended=one is best) for one in found] + published
+    sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
+    return tuple(_with_pilot(one, sample) for one in found)
+
+
+def alternative(
+    silos: Sequence[Silo], alpha: Level, epsilon: float, method: str, sample: Pilot | None, options: PlanChoices
+) -> Alternative:
+    """What one method would give for these silos, beside no other."""
+    return _with_pilot(_alternative(silos, alpha, epsilon, method, options), sample)
+
+
+def recommended(
+    silos: Sequence[Silo], alpha: Level, epsilon: float | None, **options: Unpack[PlanChoices]
+) -> FederatedPlan:
+    """The plan with all silos that `compare` recommends.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        What the methods say if none has a plan.
+    """
+    if epsilon is None:
+        raise InputError("epsilon must be given; the methods 'fedcp-qq' and 'fedcp-avg' are not private and go without")
+    found = _with_all(silos, alpha, epsilon, options)
+    best = _best(found, alpha)
+    if best is None or best.plan is None:
+        raise InputError(next(one.refused for one in found if one.refused))
+    return best.plan
+
+
+def _with_all(silos: Sequence[Silo], alpha: Level, epsilon: float, options: PlanChoices) -> list[Alternative]:
+    found = [_alternative(silos, alpha, epsilon, "private-qq", _alone(options))]
+    if silos and silos[0].size is not None:  # a secret size leaves private-qq alone
+        found.append(_alternative(silos, alpha, epsilon, "secure-sum", options))
+    return found
+
+
+def _alone(options: PlanChoices) -> PlanChoices:
+    """What is asked of a method that relies on no other silo."""
+    alone = options.copy()
+    alone.pop("colluding", None)
+    return alone
+
+
+def _with_the_largest(silos: Sequence[Silo], alpha: Level, epsilon: float, options: PlanChoices) -> list[Alternative]:
+    """private-qq without the smallest silos: that of those left, and what share of the records they do not have."""
+    sizes = [silo.size or 0 for silo in silos]
+    total, found = sum(sizes), []
+    by_size = sorted(range(len(silos)), key=lambda i: -sizes[i])
+    for count in dict.fromkeys(max(round(share * len(silos)), _FEWEST_SILOS) for share in _SHARES):
+        largest = sorted(by_size[:count])
+        kept = sum(sizes[i] for i in largest)
+        if count < len(silos) and sizes[by_size[0]] > sizes[by_size[-1]] and kept >= _FEWEST_RECORDS * total:
+            one = _alternative([silos[i] for i in largest], alpha, epsilon, "private-qq", _alone(options))
+            found.append(replace(one, left_out=1 - kept / total))
+    return found
+
+
+def _alternative(silos: Sequence[Silo], alpha: Level, epsilon: float, method: str, options: PlanChoices) -> Alternative:
+    try:
+        made = planned(silos, alpha, epsilon, method, **options)
+    except InputError as error:
+        return Alternative(method, None, str(error), len(silos))
+    laws = known_laws(made.candidates.size)
+    answers = {name: _answer(made, below) for name, below in laws.items()}
+    expected = {name: float(answers[name] @ laws[name]) for name in laws}
+    infinite = max(float(law[-1]) for law in answers.values())
+    return Alternative(method, made, None, len(silos), 0.0, expected["even"], expected["bell"], infinite)
+
+
+def known_laws(m: int) -> dict[str, NDArray[np.float64]]:
+    """P(score <= e_j) for m candidates, +inf included: evenly over them, and in a bell over the middle of them.
+
+    Examples
+    --------
+    >>> known_laws(5)["even"]
+    array([0.25, 0.5 , 0.75, 1.  , 1.  ])
+    """
+    from scipy.special import ndtr
+
+    at = np.arange(1, m) / max(m - 1, 1)
+    return {"even": np.append(at, 1.0), "bell": np.append(ndtr((at - 0.5) / _BELL), 1.0)}
+
+
+def _answer(made: FederatedPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The law of the threshold over the candidates; it is drawn with a seed, for nothing private is in it."""
+    return made.protocol.answer_law(made, below, np.random.default_rng(0))
+
+
+def _with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
+    if one.plan is None or sample is None:
+        return one
+    made, n = one.plan, one.plan.size or one.silos * 1000
+    law = _answer(made, share_of_pilot(sample, made.candidates))
+    return replace(one, on_pilot=answered_on_pilot(sample, law, made.candidates, made.level, n))
+
+
+def _best(found: list[Alternative], alpha: Level) -> Alternative | None:
+    """The simplest one that is nearly as good as the best; with silos left out only if nothing else serves."""
+    with_plan = [one for one in found if one.plan is not None]
+    if not with_plan:
+        return None
+    missed = float(with_plan[0].plan.alpha) if with_plan[0].plan else float(alpha)
+    serving = [one for one in with_plan if one.worst <= 1 - _USEFUL * missed and one.infinite <= _RARELY]
+    whole = [one for one in serving if not one.left_out]
+    choices = whole or serving or [one for one in with_plan if not one.left_out] or with_plan
+    best = min(choices, key=lambda one: one.worst)
+    simple = [one for one in choices if one.method == "private-qq" and one.worst <= best.worst + _WORTH * missed]
+    return min(simple, key=lambda one: one.worst) if simple else best
 
 
 def plan(
@@ -20,22 +397,7 @@ def plan(
     epsilon: float | None = None,
     *,
     method: str | None = None,
-    score: str | None = None,
-    candidates: AnyCandidates = None,
-    unit: float | None = None,
-    delta: Level | None = None,
-    liars: int = 0,
-    dropouts: int = 0,
-    missing: Missing = "independent",
-    population: Population | None = None,
-    colluding: int | None = None,
-    dp_delta: Level | None = None,
-    n_min: int = 1,
-    n_typical: int | None = None,
-    selector: Selector = "permute_and_flip",
-    closes: datetime | None = None,
-    classes: Iterable[Any] | int | None = None,
-    about: Mapping[str, str] | None = None,
+    **choices: Unpack[PlanChoices],
 ) -> FederatedPlan:
     """Plan a federated calibration: one message from each silo, then a threshold with a stated guarantee.
 
@@ -55,13 +417,15 @@ def plan(
     delta
         Ask for a training-conditional promise instead of the marginal one.
     liars
-        How many silos may send anything they like.
+        How many silos may send anything they like; by default none.
     dropouts
-        Plan for a finite threshold with up to this many silos missing. If more are missing the promise still holds,
-        by a threshold of +inf if need be. With a sum, dropouts take 5 silos or more and a second small message,
-        by which silos open the sum of those who answered (`openings`, `open_part`); if more are missing, nothing opens.
+        Plan for a finite threshold with up to this many silos missing, by default none. If more are missing the promise
+        still holds, by a threshold of +inf if need be. With a sum, dropouts take 5 silos or more and a second small
+        message, by which silos open the sum of those who answered (`openings`, `open_part`); if more are missing,
+        nothing opens.
     missing
-        `"independent"`: whether a silo answers does not depend on its scores; `"arbitrary"`: no such assumption.
+        `"independent"` (default): whether a silo answers does not depend on its scores; `"arbitrary"`: no such
+        assumption.
     population
         `"mixture"` (default for `secure-sum`) or `"common"` (all others).
     colluding
@@ -98,24 +462,6 @@ def plan(
     >>> plan(silos, alpha=0.1, epsilon=0.5, candidates=Candidates.unit(100)).method
     'secure-sum'
     """
-    options: dict[str, Any] = {
-        "score": score,
-        "candidates": candidates,
-        "unit": unit,
-        "delta": delta,
-        "liars": liars,
-        "dropouts": dropouts,
-        "missing": missing,
-        "population": population,
-        "colluding": colluding,
-        "dp_delta": dp_delta,
-        "n_min": n_min,
-        "n_typical": n_typical,
-        "selector": selector,
-        "closes": closes,
-        "classes": classes,
-        "about": about,
-    }
     if method is None:
-        return recommended(silos, alpha, epsilon, **options)
-    return planned(silos, alpha, epsilon, method, **options)
+        return recommended(silos, alpha, epsilon, **choices)
+    return planned(silos, alpha, epsilon, method, **choices)

@@ -8,8 +8,7 @@ from pathlib import Path
 
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, fields_of, read_file
-from confide.federated.identities import fingerprint
-from confide.federated.keys import check_name
+from confide.federated.keys import check_name, fingerprint
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan

@@ -17,9 +17,8 @@ import numpy as np
 
 from confide.federated.certified_k import bisect, certified_k, certifies
 from confide.federated.many_silos import Line, Search, StandIns, expected_in_search, target_rank
-from confide.federated.random_rank_reply import ReplyLaw
 from confide.federated.reply_laws import expected_coverage, slopes_reply
-from confide.federated.reply_table import ReplyTable
+from confide.federated.reply_table import ReplyLaw, ReplyTable
 from confide.guarantee import private_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, flat_for

@@ -14,9 +14,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.federated.certified_k import bisect, certified_k
-from confide.federated.exact_sum import settled
 from confide.federated.order_statistics import gauss_legendre, order_statistic_coverage
-from confide.federated.random_rank_reply import RandomRankReply
+from confide.federated.reply_table import RandomRankReply, settled
 from confide.support import Level, exact_level, positive_integer
 
 _NODES = 64

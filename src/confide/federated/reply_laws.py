@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.federated.order_statistics import order_statistic_coverage
-from confide.federated.random_rank_reply import RandomRankReply, ReplyLaw
+from confide.federated.reply_table import RandomRankReply, ReplyLaw
 from confide.guarantee import line_holds
 from confide.mechanisms import Mechanism, Slopes
 from confide.selection import Selector, selection_law

@@ -11,12 +11,8 @@ from typing import Any, TypeAlias
 
 from confide.errors import FormatError
 from confide.federated.answers import Answer
-from confide.federated.calibration import FederatedCalibration
-from confide.federated.envelope import PREFIX, Envelope, fields_of, seal
-from confide.federated.keys import SiloKeys
-from confide.federated.refusals import Refusal
-from confide.federated.several_plans import SeveralPlans, plan_texts
-from confide.federated.told import (
+from confide.federated.calibration import (
+    FederatedCalibration,
     Refused,
     open_release,
     read_answered,
@@ -25,6 +21,10 @@ from confide.federated.told import (
     told_of,
     write_release,
 )
+from confide.federated.envelope import PREFIX, Envelope, fields_of, seal
+from confide.federated.keys import SiloKeys
+from confide.federated.refusals import Refusal
+from confide.federated.several_plans import SeveralPlans, plan_texts
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
 from confide.releases import Calibration, GroupCalibration, LevelCalibration, register_kind

@@ -14,15 +14,28 @@ import math
 import warnings
 from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from confide.errors import BudgetError, EarlierReleaseWarning, InputError, OtherDataError, OtherDataWarning
+from confide.errors import BudgetError, InputError, OtherDataError, OtherDataWarning
 from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan
-from confide.ledger import Cost, Entry, Ledger, Server, decimal_form, known, place_of, request_digest
+from confide.ledger import (
+    Cost,
+    Dataset,
+    Entry,
+    Ledger,
+    Limit,
+    Payment,
+    Server,
+    decimal_form,
+    known,
+    pay,
+    place_of,
+    request_digest,
+)
 from confide.selection import check_sampler
 from confide.support import outside
 
@@ -54,9 +67,11 @@ class SiloLedger:
     path: str | Path | Server
     dataset: str = RECORDS
 
+    _ledger: Ledger = field(init=False, repr=False, compare=False)
+
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", place_of(self.path))
-        self._ledger()
+        object.__setattr__(self, "_ledger", Ledger(self.path))
 
     @property
     def spent(self) -> float:
@@ -64,7 +79,7 @@ class SiloLedger:
 
         Infinite after an answer without privacy, also where 0.1 kept it apart, under this name and " (not private)".
         """
-        accounts = self._ledger().accounts()
+        accounts = self._ledger.accounts()
         names = (self.dataset, f"{self.dataset} (not private)")
         found = [account for name in names if (account := known(accounts, name)) is not None]
         return sum((account.spent().epsilon for account in found), 0.0)
@@ -72,7 +87,7 @@ class SiloLedger:
     @property
     def identity(self) -> str:
         """What a public file says of this ledger, so that no other one serves: see `confide.Ledger.identity`."""
-        return self._ledger().identity()
+        return self._ledger.identity()
 
     def earlier_answer(self, plan: AnyPlan) -> str | None:
         """The message that answered this plan before, or None.
@@ -91,7 +106,7 @@ class SiloLedger:
 
     def held(self, plan: AnyPlan) -> AbstractContextManager[None]:
         """Hold the plan's session from before its charge until its answer is kept: others who ask for it wait."""
-        return self._ledger().held(plan.session)
+        return self._ledger.held(plan.session)
 
     def answered(self, plan: AnyPlan) -> str | None:
         """When this plan was answered, UTC, ISO 8601; None if it was not."""
@@ -106,17 +121,17 @@ class SiloLedger:
         OtherDataWarning
             If it is about others, or of a version that kept nothing to tell.
         """
-        for name, account in self._ledger().accounts().items():
-            if any(entry.token == plan.session for entry in account.entries):
-                try:
-                    self._ledger().find(name, plan.digest, seen)
-                except OtherDataError:
-                    text = (
-                        f"the answer of {self.answered(plan)} was made from other data than these, or by a version "
-                        "that kept nothing to tell; it is returned as it was, and nothing was charged; only a new plan "
-                        "gets an answer from these data"
-                    )
-                    warnings.warn(OtherDataWarning(text), stacklevel=outside())
+        if (name := self._ledger.snapshot().charged_to(plan.session)) is None:
+            return
+        try:
+            self._ledger.find(name, plan.digest, seen)
+        except OtherDataError:
+            text = (
+                f"the answer of {self.answered(plan)} was made from other data than these, or by a version that kept "
+                "nothing to tell; it is returned as it was, and nothing was charged; only a new plan gets an answer "
+                "from these data"
+            )
+            warnings.warn(OtherDataWarning(text), stacklevel=outside())
 
     def kept_answer(self, plan: AnyPlan) -> str | None:
         """The message that answered this plan; None if there is none, for whatever reason."""
@@ -124,8 +139,7 @@ class SiloLedger:
         return None if entry is None or entry.request != plan.digest else entry.release
 
     def _entry(self, token: str) -> Entry | None:
-        entries = (one for account in self._ledger().accounts().values() for one in account.entries)
-        return next((entry for entry in entries if entry.token == token), None)
+        return self._ledger.snapshot().entry(token)
 
     def cost(self, plan: AnyPlan, own: int) -> Cost:
         """What the answer of silo `own` is charged: its loss under the relation of the ledger's account.
@@ -135,7 +149,7 @@ class SiloLedger:
         InputError
             If the ledger accounts for these records under a relation for which the plan has no finite loss.
         """
-        return Cost.of(plan.privacy([own]), plan.method, self._ledger().relation(self.dataset))
+        return Cost.of(plan.privacy([own]), plan.method, self._ledger.relation(self.dataset))
 
     def charge(self, plan: AnyPlan, cost: Cost, budget: float) -> str | None:
         """Charge an answer at its `cost`, under `held`. When this returns, the charge is on disk.
@@ -157,7 +171,7 @@ class SiloLedger:
         check_sampler()
         most = budget if plan.protocol.private else None
         try:
-            self._ledger().charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)
+            self._ledger.charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)
             return None
         except BudgetError as error:
             raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
@@ -169,7 +183,7 @@ class SiloLedger:
 
     def _refusal(self, cost: Cost, budget: float) -> str | None:
         """Why a charge was refused, if a larger budget of the policy would allow it; None otherwise."""
-        account = known(self._ledger().accounts(), self.dataset)
+        account = known(self._ledger.accounts(), self.dataset)
         spent = 0.0 if account is None else account.spent().epsilon
         if math.isinf(spent) or (account is not None and not account.allows(cost)):
             return None
@@ -184,7 +198,7 @@ class SiloLedger:
 
         When this returns, it is on disk and may leave.
         """
-        self._ledger().attach(plan.session, message, seen)
+        self._ledger.attach(plan.session, message, seen)
 
     def has_opened(self, plan: AnyPlan) -> bool:
         """Whether this silo has written down a list of this plan's session that it opens."""
@@ -216,7 +230,7 @@ class SiloLedger:
         token = opening_token(plan)
         if self._entry(token) is None:
             try:
-                self._ledger().charge(OPENINGS, Cost(0.0, "replace_one", f"{plan.method}, opened"), listed, token=token)
+                self._ledger.charge(OPENINGS, Cost(0.0, "replace_one", f"{plan.method}, opened"), listed, token=token)
             except InputError:
                 if self._entry(token) is None:
                     raise
@@ -225,7 +239,7 @@ class SiloLedger:
     def store_part(self, plan: FederatedPlan, part: str) -> None:
         """Store a part whose list was kept. When this returns, it is on disk and may leave."""
         try:
-            self._ledger().attach(opening_token(plan), part)
+            self._ledger.attach(opening_token(plan), part)
         except InputError:
             entry = self._entry(opening_token(plan))
             if entry is None or entry.release != part:  # another process kept the same
@@ -270,19 +284,9 @@ class SiloLedger:
         BudgetError
             If the ledger's limit or the budget does not allow it.
         """
-        check_sampler()
-        ledger, name = self._ledger(), request_digest(request)
-        if not again and (earlier := ledger.find(self.dataset, name, seen)) is not None:
-            text = f"earlier release of {earlier.made} returned; nothing was charged"
-            warnings.warn(EarlierReleaseWarning(text, (earlier.made,)), stacklevel=outside())
-            return earlier.text
-        token = ledger.charge(self.dataset, cost, name, at_most=budget, again=again)
-        drawn = draw()
-        ledger.attach(token, drawn, seen)
-        return drawn
-
-    def _ledger(self) -> Ledger:
-        return Ledger(self.path)
+        most = None if budget is None else Limit(budget)
+        payment = Payment(self._ledger, Dataset(self.dataset), cost, request_digest(request), again, most)
+        return pay(payment, lambda: seen, lambda seen: seen, lambda _: draw())
 
 
 def _message(entry: Entry | None, plan: AnyPlan) -> str | None:

@@ -1,21 +1,22 @@
 """What is agreed on, whatever the protocol of a federated calibration: who takes part, until when, what is promised."""
 
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
-from typing import Literal, TypeAlias
+from typing import Any, Literal, TypeAlias, TypedDict
 
-from confide.candidates import Candidates
+from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import read_time
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
 from confide.mechanisms import Neighbors
 from confide.releases import check_about
-from confide.support import Classes, one_of, public_classes
+from confide.selection import Selector
+from confide.support import Classes, Level, one_of, public_classes
 
 Missing: TypeAlias = Literal["independent", "arbitrary"]
 """`independent`: whether a silo answers does not depend on its scores. `arbitrary`: it may, in any way."""
@@ -28,6 +29,33 @@ MISSING: tuple[Missing, ...] = ("independent", "arbitrary")
 POPULATIONS: tuple[Population, ...] = ("common", "mixture")
 MOST_SILOS = 10_000
 MOST_CANDIDATES = 2**16
+
+
+class PlanChoices(TypedDict, total=False):
+    """What may be chosen for a plan, whatever its method; `confide.federated.plan` tells what they mean."""
+
+    score: str | None
+    candidates: AnyCandidates
+    unit: float | None
+    delta: Level | None
+    liars: int
+    dropouts: int
+    missing: Missing
+    population: Population | None
+    colluding: int | None
+    dp_delta: Level | None
+    n_min: int
+    n_typical: int | None
+    selector: Selector
+    closes: datetime | None
+    classes: Iterable[Any] | int | None
+    about: Mapping[str, str] | None
+
+
+class AnyPlanChoices(PlanChoices, total=False):
+    """The same for a call that takes the method among them."""
+
+    method: str | None
 
 
 @dataclass(frozen=True)

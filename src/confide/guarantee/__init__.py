@@ -54,19 +54,3 @@ from confide.guarantee.two_sided import (
     two_sided_shift,
 )
 from confide.guarantee.weighted import weighted_head_start, weighted_loss, weighted_shortfall
-
-__all__ = [
-    "CERTIFICATES", "GUARANTEE_KINDS", "NEVER_SMALL", "AboutSilos", "Guarantee", "GuaranteeKind", "RankLaw",
-    "binomial_at_least", "conditional_failure", "coverage_text", "law_failure", "line_holds", "marginal_coverage",
-    "maximum", "mean_coverage", "mean_overshoot", "noise_tail", "noisy_rank", "noisy_rank_law", "private_head_start",
-    "private_offset", "private_shift", "private_shortfall", "public_coverage", "public_shift", "public_target",
-    "rank_law", "rivals_left", "rivals_right", "sharp_loss", "silos_text", "tail", "tangent_rate", "total_above",
-    "two_sided_coverage", "two_sided_head_start", "two_sided_holds", "two_sided_loss", "two_sided_offset",
-    "two_sided_secret", "two_sided_shift", "two_sided_shortfall", "walk_maximum", "weighted_head_start",
-    "weighted_loss", "weighted_shortfall",
-]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

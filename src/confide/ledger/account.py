@@ -1,11 +1,14 @@
-"""From the records of a ledger to what was spent: a pure function, run again on every reading."""
+"""What was spent on one data set, under which limit and schedule, and what may still be spent."""
 
+import json
 import math
 from collections import Counter
 from collections.abc import Iterable, Mapping
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Any
 
-from confide.errors import FormatError, InputError
+from confide.errors import InputError
 from confide.ledger.composition import compose, epsilon_of_zcdp, worst
 from confide.ledger.cost import (
     Bound,
@@ -18,10 +21,8 @@ from confide.ledger.cost import (
     decimal_form,
     unbounded,
 )
-from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Moved, Opened, Released
-from confide.ledger.following import Stage, stage_of
-from confide.ledger.limit import Limit, added, concentrated, fits, unfit
-from confide.ledger.names import name_key
+from confide.ledger.identity import name_key
+from confide.ledger.limit import Limit, Stage, added, concentrated, fits, stage_of, unfit
 from confide.ledger.schedule import IN_WORDS, Schedule
 from confide.mechanisms import Neighbors, practically_none
 from confide.support import Shown, aligned, float_above
@@ -134,7 +135,7 @@ class Account(Shown):
         """How many of each kind the schedule still allows, by kind; empty without a schedule."""
         return self.stages[-1].left()
 
-    @property
+    @cached_property
     def stages(self) -> tuple[Stage, ...]:
         """The charges before the first schedule, and those under each."""
         starts = [0, *(start for start, _ in self.follows), len(self.entries)]
@@ -271,55 +272,37 @@ def _counted(entries: Iterable[Entry]) -> str:
     return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
 
 
-_BARE = ("fedcp-qq", "fedcp-avg")
-"""Methods without privacy whose answers 0.1 kept at cost 0, under a name of their own."""
-
-
-def replay(events: Iterable[tuple[str, Event]]) -> dict[str, Account]:
-    """The accounts that (time, event) pairs add up to, in the order of their opening.
-
-    Raises
-    ------
-    FormatError
-        If an event does not follow from those before: a charge to a data set that was never opened, a release that
-        nobody paid for, something twice, or anything after the ledger was moved.
-    """
-    accounts: dict[str, Account] = {}
-    entries: dict[str, dict[str, Entry]] = {}
-    owner: dict[str, str] = {}
-    keys, moved = 0, False
-    for made, event in events:
-        _require(not moved)
-        match event:
-            case Opened(dataset, neighbors, fingerprint):
-                _require(dataset not in accounts)
-                accounts[dataset] = Account(dataset, neighbors, fingerprint, None, ())
-                entries[dataset] = {}
-            case Limited(dataset, epsilon, dp_delta):
-                _require(dataset in accounts)
-                limit = None if epsilon is None else Limit(epsilon, dp_delta)
-                accounts[dataset] = replace(accounts[dataset], limit=limit)
-            case Followed(dataset, schedule):
-                _require(dataset in accounts and schedule.neighbors == accounts[dataset].neighbors)
-                follows = (*accounts[dataset].follows, (len(entries[dataset]), schedule))
-                accounts[dataset] = replace(accounts[dataset], follows=follows)
-            case Charged(dataset, token, request, cost, joined, by):
-                _require(dataset in accounts and token not in owner)
-                _require(cost.neighbors == accounts[dataset].neighbors)
-                owner[token] = dataset
-                true = replace(cost, epsilon=math.inf) if cost.epsilon == 0 and cost.mechanism in _BARE else cost
-                entries[dataset][token] = Entry(token, made, request, true, None, joined=joined, by=by)
-            case Released(token, text, fingerprint):
-                _require(token in owner)
-                entry = entries[owner[token]][token]
-                _require(entry.release is None)
-                entries[owner[token]][token] = replace(entry, release=text, fingerprint=fingerprint)
-            case Keyed():
-                keys += 1
-                _require(keys == 1)
-            case Moved():
-                moved = True
-    return {name: replace(account, entries=tuple(entries[name].values())) for name, account in accounts.items()}
+def plain(account: Account) -> dict[str, Any]:
+    """An account as plain data."""
+    limit, schedule, bound = account.limit, account.schedule, account.under_schedule
+    followed = {
+        "schedule": None if schedule is None else {**schedule.fields, "left": account.left},
+        "under_schedule": None if bound is None else vars(bound),
+    }
+    return {
+        "dataset": account.dataset,
+        "neighbors": account.neighbors,
+        "bound": account.fingerprint is not None,
+        "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
+        "spent": _finite(account.spent().epsilon),
+        "remaining": account.remaining(),
+        **(followed if schedule else {}),
+        "entries": [
+            {
+                "token": entry.token,
+                "made": entry.made,
+                "kind": entry.kind,
+                "request": entry.request,
+                "mechanism": entry.cost.mechanism,
+                "epsilon": _finite(entry.cost.epsilon),
+                "rho": entry.cost.rho,
+                "group": None if entry.cost.group is None else "=".join(entry.cost.group),
+                "release": _as_json(entry.release),
+            }
+            | ({} if entry.by is None else {"by": entry.by})
+            for entry in account.entries
+        ],
+    }
 
 
 def known(accounts: Mapping[str, Account], name: str) -> Account | None:
@@ -342,6 +325,13 @@ def known(accounts: Mapping[str, Account], name: str) -> Account | None:
     return alike[0] if alike else None
 
 
-def _require(condition: bool) -> None:
-    if not condition:
-        raise FormatError("the ledger's records contradict each other; restore it from a backup")
+def _finite(loss: float) -> float | str:
+    """A loss as a JSON value: an infinite one is a text."""
+    return loss if math.isfinite(loss) else "+inf"
+
+
+def _as_json(release: str | None) -> Any:
+    try:
+        return None if release is None else json.loads(release)
+    except ValueError:
+        return release

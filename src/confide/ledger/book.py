@@ -12,30 +12,29 @@ With a release the ledger keeps a fingerprint of what the mechanism saw, under a
 whether a request that looks identical is about the same data.
 """
 
-import json
-import math
 import secrets
-import warnings
-from collections.abc import Iterable, Iterator, Sequence
-from contextlib import AbstractContextManager, contextmanager
+from collections.abc import Sequence
+from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any, NamedTuple
+from typing import Any
 
-from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
-from confide.ledger.account import Account, Entry, known, replay
-from confide.ledger.chain import Chain, Head, moved_to
-from confide.ledger.composition import check_delta, worst
-from confide.ledger.cost import Cost, check_name, decimal_above, decimal_form, unbounded
-from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released, check_release
-from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest
+from confide.errors import InputError, InputTypeError
+from confide.ledger import decisions
+from confide.ledger.account import Account, Entry, known, plain
+from confide.ledger.cost import Cost, check_name, decimal_form
+from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, recognised
+from confide.ledger.events import Charged, Event, Limited
+from confide.ledger.identity import Dataset, keyed_digest
 from confide.ledger.limit import Limit
-from confide.ledger.names import similar
 from confide.ledger.place import Server, place_of
 from confide.ledger.schedule import Schedule
-from confide.ledger.stores import Store, Writer, open_store, tried_again
+from confide.ledger.state import State, refuse_moved
+from confide.ledger.stores import Store, open_store, tried_again
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import Shown, html_table, listening, one_of, outside, positive_number, tell
+from confide.support import Shown, html_table, listening, one_of, positive_number, tell
+
+_IDENTITY = b"confide/ledger/identity/1"
 
 
 @dataclass(frozen=True, repr=False)
@@ -89,8 +88,8 @@ class Ledger(Shown):
     limit: Limit | None = None
     timeout: float = 30.0
     by: str | None = None
-    _known: Head = field(init=False, repr=False, compare=False)
-    """How far it reached when it was last read: a copy of before, put back under an open ledger, is noticed."""
+    _known: State = field(init=False, repr=False, compare=False)
+    """What was last read of it."""
 
     def __init__(
         self,
@@ -108,7 +107,9 @@ class Ledger(Shown):
         object.__setattr__(self, "by", None if by is None else check_name("by", by))
         if by is not None and isinstance(self.path, Server):
             raise InputError("by must be left out: a server keeps the role that charges")
-        object.__setattr__(self, "_known", open_store(self.path, create=create, timeout=self.timeout).chain().head)
+        object.__setattr__(self, "_known", State())
+        open_store(self.path, create=create, timeout=self.timeout)
+        self.snapshot()
 
     def __str__(self) -> str:
         return str(self.snapshot())
@@ -126,7 +127,7 @@ class Ledger(Shown):
 
     def accounts(self) -> dict[str, Account]:
         """What was spent, by data set, in the order of their opening."""
-        return replay(self.records())
+        return dict(self.snapshot().accounts)
 
     def account(self, dataset: str) -> Account:
         """What was spent on one data set.
@@ -161,17 +162,8 @@ class Ledger(Shown):
         """
         check_name("dataset", dataset)
         new = None if limit is None else check_limit(limit)
-        with self._writing() as writer:
-            accounts = replay(writer.records)
-            account = known(accounts, dataset)
-            if account is None:
-                _point_out(dataset, accounts)
-                writer.append(Opened(dataset, one_of("neighbors", neighbors, NEIGHBORS), None))
-            elif account.neighbors != neighbors:
-                raise _other_relation(account, neighbors)
-            name = dataset if account is None else account.dataset
-            writer.append(Limited(name, new.epsilon if new else None, new.dp_delta if new else 0.0, self._who(writer)))
-            return replay(writer.records)[name]
+        relation = one_of("neighbors", neighbors, NEIGHBORS)
+        return self._account_after(dataset, decisions.set_limit(dataset, new, relation))
 
     @tried_again
     def follow(self, dataset: str, schedule: Schedule) -> Account:
@@ -208,18 +200,7 @@ class Ledger(Shown):
         if not isinstance(schedule, Schedule):
             raise InputTypeError(f"schedule must be a confide.Schedule; found {type(schedule).__name__}")
         schedule.check()
-        with self._writing() as writer:
-            accounts = replay(writer.records)
-            account = known(accounts, dataset)
-            if account is None:
-                _point_out(dataset, accounts)
-                account = self._opened(writer, Dataset(dataset), schedule.neighbors)
-            if (why := account.unfit(schedule)) is not None:
-                raise BudgetError(f"dataset {account.dataset!r} {why}")
-            if account.limit is None:
-                writer.append(Limited(account.dataset, schedule.epsilon, schedule.dp_delta, self._who(writer)))
-            writer.append(Followed(account.dataset, schedule))
-            return replay(writer.records)[account.dataset]
+        return self._account_after(dataset, decisions.follow(dataset, schedule, self.limit))
 
     def relation(self, dataset: str) -> Neighbors | None:
         """The neighbouring relation that a data set is accounted under; None if it is new."""
@@ -243,13 +224,13 @@ class Ledger(Shown):
         OtherDataError
             If the request was answered about other data only, or the data set is bound to others.
         """
-        data, records = as_dataset(dataset), self.records()
-        account = known(replay(records), data.name)
+        data, state = as_dataset(dataset), self.snapshot()
+        account = known(state.accounts, data.name)
         if account is None:
             return None
         check_binding(account, data)
         entries = account.answers(request)
-        return recognised(account.dataset, entries, seen, key_of(records)) if entries else None
+        return recognised(account.dataset, entries, seen, state.key) if entries else None
 
     def charge(
         self,
@@ -322,51 +303,17 @@ class Ledger(Shown):
         """Charge several releases about one data set in one transaction: all or none; as `charge`."""
         if not charges:
             return []
-        data, costs = charges[0].dataset, [one.cost for one in charges]
-        if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
-            raise InputError("charges must be about one data set; found several")
-        with self._writing() as writer:
-            before = replay(writer.records)
-            used = {entry.token for account in before.values() for entry in account.entries}
-            if used & {one.token for one in charges}:
-                raise InputError("token must be new; the ledger has a charge with this one")
-            account = known(before, data.name)
-            if account is None:
-                _point_out(data.name, before)
-                account = self._opened(writer, data, costs[0].neighbors)
-            for cost in costs:
-                if account.neighbors != cost.neighbors:
-                    raise _other_relation(account, cost.neighbors)
-            if not again:
-                check_binding(account, data)
-            check_cells(account, [one.dataset for one in charges])
-            besides = account if at_most is None else replace(account, limit=check_limit(at_most))
-            for bounded in (self.limited(account), besides):
-                if not bounded.allows(*costs):
-                    raise BudgetError(refusal(bounded, *costs))
-            _key(writer)
-            for place, one in enumerate(charges):
-                joined = place > 0 and account.schedule is not None
-                writer.append(Charged(account.dataset, one.token, one.request, one.cost, joined, self._who(writer)))
-            after = replay(writer.records)[account.dataset] if listening("ledger") else None
-        if after is not None:
+        most = None if at_most is None else check_limit(at_most)
+        state = self._decided(decisions.charge_all(charges, self.limit, most, again=again))
+        if listening("ledger"):
+            after = known(state.accounts, charges[0].dataset.name)
+            assert after is not None
             for one in charges:
                 price, left = one.cost, after.remaining(one.cost.group)
                 of = {"neighbors": price.neighbors, "mechanism": price.mechanism}
                 of |= {} if price.group is None else price.group._asdict()
                 tell("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
-
-    def limited(self, account: Account) -> Account:
-        """The account, under this ledger's limit if it has none of its own."""
-        return replace(account, limit=self.limit) if account.limit is None else account
-
-    def _opened(self, writer: Writer, data: Dataset, neighbors: Neighbors) -> Account:
-        """A new account, with the limit that data sets get."""
-        writer.append(Opened(data.name, neighbors, data.fingerprint))
-        if self.limit is not None:
-            writer.append(Limited(data.name, self.limit.epsilon, self.limit.dp_delta, self._who(writer)))
-        return replay(writer.records)[data.name]
 
     def held(self, token: str) -> AbstractContextManager[None]:
         """Hold a token from before its charge until its release is kept: others who want to hold it wait.
@@ -415,16 +362,7 @@ class Ledger(Shown):
         """Keep several releases in one transaction: all or none; token, text and what was seen as in `attach`."""
         if not releases:
             return
-        for _, text, _ in releases:
-            check_release(text)
-        with self._writing() as writer:
-            entries = (entry for account in replay(writer.records).values() for entry in account.entries)
-            waiting, key = {entry.token for entry in entries if entry.release is None}, key_of(writer.records)
-            for token, text, seen in releases:
-                if token not in waiting:
-                    raise InputError("token must be that of a charge without a release; found none")
-                waiting.remove(token)
-                writer.append(Released(token, text, keyed_digest(key, seen) if key and seen is not None else None))
+        self._decided(decisions.keep_all(releases))
 
     def export(self) -> dict[str, Any]:
         """Everything in the ledger as plain data, for JSON.
@@ -446,7 +384,7 @@ class Ledger(Shown):
 
     def records(self) -> list[tuple[str, Event]]:
         """All records with their times. They hold the ledger's key: not for publication."""
-        return self._chain().records
+        return list(self.snapshot().records)
 
     def moved_to(self) -> str | None:
         """Where the ledger was moved to; None if it was not. A moved ledger can be read and not be charged."""
@@ -454,7 +392,7 @@ class Ledger(Shown):
 
     def seals(self) -> list[str]:
         """The seals of all records, oldest first: the last one stands for all of them."""
-        return self.snapshot().seals
+        return list(self.snapshot().seals)
 
     def identity(self) -> str:
         """Tell this ledger from every other one but its copies, by 64 hexadecimal digits; they are public.
@@ -462,239 +400,35 @@ class Ledger(Shown):
         They are a digest under the ledger's own key, so nothing in it follows from them. A ledger that was moved, or
         restored from a backup, keeps them.
         """
-        with self._writing() as writer:
-            return keyed_digest(_key(writer), _IDENTITY)
+        key = self._decided(decisions.make_key).key
+        assert key is not None
+        return keyed_digest(key, _IDENTITY)
 
-    def snapshot(self) -> "Snapshot":
-        """Everything that is known at one moment."""
-        chain = self._chain()
-        return Snapshot(replay(chain.records), chain.seals, moved_to(chain.records))
+    def snapshot(self) -> State:
+        """Everything that is known at one moment, of a ledger that has at least what was read from it before."""
+        return self._remember(self._known.caught_up(self._store().since, self.path))
 
-    def _chain(self) -> Chain:
-        """All records, of a ledger that has at least those that were read from it before."""
-        chain = self._store().chain(self._known)
-        object.__setattr__(self, "_known", chain.head)
-        return chain
+    def _decided(self, decide: Decision) -> State:
+        """The state after a decision that nobody interleaves. When this returns, what it adds is on disk."""
+        with self._store().writing() as writer:
+            state = self._known.caught_up(writer.since, self.path)
+            refuse_moved(state)
+            rows = [writer.append(_signed(event, writer.by or self.by)) for event in decide(state)]
+        return self._remember(state.then(rows))
 
-    @contextmanager
-    def _writing(self) -> Iterator[Writer]:
-        """A transaction of the store, likewise."""
-        with self._store().writing(self._known) as writer:
-            yield writer
-        object.__setattr__(self, "_known", writer.head)
+    def _account_after(self, dataset: str, decide: Decision) -> Account:
+        account = known(self._decided(decide).accounts, dataset)
+        assert account is not None
+        return account
+
+    def _remember(self, state: State) -> State:
+        object.__setattr__(self, "_known", state)
+        return state
 
     def _store(self) -> Store:
         return open_store(self.path, create=False, timeout=self.timeout)
 
-    def _who(self, writer: Writer) -> str | None:
-        """Who charges: the server's role, or what a file's user says."""
-        return writer.by or self.by
 
-
-class Snapshot(NamedTuple):
-    """A ledger at one moment: accounts by data set, the seals of all records, and where it was moved to, or None."""
-
-    accounts: dict[str, Account]
-    seals: list[str]
-    moved_to: str | None
-
-    def __str__(self) -> str:
-        lines = [f"{account.dataset}: {account.summary}" for account in self.accounts.values()] or ["no data sets"]
-        return "\n".join(lines + ([] if self.moved_to is None else [f"moved to {self.moved_to}: charged there only"]))
-
-
-@dataclass(frozen=True)
-class Charge:
-    """A release that is to be paid for: about which data, at what price, for which request; see `Ledger.charge`."""
-
-    dataset: Dataset
-    cost: Cost
-    request: str
-    token: str = field(default_factory=lambda: secrets.token_hex(16))
-
-    def __post_init__(self) -> None:
-        if self.cost.group != self.dataset.group:
-            raise InputError("cost must be stated for the group of the data set; found another")
-        if not is_hexadecimal(self.request, least=64):
-            raise InputError("request must be a digest of 64 hexadecimal digits, as `request_digest` makes them")
-        if not is_hexadecimal(self.token):
-            raise InputError("token must have 32 to 64 hexadecimal digits")
-
-
-def plain(account: Account) -> dict[str, Any]:
-    """An account as plain data."""
-    limit, schedule, bound = account.limit, account.schedule, account.under_schedule
-    followed = {
-        "schedule": None if schedule is None else {**schedule.fields, "left": account.left},
-        "under_schedule": None if bound is None else vars(bound),
-    }
-    return {
-        "dataset": account.dataset,
-        "neighbors": account.neighbors,
-        "bound": account.fingerprint is not None,
-        "limit": None if limit is None else {"epsilon": limit.epsilon, "dp_delta": limit.dp_delta},
-        "spent": _finite(account.spent().epsilon),
-        "remaining": account.remaining(),
-        **(followed if schedule else {}),
-        "entries": [
-            {
-                "token": entry.token,
-                "made": entry.made,
-                "kind": entry.kind,
-                "request": entry.request,
-                "mechanism": entry.cost.mechanism,
-                "epsilon": _finite(entry.cost.epsilon),
-                "rho": entry.cost.rho,
-                "group": None if entry.cost.group is None else "=".join(entry.cost.group),
-                "release": _as_json(entry.release),
-            }
-            | ({} if entry.by is None else {"by": entry.by})
-            for entry in account.entries
-        ],
-    }
-
-
-def refusal(account: Account, *costs: Cost) -> str:
-    """Why a schedule or a limit refuses one release, or several together, and what remains."""
-    if (why := account.stages[-1].refusal(costs)) is not None:
-        then = "ask for what is planned, or replace the schedule with `confide ledger follow`"
-        return f"dataset {account.dataset!r} {why}; {then}"
-    assert account.limit is not None
-    group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
-    limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)
-    assert left is not None
-    at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
-    if not all(cost.private for cost in account.costs):
-        lacks = "without privacy" if unbounded(account.costs) == "not private" else "with zCDP alone and no epsilon"
-        return (
-            f"dataset {account.dataset!r} has nothing left of its limit epsilon = {bound}{at}: a release "
-            f"{lacks} was made from it, which no limit can hold; use other people's records"
-        )
-    if not all(cost.private for cost in costs):
-        if unbounded(costs) == "zCDP alone":
-            return (
-                f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release has zCDP alone: no "
-                "limit in epsilon can hold it; use a mechanism that has an epsilon"
-            )
-        return (
-            f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release is not "
-            "private: its loss is infinite; use a private mechanism"
-        )
-    asked = decimal_above(worst(costs, lambda one: one.exact))
-    return (
-        f"dataset {account.dataset!r} has {decimal_form(left)} left of its limit epsilon = {bound}{at}, and "
-        f"this release costs {decimal_form(asked)}; ask for less, use an earlier release, or raise the limit with "
-        "`confide ledger limit`"
-    )
-
-
-def key_of(records: Iterable[tuple[str, Event]]) -> str | None:
-    """The ledger's own key; None if nothing was fingerprinted yet, as in ledgers of 0.1."""
-    return next((event.key for _, event in records if isinstance(event, Keyed)), None)
-
-
-_IDENTITY = b"confide/ledger/identity/1"
-
-
-def _key(writer: Writer) -> str:
-    """The ledger's own key, made if it has none."""
-    if (key := key_of(writer.records)) is None:
-        writer.append(Keyed(key := secrets.token_hex(32)))
-    return key
-
-
-def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | None) -> Entry:
-    """The newest of these kept releases that was made from the same data.
-
-    Raises
-    ------
-    OtherDataError
-        If there is none.
-    """
-    mark = None if key is None else keyed_digest(key, seen)
-    for entry in entries:
-        if entry.fingerprint is not None and entry.fingerprint == mark:
-            return entry
-    if any(entry.fingerprint for entry in entries):
-        found = "from other data than these"
-    else:
-        found = "by an earlier version, which kept nothing to tell whether the data are the same"
-    raise OtherDataError(
-        f"dataset {dataset!r} has a release for this very request, of {entries[0].made}, made {found}; nothing was "
-        f"charged. {THREE_WAYS}"
-    )
-
-
-THREE_WAYS = (
-    "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
-    "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
-)
-"""What to do about data that are not those of an earlier release."""
-
-
-def as_dataset(dataset: str | Dataset) -> Dataset:
-    """A name or a `Dataset`, as a `Dataset`."""
-    return dataset if isinstance(dataset, Dataset) else Dataset(dataset)
-
-
-def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
-    """A limit from a number or a pair (epsilon, dp_delta)."""
-    pair = limit if isinstance(limit, tuple) else (limit, 0.0)
-    if len(pair) != 2:
-        raise InputTypeError("limit must be epsilon, or a pair (epsilon, dp_delta)")
-    epsilon = pair[0]
-    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
-        raise InputTypeError(f"limit must be a number; found {type(epsilon).__name__}")
-    if not (math.isfinite(epsilon) and 0 <= epsilon <= 1e12):
-        raise InputError(f"limit must be a number between 0 and 1e12; found {epsilon!r}")
-    return Limit(float(epsilon), check_delta(pair[1]))
-
-
-def check_binding(account: Account, data: Dataset) -> None:
-    """Refuse data that are not those that a name is bound to."""
-    if account.fingerprint is not None and account.fingerprint != data.fingerprint:
-        what = "no fingerprint was given" if data.fingerprint is None else "these data are others, or the key is"
-        raise OtherDataError(
-            f"dataset {account.dataset!r} is bound to a fingerprint, and {what}; nothing was charged. {THREE_WAYS}"
-        )
-
-
-def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
-    """Refuse cells whose people may be in other cells that were charged: whoever is in both would lose the sum."""
-    cells = {data.group for data in datasets if data.group is not None and data.one_cell is False}
-    partitions = {group.partition for group in cells}
-    charged = {cost.group for cost in account.costs if cost.group is not None and cost.epsilon > 0}
-    if any(group.partition in partitions for group in charged - cells):
-        raise InputError(
-            f"dataset {account.dataset!r} was charged for other cells of the partition {min(partitions)!r}, and the "
-            "records of a person are bounded in this table alone: whoever is in two cells would lose the sum, and the "
-            "larger would be charged. If each person is in one cell, give one_cell=True; otherwise give this release "
-            "a partition of its own, which adds up"
-        )
-
-
-def _point_out(name: str, accounts: Iterable[str]) -> None:
-    """Warn if a name that is new looks like known ones."""
-    if alike := similar(name, accounts):
-        shown = ", ".join(map(repr, alike[:3]))
-        text = f"dataset {name!r} is new to the ledger and looks like {shown}; the same people must keep one name"
-        warnings.warn(SimilarNameWarning(text), stacklevel=outside())
-
-
-def _other_relation(account: Account, neighbors: Neighbors) -> InputError:
-    return InputError(
-        f"dataset {account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for {neighbors!r}; "
-        f"use neighbors={account.neighbors!r}"
-    )
-
-
-def _finite(loss: float) -> float | str:
-    """A loss as a JSON value: an infinite one is a text."""
-    return loss if math.isfinite(loss) else "+inf"
-
-
-def _as_json(release: str | None) -> Any:
-    try:
-        return None if release is None else json.loads(release)
-    except ValueError:
-        return release
+def _signed(event: Event, by: str | None) -> Event:
+    """The record of who charged, or set a limit: the server's role, or what a file's user says."""
+    return replace(event, by=by) if isinstance(event, Charged | Limited) else event

@@ -9,7 +9,7 @@ from fractions import Fraction
 from functools import lru_cache
 from importlib.util import find_spec
 from numbers import Integral
-from typing import Any, Literal
+from typing import Any, Literal, TypedDict, Unpack
 
 from confide.errors import InputError, InputTypeError
 from confide.ledger.composition import check_delta, epsilon_of_zcdp
@@ -26,6 +26,7 @@ from confide.support import (
     one_of,
     positive_integer,
     privacy_loss,
+    refuse_unknown,
     several,
 )
 
@@ -33,46 +34,55 @@ _DIGITS = 6
 """Significant digits of what each release may spend: what is printed is what is charged."""
 
 
+class Year(TypedDict, total=False):
+    """What is planned for a year under one total per person; `budget_plan` tells what they mean."""
+
+    releases: int
+    evaluations: int
+    looks: int
+    dp_delta: float
+    releases_per_person: int | None
+    evaluations_per_person: int | None
+    looks_per_person: int | None
+    records_per_person: int
+    share: Level
+    neighbors: Neighbors
+
+
 def budget_plan(
     epsilon: float,
     *,
-    releases: int = 0,
-    evaluations: int = 0,
-    looks: int = 0,
-    dp_delta: float = 1e-6,
-    releases_per_person: int | None = None,
-    evaluations_per_person: int | None = None,
-    looks_per_person: int | None = None,
-    records_per_person: int = 1,
-    share: Level = 0.5,
     rule: Rule | Literal["best"] = "best",
-    neighbors: Neighbors = "add_remove",
     n: int | Sequence[int] = 1000,
     alpha: Level = 0.1,
+    **year: Unpack[Year],
 ) -> Schedule:
     """Plan what a year's releases may spend each, so that all that one person can be in keeps one total.
 
     Parameters
     ----------
     epsilon, dp_delta
-        The total per person: (epsilon, dp_delta)-differential privacy. With `dp_delta=0` epsilons add up.
+        The total per person: (epsilon, dp_delta)-differential privacy, dp_delta 1e-6 by default. With `dp_delta=0`
+        epsilons add up.
     releases, evaluations, looks
-        How many thresholds are calibrated, how many private evaluations published, and how often coverage is looked at.
+        How many thresholds are calibrated, how many private evaluations published, and how often coverage is looked at;
+        by default none.
     releases_per_person, evaluations_per_person, looks_per_person
         In how many of them one person's records can be (default: in all). Fewer is a public statement about the
         people, which you make: fifty-two weekly looks at patients who come once are one look per person.
     records_per_person
-        Public bound on how many records one person has within one release.
+        Public bound on how many records one person has within one release; 1 by default.
     share
-        The share of the total for releases, where there is something else; evaluations and looks divide the rest
-        evenly. Of epsilon under `"basic"`, of the zero-concentrated loss under the others, roughly under `"pld"`.
+        The share of the total for releases, by default half of it, where there is something else; evaluations and looks
+        divide the rest evenly. Of epsilon under `"basic"`, of the zero-concentrated loss under the others, roughly
+        under `"pld"`.
     rule
         `"basic"`: permute-and-flip, epsilons add up. `"zcdp"`: the exponential mechanism; it also stands if the
         schedule is changed on the way. `"pld"`: permute-and-flip, privacy-loss distributions (needs dp-accounting); the
         schedule must be fixed in advance. `"best"`: of those that can be had, the one whose releases cover least too
         much for `n` and `alpha`; without releases the one with the clearest looks.
     neighbors
-        The relation that losses are stated for.
+        The relation that losses are stated for, `"add_remove"` by default.
     n, alpha
         Numbers of records in one release, and its miscoverage, for which `"best"` compares.
 
@@ -94,21 +104,21 @@ def budget_plan(
     >>> [(entry.words, entry.epsilon) for entry in year.entries]
     [('12 releases', 0.125), ('52 looks', 1.5)]
     """
-    arguments = {key: value for key, value in locals().items() if key not in ("rule", "n", "alpha")}
+    refuse_unknown("budget_plan", year, (*Year.__annotations__, "rule", "n", "alpha"))
     if one_of("rule", rule, (*RULES, "best")) != "best":
-        return by_rule(rule, **arguments)  # type: ignore[arg-type]
-    return best_of(by_rules(**arguments), n, alpha)
+        return by_rule(rule, epsilon, **year)  # type: ignore[arg-type]
+    return best_of(by_rules(epsilon, **year), n, alpha)
 
 
-def by_rules(**arguments: Any) -> dict[Rule, Schedule]:
-    """The schedules by all rules that can be had; the arguments of `budget_plan` but `rule`, `n` and `alpha`.
+def by_rules(epsilon: float, **year: Unpack[Year]) -> dict[Rule, Schedule]:
+    """The schedules by all rules that can be had; arguments as in `budget_plan`.
 
     With `dp_delta=0` there is basic composition alone, and PLD only where dp-accounting is installed.
     """
     rules: list[Rule] = ["basic"]
-    if check_delta(arguments.get("dp_delta", 1e-6)) > 0:
+    if check_delta(year.get("dp_delta", 1e-6)) > 0:
         rules += ["zcdp", "pld"] if find_spec("dp_accounting") else ["zcdp"]
-    return {rule: by_rule(rule, **arguments) for rule in rules}
+    return {rule: by_rule(rule, epsilon, **year) for rule in rules}
 
 
 def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, alpha: Level = 0.1) -> Schedule:

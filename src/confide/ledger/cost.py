@@ -4,6 +4,7 @@ import math
 from collections.abc import Iterable
 from dataclasses import dataclass
 from fractions import Fraction
+from functools import lru_cache
 from typing import NamedTuple
 
 from confide.errors import InputError, InputTypeError
@@ -241,6 +242,7 @@ def unbounded(costs: Iterable[Cost]) -> str:
     return "zCDP alone" if all(cost.concentrated_only for cost in bare) else "not private"
 
 
+@lru_cache
 def decimal(value: float) -> Fraction:
     """The fraction that the shortest decimal form of a float stands for.
 

@@ -17,11 +17,13 @@ from collections.abc import Callable, Collection, Hashable, Iterable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
-from confide.errors import BudgetError, EarlierReleaseWarning, InputError, InputTypeError
-from confide.ledger.account import Account, Entry, known, replay
-from confide.ledger.book import Charge, Ledger, as_dataset, check_binding, check_cells, key_of, recognised, refusal
+from confide.errors import EarlierReleaseWarning, InputError, InputTypeError
+from confide.ledger.account import Account, Entry, known
+from confide.ledger.book import Ledger
 from confide.ledger.cost import Cost
+from confide.ledger.decisions import Charge, as_dataset, check_binding, check_cells, check_limits, recognised
 from confide.ledger.identity import Dataset, request_digest
+from confide.ledger.limit import Limit
 from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
 from confide.support import outside, tell
@@ -40,7 +42,8 @@ Drawn = TypeVar("Drawn")
 class Payment:
     """Who pays what for which request: the price under the data set's relation, and the request's digest.
 
-    With `again` earlier releases of the request are not looked at.
+    With `again` earlier releases of the request are not looked at. `at_most` bounds all releases about the data set
+    besides its own limit.
     """
 
     ledger: Ledger
@@ -48,6 +51,7 @@ class Payment:
     cost: Cost
     request: str
     again: bool = False
+    at_most: Limit | None = None
 
 
 @dataclass(frozen=True)
@@ -75,13 +79,13 @@ class Bill(Generic[Part]):
     def of(cls, payments: Mapping[Part, Payment]) -> "Bill[Part]":
         """Look at the ledger once for all of them."""
         first = next(iter(payments.values()))
-        records = first.ledger.records()
-        account = known(replay(records), first.dataset.name)
+        state = first.ledger.snapshot()
+        account = known(state.accounts, first.dataset.name)
         kept: dict[Part, tuple[Entry, ...]] = {}
         if account is not None and not first.again:
             check_binding(account, first.dataset)
             kept = {name: entries for name, one in payments.items() if (entries := account.answers(one.request))}
-        return cls(payments, kept, account, key_of(records))
+        return cls(payments, kept, account, state.key)
 
     def refuse_over_limit(self) -> None:
         """Refuse what the limit does not allow of everything that was not released before.
@@ -101,9 +105,7 @@ class Bill(Generic[Part]):
             account = Account(first.dataset.name, first.cost.neighbors, None, None, ())
         check_cells(account, [one.dataset for one in new])
         costs = [one.cost for one in new]
-        account = first.ledger.limited(account)
-        if not account.allows(*costs):
-            raise BudgetError(refusal(account, *costs))
+        check_limits(account, costs, first.ledger.limit, first.at_most)
 
     def settle(
         self,
@@ -186,7 +188,7 @@ class Bill(Generic[Part]):
         due = {name: one for name, one in self.payments.items() if name not in without}
         first = next(iter(self.payments.values()))
         charges = [Charge(one.dataset, one.cost, one.request) for one in due.values()]
-        return dict(zip(due, first.ledger.charge_all(charges, again=first.again), strict=True))
+        return dict(zip(due, first.ledger.charge_all(charges, at_most=first.at_most, again=first.again), strict=True))
 
 
 def make_payment(

@@ -12,23 +12,23 @@ so, and nothing is released.
 import math
 import os
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from contextlib import contextmanager, suppress
 from typing import Any
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import postgres_schema
-from confide.ledger.chain import NOTHING, OPEN, Chain, Head, Row, read_chain, refuse_forgotten, refuse_moved
 from confide.ledger.events import Event, write_event
 from confide.ledger.place import Server
+from confide.ledger.state import Row
 from confide.support import needs_extra, tell
 
 LEAST_VERSION = 120000
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 _ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "30000"}
 """A peer that is gone is noticed within half a minute."""
-_ALL = "SELECT id, made, body, seal FROM confide.record ORDER BY id"
-_SHOWN = "SELECT id, made, body, seal FROM confide.shown ORDER BY id"
+_ALL = "SELECT id, made, body, seal FROM confide.record WHERE id >= %s ORDER BY id"
+_SHOWN = "SELECT id, made, body, seal FROM confide.shown WHERE id >= %s ORDER BY id"
 _PATH = "SET search_path = pg_catalog, pg_temp"
 """Whoever may create in another schema of the path could put functions there, for the owner to run unknowingly."""
 _PAUSE = 0.2
@@ -57,27 +57,16 @@ class PostgresStore:
     def __init__(self, place: Server, *, timeout: float) -> None:
         self.place, self.timeout = place, timeout
 
-    def read(self) -> list[tuple[str, Event]]:
-        """All records with their times, checked against their seals, in one consistent snapshot."""
-        return self.chain().records
-
-    def chain(self, known: Head = NOTHING) -> Chain:
-        """The same, with the head; refused if the record that is `known` as the last one before is not there.
+    def since(self, number: int) -> list[Row]:
+        """The records from this number on as they are stored, in one consistent snapshot; not checked yet.
 
         A role that may only read does not get the ledger's key.
         """
         with self._connection() as connection:
-            return self._chain(connection, self._state(connection), known)
-
-    def rows(self) -> list[Row]:
-        """All records as they are stored; to be checked by whoever reads them."""
-        with self._connection() as connection:
-            if not self._state(connection).sees_all:
-                raise LedgerError(f"ledger {str(self.place)!r} may be read whole by its owner only: it holds a key")
-            return _rows(connection)
+            return _rows(connection, _ALL if self._state(connection).sees_all else _SHOWN, number)
 
     @contextmanager
-    def writing(self, known: Head = NOTHING) -> Iterator["Writer"]:
+    def writing(self) -> Iterator["Writer"]:
         """A transaction that nobody can interleave. When the block ends without an error, it is on the server's disk.
 
         Raises
@@ -91,18 +80,17 @@ class PostgresStore:
             state = self._state(connection)
             state.refuse_forgetful(self.place)
             self._begin(connection)
-            chain = self._chain(connection, state, known)
-            refuse_moved(chain.records)
-            writer = Writer(connection, chain, state.role)
+            writer = Writer(connection, state.role)
             yield writer
             try:
                 self._commit(connection)
             except connection_errors() as error:
-                if not lost(connection, error) or writer.head == chain.head:
+                if not lost(connection, error) or writer.last is None:
                     raise
             else:
                 return
-        self._settle(writer.head)
+        assert writer.last is not None
+        self._settle(writer.last)
 
     def _commit(self, connection: Any) -> None:
         """Commit, and refuse a commit for which the server was told not to wait: it says so in a warning only."""
@@ -123,12 +111,12 @@ class PostgresStore:
             connection.execute("SELECT pg_advisory_xact_lock(hashtextextended(%s, 0))", (f"confide.ledger {token}",))
             yield
 
-    def _settle(self, head: Head) -> None:
+    def _settle(self, last: Row) -> None:
         """Find out whether a commit whose acknowledgement was lost came about, by asking until the timeout."""
         end = time.monotonic() + self.timeout
         while True:
             try:
-                there = self._holds(head)
+                there = self._holds(last)
                 break
             except AloneError:
                 raise
@@ -140,7 +128,7 @@ class PostgresStore:
         if not there:
             raise NothingWrittenError(_about(self.place, _LOST))
 
-    def _holds(self, head: Head) -> bool:
+    def _holds(self, last: Row) -> bool:
         """Whether a record is there, and on the standby. Behind the lock every earlier transaction has ended.
 
         A record that can be read may be on this server alone, because the wait for its standby ended with the lost
@@ -148,8 +136,8 @@ class PostgresStore:
         """
         with self._connection() as connection:
             self._begin(connection)
-            found = connection.execute("SELECT seal FROM confide.record WHERE id = %s", (head.number,)).fetchone()
-            if found != (head.seal,):
+            found = connection.execute("SELECT seal FROM confide.record WHERE id = %s", (last[0],)).fetchone()
+            if found != (last[3],):
                 return False
             connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")  # kept nowhere but in the log
             self._commit(connection)
@@ -165,11 +153,6 @@ class PostgresStore:
         if connection.execute("SELECT current_setting('synchronous_commit')").fetchone() != ("remote_apply",):
             connection.execute("SET LOCAL synchronous_commit = on")
         connection.execute("SELECT confide.lock_ledger()")
-
-    def _chain(self, connection: Any, state: "_State", known: Head) -> Chain:
-        chain = read_chain(connection.execute(_ALL if state.sees_all else _SHOWN))
-        refuse_forgotten(self.place, chain.seals, known, OPEN)
-        return chain
 
     def _state(self, connection: Any) -> "_State":
         """What the role may do, of a ledger whose guards are in place."""
@@ -209,15 +192,15 @@ class _State:
 class Writer:
     """Appends records within a transaction, in the name of a role."""
 
-    def __init__(self, connection: Any, chain: Chain, by: str) -> None:
+    def __init__(self, connection: Any, by: str) -> None:
         self._connection, self.by = connection, by
-        self.records, self.head = chain.records, chain.head
+        self.last: Row | None = None
 
-    def rows(self) -> list[Row]:
-        """All records as they are stored."""
-        return _rows(self._connection)
+    def since(self, number: int) -> list[Row]:
+        """The records from this number on, as they are stored."""
+        return _rows(self._connection, _ALL, number)
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Event) -> Row:
         """Append one record; the server numbers, dates and seals it."""
         body = write_event(event)
         if "\\u0000" in body.replace("\\\\", ""):
@@ -228,8 +211,8 @@ class Writer:
         if added is None:
             raise LedgerError("the ledger's server took a record and kept none")
         number, made, sealed = added
-        self.records.append((made, event))
-        self.head = Head(number, sealed)
+        self.last = (number, made, body, sealed)
+        return self.last
 
 
 def make_server_ledger(
@@ -262,7 +245,7 @@ def make_server_ledger(
 @contextmanager
 def filled(
     place: Server, *, timeout: float, charge_roles: Sequence[str] = (), read_roles: Sequence[str] = ()
-) -> Iterator[Callable[[list[Row]], None]]:
+) -> Iterator[Callable[[Iterable[Row]], None]]:
     """Hands out what puts rows into an empty ledger, made here if there is none; others see it when the block ends."""
     store = PostgresStore(place, timeout=timeout)
     with connected(place, timeout) as connection:
@@ -276,12 +259,14 @@ def filled(
             raise LedgerError(_about(place, f"role {state.role!r} is not its owner"))
         postgres_schema.grant(connection, charge_roles, read_roles)
 
-        def fill(rows: list[Row]) -> None:
+        def fill(rows: Iterable[Row]) -> None:
             connection.execute("SELECT confide.lock_ledger()")
             if connection.execute("SELECT FROM confide.record LIMIT 1").fetchone() is not None:
                 raise InputError(_about(place, "it has records already; name an empty one"))
             with connection.cursor() as cursor:
-                cursor.executemany("INSERT INTO confide.record (made, body, seal) VALUES (%s, %s, %s)", rows)
+                cursor.executemany(
+                    "INSERT INTO confide.record (made, body, seal) VALUES (%s, %s, %s)", [row[1:] for row in rows]
+                )
 
         yield fill
         end_of_filling(connection, place)
@@ -303,8 +288,8 @@ def has_ledger(place: Server, *, timeout: float) -> bool:
         return connection.execute(postgres_schema.STATE).fetchone() is not None
 
 
-def _rows(connection: Any) -> list[Row]:
-    found: list[Row] = connection.execute("SELECT made, body, seal FROM confide.record ORDER BY id").fetchall()
+def _rows(connection: Any, query: str, number: int) -> list[Row]:
+    found: list[Row] = connection.execute(query, (number,)).fetchall()
     return found
 
 

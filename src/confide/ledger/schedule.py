@@ -20,8 +20,7 @@ from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, get_args
 
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.ledger.accountants import pld_epsilon
-from confide.ledger.composition import check_delta, epsilon_of_zcdp
+from confide.ledger.composition import check_delta, epsilon_of_zcdp, pld_epsilon
 from confide.ledger.cost import KINDS, Cost, decimal_above, decimal_form
 from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
 from confide.planning import Plan, plan

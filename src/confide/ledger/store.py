@@ -8,15 +8,15 @@ operation, so handles may be shared between threads and processes.
 import errno
 import os
 import sqlite3
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from contextlib import ExitStack, closing, contextmanager, suppress
 from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
-from confide.ledger.chain import NOTHING, OPEN, Chain, Head, Row, read_chain, refuse_forgotten, refuse_moved
 from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
+from confide.ledger.state import NOTHING, Head, Row
 from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
 
 APPLICATION_ID = LEDGER_ID
@@ -46,28 +46,17 @@ class Store:
             _create(path)
         _check_header(path)
 
-    def read(self) -> list[tuple[str, Event]]:
-        """All records with their times, checked against their seals, in one consistent snapshot."""
-        return self.chain().records
-
-    def chain(self, known: Head = NOTHING) -> Chain:
-        """The same, with the head; refused if the record that is `known` as the last one before is not there."""
+    def since(self, number: int) -> list[Row]:
+        """The records from this number on as they are stored, in one consistent snapshot; not checked yet."""
         with self._connection(write=False) as connection:
-            return self._chain(connection, known)
-
-    def rows(self) -> list[Row]:
-        """All records as they are stored; to be checked by whoever reads them."""
-        with self._connection(write=False) as connection:
-            return _rows(connection)
+            return _rows(connection, number)
 
     @contextmanager
-    def writing(self, known: Head = NOTHING) -> Iterator["Writer"]:
+    def writing(self) -> Iterator["Writer"]:
         """A transaction that no other process can interleave. When the block ends without an error, it is on disk."""
         with self._connection(write=True) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            chain = self._chain(connection, known)
-            refuse_moved(chain.records)
-            yield Writer(connection, chain)
+            yield Writer(connection)
             connection.execute("COMMIT")
 
     @contextmanager
@@ -80,11 +69,6 @@ class Store:
                 except InputError as error:
                     raise LedgerError(str(error)) from None
             yield
-
-    def _chain(self, connection: sqlite3.Connection, known: Head) -> Chain:
-        chain = read_chain(connection.execute("SELECT id, made, body, seal FROM record ORDER BY id"))
-        refuse_forgotten(self.path, chain.seals, known, OPEN)
-        return chain
 
     @contextmanager
     def _connection(self, *, write: bool) -> Iterator[sqlite3.Connection]:
@@ -118,30 +102,34 @@ class Writer:
 
     by: str | None = None
 
-    def __init__(self, connection: sqlite3.Connection, chain: Chain) -> None:
-        self._connection, self.records, self.head = connection, chain.records, chain.head
+    def __init__(self, connection: sqlite3.Connection) -> None:
+        self._connection = connection
+        last = connection.execute("SELECT id, seal FROM record ORDER BY id DESC LIMIT 1").fetchone()
+        self._head = NOTHING if last is None else Head(*last)
 
-    def rows(self) -> list[Row]:
-        """All records as they are stored."""
-        return _rows(self._connection)
+    def since(self, number: int) -> list[Row]:
+        """The records from this number on, as they are stored."""
+        return _rows(self._connection, number)
 
-    def append(self, event: Event) -> None:
+    def append(self, event: Event) -> Row:
         """Append one record, sealed with the last."""
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
-        self.head = Head(self.head.number + 1, seal(self.head.seal, made, body))
-        row = (made, body, self.head.seal)
+        self._head = Head(self._head.number + 1, seal(self._head.seal, made, body))
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
-        self._connection.execute(_INSERT, row)
-        self.records.append((made, event))
+        self._connection.execute(_INSERT, (made, body, self._head.seal))
+        return self._head.number, made, body, self._head.seal
 
 
-def _rows(connection: sqlite3.Connection) -> list[Row]:
-    return connection.execute("SELECT made, body, seal FROM record ORDER BY id").fetchall()
+def _rows(connection: sqlite3.Connection, number: int) -> list[Row]:
+    """Whoever reads from the beginning has the whole file checked; what is new is checked by its seals."""
+    if number == 0 and connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
+        raise FormatError("the ledger is damaged: SQLite's integrity check fails; restore it from a backup")
+    return connection.execute("SELECT id, made, body, seal FROM record WHERE id >= ? ORDER BY id", (number,)).fetchall()
 
 
 @contextmanager
-def filled(path: Path) -> Iterator[Callable[[list[Row]], None]]:
+def filled(path: Path) -> Iterator[Callable[[Iterable[Row]], None]]:
     """Hands out what puts rows into a new ledger file, which is there, on disk, when the block ends without an error.
 
     Raises
@@ -160,17 +148,18 @@ def filled(path: Path) -> Iterator[Callable[[list[Row]], None]]:
     to_disk(path.parent)
 
 
-def _fill(path: Path, part: Path, rows: list[Row]) -> None:
+def _fill(path: Path, part: Path, rows: Iterable[Row]) -> None:
+    stored = [(made, body, sealed) for _, made, body, sealed in rows]
     try:
         with closing(sqlite3.connect(part, isolation_level=None)) as connection:
             connection.execute("PRAGMA journal_mode=WAL")
             for statement in _SCHEMA.values():
                 connection.execute(statement)
             connection.execute(f"PRAGMA application_id={APPLICATION_ID}")
-            needed = max((schema_of(read_event(body)) for _, body, _ in rows), default=_FIRST_SCHEMA)
+            needed = max((schema_of(read_event(str(body))) for _, body, _ in stored), default=_FIRST_SCHEMA)
             connection.execute(f"PRAGMA user_version={needed}")
             connection.execute("BEGIN")
-            connection.executemany(_INSERT, rows)
+            connection.executemany(_INSERT, stored)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
         raise failure(path, error) from None
@@ -225,9 +214,6 @@ def _check_database(connection: sqlite3.Connection) -> None:
     found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
     if dict(found.fetchall()) != _SCHEMA:
         raise FormatError("the ledger has tables of another program; restore it from a backup")
-    verdict = connection.execute("PRAGMA integrity_check(1)").fetchone()[0]
-    if verdict != "ok":
-        raise FormatError("the ledger is damaged: SQLite's integrity check fails; restore it from a backup")
 
 
 _SAYING: dict[int, tuple[type[ConfideError], str]] = {

@@ -9,8 +9,8 @@ from pathlib import Path
 
 from confide.errors import FormatError
 from confide.ledger.book import Ledger
-from confide.ledger.chain import Head, refuse_forgotten
 from confide.ledger.identity import is_hexadecimal
+from confide.ledger.state import Head, refuse_forgotten
 from confide.support import Fields, new_file, parse_object, read_as
 from confide.support import Kind as FileKind
 

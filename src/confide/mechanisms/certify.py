@@ -57,5 +57,4 @@ def _keeps(mechanism: Slopes, level: Fraction, m: int, n: int | None, n_min: int
 
 
 def _rounded_down(coverage: Fraction, level: Fraction) -> float:
-    """The coverage as a float: the level's own float if it is met exactly, else never above the exact value."""
     return float(level) if coverage == level else float_below(coverage)

@@ -5,15 +5,13 @@ from dataclasses import fields
 from fractions import Fraction
 from typing import Any
 
-from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName
+from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal
 from confide.mechanisms.noisy_histogram import NoisyHistogram
 from confide.mechanisms.opendp_quantile import OpenDPQuantile
 from confide.mechanisms.pcoqs import NoisySearch, PublishedNoisySearch
-from confide.mechanisms.pps import PrivatePredictionSets
+from confide.mechanisms.pps import PpsOfSecretSize, PrivatePredictionSets
 from confide.mechanisms.pps_laplace import LaplaceHistogram
-from confide.mechanisms.pps_removal import PpsOfSecretSize
 from confide.mechanisms.slopes import Slopes
-from confide.mechanisms.split_conformal import SplitConformal
 from confide.selection import SELECTORS
 from confide.support import MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, shapes
 

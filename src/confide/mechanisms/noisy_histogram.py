@@ -22,8 +22,8 @@ from numpy.typing import NDArray
 
 from confide.guarantee import RankLaw, maximum, total_above
 from confide.mechanisms.interface import Mechanism
-from confide.selection import noisy_counts, scale_for
-from confide.support import float_above
+from confide.selection import noisy_counts
+from confide.support import float_above, scale_for
 
 _ROUNDING = 1e-7
 """Ranks set aside for the rounding of the convolutions."""

@@ -20,8 +20,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.mechanisms.interface import Mechanism
-from confide.selection import check_sampler, scale_for, with_contrib
-from confide.support import float_above
+from confide.selection import check_sampler, with_contrib
+from confide.support import float_above, scale_for
 
 
 @dataclass(frozen=True)
@@ -124,5 +124,4 @@ def _space(size: int | None) -> tuple[Any, Any]:
 
 
 def _unsized_range(level: Fraction) -> Fraction:
-    """Twice max(level, 1 - level), rounded up to the 1/10000 in which OpenDP counts for unsized data."""
     return 2 * Fraction(math.ceil(max(level, 1 - level) * 10_000), 10_000)

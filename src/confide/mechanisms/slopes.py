@@ -40,8 +40,8 @@ from confide.guarantee import (
     weighted_shortfall,
 )
 from confide.mechanisms.interface import Mechanism
-from confide.selection import Selector, scale_for, select
-from confide.support import float_above
+from confide.selection import Selector, select
+from confide.support import float_above, scale_for
 
 UNIT = 16
 """Target ranks are searched in steps of 1/16 rank, or of the level's own denominator if that is finer."""

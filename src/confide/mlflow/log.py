@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
 from importlib.metadata import PackageNotFoundError, version
 from pathlib import Path
 from typing import Any
@@ -16,8 +18,17 @@ from mlflow.types import ColSpec, DataType, ParamSchema, ParamSpec, Schema, Tens
 from mlflow.types.schema import Array
 
 from confide.errors import InputError, InputTypeError
-from confide.mlflow.model import CALIBRATION, MODEL, class_names, needs, task_of
-from confide.mlflow.wrapped import digest, keep, outputs_of, requirements_of
+from confide.mlflow.model import (
+    CALIBRATION,
+    MODEL,
+    class_names,
+    digest,
+    keep,
+    needs,
+    outputs_of,
+    requirements_of,
+    task_of,
+)
 from confide.releases import Release, classes_of, facts_of, names_for, warn_of
 
 
@@ -77,11 +88,10 @@ def log_model(
     Coverage is promised for records like those that calibrated, and for the model whose scores calibrated: log the
     release together with that model.
     """
-    own = {f"confide.{key}": text for key, text in facts_of(release).items()}
-    with tempfile.TemporaryDirectory() as folder:
-        parts = _parts(release, model, Path(folder), input_example, signature, classes, groups, difficulty)
-        parts["pip_requirements"] = pip_requirements or parts["pip_requirements"]
-        info = mlflow.pyfunc.log_model(name=name, tags={**own, **(tags or {})}, metadata=own, **parts, **options)
+    asked = _Asked(input_example, signature, classes, groups, difficulty, pip_requirements)
+    with _written(release, model, asked) as parts:
+        own = {**parts["metadata"], **(tags or {})}
+        info = mlflow.pyfunc.log_model(name=name, tags=own, **parts, **options)
     warn_of(release)
     return info
 
@@ -103,34 +113,39 @@ def save_model(
 
     Parameters, errors and notes as in `log_model`; `**options` are those of `mlflow.pyfunc.save_model`.
     """
-    own = {f"confide.{key}": text for key, text in facts_of(release).items()}
-    with tempfile.TemporaryDirectory() as folder:
-        parts = _parts(release, model, Path(folder), input_example, signature, classes, groups, difficulty)
-        parts["pip_requirements"] = pip_requirements or parts["pip_requirements"]
-        mlflow.pyfunc.save_model(str(path), metadata=own, **parts, **options)
+    asked = _Asked(input_example, signature, classes, groups, difficulty, pip_requirements)
+    with _written(release, model, asked) as parts:
+        mlflow.pyfunc.save_model(str(path), **parts, **options)
     warn_of(release)
 
 
-def _parts(
-    release: Release,
-    model: Any,
-    folder: Path,
-    example: Any,
-    signature: ModelSignature | None,
-    classes: Sequence[str | int] | None,
-    groups: str,
-    difficulty: str,
-) -> dict[str, Any]:
-    """What MLflow is told to write."""
+@dataclass(frozen=True)
+class _Asked:
+    """What `log_model` and `save_model` are asked for, beside a release and a model."""
+
+    example: Any
+    signature: ModelSignature | None
+    classes: Sequence[str | int] | None
+    groups: str
+    difficulty: str
+    requirements: Sequence[str] | None
+
+
+@contextmanager
+def _written(release: Release, model: Any, asked: _Asked) -> Iterator[dict[str, Any]]:
+    """What MLflow is told to write, whose files are there for the time of the block."""
+    with tempfile.TemporaryDirectory() as folder:
+        yield _parts(release, model, Path(folder), asked)
+
+
+def _parts(release: Release, model: Any, folder: Path, asked: _Asked) -> dict[str, Any]:
     if not isinstance(release, Release):
         raise InputTypeError(f"release must be a release of confide; found {type(release).__name__}")
     if task_of(release) == "any":
         raise InputError("release must be for a score of classes or for intervals; found one of your own")
-    columns = {
-        name: column for name, column in (("groups", groups), ("difficulty", difficulty)) if needs(release)[name]
-    }
+    columns = {name: getattr(asked, name) for name, needed in needs(release).items() if needed}
     config: dict[str, Any] = {"checksum": release.checksum, **columns}
-    names = class_names(release) if classes is None else list(classes)
+    names, signature = class_names(release) if asked.classes is None else list(asked.classes), asked.signature
     release.save(folder / "calibration.json")
     artifacts = {CALIBRATION: str(folder / "calibration.json")}
     required = _required()
@@ -142,10 +157,10 @@ def _parts(
         required += requirements_of(own)
         if task_of(release) == "classification":
             _, trained = outputs_of(own, probabilities=True)
-            names = trained if classes is None and trained is not None else names
+            names = trained if asked.classes is None and trained is not None else names
             if names is not None:
                 names_for(release, tuple(names), len(names))  # refuses a model of other classes
-        if signature is None and example is None:
+        if signature is None and asked.example is None:
             signature = mlflow.models.Model.load(str(own)).signature
     if names is not None and task_of(release) == "classification":
         config["classes"] = names
@@ -153,8 +168,9 @@ def _parts(
         "python_model": str(Path(__file__).with_name("served.py")),
         "artifacts": artifacts,
         "model_config": config,
-        "signature": _signature(release, model, example, signature, config, columns),
-        "pip_requirements": required,
+        "signature": _signature(release, model, asked.example, signature, config, columns),
+        "pip_requirements": asked.requirements or required,
+        "metadata": {f"confide.{key}": text for key, text in facts_of(release).items()},
     }
 
 

@@ -1,7 +1,14 @@
-"""What a logged model answers: a table with the set or the interval of every row, and what is promised of it."""
+"""What a logged model answers, the release and the model in front of it; and both again, for programs without MLflow.
+
+An estimator of scikit-learn in front is kept by MLflow's flavour for them, a function by its python_function flavour;
+both pickle the user's object, as MLflow does. Any other model is copied from where MLflow finds it.
+"""
 
 from __future__ import annotations
 
+import hashlib
+from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -10,18 +17,17 @@ import numpy as np
 import pandas as pd
 from mlflow.exceptions import MlflowException
 
-from confide.errors import ConfideError, FormatError, InputError
-from confide.mlflow.wrapped import Outputs, digest, outputs_of
-from confide.releases import (
-    Release,
-    classes_of,
-    facts_of,
-    load_release,
-)
+from confide.errors import ConfideError, FormatError, InputError, InputTypeError
+from confide.releases import Release, classes_of, facts_of, load_release
 from confide.sets import predict_interval, predict_labels, predict_set
+from confide.support import one_line
+
+Outputs = Callable[[Any], Any]
 
 CALIBRATION, MODEL = "calibration", "model"
 """The artifacts: the release, and the model in front of it, if there is one."""
+
+_LOADER = "mlflow.pyfunc.loaders.code_model"  # models are logged as code
 
 
 class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
@@ -136,3 +142,141 @@ def _taken(rows: Any, column: str | None, name: str) -> Any:
     if not hasattr(rows, "columns") or column not in rows.columns:
         raise InputError(f"{name} must be given as the column {column!r}; the rows have none of this name")
     return rows[column].to_numpy()
+
+
+def keep(model: Any, folder: Path) -> Path:
+    """The folder of an MLflow model that holds what somebody handed over, in `folder` if it has to be written.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If it is neither an estimator nor a function nor the address of a model.
+    """
+    if isinstance(model, str | Path):
+        found = Path(mlflow.artifacts.download_artifacts(str(model)))
+        if not (found / "MLmodel").is_file():
+            raise InputError(f"model must be the address of an MLflow model; {str(model)!r} holds none")
+        return found
+    path = folder / "model"
+    if hasattr(model, "get_params") and hasattr(model, "predict"):
+        mlflow.sklearn.save_model(model, str(path), serialization_format="cloudpickle")
+    elif callable(model):
+        mlflow.pyfunc.save_model(str(path), python_model=_Function(model))
+    else:
+        raise InputTypeError(
+            f"model must be an estimator of scikit-learn, a function, or the address of an MLflow model; found "
+            f"{type(model).__name__}; log it with MLflow's own flavour and give its address"
+        )
+    return path
+
+
+class _Function(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
+    """A function of the rows as a model of MLflow."""
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function = function
+
+    def predict(self, context: Any, model_input: pd.DataFrame, params: Any = None) -> Any:
+        return self.function(model_input)
+
+
+def outputs_of(path: Path, *, probabilities: bool) -> tuple[Outputs, list[Any] | None]:
+    """What a kept model gives for rows, and its classes: probabilities of an estimator, else what it predicts.
+
+    Raises
+    ------
+    InputTypeError
+        If it is an estimator without probabilities, where these are needed.
+    """
+    if "sklearn" not in mlflow.models.Model.load(str(path)).flavors:
+        predict = mlflow.pyfunc.load_model(str(path)).predict
+        return predict, None
+    estimator = mlflow.sklearn.load_model(str(path))
+    if not probabilities:
+        return lambda rows: np.asarray(estimator.predict(rows)), None
+    if not hasattr(estimator, "predict_proba"):
+        raise InputTypeError(
+            f"model must have predict_proba; {type(estimator).__name__} has none: wrap it in "
+            "sklearn.calibration.CalibratedClassifierCV, which estimates probabilities"
+        )
+    return estimator.predict_proba, np.asarray(estimator.classes_).tolist()
+
+
+def requirements_of(path: Path) -> list[str]:
+    """What a kept model needs to have installed, but for MLflow itself."""
+    file = path / "requirements.txt"
+    lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
+    own = ("mlflow", "confide", "numpy", "pandas", "-", "#")
+    return [line.strip() for line in lines if line.strip() and not line.strip().startswith(own)]
+
+
+def digest(path: Path) -> str:
+    """SHA-256 over the names and contents of all files in a folder."""
+    total = hashlib.sha256()
+    for file in sorted(one for one in path.rglob("*") if one.is_file() and "__pycache__" not in one.parts):
+        name = file.relative_to(path).as_posix().encode()
+        content = hashlib.sha256(file.read_bytes()).digest()
+        total.update(len(name).to_bytes(8, "big") + name + content)
+    return total.hexdigest()
+
+
+@dataclass(frozen=True)
+class LoadedModel:
+    """What a logged model holds.
+
+    Parameters
+    ----------
+    release
+        The release, with its claims computed again.
+    outputs
+        The model in front of it: a function from rows to probabilities, predictions or quantiles; None without one.
+    pyfunc
+        The same as MLflow's `PyFuncModel`, whose `predict(rows, params=...)` is what a server answers.
+    """
+
+    release: Release
+    outputs: Outputs | None
+    pyfunc: Any
+
+
+def load_model(uri: str | Path) -> LoadedModel:
+    """Load what `log_model` or `save_model` wrote, from a folder or any address that MLflow knows.
+
+    Raises
+    ------
+    FormatError
+        If it is no such model, or the release or the model in front is not the one that was logged.
+    """
+    path = Path(mlflow.artifacts.download_artifacts(str(uri)))
+    artifacts, config = _described(path, str(uri))
+    model = ConformalModel()
+    model.load_context(mlflow.pyfunc.PythonModelContext(artifacts, config))
+    try:
+        served = mlflow.pyfunc.load_model(str(path))
+    except ConfideError:
+        raise
+    except Exception as error:  # whatever MLflow, or the model in front, makes of a description that was changed
+        raise FormatError(
+            f"MLflow cannot load {str(uri)!r}: {type(error).__name__}: {one_line(str(error))[:300]}"
+        ) from error
+    return LoadedModel(model.release, model.outputs, served)
+
+
+def _described(path: Path, uri: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """Where the release and the model in front lie, and what was logged of them; refused if it is not as written."""
+    foreign = FormatError(f"{uri!r} is no model that confide.mlflow wrote")
+    try:
+        flavour = mlflow.models.Model.load(str(path)).flavors["python_function"]
+        if flavour["loader_module"] != _LOADER:
+            raise foreign
+        entries, config = flavour["artifacts"], dict(flavour["config"])
+        artifacts = {name: path / entry["path"] for name, entry in entries.items()}
+        inside = all(part.resolve().is_relative_to(path.resolve()) and part.exists() for part in artifacts.values())
+    except (KeyError, TypeError, ValueError, AttributeError, mlflow.exceptions.MlflowException):
+        raise foreign from None
+    stated = {CALIBRATION: "checksum", MODEL: "digest"}
+    if CALIBRATION not in artifacts or not artifacts.keys() <= stated.keys() or not inside:
+        raise foreign
+    if not all(isinstance(config.get(stated[name]), str) for name in artifacts):
+        raise foreign
+    return {name: str(part) for name, part in artifacts.items()}, config

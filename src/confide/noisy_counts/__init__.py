@@ -7,12 +7,3 @@ interval.py  intervals for a coverage that hold for finite samples, noise includ
 
 from confide.noisy_counts.interval import coverage_interval, coverage_share, one_count_interval, simultaneous
 from confide.noisy_counts.noise import draw_counts, log_mgf, noise_law
-
-__all__ = [
-    "coverage_interval", "coverage_share", "draw_counts", "log_mgf", "noise_law", "one_count_interval", "simultaneous",
-]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

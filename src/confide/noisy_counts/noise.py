@@ -18,8 +18,8 @@ import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError, InputTypeError
-from confide.selection import noisy_counts, scale_for
-from confide.support import MOST_RECORDS, positive_integer, privacy_loss, refuse_marked
+from confide.selection import noisy_counts
+from confide.support import MOST_RECORDS, positive_integer, privacy_loss, refuse_marked, scale_for
 
 _LOST = 35.0
 _WIDEST = 2**18

@@ -11,10 +11,8 @@ import onnx
 from google.protobuf.message import DecodeError
 
 from confide.errors import FormatError, InputError, InputTypeError
+from confide.onnx.answers import DIFFICULTY, GROUPS, UNIFORMS, Limits, append_intervals, append_sets
 from confide.onnx.graph import OWN, Tail, Tensor, maker_of, names_of, opset_of, refuse_unless_model
-from confide.onnx.intervals import DIFFICULTY, append_intervals
-from confide.onnx.limits import GROUPS, Limits
-from confide.onnx.sets import UNIFORMS, append_sets
 from confide.releases import (
     FALSE_NEGATIVES,
     UNNAMED,

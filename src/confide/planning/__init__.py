@@ -1,10 +1,10 @@
 """In comes what was asked, out goes the mechanism that answers it, and what it will promise and cost; no data.
 
 combinations.py  what goes with what in a request, as data
-terms.py         `Terms`: every public choice of a threshold, checked once; choices that are mostly typed by mistake
+terms.py         `Terms`: every public choice of a threshold, checked once; the mechanism that answers them, with the
+                 smallest target rank that is certified; mechanisms of others
 choice.py        one decision: how many candidates, how the loss is divided, how far weights rise; the public laws of
                  scores that it is judged by, its prices, and heights that rise as slowly as they can
-mechanism.py     the mechanism for a request: the smallest target rank that is certified; mechanisms of others
 population.py    the population that a promise is for, where it is a known shift away
 expected.py      answers on typical scores, how many records it takes, and what a plan is worth on a public sample
 plan.py          `Plan`: what follows for coverage, usefulness and privacy
@@ -18,6 +18,7 @@ from confide.planning.combinations import (
     TOGETHER,
     refuse_combinations,
     refuse_halves,
+    unusual,
 )
 from confide.planning.expected import (
     OnPilot,
@@ -28,7 +29,6 @@ from confide.planning.expected import (
     typical_answer,
     typical_law,
 )
-from confide.planning.mechanism import mechanism_for
 from confide.planning.plan import Plan, make_plan, plan
 from confide.planning.population import (
     POPULATION,
@@ -38,14 +38,15 @@ from confide.planning.population import (
     rounding_text,
     shifted_population,
 )
-from confide.planning.terms import CHOICES, Choices, Terms, unusual
+from confide.planning.terms import (
+    CHOICES,
+    Choices,
+    Terms,
+    mechanism_for,
+)
 
 __all__ = [
-    "ALONE", "CHOICES", "COMBINATIONS", "CONCENTRATED", "PARTS", "POPULATION", "SIZES", "TOGETHER",
-    "Choices", "ClassShift", "OnPilot", "Pilot", "Plan", "Population", "RecordWeights", "Terms", "answer_law",
-    "answered_on_pilot", "flat_for", "law_of", "make_plan", "mechanism_for", "needed_text", "plan",
-    "refuse_combinations", "refuse_halves", "rounding_text", "share_of_pilot",
-    "shifted_population", "typical_answer", "typical_law", "unusual",
+    "Choices", "ClassShift", "OnPilot", "Pilot", "Plan", "RecordWeights", "Terms", "plan",
 ]  # fmt: skip
 
 

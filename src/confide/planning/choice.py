@@ -139,12 +139,10 @@ def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list
 
 
 def _bell_unit(law: Spread) -> float:
-    """The standard deviation of a bell of residuals; a guess of the threshold is nearly two of them."""
     return abs(law.around) / 1.64 if law.around else law.unit or 1.0
 
 
 def _near(law: Spread) -> float:
-    """How many times narrower the list is than around a unit."""
     return _OF_A_GUESS if law.around else 1.0
 
 

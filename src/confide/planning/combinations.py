@@ -6,7 +6,10 @@ documentation prints them (docs/inside.md).
 
 from collections.abc import Mapping
 from dataclasses import dataclass
+from fractions import Fraction
 from typing import Any
+
+import numpy as np
 
 from confide.errors import InputError
 from confide.mechanisms import MECHANISMS, MechanismName
@@ -160,15 +163,14 @@ def refuse_combinations(asked: Mapping[str, Any]) -> None:
     """
     for one in COMBINATIONS:
         if (name := one.clash(asked)) is not None:
-            raise InputError(
-                f"{name} must be {one.must} {one.because.format(value=asked[one.given], found=asked[name])}"
-            )
+            found = asked.get(name, DEFAULTS.get(name))
+            raise InputError(f"{name} must be {one.must} {one.because.format(value=asked[one.given], found=found)}")
     for name, other, why in ALONE:
         if _is_given(name, asked.get(name)) and not _is_given(other, asked.get(other)):
             raise InputError(f"{name} must be left out {why}")
 
 
-def refuse_halves(**given: Any) -> None:
+def refuse_halves(**given: object) -> None:
     """Refuse one of two arguments that belong together without the other; those not named here are not looked at.
 
     Examples
@@ -184,4 +186,38 @@ def refuse_halves(**given: Any) -> None:
 
 
 def _is_given(name: str, value: Any) -> bool:
-    return not (value is None or (isinstance(value, tuple | bool) and not value) or value == DEFAULTS.get(name))
+    if value is None or (isinstance(value, tuple | list | bool) and not value):
+        return False
+    return np.ndim(value) > 0 or value != DEFAULTS.get(name)
+
+
+# Numbers that are allowed, and that are mostly typed by mistake: what a reader of another library would mean by them.
+#
+# Every front says the same of them, before anything is drawn: they are read off the request, never off the records.
+
+_SMALL_DELTA = 0.001
+
+
+def unusual(alpha: Fraction | None, delta: float | None = None) -> tuple[str, ...]:
+    """What is to be said of a level (None where it is of no coverage) and a failure probability; empty if nothing is.
+
+    Examples
+    --------
+    >>> unusual(Fraction(1, 10), 0.05)
+    ()
+    >>> unusual(Fraction(9, 10))
+    ('alpha=0.9 is the share of new records that may be missed: coverage of only 0.1 is promised. For coverage of ...',)
+    """
+    found = []
+    if alpha is not None and alpha > Fraction(1, 2):
+        kept = 1 - alpha
+        found.append(
+            f"alpha={float(alpha):g} is the share of new records that may be missed: coverage of only "
+            f"{float(kept):g} is promised. For coverage of {float(alpha):g} write alpha={float(kept):g}"
+        )
+    if delta is not None and delta < _SMALL_DELTA:
+        found.append(
+            f"delta={delta:g} is the chance that this calibration covers less than promised. It is not the delta of "
+            "differential privacy, which is 0 here. Common values are 0.05 and 0.1; smaller ones make sets larger"
+        )
+    return tuple(found)

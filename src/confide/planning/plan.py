@@ -16,6 +16,7 @@ from confide.candidates import AnyCandidates
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement, Slopes, certify, privacy_statement
 from confide.planning.choice import desert_crossed, law_of
+from confide.planning.combinations import unusual
 from confide.planning.expected import (
     OnPilot,
     Pilot,
@@ -28,9 +29,8 @@ from confide.planning.expected import (
     typical_answer,
     typical_law,
 )
-from confide.planning.mechanism import slopes_for_request
 from confide.planning.population import ClassShift, shifted_population
-from confide.planning.terms import CHOICES, Choices, Terms, unusual
+from confide.planning.terms import CHOICES, Choices, Terms, slopes_for_request
 from confide.scores import score_kind
 from confide.support import MOST_RECORDS, Level, Shown, aligned, decimal_text, positive_integer, refuse_unknown
 
@@ -263,43 +263,20 @@ def plan(
     n
         Number of calibration records: the public number under `replace_one`; under `add_remove` only a guess to
         state the cost for, which the mechanism never uses.
-    rho
-        zCDP loss per person; selects the exponential mechanism with the largest epsilon that it allows
-        (docs/theory.md, Lemma 1a).
-    neighbors
-        `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
     score
         The score that thresholds are for, which default candidates suit.
     candidates
         As in `calibrate`: the candidate thresholds, or how they are spread; or their number, +inf included.
     unit
         For residuals: a public typical size, as in `calibrate`.
-    n_min
-        Public lower bound on the secret number of records (`add_remove` only). The promise holds for every n >= n_min.
-    n_typical
-        Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
-        target are chosen (default: the larger of n_min and 1000). It touches efficiency, never validity.
-    delta
-        Ask for "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of the
-        marginal guarantee; in (0, 1).
-    records_per_person
-        Public bound on how many records one person owns; each record then gets epsilon/records_per_person.
-    selector
-        `"permute_and_flip"` (default) or `"exponential"` (default with `rho`).
-    slopes
-        Positive integers (left, right) to override the choice of slopes; only their ratio matters.
-    rise
-        By how much the weight of the last candidate exceeds that of the first, as a logarithm, to override the choice;
-        0 for equal weights.
-    shift
-        Ranks above (1-alpha)(n+1) to aim at, to override the choice of target (marginal guarantee only); the
-        coverage that is then guaranteed is computed, and may be below 1-alpha.
     pilot
         A PUBLIC sample, to say what thresholds, sets and intervals are worth: scores of shape (N,), or a `Pilot` with
         the scores of all classes besides. Never private records: the plan tells what it saw. With weights, a sample of
         the new population: expected sums of weights are spread as its scores are.
     class_weights, weight_bound
         As in `calibrate`: the promise is for a population that is a known shift away.
+    **choices
+        Those of `Choices`, without `mechanism`.
 
     Raises
     ------

@@ -13,10 +13,3 @@ or released numbers alone. Nothing is shown or saved: that is left to whoever as
 
 from confide.plots.records import plot_coverage, plot_intervals, plot_sizes
 from confide.plots.released import plot_price, plot_thresholds, plot_watch
-
-__all__ = ["plot_coverage", "plot_intervals", "plot_price", "plot_sizes", "plot_thresholds", "plot_watch"]
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

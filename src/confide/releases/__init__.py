@@ -7,8 +7,7 @@ calibration.py   `Release`, thresholds under one statement; `Calibration`, one t
 several.py       thresholds for several levels, for groups or classes, for two sides; a threshold that bounds a loss
 noisy_labels.py  labels that were randomised before anybody saw them: their statement, and thresholds from them
 forms.py         releases as JSON, and their claims computed again
-remarks.py       what is said of a release: facts, and thresholds that are worth a word: +inf, and nearly
-chain.py         whether files are the predecessors that a release names
+remarks.py       what is said of a release: facts, thresholds that are worth a word (+inf, and nearly), and its chain
 
 Nothing here knows what people do with releases.
 """
@@ -27,11 +26,21 @@ from confide.releases.calibration import (
     names_for,
     parts_of,
 )
-from confide.releases.chain import Links, is_warm, links, miss_if_reused, predecessors_of
 from confide.releases.documents import Document, check_checksum, load, register_kind
 from confide.releases.needed import candidates_of, most_needed, records_needed, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
-from confide.releases.remarks import facts_of, remark, remarks, warn_of, warn_of_choices
+from confide.releases.remarks import (
+    Links,
+    facts_of,
+    is_warm,
+    links,
+    miss_if_reused,
+    predecessors_of,
+    remark,
+    remarks,
+    warn_of,
+    warn_of_choices,
+)
 from confide.releases.several import (
     FALSE_NEGATIVES,
     GroupCalibration,
@@ -57,15 +66,9 @@ from confide.releases.words import (
 )
 
 __all__ = [
-    "ABOUT", "FALSE_NEGATIVES", "FORMS", "FROM_LOGITS", "MOST_CLASSES", "MOST_PREDECESSORS", "UNNAMED", "Calibration",
-    "Document", "GroupCalibration", "LabelStatement", "LevelCalibration", "Links", "MissedAreaLoss",
-    "NoisyLabelCalibration", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "Words", "about_of",
-    "area_of", "as_release", "candidates_of", "check_about", "check_bound", "check_checksum", "class_list",
-    "classes_of", "critical_score", "documents", "everything", "facts_of", "forms", "is_warm", "links", "load",
-    "load_release",
-    "miss_if_reused", "most_needed", "names_among", "names_for", "parts_of", "predecessors_of", "read_label_epsilon",
-    "read_words", "records_needed", "register_kind", "remark", "remarks", "request_of", "warn_of", "warn_of_choices",
-    "write_words",
+    "Calibration", "Document", "GroupCalibration", "LabelStatement", "LevelCalibration", "Links",
+    "NoisyLabelCalibration", "Predecessor", "Release", "RiskCalibration", "SidesCalibration", "links", "load",
+    "load_release", "records_needed", "remarks",
 ]  # fmt: skip
 
 

@@ -13,7 +13,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from pathlib import Path
 from types import MappingProxyType
-from typing import TYPE_CHECKING, Any, Literal, NamedTuple, TypeAlias
+from typing import TYPE_CHECKING, Any, ClassVar, Literal, NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -241,7 +241,6 @@ class Release(Document):
 
     @property
     def _needed(self) -> str:
-        """The line that says how many records such a release needs."""
         return needed_line(self.parts.values(), FORMS[self.by].each)
 
 
@@ -289,6 +288,8 @@ class Calibration(Release):
     True
     """
 
+    by: ClassVar[None] = None
+
     threshold: float
     alpha: Fraction
     guarantee: Guarantee
@@ -313,11 +314,6 @@ class Calibration(Release):
             raise InputError("candidates must be spread around the threshold of the last predecessor, or around none")
         object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
-
-    @property
-    def by(self) -> None:
-        """None: there is one threshold."""
-        return None
 
     @property
     def parts(self) -> Mapping[Any, "Calibration"]:

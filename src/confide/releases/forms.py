@@ -29,7 +29,7 @@ from confide.releases.calibration import FORMS, Calibration, Form, Release
 from confide.releases.documents import Kind, register
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.several import GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
-from confide.releases.words import PREDECESSORS, WORDS, write_words
+from confide.releases.words import PREDECESSORS, WORDS
 from confide.scores import score_kind
 from confide.selection import Selector, zcdp_by_square
 from confide.support import (
@@ -79,7 +79,6 @@ def _write_privacy(privacy: PrivacyStatement) -> dict[str, Any]:
 
 
 def _rho_by_square(privacy: PrivacyStatement) -> float | None:
-    """The zCDP loss as epsilon^2/8, for every mechanism of that epsilon: larger, so also true."""
     return None if privacy.rho is None else zcdp_by_square(privacy.epsilon)
 
 
@@ -245,22 +244,7 @@ def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
 
 def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
     """The fields of such a calibration, as JSON values."""
-    return {
-        "threshold": shapes.json_number(c.threshold),
-        "score": c.score,
-        "alpha": str(c.alpha),
-        "guarantee": c.guarantee.fields(),
-        "privacy": {"protected": "labels", "model": "local", "epsilon": c.privacy.epsilon},
-        "mechanism": {
-            "name": c.mechanism.name,
-            "label_epsilon": c.mechanism.epsilon,
-            "classes": c.mechanism.classes,
-            "rank": c.mechanism.rank,
-        },
-        "candidates": {"size": c.candidates, "recipe": dict(c.recipe)},
-        "versions": dict(c.versions),
-        **write_words(c.classes, c.about),
-    }
+    return shapes.write_shape(c, _LABELS)
 
 
 _UNLABELLED = ("population", "predecessors")
@@ -271,7 +255,12 @@ _LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if n
         "the loss of labels",
         (dict,),
         lambda values: LabelPrivacy.of(values["epsilon"]),
-        shape={"protected": shapes.choice("labels"), "model": shapes.choice("local"), "epsilon": _LABEL_LOSS},
+        lambda privacy: {"protected": "labels", "model": "local", "epsilon": privacy.epsilon},
+        shape=lambda _: {
+            "protected": shapes.choice("labels"),
+            "model": shapes.choice("local"),
+            "epsilon": _LABEL_LOSS,
+        },
     ),
     "mechanism": shapes.Field(
         "the mechanism of labels",
@@ -279,7 +268,7 @@ _LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if n
         lambda values: NoisyLabels(values["label_epsilon"], values["classes"], values["rank"]),
         shape={
             "name": shapes.choice(NoisyLabels.name),
-            "label_epsilon": _LABEL_LOSS,
+            "label_epsilon": replace(_LABEL_LOSS, attribute="epsilon"),
             "classes": shapes.integer(MOST_CLASSES, 2),
             "rank": shapes.integer(),
         },

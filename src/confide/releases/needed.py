@@ -122,7 +122,6 @@ def needed_line(parts: Iterable[Stated], each: str = "") -> str:
 
 
 def _unlike(parts: Iterable[Stated]) -> list[Stated]:
-    """One of each that state the same, as groups do."""
     return list({repr((one.mechanism, one.guarantee, one.privacy, dict(one.recipe))): one for one in parts}.values())
 
 

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from fractions import Fraction
 from types import MappingProxyType
-from typing import Any, Literal
+from typing import Any, ClassVar, Literal
 
 import numpy as np
 
@@ -38,7 +38,6 @@ class _Several(Release):
         return len(self.parts)
 
     def _table(self, heads: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
-        """Threshold by threshold, for notebooks; what `print` says of them all stands below."""
         return html_table(type(self).__name__, heads, rows, str(self).splitlines()[len(rows) :])
 
 
@@ -60,6 +59,8 @@ class LevelCalibration(_Several):
     (True, 1.0)
     """
 
+    by: ClassVar[Literal["level"]] = "level"
+
     parts: Mapping[Fraction, Calibration] = field(hash=False)
 
     def __post_init__(self) -> None:
@@ -71,11 +72,6 @@ class LevelCalibration(_Several):
             raise InputError("parts must be calibrations for the same classes")
         _refuse_other_lines(list(ordered.values()))
         object.__setattr__(self, "parts", MappingProxyType(ordered))
-
-    @property
-    def by(self) -> Literal["level"]:
-        """What tells the thresholds apart."""
-        return "level"
 
     def __getitem__(self, alpha: Level) -> Calibration:
         return self.parts[self.at(alpha).levels[0]]
@@ -192,6 +188,8 @@ class SidesCalibration(_Several):
     (Fraction(1, 10), 1.0)
     """
 
+    by: ClassVar[Literal["side"]] = "side"
+
     low: Calibration
     high: Calibration
 
@@ -199,11 +197,6 @@ class SidesCalibration(_Several):
         if self.low.score != "cqr_low" or self.high.score != "cqr_high":
             raise InputError("low and high must be calibrations of the scores cqr_low and cqr_high")
         _refuse_other_lines([self.low, self.high])
-
-    @property
-    def by(self) -> Literal["side"]:
-        """What tells the thresholds apart."""
-        return "side"
 
     @property
     def parts(self) -> Mapping[str, Calibration]:
@@ -263,6 +256,8 @@ class RiskCalibration(Release):
         The release: coverage of critical thresholds, and the privacy statement.
     """
 
+    by: ClassVar[Literal["loss"]] = "loss"
+
     loss: str
     bound: float
     calibration: Calibration
@@ -271,11 +266,6 @@ class RiskCalibration(Release):
         check_bound(self.loss, self.bound)
         if not isinstance(self.loss, str) or self.calibration.score != critical_score(self.loss):
             raise InputError("calibration must be one of critical thresholds of this loss")
-
-    @property
-    def by(self) -> Literal["loss"]:
-        """That its threshold bounds a loss."""
-        return "loss"
 
     @property
     def parts(self) -> Mapping[str, Calibration]:

@@ -16,7 +16,7 @@ from confide.evaluation import (
     worst_parts,
 )
 from confide.releases import Release, RiskCalibration
-from confide.reports.numbers import number, percent
+from confide.reports.page import number, percent
 from confide.reports.promise import coverage_percent
 from confide.sets import CoverageEstimate
 

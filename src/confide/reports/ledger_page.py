@@ -10,8 +10,7 @@ from typing import Any
 from confide.errors import InputError
 from confide.ledger import Account, Cost, Entry, Ledger, counted, decimal_form, unbounded
 from confide.mechanisms import practically_none
-from confide.reports.numbers import number
-from confide.reports.page import Page, page_of
+from confide.reports.page import Page, number, page_of
 
 MOST_CHARGES, MOST_POINTS, MOST_EXACT = 200, 400, 100
 """Charges of a data set in its table, the newest; points of its course; and charges that every rule can add up soon."""

@@ -1,4 +1,8 @@
-"""One self-contained HTML page as a value: template, styles, scripts and data in one text, which may load nothing else.
+"""Numbers for people: shares in per cent, figures, and how many of a hundred.
+
+Terms of the theory, each explained in a sentence or two where a page uses it.
+
+One self-contained HTML page as a value: template, styles, scripts and data in one text, which may load nothing else.
 
 The Content-Security-Policy names every script and style by its hash, so nothing that a class name or a file name might
 smuggle in could run; jinja2 escapes them besides.
@@ -6,17 +10,79 @@ smuggle in could run; jinja2 escapes them besides.
 
 import base64
 import hashlib
+import math
 import re
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any
 
-from confide.reports.numbers import number, percent
-from confide.reports.terms import TERMS
 from confide.support import Place, as_place, needs_extra, refuse_other_than_html, write_text
+
+
+def percent(level: float) -> str:
+    r"""A share in per cent, without needless digits, with a space that does not break.
+
+    Examples
+    --------
+    >>> percent(0.9), percent(0.999), percent(0.0712345)
+    ('90\xa0%', '99.9\xa0%', '7.1235\xa0%')
+    """
+    return f"{100 * level:.4f}".rstrip("0").rstrip(".") + "\u00a0%"
+
+
+def number(value: float) -> str:
+    """A number for people: five significant digits, +inf in words of mathematics.
+
+    Examples
+    --------
+    >>> number(0.912345678), number(float("inf"))
+    ('0.91235', '+∞')
+    """
+    if math.isinf(value):
+        return "+∞" if value > 0 else "−∞"
+    return f"{value:.5g}".replace("-", "−")
+
+
+def dots(coverage: float) -> int | None:
+    """How many of a hundred dots are covered; None where a hundred are too few to show the level."""
+    whole = math.floor(100 * coverage + 1e-9)
+    return whole if abs(100 * coverage - whole) < 1e-6 and 0 < whole < 100 else None
+
+
+TERMS: Mapping[str, str] = MappingProxyType(
+    {
+        "Target rank": "Of the records’ scores, put in order, the one that the threshold aims at, chosen "
+        "so that the promise holds in spite of the noise.",
+        "Slopes per rank, below and above it": "How fast the weight of a candidate threshold in the draw falls with "
+        "every rank that it lies away from the target: by the factor e to the power of this number.",
+        "Rise of the candidates": "A public head start for larger candidates, the same whatever the records are.",
+        "Head start of +∞": "By how many ranks the candidate that excludes nothing is favoured, so that too few "
+        "records lead to it and not to a threshold that covers too little.",
+        "Drawn by": "The rule of the draw, and the size of its noise: one candidate is drawn, likelier the nearer it "
+        "is to the target.",
+        "Largest weight": "Records count in whole steps, at most so many each.",
+        "Conformity score": "The number that says how strange a label or a value is for a record; larger is stranger.",
+        "Miscoverage level α": "The share of truths that may be missed.",
+        "Candidate thresholds": "The public list that the threshold is drawn from, fixed before any record was seen.",
+        "Certified coverage": "What coverage cannot fall below, whatever the distribution of scores, computed for this "
+        "very mechanism.",
+        "Failure probability δ": "How likely an unlucky draw of records or noise is, which covers less.",
+        "Certified by": "Where the proof is written, in the library’s documentation.",
+        "Expected coverage": "With scores as described below, in the mean over records and noise.",
+        "Chance of +∞": "A threshold of +∞ excludes nothing: the honest answer where records are too few.",
+        "Coverage at most, on average": "No distribution without ties leads to more, but for the mass between two "
+        "neighbouring candidates.",
+        "Rank without privacy": "The rank that conformal prediction takes without noise: ⌈(n + 1)(1 − α)⌉.",
+        "Gaps that are jumped": "Where scores leave a gap, candidates inside it are as good as those at its end, and a "
+        "draw may land beyond.",
+        "Records needed": "From here on a useful answer is nearly certain.",
+    }
+)
+
 
 SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
 STYLE = "assets/page.css"

@@ -16,7 +16,7 @@ from confide.evaluation import (
 )
 from confide.guarantee import coverage_text
 from confide.releases import Release
-from confide.reports.numbers import percent
+from confide.reports.page import percent
 from confide.reports.promise import coverage_percent
 from confide.reports.protection import protection
 

@@ -1,13 +1,48 @@
-"""What is protected, in which unit and from whom, and what is not, for readers who answer for privacy."""
+"""What is protected and how a release was made, for readers who answer for privacy or check it.
+
+What is protected, in which unit and from whom, and what is not, for readers who answer for privacy.
+
+How a release was made, for readers who check it: mechanism, parameters, versions, and the files behind it.
+
+The part of a page that belongs to federated calibrations: who answered what, and how the threshold does by silo.
+
+Who made a release of what, when and what for: what it says itself, and what it leaves unsaid.
+"""
 
 import math
+import shlex
+from collections import Counter
+from collections.abc import Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
-from confide.federated import FederatedCalibration
-from confide.mechanisms import LabelPrivacy, Neighbors, PrivacyStatement, label_rows
-from confide.releases import NoisyLabelCalibration, Release
-from confide.reports.numbers import percent
+from confide.candidates import spread_words
+from confide.errors import InputError
+from confide.federated import (
+    CODES,
+    DealtVectors,
+    FederatedCalibration,
+    FederatedPlan,
+    OpenedSum,
+    SecureSum,
+    SiloReport,
+    read_answer,
+    unlike_replies,
+)
+from confide.guarantee import Guarantee
+from confide.mechanisms import LabelPrivacy, Neighbors, PrivacyStatement, Slopes, label_rows, mechanism_fields
+from confide.planning import Population, needed_text, rounding_text
+from confide.releases import (
+    ABOUT,
+    Calibration,
+    NoisyLabelCalibration,
+    Release,
+    about_of,
+    class_list,
+    parts_of,
+    records_needed,
+)
+from confide.reports.page import number, percent
 from confide.support import decimal_text
 
 PRIORS = (0.01, 0.1, 0.5)
@@ -173,3 +208,296 @@ def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
     if privacy.rho is not None:
         rows.append(("one person, as zCDP (ρ)", decimal_text(privacy.rho, 6)))
     return tuple(rows)
+
+
+Rows = tuple[tuple[str, str], ...]
+
+
+def mechanism_rows(calibration: Calibration) -> Rows:
+    """The mechanism and its parameters."""
+    if isinstance(calibration, FederatedCalibration):
+        return _federated(calibration)
+    mechanism = calibration.mechanism
+    if mechanism is None:
+        return (("Mechanism", "none: +∞ was answered without touching the data"),)
+    if isinstance(mechanism, Slopes):
+        return slopes_rows(mechanism, calibration.candidates)
+    stated = mechanism_fields(mechanism)
+    return (("Mechanism", stated.pop("name")), *((name, str(value)) for name, value in stated.items()))
+
+
+def slopes_rows(mechanism: Slopes, m: int) -> Rows:
+    """The library's own mechanism and its parameters, over m candidates."""
+    grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
+    weighs = mechanism.weight
+    largest = (
+        () if weighs is None else (("Largest weight", f"{weighs:,} steps; ranks and n are weights, divided by it"),)
+    )
+    return (
+        ("Mechanism", "slopes on both sides of a target rank"),
+        *largest,
+        ("Target rank", f"{grows}{mechanism.offset}"),
+        ("Slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
+        ("Rise of the candidates", _rise(mechanism, m)),
+        ("Head start of +∞", _head_start(mechanism)),
+        ("Drawn by", f"{mechanism.selector.replace('_', '-')}, noise scale {mechanism.scale:.17g} (OpenDP)"),
+    )
+
+
+def _rise(mechanism: Slopes, m: int) -> str:
+    if not mechanism.rise:
+        return "none: all have equal odds before the records are looked at"
+    return (
+        f"the first {float(mechanism.flat):,.6g} of {m:,} have equal odds before the records are looked at; from there "
+        f"on log-odds rise evenly, by {mechanism.total_rise:.4g} in all, so that the many below the target together "
+        "weigh little and the promise costs few ranks"
+    )
+
+
+def _head_start(mechanism: Slopes) -> str:
+    if not mechanism.head_start or not mechanism.fade:
+        return f"{mechanism.head_start_ranks:.6g} ranks"
+    return (
+        f"{mechanism.head_start_ranks:.6g} ranks without records; it fades by {mechanism.fade_ranks:.4g} with every "
+        f"record{' of the largest weight' if mechanism.weight else ''}, for only few records need it"
+    )
+
+
+def common_rows(calibration: Calibration) -> Rows:
+    """What every calibration states besides."""
+    guarantee, n = calibration.guarantee, calibration.guarantee.n
+    return (
+        ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
+        *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
+        *_population(calibration.population),
+        ("Miscoverage level α", str(calibration.alpha)),
+        ("Candidate thresholds", f"{calibration.candidates:,} ({spread_words(calibration.recipe)})"),
+        ("Records", f"{n:,}, public" if n is not None else f"secret; the promise holds from {guarantee.n_min:,} on"),
+        *_needed(calibration),
+        ("Certified coverage", f"{guarantee.coverage!r} ({guarantee.kind.replace('_', '-')}{_certificate(guarantee)})"),
+        *((("Failure probability δ", f"{guarantee.delta:.6g}"),) if guarantee.delta is not None else ()),
+        ("Certified by", _theorems(calibration)),
+        ("Made with", ", ".join(f"{name} {version}" for name, version in calibration.versions.items())),
+    )
+
+
+def _needed(calibration: Calibration) -> Rows:
+    needed = records_needed(calibration)
+    return () if needed is None else (("Records needed", needed_text(needed)),)
+
+
+def _population(population: Population | None) -> Rows:
+    if population is None:
+        return ()
+    return ("Promised", str(population)), ("Weights", rounding_text(population))
+
+
+def provenance_rows(release: Release) -> dict[str, Rows]:
+    """Rows for each distinct part of a release; parts that are made alike share theirs."""
+    found: dict[Rows, list[str]] = {}
+    for name, part in parts_of(release).items():
+        found.setdefault((*mechanism_rows(part), *common_rows(part)), []).append(name)
+    return {_joined(names): made for made, names in found.items()}
+
+
+def check_command(file_name: str) -> str:
+    """The command that computes every claim of the file again.
+
+    Examples
+    --------
+    >>> check_command("my release.json")
+    "confide show 'my release.json'"
+    """
+    guarded = f"./{file_name}" if file_name.startswith("-") else file_name
+    return f"confide show {shlex.quote(guarded)}"
+
+
+def _joined(names: list[str]) -> str:
+    return ", ".join(names) if len(names) <= 6 else f"{', '.join(names[:6])} and {len(names) - 6} more"
+
+
+def _certificate(guarantee: Guarantee) -> str:
+    return "" if guarantee.certificate is None else f", {guarantee.certificate} certificate"
+
+
+def _theorems(calibration: Calibration) -> str:
+    if isinstance(calibration, FederatedCalibration):
+        return f"docs/federated.md, {calibration.plan.protocol.theorem}"
+    if calibration.guarantee.kind == "none":
+        return "nothing: this mechanism has no certificate"
+    if calibration.mechanism is None:
+        return "+∞ covers everything"
+    if isinstance(calibration, NoisyLabelCalibration):
+        return "docs/theory-labels.md, Theorem 3; privacy by Theorem 1"
+    if not isinstance(calibration.mechanism, Slopes):
+        return "docs/methods.md"
+    if calibration.guarantee.delta is not None:
+        return "docs/theory.md, Theorem 4" if calibration.n is None else "docs/theory.md, Theorem 2b"
+    if calibration.population is not None:
+        return "docs/theory-after-release.md, Theorem 3; privacy by docs/theory.md, Theorem 1, and group privacy"
+    part = "b" if calibration.n is None else "a"
+    if calibration.guarantee.certificate == "two-sided":
+        return f"docs/theory-two-sided.md, Theorem 6{part}; privacy by docs/theory.md, Theorem 1"
+    return f"docs/theory.md, Theorem 3{part}; privacy by Theorem 1"
+
+
+def _new_records(plan: FederatedPlan) -> str:
+    if plan.population == "common":
+        return "the common law"
+    of_0_1 = isinstance(plan.protocol, SecureSum) and plan.protocol.weights is None
+    return f"silo j with probability {'(n_j + 1)/(n + silos)' if of_0_1 else 'n_j/n'}; silos may differ"
+
+
+def _federated(calibration: FederatedCalibration) -> Rows:
+    plan = calibration.plan
+    rows = [
+        ("Method", plan.method),
+        ("Plan", f"SHA-256 {plan.digest}"),
+        ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may lie"),
+        ("New records come from", _new_records(plan)),
+    ]
+    if isinstance(plan.protocol, SecureSum | OpenedSum):
+        rows.append(("Noise scale of the sum", number(plan.protocol.scale)))
+    else:
+        rows.append(("Threshold", f"the {calibration.k}. smallest of {len(calibration.answered)} answers"))
+    rows += [(name.capitalize(), words) for name, words in plan.words]
+    if (colluding := plan.protocol.colluders) is not None:
+        rows.append(("Silos that may collude with the coordinator", str(colluding)))
+    if isinstance(plan.protocol, DealtVectors) and calibration.opened is not None:
+        helped, openers = len(calibration.opened.parts), len(plan.protocol.openers)
+        rows.append(("The sum was opened by", f"{helped} of {openers} openers; {plan.protocol.needed} must help"))
+    return tuple(rows)
+
+
+MOST_DRAWN = 50
+
+_BY_ITSELF = "Each answer is private by itself, against everybody, so it can be shown."
+_NOT_PRIVATE = "The answers of this method are order statistics of the silos’ records: they are not private."
+_IN_SUM = "Only the sum of the answers that count was opened; no single answer can be read."
+
+
+def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport]) -> dict[str, Any] | None:
+    """What a page says about the silos: in a sentence, as rows, and their replies and reports; None without silos.
+
+    Raises
+    ------
+    InputError
+        If answers or reports belong to another federation, or do not give the released threshold.
+    """
+    if not isinstance(release, FederatedCalibration):
+        if answers or reports:
+            raise InputError(
+                "answers and silo reports must be left out: the calibration is not federated, or has several thresholds"
+            )
+        return None
+    plan, refused = release.plan, dict(release.refused)
+    known = {silo.name for silo in plan.silos}
+    counts = Counter(report.silo for report in reports)
+    wrong = [name for name, times in counts.items() if name not in known or times > 1]
+    if wrong:
+        raise InputError(f"silo reports must come once each from silos of the plan; found {len(wrong)} that do not")
+    replies = _replies(release, answers)
+    rows = []
+    for i, silo in enumerate(plan.silos):
+        state = "answered" if silo.name in release.answered else refused.get(silo.name, "did not answer")
+        target = plan.protocol.target_rank(i)
+        rows.append(
+            (
+                silo.name,
+                "secret" if silo.size is None else f"{silo.size:,}",
+                "in the sum" if target is None else number(float(target)),
+                "not private" if math.isinf(plan.loss(i)) else number(plan.loss(i)),
+                state if state in ("answered", "did not answer") else f"left out: {CODES[state]}",
+                number(replies[silo.name]) if silo.name in replies else "",
+            )
+        )
+    unknown = [code for name, code in release.refused if name not in known]
+    rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
+    far = unlike_replies(plan, replies)
+    sent = _IN_SUM if plan.protocol.relies_on_silos else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
+    return {
+        "summary": f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}",
+        "rows": rows,
+        "replies": sorted(replies.items(), key=lambda pair: pair[1]),
+        "unlike": None if far is None else f"{far[0].upper()}{far[1:]}.",
+        "reports": reports,
+    }
+
+
+def silo_charts(
+    calibration: Calibration, replies: Sequence[tuple[str, float]], reports: Sequence[SiloReport]
+) -> dict[str, Any]:
+    """What the charts of the silos draw."""
+    drawn = [{"name": n, "value": v} for n, v in replies if math.isfinite(v)][:MOST_DRAWN]
+    return {
+        "threshold": None if math.isinf(calibration.threshold) else calibration.threshold,
+        "promised": calibration.coverage,
+        "replies": drawn,
+        "logarithmic": _decades([one["value"] for one in drawn]) > 2,
+        "reports": [
+            {"name": r.silo, "value": r.estimate.value, "low": r.estimate.low, "high": r.estimate.high}
+            for r in reports[:MOST_DRAWN]
+        ],
+    }
+
+
+def _decades(values: Sequence[Any]) -> float:
+    """How many powers of ten positive values span; 0 where one is not positive."""
+    return math.log10(max(values) / min(values)) if values and min(values) > 0 else 0.0
+
+
+def report_row(report: SiloReport) -> tuple[str, ...]:
+    """One silo's estimate as a row of a table."""
+    e = report.estimate
+    interval = f"{percent(round(e.low, 4))} to {percent(round(e.high, 4))}"
+    return report.silo, f"{e.n:,}", percent(round(e.value, 4)), interval, number(report.epsilon)
+
+
+def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str, float]:
+    plan = release.plan
+    found: dict[str, float] = {}
+    for text in answers:
+        answer = read_answer(plan, text)
+        if isinstance(answer.reply, int):
+            found[plan.silos[answer.silo].name] = float(plan.candidates.values[answer.reply])
+    if not found:
+        return {}
+    if plan.method != "fedcp-avg" and set(found) == set(release.answered):
+        ordered = sorted(found.values())
+        threshold = ordered[release.k - 1] if release.k <= len(ordered) else math.inf
+        if threshold != release.threshold:
+            raise InputError("answers must be those that the threshold was made from; these give another threshold")
+    elif not set(found) <= set(release.answered):
+        raise InputError("answers must come from silos whose answers count; some were left out of the calibration")
+    return found
+
+
+EXAMPLES = {
+    "model": "NAME",
+    "version": "NUMBER",
+    "data": "NAME",
+    "purpose": "TEXT",
+    "responsible": "NAME",
+    "contact": "ADDRESS",
+    "date": "2026-11-22",
+}
+"""What every release should say, and how; what else a release says of itself is shown if it does."""
+
+
+def stated(release: Release) -> dict[str, Any]:
+    """What a release says of itself, with None for what it leaves unsaid, and how the missing ones are given.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> found = stated(confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, about={"model": "resnet"}))
+    >>> found["rows"][:2], found["missing"][:2]
+    ([('Model', 'resnet'), ('Version of the model', None)], ['Version of the model', 'Calibration data'])
+    """
+    about = about_of(release)
+    left = [key for key in EXAMPLES if key not in about]
+    return {
+        "rows": [(name, about.get(key)) for key, name in ABOUT.items() if key in {*about, *EXAMPLES}],
+        "missing": [ABOUT[key] for key in left],
+        "options": " ".join(f"--about {shlex.quote(f'{key}={EXAMPLES[key]}')}" for key in left),
+    }

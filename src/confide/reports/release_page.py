@@ -19,22 +19,24 @@ from confide.releases import (
     parts_of,
     remarks,
 )
-from confide.reports.course import course
-from confide.reports.coverage_laws import SURE, laws
 from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
-from confide.reports.grid import grid
-from confide.reports.numbers import dots, number
-from confide.reports.page import Page, page_of
-from confide.reports.plan_page import calibrate_command
+from confide.reports.page import Page, dots, number, page_of
+from confide.reports.plan_page import calibrate_command, grid
 from confide.reports.private_section import check_private, private_charts, private_section
-from confide.reports.promise import any_shares, explanation, headline, noun, promise_of_part, threshold_text
+from confide.reports.promise import SURE, any_shares, explanation, headline, laws, noun, promise_of_part, threshold_text
 from confide.reports.promise import short as promised_figure
-from confide.reports.protection import limits, protection
-from confide.reports.provenance import check_command, provenance_rows
-from confide.reports.silos import report_row, silo_charts, silos
+from confide.reports.protection import (
+    check_command,
+    limits,
+    protection,
+    provenance_rows,
+    report_row,
+    silo_charts,
+    silos,
+    stated,
+)
 from confide.reports.spending import spending
-from confide.reports.stated import stated
-from confide.reports.thresholds import LABELS, rule, worked_example
+from confide.reports.thresholds import LABELS, course, rule, worked_example
 from confide.sets import sentence_of
 
 MOST_LAWS = 6

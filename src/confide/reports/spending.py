@@ -7,7 +7,7 @@ from typing import Any
 from confide.errors import InputError
 from confide.ledger import Account, Ledger, decimal_form
 from confide.releases import Release, parts_of
-from confide.reports.numbers import number
+from confide.reports.page import number
 
 
 def spending(release: Release, ledger: Ledger) -> list[dict[str, Any]]:

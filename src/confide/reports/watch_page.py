@@ -6,8 +6,7 @@ from typing import Any
 import numpy as np
 
 from confide.noisy_counts import coverage_interval, coverage_share
-from confide.reports.numbers import number, percent
-from confide.reports.page import Page, page_of
+from confide.reports.page import Page, number, page_of, percent
 from confide.reports.protection import protection
 from confide.support import decimal_text
 from confide.watching import Point, Watch, evidence_text

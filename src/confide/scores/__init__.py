@@ -25,16 +25,3 @@ from confide.scores.regression import (
     refuse_infinite,
 )
 from confide.scores.tuning import RapsParameters, tune_raps, tune_temperature
-
-__all__ = [
-    "FAMILIES", "NamedScores", "RapsParameters", "ScoreKind", "absolute_residual_score", "all_scores",
-    "aps_score", "class_score", "cqr_score", "gamma_score", "interval_ends", "interval_score", "lac_score", "magic",
-    "margin_score", "named_by", "normalised_residual_score", "own_class_scores", "raps_score", "refuse_infinite",
-    "saps_score", "score_kind", "score_name", "set_mask", "smallest_probability", "top_k_score", "tune_raps",
-    "tune_temperature",
-]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

@@ -67,10 +67,8 @@ def sets(
     room, ends, codes = np.empty(k, p.dtype), np.empty(2, p.dtype), np.dtype(f"i{p.dtype.itemsize}")
     limits, shares = np.ascontiguousarray(limits), np.ascontiguousarray(shares)
     cells, counts = np.empty((2, _CELLS), np.int64)
-    fine = machine_code(loops.ranked_sets)(
-        p, limits, shares, magic(k), worth, toll, room, room.view(codes), ends, ends.view(codes), cells, counts, mask
-    )
-    return bool(fine)
+    scratch = loops.Scratch(room, room.view(codes), ends, ends.view(codes), cells, counts)
+    return bool(machine_code(loops.ranked_sets)(p, limits, shares, magic(k), worth, toll, scratch, mask))
 
 
 def _last_rank(
@@ -87,10 +85,8 @@ def _last_rank(
 
 
 def _largest(p: NDArray[Any], rule: RankRule) -> NDArray[np.float64]:
-    """The largest probability of each row, where the rule asks for it."""
     return p.max(axis=1).astype(np.float64) if rule.family == "saps" else np.zeros(len(p))
 
 
 def _unit(classes: int) -> float:
-    """What probabilities of so many classes are rounded to multiples of: 2^(b-52), with K < 2^b."""
     return magic(classes) * 2.0**-52

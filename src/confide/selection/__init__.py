@@ -19,7 +19,6 @@ from confide.selection.selector import (
     Selector,
     check_sampler,
     range_of_zcdp,
-    scale_for,
     select,
     selection_law,
     unit_nodes,
@@ -27,14 +26,3 @@ from confide.selection.selector import (
     zcdp_by_square,
     zcdp_of_range,
 )
-
-__all__ = [
-    "MOST_LABEL_LOSS", "SELECTORS", "Selector", "check_sampler", "gaussian_map", "noisy_counts", "noisy_integer",
-    "other_probability", "randomised_response", "range_of_zcdp", "scale_for", "select", "selection_law",
-    "truth_probability", "unit_nodes", "with_contrib", "zcdp_by_square", "zcdp_of_range",
-]  # fmt: skip
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

@@ -32,20 +32,6 @@ _FEATURES = threading.Lock()
 SELECTORS: tuple[Selector, ...] = ("permute_and_flip", "exponential")
 
 
-def scale_for(range_distance: int | Fraction, epsilon: float) -> float:
-    """The smallest float scale at which range_distance/scale, computed exactly, is at most epsilon.
-
-    Examples
-    --------
-    >>> scale_for(20, 1.0)
-    20.0
-    """
-    scale = range_distance / epsilon
-    while Fraction(range_distance) > Fraction(scale) * Fraction(epsilon):
-        scale = float(np.nextafter(scale, np.inf))
-    return scale
-
-
 def select(utilities: NDArray[np.int64], scale: float, selector: Selector) -> int:
     """Draw one index from the selector's law, with OpenDP's secure sampler. It cannot be seeded.
 

@@ -36,9 +36,8 @@ from confide.releases import (
     warn_of,
 )
 from confide.scores import interval_ends, score_kind, set_mask
-from confide.sets.prediction_intervals import PredictionIntervals
+from confide.sets.prediction_intervals import PredictionIntervals, warn_of_intervals
 from confide.sets.prediction_sets import PredictionSets
-from confide.sets.widths import warn_of_intervals
 from confide.support import column_order
 
 

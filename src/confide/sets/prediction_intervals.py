@@ -2,22 +2,119 @@
 
 from __future__ import annotations
 
+import math
+import warnings
 from typing import TYPE_CHECKING, Any, NamedTuple, Self, SupportsIndex, overload
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_vector, frame_of, refuse_other_rows
-from confide.errors import InputError
+from confide.errors import CoverageWarning, InputError
+from confide.guarantee import coverage_text
 from confide.releases import Release
-from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
-from confide.sets.drawn_intervals import draw_intervals
 from confide.sets.prediction_sets import positions_of
-from confide.sets.promise import warn_of_shortfall
-from confide.support import Level, html_table, needs_extra
+from confide.sets.promise import CoverageEstimate, compared, promise_notes
+from confide.support import BAD, FILL, INK, Level, axes_of, html_table, labelled, legend, needs_extra, outside
 
 if TYPE_CHECKING:
     import pandas
+
+_FEWEST, _FIRST, _WIDE = 10, 1000, 20.0
+"""Fewer predictions are not taken to show how they are spread; a model that explains a thousandth of the variance has
+intervals that are twenty times as wide as its predictions are spread."""
+
+
+def warn_of_widths(records: int, width: float, least: float, most: float) -> None:
+    """Say that intervals tell nothing, if they do: `width` is that of the narrowest, the rest is of the predictions.
+
+    Equal predictions, and infinite intervals, of which the release tells already, are passed over.
+
+    Examples
+    --------
+    >>> with warnings.catch_warnings(record=True) as caught:
+    ...     warnings.simplefilter("always")
+    ...     warn_of_widths(1000, 3e10, 0.0, 300.0)
+    ...     warn_of_widths(1000, 200.0, 0.0, 300.0)
+    >>> print(*(one.message for one in caught))
+    the intervals are at least 1e+08 times as wide as the predictions are spread, from the least to the largest: ...
+    """
+    spread = most - least
+    if records < _FEWEST or not math.isfinite(width) or not 0 < spread < math.inf or width <= _WIDE * spread:
+        return
+    times = width / spread
+    often = f"{times:.0f}" if times < 1e5 else f"{times:.0e}"
+    warnings.warn(
+        f"the intervals are at least {often} times as wide as the predictions are spread, from the least to the "
+        "largest: they tell next to nothing. Either too few records calibrated, or the model's predictions hardly "
+        "differ",
+        CoverageWarning,
+        stacklevel=outside(),
+    )
+
+
+def warn_of_intervals(predictions: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
+    """The same of arrays: predictions of shape (n,), or (n, 2) with quantiles, and the ends of their intervals.
+
+    Where the first records have an interval that is not so wide beside their predictions, all of them have: with more
+    records the narrowest interval is no wider, and predictions are spread no less.
+    """
+    for records in (slice(_FIRST), slice(None)) if len(predictions) > _FIRST else (slice(None),):
+        centres = predictions[records] if predictions.ndim == 1 else predictions[records].mean(axis=1)
+        if not len(centres):
+            return
+        with np.errstate(invalid="ignore", over="ignore"):
+            width = float((upper[records] - lower[records]).min())
+        least, most = float(centres.min()), float(centres.max())
+        if width <= _WIDE * (most - least):
+            return
+    warn_of_widths(len(centres), width, least, most)
+
+
+_FEW = 300
+"""Of so many records every line and dot is drawn at full strength; of more, thinner and paler."""
+
+
+def draw_intervals(
+    x: NDArray[np.float64],
+    low: NDArray[np.float64],
+    high: NDArray[np.float64],
+    y: NDArray[np.float64] | None,
+    *,
+    level: float | None = None,
+    name: str = "prediction",
+    ax: Any = None,
+) -> Any:
+    """Lines from low to high at x, dots for targets y inside and crosses for those outside; all of shape (n,)."""
+    axes, finite = axes_of(ax), np.isfinite(low) & np.isfinite(high) & (low <= high)
+    many = math.sqrt(min(1.0, _FEW / len(x)))
+    whole = {"rasterized": len(x) > 2000}
+    axes.vlines(
+        x[finite], low[finite], high[finite], color=FILL, linewidth=0.5 + 0.9 * many, alpha=0.08 + 0.5 * many,
+        label="interval", **whole,
+    )  # fmt: skip
+    title = f"Prediction intervals, {len(x):,} records{_left_out(low, high)}\n"
+    if y is not None:
+        inside = (low <= y) & (y <= high)
+        axes.plot(x[inside], y[inside], ".", markersize=1.5 + 3 * many, color=INK, alpha=0.25 + 0.6 * many,
+                  label=f"{inside.sum():,} targets inside", **whole)  # fmt: skip
+        axes.plot(x[~inside], y[~inside], "x", markersize=3 + 2.5 * many, markeredgewidth=0.6 + 0.7 * many, color=BAD,
+                  label=f"{(~inside).sum():,} targets outside", zorder=3, **whole)  # fmt: skip
+        title += f"{inside.mean():.1%} inside"
+    if level is not None:
+        title += f"{', ' if y is not None else ''}promised on average: {coverage_text(level)}"
+    for handle in legend(axes, ax, columns=3).legend_handles:
+        handle.set(alpha=1, linewidth=3)
+    return labelled(axes, name, "target", title.rstrip("\n"))
+
+
+def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
+    """What has no line: intervals without end, and empty ones."""
+    endless = int((np.isinf(low) | np.isinf(high)).sum())
+    empty = int((low > high).sum())
+    told = [f"{count:,} {what}" for count, what in ((endless, "infinite"), (empty, "empty")) if count]
+    return f" ({' and '.join(told)} ones not drawn)" if told else ""
+
 
 MOST_SHOWN = 10
 _CHOSEN = "intervals must be chosen by a slice, or a vector of positions or booleans"
@@ -121,10 +218,7 @@ class PredictionIntervals(_Ends):
         >>> PredictionIntervals(np.array([0.0, 1.0]), np.array([2.0, 4.0])).coverage([2.0, 0.5]).value
         0.5
         """
-        inside = self.contains(targets)
-        found = share_covered(inside, confidence)
-        warn_of_shortfall(self.calibration, int(inside.sum()), len(inside))
-        return found
+        return compared(self.contains(targets), self.calibration, confidence)
 
     def plot(
         self,

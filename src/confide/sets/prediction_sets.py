@@ -12,8 +12,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_labels, frame_of, refuse_other_rows
 from confide.errors import InputError, InputTypeError
 from confide.releases import Release
-from confide.sets.coverage import CoverageEstimate, promise_notes, share_covered
-from confide.sets.promise import warn_of_shortfall
+from confide.sets.promise import CoverageEstimate, compared, promise_notes
 from confide.support import Level, Shown, html_table, needs_extra
 
 if TYPE_CHECKING:
@@ -90,10 +89,7 @@ class PredictionSets(Shown):
         >>> PredictionSets(np.array([[True, False], [True, True]]), ("cat", "dog")).coverage(["dog", "dog"]).value
         0.5
         """
-        inside = self.contains(labels)
-        found = share_covered(inside, confidence)
-        warn_of_shortfall(self.calibration, int(inside.sum()), len(inside))
-        return found
+        return compared(self.contains(labels), self.calibration, confidence)
 
     def to_frame(self, like: Any = "pandas") -> Any:
         """A boolean data frame, one column per class, of the kind that somebody works with.

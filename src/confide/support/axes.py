@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 from typing import Any
 
-from confide.support.extras import needs_extra
+from confide.support.installed import needs_extra
 
 INK, FILL, BAD, PROMISE = "#1b3a57", "#7fa6c9", "#b5412c", "#6b4a00"
 WIDTH, HEIGHT = 7.0, 4.0

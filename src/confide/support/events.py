@@ -62,3 +62,15 @@ def _line(event: str, facts: dict[str, Any]) -> str:
 def _value(value: Any) -> str:
     text = f"{value:g}" if isinstance(value, float) else str(value)
     return text if _PLAIN.fullmatch(text) else json.dumps(text)
+
+
+_BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")
+"""This package, and those that call its estimators for somebody: pipelines, searches, their threads."""
+
+
+def outside() -> int:
+    """The `stacklevel` with which a warning points at the first caller outside this package and scikit-learn."""
+    level, frame = 1, sys._getframe(1)
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
+        level, frame = level + 1, frame.f_back
+    return level

@@ -1,9 +1,4 @@
-"""Object stores by pyarrow's file systems: Amazon S3 and what speaks like it, Google Cloud Storage, Azure Blob Storage.
-
-Credentials are found where each of these ecosystems keeps them, never in an address; what a store answers may quote
-names and is said in fixed words. An object is asked as a file is: whether it is there and what it holds; and it is
-written whole.
-"""
+"""Where files lie besides disks: addresses of PostgreSQL servers, and object stores."""
 
 import io
 import os
@@ -17,10 +12,63 @@ from pathlib import Path, PurePosixPath
 from typing import Any, TypeAlias
 
 from confide.errors import InputError
-from confide.support.extras import needs_extra
+from confide.support.installed import needs_extra
+
+_SCHEMES = ("postgresql://", "postgres://")
+_NAMED = r"[^?@/:=& ]*"  # a password that lost its `?` has `=`
+_HOST = r"(?:\[[\w.:%]*\]|[\w.%~-]*)(?::\d*)?"
+_ADDRESS = re.compile(
+    rf"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>{_NAMED})(?::[^/]*)?@)?"
+    rf"(?P<place>{_HOST}(?:,{_HOST})*(?:/{_NAMED})?)(?:\?(?P<options>.*))?",
+    re.IGNORECASE | re.DOTALL,
+)
+
+
+def names_server(place: object) -> bool:
+    """Whether it is the address of a PostgreSQL server, and no file.
+
+    Examples
+    --------
+    >>> names_server("postgresql://me@host/db"), names_server("budget.db")
+    (True, False)
+    """
+    return isinstance(place, str) and place.lower().startswith(_SCHEMES)
+
+
+def shown_address(address: str) -> str:
+    """The address of a server as it may be shown: user, hosts and database; neither password nor options.
+
+    What does not look like an address is not shown at all: anything in it could be a password.
+
+    Examples
+    --------
+    >>> shown_address("postgresql://me:a?b@host:5432/db?sslpassword=x")
+    'postgresql://me@host:5432/db'
+    >>> shown_address("postgresql://me:a/b@host/db")
+    'postgresql://...'
+    >>> shown_address("postgresql://me@host/dbsslpassword=x")
+    'postgresql://...'
+    >>> shown_address("budget.db")
+    '...'
+    """
+    found = _ADDRESS.fullmatch(address)
+    if found is None or (found["user"] is None and "@" in (found["options"] or "")):
+        scheme, found_scheme, _ = address.partition("://")
+        return f"{scheme}://..." if found_scheme else "..."
+    user = "" if found["user"] is None else f"{found['user']}@"
+    shown = f"{found['scheme']}{user}{found['place']}"
+    return shown if shown.isprintable() else f"{found['scheme']}..."
+
+
+# Object stores by pyarrow's file systems: Amazon S3 and what speaks like it, Google Cloud Storage, Azure Blob Storage.
+#
+# Credentials are found where each of these ecosystems keeps them, never in an address; what a store answers may quote
+# names and is said in fixed words. An object is asked as a file is: whether it is there and what it holds; and it is
+# written whole.
+
 
 _FAMILIES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
-_ADDRESS = re.compile(
+_OF_STORE = re.compile(
     r"(?P<scheme>[a-z0-9]+)://(?P<bucket>[^/?#@:*\[\]]+)(?P<at>@[^/?#]*)?(?:/(?P<key>.*))?", re.IGNORECASE | re.DOTALL
 )
 _ACCOUNT = re.compile(r"@([a-z0-9]{3,24})\.(dfs|blob)\.core\.windows\.net")
@@ -112,7 +160,7 @@ def parse_address(text: str) -> Address:
     >>> parse_address("abfss://container@account.dfs.core.windows.net/x.csv").account
     'account'
     """
-    found = _ADDRESS.fullmatch(text)
+    found = _OF_STORE.fullmatch(text)
     scheme = text.partition("://")[0].lower()
     family = _FAMILIES[scheme]
     account = _ACCOUNT.fullmatch((found["at"] or "").lower()) if found and family == "az" else None

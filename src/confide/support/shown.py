@@ -1,14 +1,88 @@
-"""Values that show themselves: `repr` in one line, `print` in full, and in a notebook what `print` says, as a table.
+"""What people see: texts of others made harmless, numbers and aligned columns, values that show themselves.
 
-Tables have no colours of their own, so that they are read in the notebook's dark and light alike; every text is
-escaped, and none is taken for a formula.
+`repr` is one line, `print` is in full, and a notebook shows what `print` says as a table. Tables have no colours of
+their own, so that they are read in the notebook's dark and light alike; every text is escaped, and none is taken for a
+formula.
 """
 
+import math
 import re
 from collections.abc import Sequence
+from decimal import Decimal
 from html import escape
 
-from confide.support.foreign_text import harmless, one_line
+# Text that others wrote, made harmless for screens: what would steer a terminal is shown as an escape sequence.
+#
+# Control characters (also those of eight bits), marks that turn the direction of writing, and separators of lines and
+# paragraphs. All other letters of all languages stay as they are.
+
+
+_STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
+_LINES = re.compile("[\t\n]")
+
+
+def harmless(text: str) -> str:
+    r"""A text of one or several lines, for a terminal.
+
+    Examples
+    --------
+    >>> harmless("one\n\x1b[31mtwo"), harmless("Zoë\u202e")
+    ('one\n\\x1b[31mtwo', 'Zoë\\u202e')
+    """
+    return _STEERS.sub(_escaped, text)
+
+
+def one_line(text: str) -> str:
+    r"""The same for a name within a line, which it does not leave.
+
+    Examples
+    --------
+    >>> one_line("north\nsigned by the coordinator")
+    'north\\nsigned by the coordinator'
+    """
+    return _LINES.sub(_escaped, harmless(text))
+
+
+def harmless_json(text: str) -> str:
+    r"""A JSON document that says the same, without characters that steer a terminal.
+
+    Examples
+    --------
+    >>> harmless_json('{"name": "\x9b31m"}')
+    '{"name": "\\u009b31m"}'
+    """
+    return _STEERS.sub(lambda found: f"\\u{ord(found[0]):04x}", text)
+
+
+def _escaped(found: re.Match[str]) -> str:
+    return repr(found[0])[1:-1]
+
+
+def decimal_text(value: float, digits: int = 4) -> str:
+    """A number with a few significant digits, and without an exponent unless it is astronomical.
+
+    Examples
+    --------
+    >>> decimal_text(1e6), decimal_text(1e-6), decimal_text(0.123456)
+    ('1,000,000', '0.000001', '0.1235')
+    """
+    text = f"{value:.{digits}g}"
+    return text if math.isinf(value) or not 1e-15 < abs(value) < 1e15 else f"{Decimal(text):,f}"
+
+
+def aligned(rows: Sequence[tuple[str, str]]) -> str:
+    """Two aligned columns, one line for each row, whatever its cells hold.
+
+    Examples
+    --------
+    >>> print(aligned([("alpha", "0.1"), ("epsilon", "1")]))
+      alpha    0.1
+      epsilon  1
+    """
+    cells = [(one_line(name), one_line(value)) for name, value in rows]
+    width = max(len(name) for name, _ in cells)
+    return "\n".join(f"  {name:<{width}}  {value}".rstrip() for name, value in cells)
+
 
 MOST_SHOWN = 20
 """Rows of a table: a notebook is read, and files have all of them."""
@@ -45,7 +119,6 @@ class Shown:
         return one_line(f"{type(self).__name__}({self._brief()})")
 
     def _repr_html_(self) -> str:
-        """What `print` shows, as a table for notebooks."""
         return html_lines(type(self).__name__, str(self))
 
 

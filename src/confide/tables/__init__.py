@@ -9,37 +9,42 @@ columns.py         what is read of each record: the one definition
 open_table.py      from a name or data to a table; files, objects, streams, databases, spark/ open one kind each
 table.py           what a table can do; duckdb_table.py, databases.py and spark/ do it
 arrow.py           Arrow's types and columns; expressions.py: those of SQL and Ibis, and the rule of missing values
-named_columns.py   the columns of labels, groups, weights and persons
+named_columns.py   the columns of labels, groups, weights and persons; groupings.py: groups by a registered function
 readers.py         from columns to one score per record: in numpy, or as SQL
 records.py         all columns of a record together, and the one loop over checked batches
 failures.py        rows that cannot be used; what went wrong with files and engines, in fixed words
 bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
 predictors.py      from columns to sets and intervals; writers.py: predictions, also written by engines
 file_formats.py    endings, and files written batch by batch; predict.py writes predictions into them
-calibrate.py, recalibrate.py, evaluate.py, noisy_labels.py, batches.py   the other calls
+calibrate.py, evaluate.py, noisy_labels.py, batches.py   the other calls
 """
 
 from confide.tables.batches import COUNT_SCHEMA, count_batches, merge_counts, score_batches
-from confide.tables.calibrate import calibrate_table, class_histograms, class_keys
+from confide.tables.calibrate import (
+    TableRequest,
+    calibrate_table,
+    class_histograms,
+    class_keys,
+    recalibrate_table,
+)
 from confide.tables.columns import SIDES, Classified, Losses, Regressed, Scored, What
 from confide.tables.counting import group_histograms, read_pilot, score_histogram
 from confide.tables.evaluate import covered_counts, evaluate, evaluate_table, evaluate_table_privately, size_counts
 from confide.tables.failures import EngineError
 from confide.tables.file_formats import file_format
+from confide.tables.groupings import grouping_of, register_grouping
 from confide.tables.noisy_labels import calibrate_noisy_label_table, randomise_table
 from confide.tables.open_table import files_of, open_table
 from confide.tables.predict import is_folder, predict_table, refuse_existing_folder, refuse_existing_predictions
-from confide.tables.recalibrate import recalibrate_table
 from confide.tables.spark import names_spark
 from confide.tables.table import People, Progress, silent
 
 __all__ = [
-    "COUNT_SCHEMA", "SIDES", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
-    "calibrate_noisy_label_table", "calibrate_table", "class_histograms", "class_keys", "count_batches",
-    "covered_counts", "evaluate", "evaluate_table", "evaluate_table_privately", "file_format", "files_of",
-    "group_histograms", "is_folder", "merge_counts", "names_spark", "open_table", "predict_table", "randomise_table",
-    "read_pilot", "recalibrate_table", "refuse_existing_folder", "refuse_existing_predictions", "score_batches",
-    "score_histogram", "silent", "size_counts",
+    "COUNT_SCHEMA", "Classified", "EngineError", "Losses", "People", "Progress", "Regressed", "Scored", "What",
+    "calibrate_noisy_label_table", "calibrate_table", "class_histograms", "count_batches", "evaluate",
+    "evaluate_table", "evaluate_table_privately", "group_histograms", "merge_counts", "open_table", "predict_table",
+    "randomise_table", "read_pilot", "recalibrate_table", "register_grouping", "score_batches",
+    "score_histogram",
 ]  # fmt: skip
 
 

@@ -13,13 +13,15 @@ from numpy.typing import NDArray
 from confide.arrays import as_numeric
 from confide.errors import InputError
 from confide.support import as_integer, canonical
+from confide.tables.groupings import Grouping
 
-Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text"]
+Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text", "grouped"]
 """What a column is read as.
 
 `number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: of a
 list of numbers the one that an integer column points at, and `length`: how many it has. `flag`: as it was computed by
-`bound_contributions`. `value`: as it is; `text`: as it is written into a CSV cell.
+`bound_contributions`. `value`: as it is; `text`: as it is written into a CSV cell. `grouped`: with its own type, null
+where a cell does not fit, for a registered grouping.
 """
 
 
@@ -35,11 +37,19 @@ class ColumnRef:
         What it is read as.
     at
         For an `entry`: the column that points at it.
+    grouping
+        What makes names of its values, if they are none.
     """
 
     column: str
     form: Form = "number"
     at: str | None = None
+    grouping: Grouping | None = None
+
+    @property
+    def title(self) -> str:
+        """What it is called in messages."""
+        return self.column if self.grouping is None else f"{self.grouping.name}({self.column})"
 
     @property
     def alias(self) -> str:
@@ -126,12 +136,12 @@ def in_words(kind: Any) -> str:
 
 
 def column_of(batch: Any, read: ColumnRef) -> Any:
-    """A column: as a table hands it over, or by its own name."""
+    """A column: as a table hands it over, or by its own name; the names that a grouping makes of it."""
     names = batch.schema.names
     name = read.alias if read.alias in names else read.column
     if name not in names:
         raise InputError(f"column {name!r} is not in the batches; their columns are {', '.join(names[:40])}")
-    return batch.column(name)
+    return batch.column(name) if read.grouping is None else read.grouping.names(batch.column(name))
 
 
 def number_column(batch: Any, name: str) -> NDArray[Any]:
@@ -172,13 +182,12 @@ def _entries(name: str, lists: Any) -> NDArray[Any]:
     return as_numeric(name, entries.cast(pa.int8()) if pa.types.is_boolean(entries.type) else entries)
 
 
-def positions_among(batch: Any, name: str, names: tuple[str | int, ...]) -> NDArray[np.int64]:
+def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -> NDArray[np.int64]:
     """The position of each value of a column among names, shape (n,), -1 for those that are none of them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    held = column_of(batch, ColumnRef(name, "label"))
-    values = held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
+    values = _names(batch, read)
     kind, texts = values.type, list(map(canonical, names))
     if pa.types.is_integer(kind):
         integers = [as_integer(one) for one in names]
@@ -187,22 +196,27 @@ def positions_among(batch: Any, name: str, names: tuple[str | int, ...]) -> NDAr
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         known, values = pa.array(texts, pa.large_string()), values.cast(pa.large_string())
     else:
-        raise InputError(f"column {name!r} must hold texts or whole numbers, the names of classes or groups")
+        raise InputError(f"column {read.title!r} must hold texts or whole numbers, the names of classes or groups")
     found = pc.index_in(values, value_set=known, skip_nulls=True)
     return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
 
 
-def texts_of(batch: Any, name: str) -> tuple[NDArray[Any], NDArray[np.bool_]]:
+def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool_]]:
     """The texts that stand for the values of a column of names, shape (n,), and where there is none."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
-    held = column_of(batch, ColumnRef(name, "label"))
-    values = held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
-    texts = values.cast(pa.large_string())
+    texts = _names(batch, read).cast(pa.large_string())
     encoded = pc.fill_null(texts, "").dictionary_encode()
     names = np.array(encoded.dictionary.to_pylist(), dtype=np.str_)
     return names[np.asarray(encoded.indices)], np.asarray(texts.is_null())
+
+
+def _names(batch: Any, read: ColumnRef) -> Any:
+    import pyarrow as pa
+
+    held = column_of(batch, read)
+    return held.cast(held.type.value_type) if pa.types.is_dictionary(held.type) else held
 
 
 def integer_column(batch: Any, name: str) -> NDArray[np.int64]:

@@ -1,20 +1,39 @@
-"""Calibrations from tables, wherever they live: counted, paid for, drawn."""
+"""Calibrations from tables, wherever they live, and releases renewed on them: counted, paid for, drawn."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from typing import Any, Unpack
 
-from confide.calibration import Options, Payer, Request, release, shares_of_sides, split_options, weighted_sum
+from confide.calibration import (
+    Options,
+    Payer,
+    PreparedRelease,
+    Request,
+    prepare_thresholds,
+    release,
+    shares_of_sides,
+    split_options,
+    weighted_sum,
+)
 from confide.candidates import AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.planning import ClassShift, Population, RecordWeights, refuse_halves, shifted_population
-from confide.support import DEBUG, Level, as_integer, canonical, order_of, tell
+from confide.planning import (
+    ClassShift,
+    Population,
+    RecordWeights,
+    refuse_combinations,
+    refuse_halves,
+    shifted_population,
+)
+from confide.releases import Release
+from confide.support import DEBUG, Level, as_integer, canonical, order_of, positive_integer, tell
 from confide.tables.arrow import is_integer
-from confide.tables.columns import Classified, Losses, Regressed, What, stated_outputs
+from confide.tables.columns import Classified, Losses, Regressed, Scored, What, stated_outputs
 from confide.tables.counting import Counting
 from confide.tables.named_columns import NamedColumn, Names, WeightColumn, group_column
 from confide.tables.open_table import opened
+from confide.tables.predictors import names_in
 from confide.tables.table import People, Progress, Table, silent
 
 
@@ -57,9 +76,10 @@ class Columns:
             return shifted_classes(table, what, self.by, population)
         return group_of(table, what, self.by, self.groups, self.by_class)
 
-    def weight(self, table: Table, population: Population | None) -> WeightColumn | None:
-        """The column of each record's weight, where the population has them."""
-        return WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
+    def counting(self, table: Table, what: What, group: NamedColumn | None, population: Population | None) -> Counting:
+        """The pass that counts, with the column of each record's weight where the population has them."""
+        weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
+        return Counting.of(table, what, group, self.people, self.skip_incomplete, weight)
 
 
 class TableOptions(Options, total=False):
@@ -89,46 +109,36 @@ class Rows:
 
     Parameters
     ----------
-    table, what, group
-        The table, and what is read of each record; what thresholds depend on, or the class that a weight follows from.
-    people, skip_incomplete, progress
+    counting
+        The pass that counts, whose columns were looked up before anything is paid.
+    progress
         As in `score_histogram`.
-    weight
-        The column of each record's weight.
     stated
         The public number of records, if it was stated.
     """
 
-    table: Table
-    what: What
-    group: NamedColumn | None = None
-    people: People | None = None
-    skip_incomplete: bool = False
+    counting: Counting
     progress: Progress = silent
-    weight: WeightColumn | None = None
     stated: int | None = None
-
-    def __post_init__(self) -> None:
-        self._counting(Candidates.unit(2))  # columns are looked up before anything is paid
 
     @property
     def looking_tells(self) -> bool:
         """Whether an engine counts, whose logs or timing may tell."""
-        return not self.table.local
+        return not self.counting.table.local
 
     @property
     def n(self) -> int | None:
         """The number of records that count, as far as it is known before they are counted."""
-        some_count = self.skip_incomplete or self.people is not None
-        if self.stated is not None or some_count or not self.table.local:
+        table = self.counting.table
+        if self.stated is not None or not (self.counting.all_count and table.local):
             return self.stated
-        return self.table.counted_rows() or None  # of none it is said when they are counted
+        return table.counted_rows() or None  # of none it is said when they are counted
 
     def see(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
         """The counts by row; refused if they are of another number of records than was stated."""
-        found = self._counting(candidates).run(self.progress)
+        table, found = self.counting.table, self.counting.run(candidates, self.progress)
         if len(found) > 1:
-            counted = {kind.name: one[None] for kind, one in zip(self._kinds, found, strict=True)}
+            counted = {kind.name: one[None] for kind, one in zip(self.counting.kinds, found, strict=True)}
         else:
             counted = dict(found[0])
         total = next(iter(counted.values())).total
@@ -136,9 +146,9 @@ class Rows:
             raise InputError(
                 f"n must be the number of records that count; found {total}, and n={self.stated} was given"
             )
-        tell("tables", "counted", DEBUG, table=self.table.name, rows=total if request.public_n else "secret")
-        if request.public_n and not total:
-            raise InputError(f"{self.table.name} must have rows; it is empty: it has column names but no rows")
+        tell("tables", "counted", DEBUG, table=table.name, rows=total if request.public_n else "secret")
+        if request.public_n:
+            table.check_rows(total)
         if isinstance(request.population, ClassShift):
             return {None: weighted_sum(counted, request.population)}
         named = {None if name is None else canonical(name): one for name, one in counted.items()}
@@ -149,15 +159,6 @@ class Rows:
         if self.stated is not None and not request.public_n:
             raise InputError("n must be left out: the number of records, or of those in each group, is secret")
         return release(self, request, payer)
-
-    @property
-    def _kinds(self) -> tuple[Any, ...]:
-        return self.what.kinds if isinstance(self.what, Regressed) else (self.what.kind,)
-
-    def _counting(self, candidates: Candidates) -> Counting:
-        """The pass that counts."""
-        own = self.group, self.people, self.skip_incomplete, self.weight
-        return Counting.of(self.table, self.what, candidates, *own)
 
 
 def calibrate_table(
@@ -233,39 +234,185 @@ def calibrate_table(
     >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """
-    columns, rest = split_columns(options)
-    payer, asked = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
-    if "classes" in asked and isinstance(what, Classified | Losses) and what.probabilities is not None:
-        raise InputError("classes must be left out: they are those of the columns of probabilities")
-    if isinstance(what, Losses) and what.losses is not None:
-        what = what.over(candidates)
-    if columns.people is not None:
-        payer = replace(payer, dataset=columns.people.payer(payer.dataset))
-        asked["records_per_person"] = _owned(columns.people, asked.get("records_per_person"))
-    refuse_halves(weights=columns.weights, weight_bound=weight_bound)
-    population = shifted_population(class_weights, weight_bound)
-    with opened(source) as table:
-        group = columns.group(table, what, population)
-        weight = columns.weight(table, population)
-        rows = Rows(table, what, group, columns.people, columns.skip_incomplete, progress, weight, n)
-        if isinstance(what, Classified | Losses) and what.probabilities is not None:
-            asked["classes"] = what.columns(table)[1]
-        asked |= _divided(what, alpha, group if population is None else None, columns.by_class)
+    more = {"class_weights": class_weights, "weight_bound": weight_bound, **options}
+    asked = TableRequest.of(what, alpha, epsilon, n=n, candidates=candidates, **more)  # type: ignore[arg-type]
+    return asked.release(source, progress)
+
+
+def recalibrate_table(
+    previous: Release,
+    source: Any,
+    what: What,
+    *,
+    n: int | None = None,
+    epsilon: float | None = None,
+    candidates: AnyCandidates = None,
+    cold: bool = False,
+    progress: Progress = silent,
+    **options: Unpack[TableOptions],
+) -> Any:
+    """Renew a release on a table; the statement is that of `recalibrate` on the same scores.
+
+    Parameters
+    ----------
+    previous
+        As in `recalibrate`.
+    source, n, progress
+        As in `calibrate_table`.
+    what
+        The columns; the score is that of `previous`, as are the loss and its bound.
+    epsilon, candidates, cold, **options
+        As in `recalibrate`; `people` and `skip_incomplete` as in `calibrate_table`: as many records of each person
+        count as in `previous`. `by`, for a release with groups: the column of each record's group; for one with
+        classes, where the label is no column of `what`: that of the true class; likewise for one with class weights.
+        `weights`, for a release whose records have weights: the column of each record's.
+
+    Returns
+    -------
+    Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
+        Of the kind of `previous`.
+
+    Raises
+    ------
+    InputError, EngineError, OtherDataError, BudgetError, LedgerError
+        As `calibrate_table` and `recalibrate`.
+
+    Examples
+    --------
+    >>> import confide, pyarrow, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> january = confide.calibrate(rng.beta(2, 5, 1000), 0.1, 1.0, score="lac")
+    >>> february = recalibrate_table(january, pyarrow.table({"s": rng.beta(2, 5, 1000)}), Scored("s"))
+    >>> february.score, february.predecessors[0].threshold == january.threshold
+    ('lac', True)
+    """
+    asked = TableRequest.again(previous, what, n=n, epsilon=epsilon, candidates=candidates, cold=cold, **options)
+    return asked.release(source, progress)
+
+
+@dataclass(frozen=True)
+class TableRequest:
+    """What is asked of a table, checked before it is opened; its classes are named once it is."""
+
+    what: What
+    columns: Columns
+    request: Request
+    payer: Payer
+    n: int | None = None
+
+    @classmethod
+    def of(
+        cls,
+        what: What,
+        alpha: Level | Sequence[Level],
+        epsilon: float | None = None,
+        *,
+        n: int | None = None,
+        candidates: AnyCandidates = None,
+        class_weights: Mapping[Any, Any] | ClassShift | None = None,
+        weight_bound: float | None = None,
+        **options: Unpack[TableOptions],
+    ) -> "TableRequest":
+        """For the arguments of `calibrate_table`."""
+        columns, rest = split_columns(options)
+        payer, asked = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
+        if "classes" in asked and isinstance(what, Classified | Losses) and what.probabilities is not None:
+            raise InputError("classes must be left out: they are those of the columns of probabilities")
+        if isinstance(what, Losses) and what.losses is not None:
+            what = what.over(candidates)
+        if columns.people is not None:
+            asked["records_per_person"] = columns.people.bound(asked.get("records_per_person"))
+        if n is not None:
+            positive_integer("n", n)
+        refuse_halves(weights=columns.weights, weight_bound=weight_bound)
+        population = shifted_population(class_weights, weight_bound)
+        if population is None:
+            refuse_halves(by=columns.by, groups=columns.groups)
+        asked |= _divided(what, alpha, columns, population)
+        if columns.by_class:
+            refuse_combinations({**asked, "by": "class"})
         if (low := asked.pop("share_low", None)) is not None:
             if asked.get("by") != "side" or "shares" in asked:
                 raise InputError("share_low must be left out: it divides the loss between two sides, instead of shares")
             asked["shares"] = shares_of_sides(low)
         asked["about"] = stated_outputs(what, asked.get("about"))
         request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **asked)
-        return rows.released(request, payer)
+        return cls(what, columns, request, payer, n)
+
+    @classmethod
+    def again(
+        cls,
+        previous: Release,
+        what: What,
+        *,
+        n: int | None = None,
+        epsilon: float | None = None,
+        candidates: AnyCandidates = None,
+        cold: bool = False,
+        **options: Unpack[TableOptions],
+    ) -> "TableRequest":
+        """For the arguments of `recalibrate_table`."""
+        columns, rest = split_columns(options)
+        payer, asked = split_options("recalibrate_table", rest, "partition")
+        asked["about"] = stated_outputs(what, asked.get("about"))
+        request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **asked)
+        if columns.people is not None and columns.people.most != request.records_per_person:
+            raise InputError(
+                f"people must bound the records of each person by {request.records_per_person}, as in previous; found "
+                f"{columns.people.most}"
+            )
+        if columns.by_class or columns.groups is not None:
+            raise InputError("groups and by_class must be left out: they are those of previous")
+        weighted = isinstance(request.population, RecordWeights)
+        what = _of_the_release(what, request)
+        if (columns.weights is not None) != weighted:
+            raise InputError(
+                "weights, the column, must be given for a release whose records have weights, and only then"
+            )
+        return cls(what, columns, request, payer, n)
+
+    @property
+    def prepared(self) -> PreparedRelease:
+        """What it costs; of classes and groups, whose names a table tells, as if there were one threshold."""
+        return prepare_thresholds(self.request, self.n, self._who_pays)
+
+    @property
+    def _who_pays(self) -> Payer:
+        people, payer = self.columns.people, self.payer
+        return payer if people is None else replace(payer, dataset=people.payer(payer.dataset))
+
+    def release(self, source: Any, progress: Progress = silent) -> Any:
+        """The release, from the table of this name, or which is open."""
+        what, columns, request = self.what, self.columns, self.request
+        with opened(source) as table:
+            if request.renews is None or isinstance(request.population, ClassShift):
+                group = columns.group(table, what, request.population)
+            else:
+                group = _group_again(table, what, request, columns.by)
+            rows = Rows(columns.counting(table, what, group, request.population), progress, self.n)
+            named: dict[str, Any] = {}
+            if isinstance(what, Classified | Losses) and what.probabilities is not None:
+                probabilities, classes = what.columns(table)
+                if request.renews is None:
+                    named["classes"] = classes
+                else:
+                    names_in(request.renews, probabilities, classes)
+            if request.renews is None and group is not None and request.population is None:
+                named |= {"by": "class" if columns.by_class else "group", "names": group.names}
+            if any(getattr(request, name) != value for name, value in named.items()):
+                request = replace(request, **named)
+            return rows.released(request, self._who_pays)
 
 
-def _divided(what: What, alpha: Any, group: NamedColumn | None, by_class: bool) -> dict[str, Any]:
-    """What there is a threshold for each of, as fields of a request: levels, groups, classes, sides; or a loss."""
+def _divided(what: What, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
+    """What there is a threshold for each of, as fields of a request: levels, groups, sides; or a loss.
+
+    Classes have their names in the table, and the names of groups their type.
+    """
     kinds = {
         "level": isinstance(alpha, Sequence) and not isinstance(alpha, str),
-        "class": group is not None and by_class,
-        "group": group is not None and not by_class,
+        "class": columns.by_class,
+        "group": columns.by is not None and population is None,
         "side": isinstance(what, Regressed) and len(what.kinds) > 1,
         "loss": isinstance(what, Losses),
     }
@@ -274,11 +421,46 @@ def _divided(what: What, alpha: Any, group: NamedColumn | None, by_class: bool) 
         raise InputError("one of several levels, groups or classes, two sides, and losses may be asked for; found more")
     if isinstance(what, Losses):
         return {"loss": what.loss, "bound": what.bound}
-    if not found:
-        return {"score": what.kind.name}
-    if group is not None:
-        return {"by": found[0], "names": group.names, "score": what.kind.name}
-    return {"by": found[0]} | ({} if found == ["side"] else {"score": what.kind.name})
+    if found == ["side"]:
+        return {"by": "side"}
+    by: dict[str, Any] = {"by": "level"} if found == ["level"] else {}
+    if found == ["group"]:
+        by = {"by": "group", "names": tuple(columns.groups or ())}
+    return {**by, "score": what.kind.name}
+
+
+def _of_the_release(what: What, request: Request) -> What:
+    """The same columns, for the score of the release; refused if they give another."""
+    parts = list(request.parts.values())
+    scores: Sequence[str | None] = [part.score for part in parts]
+    if isinstance(what, Scored) and what.score is None:
+        what = replace(what, score=scores[0])
+    if isinstance(what, Losses) and what.losses is not None:
+        what = what.over(parts[0].law if isinstance(parts[0].law, Candidates) else None)
+    given = [kind.name for kind in what.kinds] if isinstance(what, Regressed) else [what.kind.name]
+    if set(given) != set(scores):
+        raise InputError(f"what must give the score {scores[0]!r}, as in previous; it gives {given[0]!r}")
+    if isinstance(what, Losses) and request.loss is not None and what.bound != request.bound:
+        raise InputError(f"bound must be that of previous, {request.bound:g}; found {what.bound:g}")
+    return what
+
+
+def _group_again(table: Table, what: What, request: Request, by: str | None) -> NamedColumn | None:
+    """What thresholds depend on: the label, or a column with the names of the release; None for no groups."""
+    if not request.disjoint:
+        if by is not None:
+            raise InputError("by must be left out: previous has no thresholds per group of records")
+        return None
+    names = tuple(request.parts)
+    if by is not None:
+        return group_of(table, what, by, names, by_class=False)
+    if request.by == "group":
+        raise InputError("by must be given, the column of each record's group: previous has thresholds for each")
+    column = group_of(table, what, None, None, by_class=True)
+    assert column is not None
+    if set(map(canonical, map(str, column.names))) != set(map(canonical, map(str, names))):
+        raise InputError(f"what must have the {len(names)} classes of previous; found others")
+    return column
 
 
 def group_of(
@@ -296,7 +478,7 @@ def group_of(
     assert by is not None
     assert groups is not None
     column = group_column(table, by, tuple(groups))
-    integers = is_integer(table.type_of(by))
+    integers = column.in_sql and is_integer(table.type_of(by))
     names = tuple(as_integer(name) if integers else canonical(name) for name in groups)  # type: ignore[misc]
     return replace(column, names=names)
 
@@ -342,7 +524,7 @@ def class_histograms(
     """
     with opened(source) as table:
         column = group_of(table, what, None, None, by_class=True)
-        return dict(Counting.of(table, what, candidates, column, people, skip_incomplete).run(progress)[0])
+        return dict(Counting.of(table, what, column, people, skip_incomplete).run(candidates, progress)[0])
 
 
 def class_keys(names: Names) -> Names:
@@ -355,9 +537,3 @@ def class_keys(names: Names) -> Names:
     """
     positions = tuple(range(len(names)))
     return positions if tuple(map(canonical, names)) == tuple(map(str, positions)) else names
-
-
-def _owned(people: People, records_per_person: int | None) -> int:
-    if records_per_person not in (None, people.most):
-        raise InputError("records_per_person must be left out with people, which bounds the records itself")
-    return people.most

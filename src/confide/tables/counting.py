@@ -14,12 +14,12 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.planning import Pilot
-from confide.scores import all_scores
+from confide.scores import ScoreKind, all_scores
 from confide.tables.bin_counts import Job, count_rows
 from confide.tables.columns import Classified, Losses, Regressed, What
 from confide.tables.named_columns import NamedColumn, WeightColumn, group_column
 from confide.tables.open_table import opened
-from confide.tables.readers import ClassReader, RecordReader, refuse_first_rows
+from confide.tables.readers import ClassReader, refuse_first_rows
 from confide.tables.records import RecordColumns, checked_batches
 from confide.tables.table import People, Progress, Table, silent
 
@@ -37,15 +37,15 @@ class Counting:
         What is read.
     records
         The columns of each record; several that differ in their scores alone.
-    candidates
-        The public candidates of each.
+    kinds
+        The name and range of each score.
     skip_incomplete
         Whether records with missing values are left out, before a person's are bounded.
     """
 
     table: Table
     records: tuple[RecordColumns, ...]
-    candidates: tuple[Candidates, ...]
+    kinds: tuple[ScoreKind, ...]
     skip_incomplete: bool = False
 
     @classmethod
@@ -53,38 +53,25 @@ class Counting:
         cls,
         table: Table,
         what: What,
-        candidates: Candidates | None,
         group: NamedColumn | None = None,
         people: People | None = None,
         skip_incomplete: bool = False,
         weight: WeightColumn | None = None,
     ) -> "Counting":
-        """Look up the columns of a table; default candidates suit the score."""
+        """Look up the columns of a table."""
         if people is not None:
             table.check_people(people)
-        readers = what.readers(table)
-        if candidates is None:
-            chosen = tuple(what.kind.candidates() if len(readers) == 1 else one.kind.candidates() for one in readers)
-        else:
-            chosen = (candidates,) * len(readers)
-        return cls(table, tuple(RecordColumns(one, group, weight, people) for one in readers), chosen, skip_incomplete)
+        records = tuple(RecordColumns(one, group, weight, people) for one in what.readers(table))
+        kinds = what.kinds if isinstance(what, Regressed) else (what.kind,)
+        return cls(table, records, kinds, skip_incomplete)
 
     @property
-    def readers(self) -> tuple[RecordReader, ...]:
-        """What is read of each record; one for each score."""
-        return tuple(one.reader for one in self.records)
+    def all_count(self) -> bool:
+        """Whether every row of the table is a record that counts."""
+        return not self.skip_incomplete and self.records[0].people is None
 
-    @property
-    def group(self) -> NamedColumn | None:
-        """The column of each record's group, or None."""
-        return self._jobs[0].group
-
-    @property
-    def _jobs(self) -> list[Job]:
-        return [Job(one, chosen.edges) for one, chosen in zip(self.records, self.candidates, strict=True)]
-
-    def run(self, progress: Progress = silent) -> list[Histograms]:
-        """The histograms of each score, by group.
+    def run(self, candidates: Candidates | None = None, progress: Progress = silent) -> list[Histograms]:
+        """The histograms of each score, by group; default candidates suit the score.
 
         Raises
         ------
@@ -94,15 +81,17 @@ class Counting:
             If the engine fails.
         """
         table = self.records[0].counting(self.table, skip_incomplete=self.skip_incomplete)
-        for reader in self.readers:
+        for reader in (one.reader for one in self.records):
             if isinstance(reader, ClassReader) and reader.in_sql and (reader.by_entry or not table.local):
                 refuse_first_rows(self.table, reader.probabilities)
-        counted = [table.count(job, progress) for job in self._jobs]
+        lists = [kind.candidates() if candidates is None else candidates for kind in self.kinds]
+        jobs = [Job(one, chosen.edges) for one, chosen in zip(self.records, lists, strict=True)]
+        counted = [table.count(job, progress) for job in jobs]
         if any(one is None for one in counted):
-            counted = count_rows(table, self._jobs, progress)
-        names = (None,) if self.group is None else self.group.names
+            counted = count_rows(table, jobs, progress)
+        names = (None,) if jobs[0].group is None else jobs[0].group.names
         found: list[Histograms] = []
-        for (counts, errors), columns, chosen in zip(counted, self.records, self.candidates, strict=True):
+        for (counts, errors), columns, chosen in zip(counted, self.records, lists, strict=True):
             errors.refuse(columns.requirements, table.rows, skips=not self.skip_incomplete)
             found.append({name: ScoreHistogram(chosen, counts[place]) for place, name in enumerate(names)})
         return found
@@ -151,10 +140,10 @@ def score_histogram(
     array([2, 1, 0])
     """
     with opened(source) as table:
-        counting = Counting.of(table, what, candidates, people=people, skip_incomplete=skip_incomplete)
-        if len(counting.readers) != 1:
+        counting = Counting.of(table, what, people=people, skip_incomplete=skip_incomplete)
+        if len(counting.records) != 1:
             raise InputError("score must be one of cqr, cqr_low and cqr_high to be counted; cqr_sides stands for two")
-        return counting.run(progress)[0][None]
+        return counting.run(candidates, progress)[0][None]
 
 
 def group_histograms(
@@ -189,8 +178,8 @@ def group_histograms(
     """
     with opened(source) as table:
         column = group_column(table, group, tuple(names))
-        counting = Counting.of(table, what, candidates, column, people, skip_incomplete)
-        return dict(counting.run(progress)[0])
+        counting = Counting.of(table, what, column, people, skip_incomplete)
+        return dict(counting.run(candidates, progress)[0])
 
 
 def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progress: Progress = silent) -> Pilot:
@@ -236,8 +225,7 @@ def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progre
                 scores.append(columns.reader.score_of(arrays))
                 if isinstance(what, Regressed) and what.kind.family == "cqr":
                     widths.append(float(np.diff(arrays[0], axis=1).sum()))
-        if not rows:
-            raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
+        table.check_rows(rows)
     return Pilot(
         np.concatenate(scores),
         np.concatenate(of_classes) if of_classes else None,

@@ -114,7 +114,7 @@ class IbisTable(Table):
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
         """Counts by a GROUP BY in PostgreSQL; None for other engines, and for scores that SQL cannot compute."""
-        if self.backend.name != "postgres" or not job.columns.reader.in_sql:
+        if self.backend.name != "postgres" or not job.columns.in_sql:
             return None
         with of_engine():
             return grouped_counts(self.expression, job, progress)

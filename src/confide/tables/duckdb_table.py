@@ -247,6 +247,8 @@ class DuckTable(Table):
                 return f"CAST(len({column}) AS BIGINT)"
             case "text":
                 return self._text(read.column, kind)
+            case "grouped":
+                return self._typed(read.column)
         as_sniffed = self._texts and not is_text(kind)
         return f"CAST({column} AS {self._sql_type(read.column)})" if as_sniffed else column
 

@@ -7,8 +7,8 @@ from __future__ import annotations
 
 from collections.abc import Callable, Sequence
 from contextlib import closing
-from dataclasses import fields, replace
-from typing import Any
+from dataclasses import replace
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -27,7 +27,9 @@ from confide.evaluation import (
     answer,
     evaluate_arrays,
 )
+from confide.mechanisms import Neighbors
 from confide.releases import Release
+from confide.support import Level
 from confide.tables.columns import Classified, Losses, Regressed, What
 from confide.tables.named_columns import AnyGroups, NamedColumn, group_column
 from confide.tables.open_table import opened
@@ -36,21 +38,40 @@ from confide.tables.readers import RecordReader
 from confide.tables.records import RecordColumns, checked_batches, hand_over
 from confide.tables.table import People, Progress, Table, silent
 
-_OPTIONS = tuple(field.name for field in fields(Asking) if field.name != "epsilon")
+if TYPE_CHECKING:
+    from confide.ledger import Dataset, Ledger
+
+_ARRAYS = ("probabilities", "labels", "predictions", "targets", "scores")
+_BESIDES = ("classes", "u", "difficulty")
+
+
+class EvaluationOptions(TypedDict, total=False):
+    """What `evaluate` takes besides: arrays, and with an epsilon what `Asking` says; it documents both."""
+
+    probabilities: ArrayLike | None
+    labels: ArrayLike | None
+    classes: Sequence[object] | None
+    predictions: ArrayLike | None
+    targets: ArrayLike | None
+    difficulty: ArrayLike | None
+    scores: ArrayLike | None
+    u: Uniforms
+    neighbors: Neighbors
+    records_per_person: int
+    confidence: Level
+    n: int | None
+    parts: Sequence[str] | None
+    group_names: Sequence[str | int] | None
+    width_bins: Sequence[float] | None
+    ledger: Ledger | None
+    dataset: str | Dataset | None
+    again: bool
 
 
 def evaluate(
     release: Release,
     *unnamed: object,
-    probabilities: ArrayLike | None = None,
-    labels: ArrayLike | None = None,
-    classes: Sequence[object] | None = None,
-    predictions: ArrayLike | None = None,
-    targets: ArrayLike | None = None,
-    difficulty: ArrayLike | None = None,
-    scores: ArrayLike | None = None,
     groups: ArrayLike | None = None,
-    u: Uniforms = None,
     table: Any = None,
     what: What | None = None,
     by: str | None = None,
@@ -58,7 +79,7 @@ def evaluate(
     skip_incomplete: bool = False,
     examples: int = 0,
     epsilon: float | None = None,
-    **options: Any,
+    **options: Unpack[EvaluationOptions],
 ) -> Evaluation | LevelEvaluation | PrivateEvaluation:
     """Coverage on labelled records; with an epsilon privately, so that it may be published.
 
@@ -66,12 +87,6 @@ def evaluate(
     ----------
     release
         What is evaluated; all else is given by name.
-    probabilities, labels, classes, u
-        Of sets, as in `evaluate_sets`.
-    predictions, targets, difficulty
-        Of intervals, as in `evaluate_intervals`.
-    scores
-        Of ready-made scores, as in `evaluate_scores`.
     groups
         Of arrays: the group of each record, shape (n,).
     table, what, by, people, skip_incomplete
@@ -83,6 +98,8 @@ def evaluate(
         Privacy loss per person. None: the numbers of `evaluate_sets`, `evaluate_intervals`, `evaluate_scores` or
         `evaluate_table`, which are not private.
     **options
+        Of sets: `probabilities`, `labels`, `classes` and `u`, as in `evaluate_sets`. Of intervals: `predictions`,
+        `targets` and `difficulty`, as in `evaluate_intervals`. Of ready-made scores: `scores`, as in `evaluate_scores`.
         With epsilon: `neighbors`, `records_per_person`, `confidence`, `n`, `parts`, `group_names`, `width_bins`,
         `ledger`, `dataset` and `again`, as in `confide.evaluation.Asking`.
 
@@ -120,19 +137,17 @@ def evaluate(
             "evaluate takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with targets=, "
             f"or scores=; found {len(unnamed)} without a name"
         )
-    if unknown := sorted(set(options) - set(_OPTIONS)):
+    given: dict[str, Any] = {**options}
+    if unknown := sorted(set(given) - EvaluationOptions.__optional_keys__):
         raise InputError(f"options must be those of confide.evaluation.Asking; found {', '.join(unknown)}")
-    if epsilon is None and (options or people is not None):
-        named = ", ".join([*options, *([] if people is None else ["people"])])
+    private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_BESIDES)}
+    if epsilon is None and (private or people is not None):
+        named = ", ".join([*private, *([] if people is None else ["people"])])
         raise InputError(f"{named} must be left out without epsilon: the numbers are not private")
-    asking = None if epsilon is None else Asking(epsilon, **options)
-    given = {
-        "probabilities": probabilities, "labels": labels, "predictions": predictions, "targets": targets,
-        "scores": scores,
-    }  # fmt: skip
-    arrays = {name: value for name, value in given.items() if value is not None}
-    more = {"classes": classes, "u": u, "difficulty": difficulty, "examples": examples or None}
-    said = {name: value for name, value in more.items() if value is not None}
+    asking = None if epsilon is None else Asking(epsilon, **private)
+    arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
+    said: dict[str, Any] = {name: given[name] for name in _BESIDES if given.get(name) is not None}
+    said |= {"examples": examples} if examples else {}
     if table is None and what is None:
         if by is not None or people is not None or skip_incomplete:
             raise InputError("by, people and skip_incomplete belong to a table; give groups for arrays")
@@ -191,45 +206,34 @@ def evaluate_table(
     >>> round(found.coverage.value, 2)
     0.67
     """
-    return tally_table(
-        source,
-        what,
-        release,
-        by=by,
-        examples=examples,
-        skip_incomplete=skip_incomplete,
-        may_be_empty=False,
-        progress=progress,
-    ).result()
+    with opened(source) as table:
+        tally, rows = _tallied(table, what, release, by, examples, skip_incomplete, progress)
+        table.check_rows(rows)
+    return tally.result()
 
 
-def tally_table(
-    source: Any,
+def _tallied(
+    table: Table,
     what: What,
     release: Release,
-    *,
-    by: str | None = None,
-    examples: int = 0,
-    skip_incomplete: bool = False,
-    may_be_empty: bool = True,
-    progress: Progress = silent,
-) -> SetTally | IntervalTally | ScoreTally:
-    """What `evaluate_table` counts, of a table that `may_be_empty`: what is released of it with noise must not tell."""
-    with opened(source) as table:
-        reader, tally = _tally(table, what, release, examples)
-        count: Callable[..., None] = tally.add
-        groups = None if by is None else _group_column(table, by, release, what)
+    by: str | None,
+    examples: int,
+    skip_incomplete: bool,
+    progress: Progress,
+) -> tuple[SetTally | IntervalTally | ScoreTally, int]:
+    """What is counted of a table, and the number of its records."""
+    reader, tally = _tally(table, what, release, examples)
+    count: Callable[..., None] = tally.add
+    groups = None if by is None else _group_column(table, by, release, what)
 
-        def add(arrays: list[Any], batch: Any) -> None:
-            try:
-                count(*arrays, None if groups is None else groups.keys(batch))
-            except TooManyGroupsError:
-                raise TooManyGroupsError(f"column {by!r}") from None
+    def add(arrays: list[Any], batch: Any) -> None:
+        try:
+            count(*arrays, None if groups is None else groups.keys(batch))
+        except TooManyGroupsError:
+            raise TooManyGroupsError(f"column {by!r}") from None
 
-        rows = hand_over(table, what, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
-        if not (rows or may_be_empty):
-            raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
-        return tally
+    rows = hand_over(table, what, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
+    return tally, rows
 
 
 def evaluate_table_privately(
@@ -277,9 +281,8 @@ def evaluate_table_privately(
     True
     """
     if people is not None:
-        if asking.records_per_person not in (1, people.most):
-            raise InputError("records_per_person must be left out with people, which bounds the records itself")
-        asking = replace(asking, records_per_person=people.most, dataset=people.payer(asking.dataset))
+        bound = people.bound(None if asking.records_per_person == 1 else asking.records_per_person)
+        asking = replace(asking, records_per_person=bound, dataset=people.payer(asking.dataset))
     with opened(source) as table:
         reader, tally = _tally(table, what, release, 0)
         own = release.asks_groups(sets=isinstance(what, Classified))
@@ -359,7 +362,8 @@ def covered_counts(
     """
     if release.by == "level":
         raise InputError("the release must be of one level; choose one with alpha")
-    tally = tally_table(source, what, release, by=by, skip_incomplete=skip_incomplete, progress=progress)
+    with opened(source) as table:
+        tally, _ = _tallied(table, what, release, by, 0, skip_incomplete, progress)
     counts: NDArray[np.int64] = tally.levels[0].covered_and_missed()
     return counts
 

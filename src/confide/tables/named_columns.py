@@ -1,7 +1,7 @@
 """Columns that name the class or the group of a record, or hold its weight."""
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, Literal
+from typing import Any, Literal
 
 import numpy as np
 from numpy.typing import NDArray
@@ -21,10 +21,8 @@ from confide.tables.arrow import (
 )
 from confide.tables.expressions import exact, number, position
 from confide.tables.failures import ColumnError
+from confide.tables.groupings import grouping_of
 from confide.tables.table import Table
-
-if TYPE_CHECKING:
-    pass
 
 Names = tuple[str | int, ...]
 
@@ -35,8 +33,8 @@ class NamedColumn:
 
     Parameters
     ----------
-    column
-        Its name.
+    read
+        How it is read.
     names
         The names of all classes or groups: texts, or integers.
     what
@@ -45,32 +43,32 @@ class NamedColumn:
         Whether the column holds positions among the names instead of names.
     """
 
-    column: str
+    read: ColumnRef
     names: Names
     what: Literal["classes", "groups"] = "classes"
     positions: bool = False
 
     @property
-    def read(self) -> ColumnRef:
-        """How the column is read."""
-        return ColumnRef(self.column, "label")
+    def in_sql(self) -> bool:
+        """Whether engines can tell the names: those that a registered grouping makes are told in Python."""
+        return self.read.grouping is None
 
     @property
     def requirement(self) -> str:
         """What every record has to fulfil, for messages."""
         k = len(self.names)
         if self.positions:
-            return f"column {self.column!r} must hold the position of a class, 0 to {k - 1},"
+            return f"column {self.read.column!r} must hold the position of a class, 0 to {k - 1},"
         some = ", ".join(map(str, self.names[:10])) + (", ..." if k > 10 else "")
         if self.what == "classes" and only_count(list(map(str, self.names))):
             some += "; other names with classes=[...]"
-        return f"column {self.column!r} must hold one of the {k} {self.what} ({some})"
+        return f"column {self.read.title!r} must hold one of the {k} {self.what} ({some})"
 
     def places(self, batch: Any) -> NDArray[np.int64]:
         """The position of each record's name, int64, shape (n,), -1 where there is none."""
         if not self.positions:
-            return positions_among(batch, self.column, self.names)
-        place = integer_column(batch, self.column)
+            return positions_among(batch, self.read, self.names)
+        place = integer_column(batch, self.read.column)
         return np.where((place >= 0) & (place < len(self.names)), place, -1)
 
     def keys(self, batch: Any) -> NDArray[Any]:
@@ -104,7 +102,7 @@ class NamedColumn:
 
     def expressions(self, table: Any) -> tuple[Any, Any]:
         """The position in terms of an Ibis table, and the records that have none."""
-        place = position(table[self.column], tuple(range(len(self.names))) if self.positions else self.names)
+        place = position(table[self.read.column], tuple(range(len(self.names))) if self.positions else self.names)
         return place, place.isnull() | (place < 0) | (place >= len(self.names))
 
 
@@ -112,7 +110,7 @@ class NamedColumn:
 class AnyGroups:
     """A column of groups whose names nobody knows beforehand: texts or integers, none missing."""
 
-    column: str
+    read: ColumnRef
 
     @classmethod
     def of(cls, table: Table, column: str) -> "AnyGroups":
@@ -123,26 +121,20 @@ class AnyGroups:
         InputError
             If there is no such column, or it holds neither texts nor integers.
         """
-        _check_groups(table, column)
-        return cls(column)
-
-    @property
-    def read(self) -> ColumnRef:
-        """How the column is read."""
-        return ColumnRef(self.column, "label")
+        return cls(_groups(table, column))
 
     @property
     def requirement(self) -> str:
         """What every record has to fulfil, for messages."""
-        return f"column {self.column!r} must name the group of the record (not missing)"
+        return f"column {self.read.title!r} must name the group of the record (not missing)"
 
     def keys(self, batch: Any) -> NDArray[Any]:
         """The name of each record as a text, shape (n,)."""
-        return texts_of(batch, self.column)[0]
+        return texts_of(batch, self.read)[0]
 
     def unusable(self, batch: Any) -> NDArray[np.bool_]:
         """Which records name no group, shape (n,)."""
-        return texts_of(batch, self.column)[1]
+        return texts_of(batch, self.read)[1]
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
         """The records of a batch that name no group."""
@@ -178,31 +170,36 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
             f"column {column!r} holds integers, and the classes are named {some}; write names into it, or, if its "
             "integers count these from 0, say so by label_positions"
         )
-    return NamedColumn(column, names, positions=positions or (integers and names == tuple(range(len(names)))))
+    counted = positions or (integers and names == tuple(range(len(names))))
+    return NamedColumn(ColumnRef(column, "label"), names, positions=counted)
 
 
 def group_column(table: Table, column: str, names: Names) -> NamedColumn:
-    """The column of each record's group, for the groups with these names.
+    """The column of each record's group, for the groups with these names; or what a registered grouping makes of one.
 
     Raises
     ------
     InputError
         If there is no such column, it holds neither texts nor integers, or integers and the names are none.
     """
-    kind = _check_groups(table, column)
+    read = _groups(table, column)
     wrong = sum(as_integer(name) is None for name in names)
-    if is_integer(kind) and wrong:
+    if read.grouping is None and is_integer(table.type_of(column)) and wrong:
         raise InputError(f"groups must be integers, for column {column!r} holds integers; found {wrong} that are not")
-    return NamedColumn(column, names, "groups")
+    return NamedColumn(read, names, "groups")
 
 
-def _check_groups(table: Table, column: str) -> Any:
-    """The type of a column that can name groups."""
+def _groups(table: Table, column: str) -> ColumnRef:
+    """How the groups are read: from a column that holds their names, or by a registered grouping."""
+    if column not in table.columns and (found := grouping_of(column)) is not None:
+        grouping, column = found
+        table.type_of(column)
+        return ColumnRef(column, "grouped", grouping=grouping)
     kind = table.type_of(column)
     if not table.holds_labels(column):
         held = in_words(kind)
         raise InputError(f"column {column!r} holds {held}; groups are named by texts or integers; {table.existing()}")
-    return kind
+    return ColumnRef(column, "label")
 
 
 @dataclass(frozen=True)

@@ -2,14 +2,14 @@
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import Any
+from typing import Any, Unpack
 
 import numpy as np
 
-from confide.calibration import LabelRequest, names_beside, randomise_labels, warn_of_label_release
-from confide.errors import InputError
+from confide.calibration import LabelRequest, LedgerOptions, NoisyLabelCounts, randomise_labels, release
+from confide.candidates import Candidates
 from confide.releases import LabelStatement, NoisyLabelCalibration
 from confide.support import Kind, as_place, canonical, new_file, refuse_input
 from confide.tables.arrow import ColumnRef, is_integer
@@ -17,9 +17,9 @@ from confide.tables.columns import Classified, stated_outputs
 from confide.tables.file_formats import file_format, open_sink
 from confide.tables.named_columns import Names, label_column
 from confide.tables.open_table import opened
-from confide.tables.readers import LabelReader
+from confide.tables.readers import LabelReader, RecordReader
 from confide.tables.records import RecordColumns, checked_batches, hand_over
-from confide.tables.table import Progress, silent
+from confide.tables.table import Progress, Table, silent
 
 
 def calibrate_noisy_label_table(
@@ -62,20 +62,41 @@ def calibrate_noisy_label_table(
         known = request.classes
         if what.classes is None and isinstance(known, tuple) and isinstance(what.probabilities, tuple):
             what = replace(what, classes=known)
-        (reader,) = replace(what, score="aps").readers(table)  # whichever score: all probabilities are read
+        rows = LabelledRows(table, what, skip_incomplete, progress)
         _, names = what.columns(table)
-        classes = names_beside(known, None if names == tuple(range(len(names))) else names, len(names))
-        counts = request.counts()
+        own = None if names == tuple(range(len(names))) else names
+        asked = request.of_columns(own, len(names), stated_outputs(what, about))
+        released: NoisyLabelCalibration = release(rows, asked)
+    return released
+
+
+@dataclass(frozen=True)
+class LabelledRows:
+    """Probabilities and randomised labels of a table, as a source of releases; its columns are looked up at once."""
+
+    table: Table
+    what: Classified
+    skip_incomplete: bool = False
+    progress: Progress = silent
+    reader: RecordReader = field(init=False)
+    n = None
+    looking_tells = False
+
+    def __post_init__(self) -> None:
+        (reader,) = replace(self.what, score="aps").readers(self.table)  # whichever score: all probabilities are read
+        object.__setattr__(self, "reader", reader)
+
+    def see(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
+        """The counts of the labels, and of all classes."""
+        counts = NoisyLabelCounts(candidates, request.score)
 
         def add(arrays: list[Any], _: Any) -> None:
             counts.add(arrays[0], arrays[1])
 
-        hand_over(table, what, RecordColumns(reader), add, progress, skip_incomplete=skip_incomplete)
-        if not counts.n:
-            raise InputError(f"{table.name} must have rows; it is empty: it has column names but no rows")
-        released = request.release(counts, classes, stated_outputs(what, about))
-    warn_of_label_release(released)
-    return released
+        columns = RecordColumns(self.reader)
+        hand_over(self.table, self.what, columns, add, self.progress, skip_incomplete=self.skip_incomplete)
+        self.table.check_rows(counts.n)
+        return {None: counts}
 
 
 def randomise_table(
@@ -88,7 +109,7 @@ def randomise_table(
     keep: Sequence[str] | None = None,
     skip_incomplete: bool = False,
     progress: Progress = silent,
-    **account: Any,
+    **account: Unpack[LedgerOptions],
 ) -> LabelStatement:
     """Write a table again with randomised labels; other columns stay as they are, in the order of the rows.
 

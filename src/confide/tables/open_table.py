@@ -11,8 +11,7 @@ from confide.support import Place, names_object, needs_extra, one_of
 from confide.tables.databases import IbisTable, files_behind, open_database
 from confide.tables.duckdb_table import DuckTable
 from confide.tables.failures import of_engine
-from confide.tables.files import open_files
-from confide.tables.places import places_named
+from confide.tables.files import open_files, places_named
 from confide.tables.spark import SparkTable, names_spark, open_spark
 from confide.tables.streams import open_batches, open_memory, open_standard_input
 from confide.tables.table import Table

@@ -286,7 +286,7 @@ def _predictor(table: Table, what: What, release: Release, by: str | None, suffi
         adds=(SET + suffix, SIZE + suffix),
         requirements=(*p.probability_requirements, *sums, *([] if group is None else [group.requirement])),
         width=p.width,
-        in_sql=score_kind(score).of_one_entry and not p.logits,
+        in_sql=score_kind(score).of_one_entry and not p.logits and (group is None or group.in_sql),
         thresholds=_limits(release, names),
         group=group,
         probabilities=p,
@@ -310,7 +310,7 @@ def _interval_predictor(
         adds=(LOWER + suffix, UPPER + suffix),
         requirements=(*wanted, *([] if group is None else [group.requirement])),
         width=len(wanted),
-        in_sql=not gamma,
+        in_sql=not gamma and (group is None or group.in_sql),
         thresholds=np.array([_limits(low), _limits(high)]),
         group=group,
         predictions=what.predictions,
@@ -338,7 +338,7 @@ def _score(release: Release, task: str) -> str:
 def _per_group(table: Any, group: NamedColumn, values: Sequence[float]) -> Any:
     import ibis
 
-    member = table[group.column]
+    member = table[group.read.column]
     clauses = [
         (member == name, number(value))
         for one, value in zip(group.names, values, strict=True)

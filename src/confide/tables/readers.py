@@ -258,7 +258,7 @@ class ClassReader(RecordReader):
         """The reader of probabilities and labels; `entries` says whether the table can read those of lists."""
         in_sql = score_kind(score).of_one_entry and not p.logits  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
-        entry = ColumnRef(p.columns[0], "entry", label.column), ColumnRef(p.columns[0], "length")
+        entry = ColumnRef(p.columns[0], "entry", label.read.column), ColumnRef(p.columns[0], "length")
         own = entry if by_entry else p.reads
         wanted = (*p.probability_requirements, label.requirement, p.sum_requirement)
         return cls(score, (*own, label.read), wanted, 1 if by_entry else p.width, in_sql, p, label, by_entry)

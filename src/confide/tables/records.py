@@ -136,6 +136,11 @@ class RecordColumns:
         return self.reader.width
 
     @property
+    def in_sql(self) -> bool:
+        """Whether engines can count the records."""
+        return self.reader.in_sql and (self.group is None or self.group.read.grouping is None)
+
+    @property
     def requirements(self) -> list[str]:
         """What every record has to fulfil, in words."""
         persons = () if self.people is None else self.people.requirements

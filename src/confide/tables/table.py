@@ -73,6 +73,12 @@ class People:
             f"{'column' if len(self.order) == 1 else 'columns'} {shown} must tell one person's records apart",
         )
 
+    def bound(self, records_per_person: int | None) -> int:
+        """The records of one person that count, which nothing else may state."""
+        if records_per_person not in (None, self.most):
+            raise InputError("records_per_person must be left out with people, which bounds the records itself")
+        return self.most
+
     def payer(self, dataset: "str | Dataset | None") -> "Dataset | None":
         """The data set that pays, whose people may be in other cells, too, unless it says that they are not."""
         from confide.ledger import Dataset
@@ -219,6 +225,11 @@ class Table(ABC):
         shown = [f"{field.name} ({in_words(field.type)})" for field in list(self.schema)[:40]]
         more = f" and {len(self.schema) - 40} more" if len(self.schema) > 40 else ""
         return f"its columns are {', '.join(shown)}{more}"
+
+    def check_rows(self, rows: int) -> None:
+        """Refuse a table without rows that count."""
+        if not rows:
+            raise InputError(f"{self.name} must have rows; it is empty: it has column names but no rows")
 
     def check_people(self, people: People) -> None:
         """Refuse people whose columns are not in the table."""

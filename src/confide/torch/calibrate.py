@@ -1,26 +1,42 @@
-"""Calibrate classifiers and regressors from a loader, in one streaming pass; sets and intervals as tensors."""
+"""Calibrate classifiers and regressors from a loader, in one streaming pass; sets and intervals as tensors.
+
+Segmentation: masks that miss a bounded share of the true area, from a loader and on the device of the model.
+"""
 
 from __future__ import annotations
 
 import warnings
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import replace
 from typing import Any, Unpack
 
 import torch
 from torch import Tensor
 
-from confide.array_api import predict_mask, true_scores
-from confide.arrays import ExperimentalUniforms, class_names
-from confide.calibration import Counted, Options, Request, release, split_options
+from confide.array_api import above_threshold, predict_mask, true_scores
+from confide.arrays import ExperimentalUniforms, class_names, image_by_image
+from confide.calibration import (
+    Batches,
+    MaskOptions,
+    Options,
+    Request,
+    calibrate_areas,
+    peek,
+    release,
+    split_options,
+    true_pixels,
+)
 from confide.candidates import AnyCandidates
-from confide.counting import ScoreHistogram
-from confide.errors import InputError
-from confide.releases import Calibration, warn_of
+from confide.errors import InputError, InputTypeError
+from confide.evaluation import MaskEvaluation, area_counts, evaluation_of_areas
+from confide.releases import Calibration, MissedAreaLoss, RiskCalibration, area_of, names_for, warn_of
 from confide.scores import interval_score, score_kind
 from confide.sets import PredictionSets, warn_of_widths
 from confide.support import Classes, Level, outside, public_classes
-from confide.torch.outputs import answered, probabilities, returned
+from confide.torch.outputs import answered, look_like_probabilities, probabilities, returned
+
+_NONE = "loader must yield at least one record; found none"
+_NO_CLASSES = "classes must be given, their names or number: loader yields no batch that shows how many"
 
 
 def calibrate(
@@ -92,37 +108,46 @@ def calibrate(
     payer, asked = split_options("confide.torch.calibrate", options)
     known = None if classes is None else public_classes("classes", classes)
     request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=known, **asked)
-    total = ScoreHistogram.empty(request.counted_over(known_later=request.public_n))
-    ignored = 0
+    most = options.get("records_per_person")
+    scores: Iterable[Any]
     with answered(model, loader, device, progress=progress) as answers:
-        for outputs, labels in answers:
-            if kind.task == "regression":
-                scores = _residuals(outputs, labels, score)
-            else:
-                outputs, labels = _records(outputs, labels, ignore_index, options.get("records_per_person"))
-                kept = labels != ignore_index
-                ignored += int((~kept).sum())
-                p = probabilities(outputs[kept], logits=logits)
-                known = _same_number(known, p.shape[1])
-                scores = true_scores(p, labels[kept], score, u=u).cpu().numpy()
-            total = total + ScoreHistogram.from_scores(scores, total.candidates, score)
-    if request.public_n:
-        if total.total == 0:
-            raise InputError("loader must yield at least one record; found none")
-        if ignored:
-            warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
-    if kind.task == "classification" and known is None:
-        raise InputError("classes must be given, their names or number: loader yields no batch that shows how many")
-    released: Calibration = release(Counted({None: total}), replace(request, classes=known), payer)
+        if kind.task == "regression":
+            scores = (_residuals(outputs, targets, score) for outputs, targets in answers)
+        else:
+            first, batches = peek(_classified(answers, request, most, ignore_index, logits=logits))
+            if known is None:
+                if first is None:
+                    raise InputError(_NONE if request.public_n else _NO_CLASSES)
+                known = first[0].shape[1]
+                request = replace(request, classes=known)
+            scores = _true_scores(batches, known, score, u)
+        records = Batches(scores, _NONE)
+        released: Calibration = release(records, request, payer)
     return released
 
 
-def _same_number(known: Classes | None, found: int) -> Classes:
-    """The classes as they are known, or their number."""
-    number = found if known is None else known if isinstance(known, int) else len(known)
-    if number != found:
-        raise InputError(f"model must return the same {number} classes for every batch; found {found} outputs")
-    return found if known is None else known
+def _classified(
+    answers: Iterator[tuple[Tensor, Tensor]], request: Request, most: Any, ignore_index: int, *, logits: bool
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Probabilities and labels of the records of each batch; those that are left out are counted, and told if n is."""
+    ignored = 0
+    for outputs, labels in answers:
+        outputs, labels = _records(outputs, labels, ignore_index, most)
+        kept = labels != ignore_index
+        ignored += int((~kept).sum())
+        yield probabilities(outputs[kept], logits=logits), labels[kept]
+    if ignored and request.public_n:
+        warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
+
+
+def _true_scores(
+    batches: Iterator[tuple[Tensor, Tensor]], known: Classes, score: str, u: ExperimentalUniforms | None
+) -> Iterator[Any]:
+    number = known if isinstance(known, int) else len(known)
+    for p, labels in batches:
+        if p.shape[1] != number:
+            raise InputError(f"model must return the same {number} classes for every batch; found {p.shape[1]} outputs")
+        yield true_scores(p, labels, score, u=u).cpu().numpy()
 
 
 def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> tuple[Tensor, Tensor]:
@@ -224,3 +249,152 @@ def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:
     [['cat']]
     """
     return PredictionSets(mask.cpu().numpy(), None if classes is None else class_names(classes, mask.shape[1]))
+
+
+class LoaderOptions(MaskOptions, total=False):
+    """Those of `calibrate_masks` that a loader brings, besides."""
+
+    device: torch.device | str | None
+    progress: bool
+
+
+def calibrate_masks(
+    model: Callable[..., Any],
+    loader: Iterable[Any],
+    risk: Level | None = None,
+    epsilon: float | None = None,
+    *,
+    logits: bool = True,
+    sigmoid: bool = False,
+    device: torch.device | str | None = None,
+    progress: bool = True,
+    **options: Unpack[MaskOptions],
+) -> RiskCalibration:
+    """`confide.calibrate_masks` of a model and a loader: one pass, and one number of each image leaves the device.
+
+    Parameters
+    ----------
+    model
+        Called on each batch, without gradients, in evaluation mode; returns shape `(batch, K, *pixels)`, or an object
+        with such a tensor as `logits`, as models of Hugging Face, or `out`, as those of torchvision.
+    loader
+        Yields pairs (inputs, masks), or mappings with `labels` (or `label`): class numbers, shape `(batch, *pixels)` or
+        `(batch, 1, *pixels)`, or one mask per class, shape `(batch, K, *pixels)`. Batches may differ in size.
+    risk, epsilon, **options
+        As in `confide.calibrate_masks`.
+    logits, sigmoid
+        Whether the model returns logits: one channel, or several with `sigmoid`, each is a mask of its own; else they
+        are classes that exclude each other, and softmax is taken over them.
+    device, progress
+        As in `calibrate`.
+
+    Examples
+    --------
+    >>> _ = torch.manual_seed(0)
+    >>> logits = torch.randn(20, 100, 1, 4, 4)
+    >>> batches = [(z, torch.rand(z.shape) < z.sigmoid()) for z in logits]
+    >>> released = calibrate_masks(torch.nn.Identity(), batches, 0.1, 1.0, progress=False)
+    >>> predict_masks(logits[0], released).shape
+    torch.Size([100, 1, 4, 4])
+    """
+
+    def pixels(p: Tensor, truth: Tensor, area: MissedAreaLoss, ignored: int) -> tuple[int, list[Any]]:
+        return len(p), [own.cpu().numpy() for own in true_pixels(p, truth, area, ignored)]
+
+    with answered(model, loader, device, progress=progress) as answers:
+        images = _images(answers, logits=logits, sigmoid=sigmoid)
+        return calibrate_areas(images, pixels, risk, epsilon, **options)
+
+
+def predict_masks(
+    outputs: Tensor, calibration: RiskCalibration, *, logits: bool = True, sigmoid: bool = False
+) -> Tensor:
+    """The masks of a batch of model outputs: bool, shape `(batch, K, *pixels)`, on the device of `outputs`.
+
+    Arguments as in `calibrate_masks`; the masks are those of `confide.predict_masks`, bit for bit.
+
+    Examples
+    --------
+    >>> import confide
+    >>> p = torch.rand(2000, 1, 4, 4)
+    >>> released = confide.calibrate_masks(zip(p, torch.rand(p.shape) < p), 0.1, 1.0)
+    >>> predict_masks(torch.tensor([[[0.95, 0.01]]]), released, logits=False)
+    tensor([[[ True, False]]])
+    """
+    area_of(calibration)
+    p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
+    names_for(calibration, None, p.shape[1])
+    warn_of(calibration)
+    inside = (p >= 0) & (p <= 1)
+    if not bool(inside.all()):
+        raise InputError("probabilities of every pixel must lie in [0, 1]; found NaN or values outside")
+    mask: Tensor = above_threshold(p, calibration.threshold)
+    return mask
+
+
+def evaluate_masks(
+    model: Callable[..., Any],
+    loader: Iterable[Any],
+    calibration: RiskCalibration,
+    *,
+    logits: bool = True,
+    sigmoid: bool = False,
+    device: torch.device | str | None = None,
+    ignore_index: int = -100,
+    progress: bool = True,
+) -> MaskEvaluation:
+    """`confide.evaluate_masks` of a model and a loader of other images: area missed, and predicted. Not private.
+
+    Examples
+    --------
+    >>> import confide
+    >>> p = torch.rand(3000, 1, 4, 4)
+    >>> truth = torch.rand(p.shape) < p
+    >>> released = confide.calibrate_masks(zip(p[:2000], truth), 0.1, 1.0)
+    >>> loader = [(p[2000:], truth[2000:])]
+    >>> found = evaluate_masks(torch.nn.Identity(), loader, released, logits=False, progress=False)
+    >>> 0.05 < found.missed_area < 0.12
+    True
+    """
+    area_of(calibration)
+
+    def counts(p: Tensor, truth: Tensor) -> Any:
+        return area_counts(predict_masks(p[None], calibration, logits=False)[0], truth, ignore_index)
+
+    with answered(model, loader, device, progress=progress) as answers:
+        return evaluation_of_areas(
+            image_by_image(_images(answers, logits=logits, sigmoid=sigmoid), counts), calibration
+        )
+
+
+def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
+    """Probabilities of pixels, in float32 for half precision, on the device of the outputs."""
+    if not isinstance(outputs, torch.Tensor) or outputs.ndim < 3 or not outputs.is_floating_point():
+        raise InputTypeError("outputs must be a floating tensor of shape (batch, classes, *pixels)")
+    p = outputs.detach()
+    p = p.float() if p.dtype in (torch.float16, torch.bfloat16) else p
+    if not logits:
+        return p
+    each = sigmoid or p.shape[1] == 1
+    if p.numel() and (_in_unit(p) if each else look_like_probabilities(p[0].flatten(1).T)):
+        raise InputError(
+            "outputs must be logits; found only numbers as probabilities are, in [0, 1] or summing to 1; pass "
+            "logits=False"
+        )
+    return torch.sigmoid(p) if each else torch.softmax(p, dim=1).clamp_(max=1.0)
+
+
+def _in_unit(p: Tensor) -> bool:
+    return bool(p.min() >= 0) and bool(p.max() <= 1)
+
+
+def _images(
+    answers: Iterator[tuple[Tensor, Tensor]], *, logits: bool, sigmoid: bool
+) -> Iterator[tuple[Tensor, Tensor]]:
+    """Image by image, the probabilities, shape `(K, *pixels)`, and the truth."""
+    for outputs, truth in answers:
+        p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
+        if len(p) != len(truth):
+            raise InputError(f"labels must hold one truth per image; found {len(truth)} for {len(p)} of a batch")
+        whole = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
+        yield from zip(p, whole.to(p.device), strict=True)

@@ -66,7 +66,7 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
     words = requirements(plan)
     found = np.zeros((len(plan.parts), plan.bins + len(words)), dtype=np.int64)  # the last columns are bins -1, -2, ...
     for path in listed:
-        for (part, at), records in _checked(_rows(path), plan, f"counts {str(path)!r}").items():
+        for (part, at), records in counts_of(_rows(path), plan, f"counts {str(path)!r}").items():
             found[part, at] += records
     if found.sum(dtype=np.float64) > MOST_RECORDS:
         raise InputError(f"counts must be of at most {MOST_RECORDS} records together")
@@ -81,7 +81,7 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
     return {name: ScoreHistogram(plan.candidates, own) for name, own in zip(plan.parts, counts, strict=True)}
 
 
-def counts_of(rows: Iterable[Row], plan: CountingPlan) -> dict[tuple[int, int], int]:
+def counts_of(rows: Iterable[Row], plan: CountingPlan, named: str = "counts") -> dict[tuple[int, int], int]:
     """The records by (part, bin) that rows state, checked; negative bins are records that cannot be used.
 
     Examples
@@ -91,10 +91,6 @@ def counts_of(rows: Iterable[Row], plan: CountingPlan) -> dict[tuple[int, int], 
     >>> counts_of([{"plan": plan.digest, "part": "0", "bin": 3, "records": 20}], plan)
     {(0, 3): 20}
     """
-    return _checked(rows, plan, "counts")
-
-
-def _checked(rows: Iterable[Row], plan: CountingPlan, named: str) -> dict[tuple[int, int], int]:
     parts, bins, broken = len(plan.parts), plan.bins, len(requirements(plan))
     found: dict[tuple[int, int], int] = {}
     for place, row in enumerate(rows, start=1):

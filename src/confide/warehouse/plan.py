@@ -6,44 +6,41 @@ Candidates follow from the request alone, so the query and the calibration of wh
 import hashlib
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cached_property
-from typing import Any, Literal
+from typing import Any, Unpack
 
-from confide.calibration import Counted, Request, prepare, release, split_options
+from confide.calibration import By, Counted, Options, Request, prepare_thresholds, release, split_options
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.planning import CONCENTRATED
 from confide.support import (
+    Fields,
     Level,
     Place,
     aligned,
     canonical,
     check_names,
     exact_level,
+    parse_object,
     positive_integer,
     read_as,
     refuse_first_of_pair,
     write_text,
 )
-from confide.tables import SIDES, Classified, People, Regressed, Scored, What, class_keys
-from confide.warehouse.plan_json import OPTIONS, columns_fields, read, unusable, written
+from confide.tables import SIDES, Classified, People, Regressed, Scored, What, class_keys, grouping_of
+
+OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "selector", "mechanism", "epsilon")
+"""What a plan keeps of the options of `calibrate`."""
+
+_KIND, _SCHEMA, _MOST_CHARACTERS = "confide.counting-plan", 1, 10_000_000
+
 
 Names = tuple[str | int, ...]
 
-_DEFAULTS: Mapping[str, Any] = {"neighbors": "add_remove", "n_min": 1, "records_per_person": 1, "mechanism": "slopes"}
 _ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with --score-column"
-
-
-@dataclass(frozen=True)
-class Division:
-    """Groups or classes that get a threshold each: the column that names them, and all their public names."""
-
-    by: Literal["group", "class"]
-    column: str
-    names: Names
 
 
 @dataclass(frozen=True)
@@ -54,30 +51,24 @@ class CountingPlan:
     ----------
     what
         The columns of the score: of `Classified` one column per class, named one by one.
-    alphas
-        The miscoverage levels.
-    candidates
-        The public candidates that follow from the request.
+    request
+        What is asked of the counts, over the public candidates that follow from it.
     n
         The public number of records under `replace_one`, else None.
-    division
-        What thresholds depend on, or None.
+    column
+        The column that names the group or class of each record, where each gets a threshold, or None.
     people
         Bounds the records that count of each person, or None.
     skip_incomplete
         Whether records with missing values are left out.
-    options
-        The other choices, as in `calibrate`: those of `OPTIONS`.
     """
 
     what: Scored | Classified | Regressed
-    alphas: tuple[Fraction, ...]
-    candidates: Candidates
+    request: Request
     n: int | None = None
-    division: Division | None = None
+    column: str | None = None
     people: People | None = None
     skip_incomplete: bool = False
-    options: Mapping[str, Any] = field(default_factory=dict)
 
     @classmethod
     def of(
@@ -91,10 +82,9 @@ class CountingPlan:
         by_class: bool = False,
         n: int | None = None,
         candidates: AnyCandidates = None,
-        unit: float | None = None,
         people: People | None = None,
         skip_incomplete: bool = False,
-        **options: Any,
+        **options: Unpack[Options],
     ) -> "CountingPlan":
         """Check a request, decide its candidates, and price it, as `calibrate_table` does; nothing is read or charged.
 
@@ -104,8 +94,8 @@ class CountingPlan:
             `Scored`, `Classified` (LAC; its pattern is filled with each of `classes`) or `Regressed`.
         n
             The public number of records: needed under `replace_one`, from which candidates follow.
-        alpha, epsilon, by, groups, by_class, candidates, unit, people, skip_incomplete, **options
-            As in `calibrate_table`; candidates of a kind that a recipe makes.
+        alpha, epsilon, by, groups, by_class, candidates, people, skip_incomplete, **options
+            As in `calibrate_table`, of whose options a plan keeps some; candidates of a kind that a recipe makes.
 
         Raises
         ------
@@ -118,49 +108,53 @@ class CountingPlan:
         >>> plan.what.probabilities, plan.bins > 30
         (('p_cat', 'p_dog'), True)
         """
-        if unknown := sorted(set(options) - set(OPTIONS)):
-            raise InputError(f"options must be among {', '.join(OPTIONS)}; found {', '.join(unknown)}")
         counted = _in_sql(what)
-        division = _division(counted, by, groups, by_class)
-        chosen = {**dict.fromkeys(OPTIONS[1:]), **_DEFAULTS, **options, "epsilon": epsilon}
+        if unknown := sorted(set(options) - {*OPTIONS, "unit"}):
+            raise InputError(f"options must be among {', '.join(OPTIONS)}; found {', '.join(unknown)}")
+        asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if people is not None:
-            if options.get("records_per_person") not in (None, 1, people.most):
-                raise InputError("records_per_person must be left out with people, which bounds the records itself")
-            chosen["records_per_person"] = people.most
+            stated = asked.get("records_per_person")
+            asked["records_per_person"] = people.bound(None if stated == 1 else stated)
         several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
-        alphas = tuple(exact_level("alpha", one) for one in (alpha if several else [alpha]))  # type: ignore[union-attr, arg-type]
-        if not alphas:
+        levels = tuple(exact_level("alpha", one) for one in (alpha if several else [alpha]))  # type: ignore[union-attr, arg-type]
+        if not levels:
             raise InputError("alpha must be one level or more; found none")
-        if chosen["delta"] is not None:
-            chosen["delta"] = exact_level("delta", chosen["delta"])
-        _check_number(n, public=_is_public(chosen), divided=division is not None)
-        asked = cls(counted, alphas, Candidates.unit(2), n, division, people, skip_incomplete, chosen)
-        request = asked._request(candidates=candidates, unit=unit)
-        made = replace(asked, candidates=request.counted_over(n))
+        if "delta" in asked:
+            asked["delta"] = exact_level("delta", asked["delta"])
+        scores = _scores(counted)
+        column, divided = _division(counted, by, groups, by_class)
+        several_of: dict[By, bool] = {"level": len(levels) > 1, "side": len(scores) > 1}
+        kinds = [*divided, *(name for name, asks in several_of.items() if asks)]
+        if len(kinds) > 1:
+            raise InputError("one of several levels, groups or classes, and two sides may be asked for; found more")
+        request = Request(
+            alpha=levels if len(levels) > 1 else levels[0],
+            epsilon=epsilon,
+            by=kinds[0] if kinds else None,
+            names=next(iter(divided.values()), ()),
+            score=None if len(scores) > 1 else scores[0],
+            classes=counted.classes if isinstance(counted, Classified) else None,
+            candidates=candidates,
+            **asked,
+        )
+        if n is not None:
+            positive_integer("n", n)
+            if not request.public_n:
+                raise InputError("n must be left out: the number of records, or of those in each group, is secret")
+        elif request.public_n:
+            raise InputError("n must be given where the number of records is public: candidates follow from it")
+        request = replace(request, candidates=request.counted_over(n), unit=None)
+        made = cls(counted, request, n, column, people, skip_incomplete)
         if made.candidates.recipe["kind"] not in BUILDERS:
             raise InputError("candidates must be spread, or made by a recipe: a list of your own does not fit a plan")
-        prepare(made.request, n)
+        prepare_thresholds(request, n)
         return made
 
     @property
-    def request(self) -> Request:
-        """What is asked of the counts."""
-        return self._request(candidates=self.candidates)
-
-    def _request(self, **more: Any) -> Request:
-        kinds = {
-            "level": len(self.alphas) > 1,
-            "group": self.division is not None and self.division.by == "group",
-            "class": self.division is not None and self.division.by == "class",
-            "side": len(self.scores) > 1,
-        }
-        found = [name for name, asked in kinds.items() if asked]
-        if len(found) > 1:
-            raise InputError("one of several levels, groups or classes, and two sides may be asked for; found more")
-        own = {name: value for name, value in self.options.items() if value is not None}
-        own |= {"alpha": self.alphas if kinds["level"] else self.alphas[0], "by": found[0] if found else None}
-        own |= {"classes": self.classes, "score": None if kinds["side"] else self.score}
-        return Request(names=() if self.division is None else self.division.names, **own, **more)
+    def candidates(self) -> Candidates:
+        """What is counted over."""
+        assert isinstance(self.request.candidates, Candidates)
+        return self.request.candidates
 
     @property
     def score(self) -> str | None:
@@ -170,17 +164,25 @@ class CountingPlan:
     @property
     def scores(self) -> tuple[str | None, ...]:
         """The name of each score of a record: one, or two for two sides."""
-        return tuple(kind.name for kind in self.what.kinds) if isinstance(self.what, Regressed) else (self.what.score,)
+        return _scores(self.what)
 
     @property
-    def classes(self) -> Names | None:
-        """The names of all classes; None for other scores."""
-        return self.what.classes if isinstance(self.what, Classified) else None
-
-    @property
-    def parts(self) -> Names | tuple[str | None, ...]:
+    def parts(self) -> tuple[Any, ...]:
         """What has counts of its own, in the order of `part` in the query: groups, classes, sides, or one thing."""
-        return self.scores if self.division is None else self.division.names
+        return self.scores if self.column is None else tuple(self.request.names)
+
+    @property
+    def numbers(self) -> list[str]:
+        """The columns of the score that are read as numbers."""
+        what = self.what
+        if isinstance(what, Scored):
+            return [what.column]
+        return list(what.probabilities) if isinstance(what, Classified) else [*what.predictions, str(what.target)]
+
+    @property
+    def labels(self) -> list[str]:
+        """The column of labels, where the score needs one."""
+        return [str(self.what.label)] if isinstance(self.what, Classified) else []
 
     @property
     def bins(self) -> int:
@@ -196,18 +198,18 @@ class CountingPlan:
     @property
     def _counted(self) -> dict[str, Any]:
         """What is counted, over which candidates, as plain values: plans that agree in it have the same counts."""
-        people, division = self.people, self.division
+        people, column = self.people, self.column
         return {
-            "columns": columns_fields(self.what),
+            "columns": _columns_fields(self.what),
             "candidates": dict(self.candidates.recipe),
             "by": None
-            if division is None
-            else {"kind": division.by, "column": division.column, "names": list(division.names)},
+            if column is None
+            else {"kind": self.request.by, "column": column, "names": list(self.request.names)},
             "people": None if people is None else {**vars(people), "order": list(people.order)},
             "skip_incomplete": self.skip_incomplete,
         }
 
-    def calibrate(self, counted: Mapping[Any, ScoreHistogram], **more: Any) -> Any:
+    def calibrate(self, counted: Mapping[Any, ScoreHistogram], **more: Unpack[Options]) -> Any:
         """Release what was asked for from the counts of `read_counts`; `more` is `ledger`, `dataset`, `about`, etc.
 
         Raises
@@ -229,43 +231,40 @@ class CountingPlan:
         if self.people is not None:
             payer = replace(payer, dataset=self.people.payer(payer.dataset))
         rows = dict(counted) if set(counted) == set(self.request.rows) else {None: next(iter(counted.values()))}
-        return release(Counted(rows), self._request(candidates=self.candidates, **said), payer)
+        return release(Counted(rows), replace(self.request, **said), payer)
 
     def __str__(self) -> str:
         """What is counted over what, and what is asked of the counts, as `confide show` prints it."""
-        asked = self.options
-        loss = f"epsilon {asked['epsilon']:g}" if asked["rho"] is None else f"rho {asked['rho']:g}"
-        loss += ", no epsilon" if asked["mechanism"] in CONCENTRATED else ""
+        asked = self.request
+        loss = f"epsilon {asked.epsilon:g}" if asked.rho is None else f"rho {asked.rho:g}"
+        loss += ", no epsilon" if asked.mechanism in CONCENTRATED else ""
         rows = [
             ("score", ", ".join(map(str, self.scores))),
-            ("columns", ", ".join(self._columns)),
+            ("columns", ", ".join([*self.numbers, *self.labels])),
             ("candidates", str(self.bins)),
-            ("alpha", ", ".join(f"{float(alpha):g}" for alpha in self.alphas)),
-            ("loss", f"{loss}, {asked['neighbors']}" if asked["mechanism"] != "none" else "NOT PRIVATE"),
+            ("alpha", ", ".join(f"{float(alpha):g}" for alpha in self._levels)),
+            ("loss", f"{loss}, {asked.neighbors}" if asked.mechanism != "none" else "NOT PRIVATE"),
             ("records", "secret" if self.n is None else str(self.n)),
         ]
-        if asked["delta"] is not None:
-            rows.append(("delta", f"{float(asked['delta']):g}"))
-        if self.division is not None:
-            rows.append(("by", f"{self.division.by} {self.division.column}: {len(self.division.names)} of them"))
+        if asked.delta is not None:
+            rows.append(("delta", f"{float(asked.delta):g}"))
+        if self.column is not None:
+            rows.append(("by", f"{asked.by} {self.column}: {len(asked.names)} of them"))
         if self.people is not None:
             rows.append(("records per person", f"{self.people.most}, by {self.people.person}"))
         return f"counting plan {self.digest}\n{aligned(rows)}"
 
     @property
-    def _columns(self) -> list[str]:
-        what = self.what
-        if isinstance(what, Scored):
-            return [what.column]
-        if isinstance(what, Classified):
-            return [*what.probabilities, str(what.label)]
-        return [*what.predictions, str(what.target)]
+    def _levels(self) -> tuple[Fraction, ...]:
+        return self.request.alpha if self.request.by == "level" else (self.request.alpha,)
 
     def to_json(self) -> str:
         """The plan as a JSON document with a schema version and a checksum; it holds nothing private."""
-        delta = self.options["delta"]
-        asked = {**self.options, "delta": None if delta is None else str(delta)}
-        return written(self._counted, {"alpha": list(map(str, self.alphas)), "n": self.n, **asked}, self.digest)
+        asked = {name: getattr(self.request, name) for name in OPTIONS}
+        asked["delta"] = None if self.request.delta is None else str(self.request.delta)
+        asked = {"alpha": list(map(str, self._levels)), "n": self.n, **asked}
+        content = {"kind": _KIND, "schema": _SCHEMA, "digest": self.digest, **self._counted, **asked}
+        return json.dumps({**content, "sha256": _checksum(content)}, indent=2, allow_nan=False) + "\n"
 
     @classmethod
     def from_json(cls, text: str) -> "CountingPlan":
@@ -282,11 +281,11 @@ class CountingPlan:
         >>> CountingPlan.from_json(plan.to_json()) == plan
         True
         """
-        arguments, digest = read(text)
+        arguments, digest = _read(text)
         try:
             made = cls.of(**arguments)
         except (InputError, InputTypeError) as error:
-            raise unusable(error) from None
+            raise _unusable(error) from None
         if made.digest != digest:
             raise FormatError("the counting plan is damaged: its digest is not that of what it says is counted")
         return made
@@ -301,18 +300,8 @@ class CountingPlan:
         return read_as(path, cls.from_json)
 
 
-def _is_public(options: Mapping[str, Any]) -> bool:
-    return bool(options["neighbors"] == "replace_one") or options["mechanism"] == "none"
-
-
-def _check_number(n: int | None, *, public: bool, divided: bool) -> None:
-    """The number of records is public, and then known, or secret, and then not stated."""
-    if n is not None:
-        positive_integer("n", n)
-    if public and not divided and n is None:
-        raise InputError("n must be given where the number of records is public: candidates follow from it")
-    if n is not None and (divided or not public):
-        raise InputError("n must be left out: the number of records, or of those in each group, is secret")
+def _scores(what: What) -> tuple[str | None, ...]:
+    return tuple(kind.name for kind in what.kinds) if isinstance(what, Regressed) else (what.kind.name,)
 
 
 def _in_sql(what: What) -> Scored | Classified | Regressed:
@@ -358,17 +347,132 @@ def _columns(named: str | tuple[str, ...], classes: Names) -> tuple[str, ...]:
     return columns
 
 
-def _division(what: What, by: str | None, groups: Sequence[str | int] | None, by_class: bool) -> Division | None:
+def _division(
+    what: What, by: str | None, groups: Sequence[str | int] | None, by_class: bool
+) -> tuple[str | None, dict[By, Names]]:
+    """The column that divides the records, and the names of the groups or classes that it divides them into."""
     if by_class:
         if by is not None or groups is not None:
             raise InputError("by and groups must be left out with by_class")
         if not isinstance(what, Classified) or what.label is None or what.classes is None:
             raise InputError("by_class needs the probabilities and the label of every record")
-        return Division("class", what.label, class_keys(tuple(what.classes)))
+        return what.label, {"class": class_keys(tuple(what.classes))}
     if by is None and groups is None:
-        return None
+        return None, {}
     if by is None or groups is None:
         raise InputError("by and groups must be given together: a column, and the public list of its values")
+    if grouping_of(by) is not None:
+        raise InputError(f"by must name a column of the warehouse; {by!r} is a function of Python, not of SQL")
     if isinstance(groups, str):
         raise InputTypeError("groups must be a list of names; found one text")
-    return Division("group", by, check_names("groups", groups))
+    return by, {"group": check_names("groups", groups)}
+
+
+def _columns_fields(what: Scored | Classified | Regressed) -> dict[str, Any]:
+    """The columns of a score, as plain values."""
+    if isinstance(what, Scored):
+        return {"kind": "score", "column": what.column, "score": what.score}
+    if isinstance(what, Classified):
+        names = {"probabilities": list(what.probabilities), "classes": list(what.classes or ())}
+        return {"kind": "classes", **names, "label": what.label, "label_positions": what.label_positions}
+    return {"kind": "numbers", "predictions": list(what.predictions), "target": what.target, "score": what.score}
+
+
+def _read(text: str) -> tuple[dict[str, Any], str]:
+    """The arguments of `CountingPlan.of` that a text states, of the right types, and the digest."""
+    fields = Fields("counting plan", _intact(text))
+    digest = fields.take("digest", str)
+    try:
+        found = {
+            "what": _read_what(fields.group("columns")),
+            "candidates": Candidates.made_by(fields.take("candidates", dict)),
+            "skip_incomplete": fields.take("skip_incomplete", bool),
+            "n": fields.optional("n", (int,), int),
+            **_read_division(fields.optional_group("by")),
+        }
+        people = fields.optional_group("people")
+        found["people"] = None if people is None else _read_people(people)
+        levels = _texts(fields, "alpha")
+        found["alpha"] = levels[0] if len(levels) == 1 else levels
+        found |= {name: fields.take(name, (str, int, float, type(None))) for name in OPTIONS}
+    except (InputError, InputTypeError) as error:
+        raise _unusable(error) from None
+    fields.finish()
+    return found, digest
+
+
+def _unusable(error: Exception) -> FormatError:
+    """What is wrong with a choice, as an error of the file."""
+    if isinstance(error, FormatError):
+        return error
+    return FormatError(f"the counting plan has a field that cannot be used: {error}")
+
+
+def _intact(text: str) -> dict[str, Any]:
+    """The fields of a text with a known schema and the right checksum, without these."""
+    if len(text) > _MOST_CHARACTERS:
+        raise FormatError(f"the counting plan has more than {_MOST_CHARACTERS} characters")
+    try:
+        content = parse_object(text)
+    except ValueError:
+        raise FormatError("the counting plan is not a JSON object as `confide sql --plan` writes it") from None
+    stated = content.pop("sha256", None)
+    if content.get("kind") != _KIND:
+        raise FormatError("this is no counting plan as `confide sql --plan` writes it")
+    if content.get("schema") != _SCHEMA:
+        raise FormatError(f"the counting plan must have schema {_SCHEMA}; a newer one needs a newer confide")
+    if stated != _checksum(content):
+        raise FormatError("the counting plan is damaged or was altered: its checksum is wrong")
+    return {key: value for key, value in content.items() if key not in ("kind", "schema")}
+
+
+def _read_what(fields: Fields) -> Scored | Classified | Regressed:
+    kind = fields.take("kind", str)
+    what: Scored | Classified | Regressed
+    if kind == "score":
+        what = Scored(fields.take("column", str), fields.optional("score", (str,), str))
+    elif kind == "classes":
+        columns, classes = _texts(fields, "probabilities"), tuple(fields.take("classes", list))
+        positions = fields.take("label_positions", bool)
+        what = Classified(tuple(columns), fields.take("label", str), classes, label_positions=positions)
+    elif kind == "numbers":
+        predictions = _texts(fields, "predictions")
+        if len(predictions) not in (1, 2):
+            raise FormatError("the counting plan must name one or two columns of predictions")
+        named = predictions[0] if len(predictions) == 1 else (predictions[0], predictions[1])
+        what = Regressed(named, fields.take("target", str), fields.take("score", str))
+    else:
+        raise FormatError("the counting plan's columns are of an unknown kind")
+    fields.finish()
+    return what
+
+
+def _read_division(fields: Fields | None) -> dict[str, Any]:
+    if fields is None:
+        return {}
+    kind, column, names = fields.take("kind", str), fields.take("column", str), fields.take("names", list)
+    fields.finish()
+    if kind == "class":
+        return {"by_class": True}
+    if kind != "group":
+        raise FormatError("the counting plan divides records by something unknown")
+    return {"by": column, "groups": names}
+
+
+def _read_people(fields: Fields) -> People:
+    most, order = fields.take("most", int), tuple(_texts(fields, "order"))
+    people = People(fields.take("person", str), most, order, fields.optional("sample", (str,), str))
+    fields.finish()
+    return people
+
+
+def _texts(fields: Fields, key: str) -> list[str]:
+    listed: list[Any] = fields.take(key, list)
+    if not all(isinstance(one, str) for one in listed):
+        raise FormatError(f"the counting plan's field {key!r} must hold texts")
+    return listed
+
+
+def _checksum(content: dict[str, Any]) -> str:
+    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
+    return hashlib.sha256(canonical.encode()).hexdigest()

@@ -1,4 +1,11 @@
-"""The counting query: one statement, a scan and a GROUP BY, whose answer has a row per part and bin.
+"""The query that counts, in the words of each warehouse.
+
+The words of each engine's SQL: names, texts and numbers, none of them pasted.
+
+Everything else in a counting query (CASE, comparisons, windows, GROUP BY) is the same text everywhere. Numbers are
+texts that are cast, for a bare 0.1 is a decimal number in some engines.
+
+The counting query: one statement, a scan and a GROUP BY, whose answer has a row per part and bin.
 
 Every record gets a score by the arithmetic of doubles of `confide.tables`, and the number of candidates below it, found
 by a tree of comparisons (in Spark by a search). A record that cannot be used is counted under a negative bin, by the
@@ -6,7 +13,9 @@ requirement that it breaks. Conditions are written so that NULL and NaN fail the
 NaN: each asks that a number lies between two others.
 """
 
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from types import MappingProxyType
 from typing import Any
 
 import numpy as np
@@ -14,10 +23,151 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.scores import score_kind
-from confide.support import canonical
+from confide.support import canonical, one_of
 from confide.tables import Classified, Regressed, Scored
-from confide.warehouse.dialects import MOST_BYTES, SqlDialect, dialect_of
 from confide.warehouse.plan import CountingPlan
+
+MOST_BYTES = 1_000_000
+"""Of one query, where an engine has a limit."""
+
+
+@dataclass(frozen=True)
+class SqlDialect:
+    """How one engine writes what differs from engine to engine.
+
+    Parameters
+    ----------
+    name
+        What it is called, also by dbt.
+    double, string
+        Its types for double precision and for texts of any length.
+    quote
+        What stands around the name of a column.
+    escapes
+        What stands for a character within a text.
+    md5
+        The hash of a text as hexadecimal digits, of `{}`.
+    fence
+        Keeps its optimiser from computing a score anew for every comparison.
+    searches
+        Whether bins are found by a binary search in an array, for large trees of CASE take it long to read.
+    folds
+        Whether names that are not quoted are upper-case.
+    limited
+        Whether a query may have no more than `MOST_BYTES`.
+    run
+        Whether the tests run it; others are parsed, and run after a translation to DuckDB.
+    """
+
+    name: str
+    double: str = "DOUBLE"
+    string: str = "VARCHAR"
+    quote: str = '"'
+    escapes: Mapping[str, str] = field(default_factory=lambda: {"'": "''"})
+    md5: str = "md5({})"
+    fence: str = ""
+    searches: bool = False
+    folds: bool = False
+    limited: bool = False
+    run: bool = True
+
+    def identifier(self, name: str) -> str:
+        """The name of a column, quoted.
+
+        Where unquoted names are upper-case a plain name is, too; one that is typed in double quotes stays as it is.
+
+        Examples
+        --------
+        >>> DIALECTS["postgres"].identifier("true label"), DIALECTS["snowflake"].identifier("label")
+        ('"true label"', '"LABEL"')
+        >>> DIALECTS["snowflake"].identifier('"label"')
+        '"label"'
+        """
+        if self.folds:
+            typed = len(name) > 2 and name[0] == name[-1] == '"'
+            name = name[1:-1] if typed else name.upper() if _is_plain(name) else name
+        _check(name, "a column or table", "a name")
+        if self.quote == '"':
+            return '"' + name.replace('"', '""') + '"'
+        if not {"`", "\\"}.isdisjoint(name):  # BigQuery reads a backslash there as the beginning of an escape
+            raise InputError(f"names of columns must not hold a backtick or a backslash in {self.name}; found {name!r}")
+        return f"`{name}`"
+
+    def relation(self, table: str) -> str:
+        """The name of a table, each part between points quoted.
+
+        Examples
+        --------
+        >>> DIALECTS["bigquery"].relation("project.clinic.records")
+        '`project`.`clinic`.`records`'
+        """
+        return ".".join(self.identifier(part) for part in table.split("."))
+
+    def text(self, value: str) -> str:
+        r"""A text.
+
+        Examples
+        --------
+        >>> DIALECTS["duckdb"].text("it's"), DIALECTS["bigquery"].text("it's")
+        ("'it''s'", "'it\\'s'")
+        """
+        _check(value, "a class or group", "a text")
+        return "'" + "".join(self.escapes.get(letter, letter) for letter in value) + "'"
+
+    def number(self, value: float) -> str:
+        """A number in double precision: the shortest text that reads back as it, cast.
+
+        Examples
+        --------
+        >>> DIALECTS["postgres"].number(0.1), DIALECTS["bigquery"].number(float("inf"))
+        ("CAST('0.1' AS DOUBLE PRECISION)", "CAST('inf' AS FLOAT64)")
+        """
+        return f"CAST('{float(value)!r}' AS {self.double})"
+
+    def as_number(self, column: str) -> str:
+        """A column in double precision."""
+        return f"CAST({self.identifier(column)} AS {self.double})"
+
+    def as_text(self, column: str) -> str:
+        """A column as text: the digits of an integer, and texts as they are."""
+        return f"CAST({self.identifier(column)} AS {self.string})"
+
+
+def _is_plain(name: str) -> bool:
+    return name.isascii() and name.isidentifier()
+
+
+def _check(name: str, of: str, what: str) -> None:
+    if not name or not name.isprintable():
+        raise InputError(f"{what} of {of} in SQL must be printable and not empty; found {name!r}")
+
+
+_BACKSLASHES = {"'": "\\'", "\\": "\\\\"}
+_ALL = (
+    SqlDialect("duckdb"),
+    SqlDialect("postgres", double="DOUBLE PRECISION", fence="OFFSET 0"),
+    SqlDialect("spark", string="STRING", quote="`", escapes=_BACKSLASHES, searches=True),
+    SqlDialect("databricks", string="STRING", quote="`", escapes=_BACKSLASHES, searches=True, run=False),
+    SqlDialect("snowflake", escapes={"'": "''", "\\": "\\\\"}, folds=True, limited=True, run=False),
+    SqlDialect(
+        "bigquery", double="FLOAT64", string="STRING", quote="`", escapes=_BACKSLASHES, md5="TO_HEX(MD5({}))",
+        limited=True, run=False,
+    ),
+)  # fmt: skip
+DIALECTS: Mapping[str, SqlDialect] = MappingProxyType({one.name: one for one in _ALL})
+"""The engines that a query is written for, by their names."""
+
+
+def dialect_of(name: str) -> SqlDialect:
+    """The dialect of this name.
+
+    Examples
+    --------
+    >>> dialect_of("snowflake").run
+    False
+    """
+    return DIALECTS[one_of("dialect", name, tuple(DIALECTS))]
+
 
 COLUMNS = ("plan", "part", "bin", "records")
 """The columns of the answer."""
@@ -85,7 +235,7 @@ def statement(plan: CountingPlan, spoken: SqlDialect, source: str) -> str:
     edges = plan.candidates.edges
     # Of a record that cannot be used the group may be unknown; a side is not.
     part = (
-        "part" if plan.division is None else f"CASE WHEN finding = 0 AND {_in_range(plan, spoken)} THEN part ELSE 0 END"
+        "part" if plan.column is None else f"CASE WHEN finding = 0 AND {_in_range(plan, spoken)} THEN part ELSE 0 END"
     )
     scored = "\nUNION ALL\n".join(_scored(plan, spoken, rows, place) for place in range(len(plan.scores)))
     text = (
@@ -163,24 +313,16 @@ def _rows(plan: CountingPlan, spoken: SqlDialect, source: str) -> tuple[str, str
 
 def _read(plan: CountingPlan) -> tuple[list[str], list[str]]:
     """The columns that are read as numbers, and those that are read as names."""
-    what = plan.what
-    if isinstance(what, Scored):
-        numbers, texts = [what.column], []
-    elif isinstance(what, Classified):
-        numbers, texts = list(what.probabilities), [str(what.label)]
-    else:
-        numbers, texts = [*what.predictions, str(what.target)], []
-    texts += [] if plan.division is None else [plan.division.column]
-    return numbers, texts if plan.people is None else [*texts, plan.people.person, *plan.people.order]
+    texts = [*plan.labels, *([] if plan.column is None else [plan.column])]
+    return plan.numbers, texts if plan.people is None else [*texts, plan.people.person, *plan.people.order]
 
 
 def _scored(plan: CountingPlan, spoken: SqlDialect, rows: str, place: int) -> str:
     """The step to one of the scores of a record, the part it counts for, and what is wrong with the record."""
     part = str(place)
-    if plan.division is not None:
-        names = _named(plan)
-        whens = [f"WHEN {spoken.text(name)} THEN {i}" for i, name in enumerate(names)]
-        part = f"CASE {spoken.as_text(plan.division.column)} {' '.join(whens)} END"
+    if plan.column is not None:
+        whens = [f"WHEN {spoken.text(name)} THEN {i}" for i, name in enumerate(_named(plan))]
+        part = f"CASE {spoken.as_text(plan.column)} {' '.join(whens)} END"
     _, others = _requirements(plan, spoken)
     finding = "0"
     for number, one in reversed(list(enumerate(others, start=2))):
@@ -223,8 +365,8 @@ def _requirements(plan: CountingPlan, spoken: SqlDialect) -> tuple[str, list[Req
             number, end = spoken.as_number(column), spoken.number(np.inf)
             words = f"column {column!r} must hold a number that is finite (not missing, not NaN)"
             found.append(Requirement(words, f"{number} > {spoken.number(-np.inf)} AND {number} < {end}"))
-    if plan.division is not None and plan.division.by == "group":
-        found.append(_one_of(plan.division.column, _named(plan), "groups", spoken))
+    if plan.column is not None and plan.request.by == "group":
+        found.append(_one_of(plan.column, _named(plan), "groups", spoken))
     if plan.people is not None:
         named, told = plan.people.requirements
         found.append(Requirement(named, f"{spoken.identifier(plan.people.person)} IS NOT NULL"))
@@ -240,9 +382,7 @@ def _one_of(column: str, names: list[str], what: str, spoken: SqlDialect) -> Req
 
 def _named(plan: CountingPlan) -> list[str]:
     """The values of the column that divides the records, in the order of the parts."""
-    assert plan.division is not None
-    by_class = plan.division.by == "class" and isinstance(plan.what, Classified)
-    return _labels(plan.what) if by_class else [canonical(name) for name in plan.division.names]
+    return _labels(plan.what) if plan.request.by == "class" else list(map(canonical, plan.request.names))
 
 
 def _labels(what: Any) -> list[str]:
@@ -254,3 +394,54 @@ def _labels(what: Any) -> list[str]:
 def _in_range(plan: CountingPlan, spoken: SqlDialect) -> str:
     kind = score_kind(plan.scores[0])
     return f"score >= {spoken.number(kind.low)} AND score <= {spoken.number(kind.high)}"
+
+
+_MARKS = ("{{", "{%", "{#")
+_RELATION = "{{ records }}"
+
+_MACRO = """\
+{{#- A model of one line counts: {{{{ confide_counts(ref('scored_records')) }}}}
+    Its answer is PRIVATE, as the records are. -#}}
+{{% macro confide_counts(records) -%}}
+{{{{ return(adapter.dispatch('confide_counts')(records)) }}}}
+{{%- endmacro %}}
+{engines}"""
+
+_ENGINE = """
+{{% macro {name}__confide_counts(records) -%}}
+{query}
+{{%- endmacro %}}
+"""
+
+
+def dbt_macro(plan: CountingPlan, dialects: Sequence[str]) -> str:
+    """The text of a macro file; dbt dispatches to the engine of the target, and refuses those that it has no query for.
+
+    Parameters
+    ----------
+    plan
+        What is asked.
+    dialects
+        One or more of those of `counting_query`.
+
+    Raises
+    ------
+    InputError
+        If a name holds marks of Jinja, or none or the same dialect is named twice.
+
+    Examples
+    --------
+    >>> from confide.tables import Scored
+    >>> print(dbt_macro(CountingPlan.of(Scored("s", "lac"), 0.1, 1.0), ["duckdb"])[:82])
+    {#- A model of one line counts: {{ confide_counts(ref('scored_records')) }}
+        It
+    """
+    if not dialects or len(set(dialects)) < len(dialects):
+        raise InputError("dialects must name one engine or more, each once")
+    engines = []
+    for name in dialects:
+        spoken = dialect_of(name)
+        if any(mark in head(plan, spoken) + statement(plan, spoken, "records") for mark in _MARKS):
+            raise InputError(f"names must not hold {' or '.join(map(repr, _MARKS))} in a macro of dbt")
+        engines.append(_ENGINE.format(name=name, query=head(plan, spoken) + statement(plan, spoken, _RELATION).strip()))
+    return _MACRO.format(engines="".join(engines))

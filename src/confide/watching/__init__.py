@@ -1,11 +1,8 @@
 """A release and batches of new records come in; noisy counts of each batch, and whether coverage still holds, leave.
 
-course.py     `Watch`: settings and looks, and what follows from them
-settings.py   what is fixed before the first look; what is worth a word of it
+course.py     `Watch`: settings and looks, what is tested, and what all looks say about coverage at any time
+settings.py   what is fixed before the first look, sizes that a private evaluation counted among it
 e_process.py  bets on noisy counts whose stakes cannot grow while coverage is kept
-sequence.py   what all looks say about coverage, at any time
-drift.py      what is tested: parts of the records, or the sizes of sets against a reference
-reference.py  sizes that a private evaluation counted
 power.py      how soon a drop is seen, from public numbers
 state.py      a watch as JSON
 looking.py    `watch`: one look at a table, paid for and kept
@@ -20,9 +17,7 @@ from confide.watching.power import WatchPower, records_enough, watch_power
 from confide.watching.settings import ERROR, LOOKS, TOLERANCE, Settings, promised_of, records_for, size_bins
 
 __all__ = [
-    "ERROR", "LOOKS", "TOLERANCE", "Look", "Point", "Settings", "Watch", "WatchPower", "evidence_text", "level_of",
-    "local_state", "opened", "promised_of", "records_enough", "records_for", "size_bins", "state", "watch",
-    "watch_power",
+    "Look", "Point", "Settings", "Watch", "WatchPower", "records_for", "size_bins", "watch", "watch_power",
 ]  # fmt: skip
 
 

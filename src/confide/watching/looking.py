@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, TypedDict, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,16 +36,31 @@ from confide.support import (
     optional_versions,
     outside,
     parse_object,
+    refuse_unknown,
     tell,
     write_text,
 )
 from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
 from confide.watching.course import Watch
-from confide.watching.reference import reference_of
-from confide.watching.settings import Settings, check_look_name, promised_of, size_bins
+from confide.watching.settings import Settings, check_look_name, promised_of, reference_of, size_bins
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
+
+
+class FirstLook(TypedDict, total=False):
+    """What the first look of a watch fixes for all, and later ones may say again; `watch` tells what they mean."""
+
+    epsilon: float | None
+    batch: int | None
+    tolerance: float | None
+    looks: int | None
+    error: Level | None
+    unlabelled: bool | None
+    reference: PrivateEvaluation | None
+    neighbors: Neighbors | None
+    records_per_person: int | None
+
 
 MECHANISM = "look by discrete-laplace"
 LOOK_KIND = "confide.look"
@@ -59,21 +74,13 @@ def watch(
     state: str | Path,
     look: str,
     alpha: Level | None = None,
-    epsilon: float | None = None,
-    batch: int | None = None,
-    tolerance: float | None = None,
-    looks: int | None = None,
-    error: Level | None = None,
-    unlabelled: bool | None = None,
-    reference: PrivateEvaluation | None = None,
-    neighbors: Neighbors | None = None,
-    records_per_person: int | None = None,
     by: str | None = None,
     skip_incomplete: bool = False,
     ledger: "Ledger | None" = None,
     dataset: "str | Dataset | None" = None,
     again: bool = False,
     progress: Progress = silent,
+    **choices: Unpack[FirstLook],
 ) -> Watch:
     """Look at one batch of new records, privately, and say whether the release still covers what it promised.
 
@@ -133,13 +140,9 @@ def watch(
     """
     check_look_name(look)
     one, path = level_of(release, alpha), local_state(state)
-    asked = {
-        "epsilon": epsilon, "batch": batch, "tolerance": tolerance, "looks": looks, "error": error,
-        "unlabelled": unlabelled, "neighbors": neighbors, "records_per_person": records_per_person,
-        "reference": reference,
-    }  # fmt: skip
+    refuse_unknown("watch", choices, FirstLook.__annotations__)
     with _locked(path):
-        before = opened(path, one, what, **asked)
+        before = opened(path, one, what, **choices)
         if not before.looks:
             for remark in before.settings.remarks(one):
                 warnings.warn(CoverageWarning(remark), stacklevel=outside())
@@ -187,7 +190,7 @@ def level_of(release: Release, alpha: Level | None) -> Release:
     return release.at(alpha)
 
 
-def opened(state: Path, release: Release, what: What | None = None, **asked: Any) -> Watch:
+def opened(state: Path, release: Release, what: What | None = None, **choices: Unpack[FirstLook]) -> Watch:
     """The watch that a state file holds, or a new one, after its choices were compared with those that are asked for.
 
     Raises
@@ -195,7 +198,7 @@ def opened(state: Path, release: Release, what: What | None = None, **asked: Any
     InputError
         If the file is of another release or other choices, or a new watch lacks epsilon or batch.
     """
-    given = {name: value for name, value in asked.items() if value is not None}
+    given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
     if state.exists():
         found = Watch.load(state)
         _compare(found, release, given, state)

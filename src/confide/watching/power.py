@@ -14,6 +14,7 @@ from confide.watching.e_process import advance, bets, log_e_values, log_evidence
 PATHS = 1000
 _SEED = 20_240_501
 _MOST_LOOKS = 1000
+_CHANCE = 0.9
 
 Share = Callable[[int, int], float]
 """What enters at a look, or has not entered after it, where so many looks are planned."""
@@ -156,17 +157,16 @@ def looks_to_alarm(
     before: int = 0,
     looks: int = 52,
     error: float = 0.05,
-    chance: float = 0.9,
-    paths: int = PATHS,
-    most: int = _MOST_LOOKS,
     stake: Share = e_process.stake,
     cash: Share = e_process.cash,
     per_person: int = 1,
+    most: int = _MOST_LOOKS,
 ) -> int | None:
-    """Looks after a drop from `good` to `fallen` until that share of paths has alarmed; None for more than `most`.
+    """Looks after a drop from `good` to `fallen` until nine of ten paths have alarmed; None for more than `most`.
 
     Paths that alarm before the drop, after `before` looks, are left out. `stake` and `cash` are when stakes enter.
     """
+    paths = PATHS
     rng, bet = np.random.default_rng(_SEED), bets([least], batch, epsilon, per_person=per_person)
     alarm, log_stakes = math.log(1 / error), np.full((paths, bet.price.shape[1]), -np.inf)
     for look in range(1, before + most + 1):
@@ -179,7 +179,7 @@ def looks_to_alarm(
         log_stakes = log_stakes[quiet]
         if look <= before:
             paths = len(log_stakes)
-        elif len(log_stakes) <= (1 - chance) * paths:
+        elif len(log_stakes) <= (1 - _CHANCE) * paths:
             return look - before
     return None
 

@@ -10,8 +10,7 @@ from confide.mechanisms import NEIGHBORS
 from confide.releases import documents
 from confide.support import VERSIONS, Fields, shapes
 from confide.watching.course import MOST_COUNT, Look, Watch
-from confide.watching.reference import Reference
-from confide.watching.settings import Settings
+from confide.watching.settings import Reference, Settings
 
 KIND = "confide.watch"
 _MOST_TIME = 40

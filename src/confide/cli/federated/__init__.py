@@ -2,10 +2,7 @@
 
 from confide.cli.command import Group
 from confide.cli.federated.coordinator import aggregate, list_answers, plan
-from confide.cli.federated.files import Shown, read_silo, shown
 from confide.cli.federated.silo import SiloRecords, answer, keygen, open_sum, own, policy, public, report
-
-__all__ = ["Shown", "SiloRecords", "federated", "read_silo", "shown"]
 
 federated = Group(
     "federated",

@@ -1,29 +1,33 @@
-"""What the coordinator does: `confide federated plan`, `list` and `aggregate`."""
+"""The files of a federation that commands name: how they are read, and who they say they are.
+
+What the coordinator does: `confide federated plan`, `list` and `aggregate`.
+"""
 
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
-from warnings import WarningMessage
 
 import click
 
 from confide.cli.choices import levels_of, one_level, parsed, split, stated_words
 from confide.cli.columns import Columns
 from confide.cli.command import command
-from confide.cli.federated.files import invited, public_files, read_messages
-from confide.cli.output import check_output, heard, say, warn
-from confide.cli.values import Output, ReadingOptions
-from confide.errors import CoverageWarning, InputError, SimilarNameWarning
+from confide.cli.output import heard, say, warn
+from confide.cli.values import OptionalOutput, Output, PilotOptions
+from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
     DealtVectors,
     FederatedPlan,
+    Policy,
+    Refusal,
     SeveralPlans,
     Silo,
     SiloKeys,
     colluders,
+    fingerprint,
     openers,
     openings,
     plan_groups,
@@ -34,10 +38,112 @@ from confide.federated import (
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
-from confide.planning import Pilot
 from confide.releases import everything, parts_of
 from confide.support import Kind, kind_of, read_text, write_text
-from confide.tables import class_keys, files_of, read_pilot
+from confide.tables import class_keys
+
+
+def read_messages(paths: Sequence[Path], kind: Kind, *, drop_refused: bool = False) -> list[str]:
+    """The messages in files.
+
+    Raises
+    ------
+    Refusal
+        If a file is of another kind that is known, unless such files are to be dropped by whoever reads the texts.
+    """
+    for path in paths:
+        if not drop_refused and (found := kind_of(path)) not in (kind, Kind.OTHER):
+            raise Refusal("malformed", f"file {str(path)!r} is {found}, not {kind}; leave it out")
+    return [read_text(path) for path in paths]
+
+
+def read_silo(path: Path) -> Silo:
+    """A public file of a silo or of the coordinator."""
+    try:
+        return Silo.from_json(read_text(path))
+    except Refusal as refusal:
+        raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
+
+
+def public_files(paths: Sequence[Path]) -> list[Path]:
+    """The files that are named, and the public files of silos in the folders that are named; others there are not read.
+
+    Raises
+    ------
+    InputError
+        If a folder holds no public file.
+    """
+    found = []
+    for path in paths:
+        inside = sorted(one for one in path.iterdir() if kind_of(one) is Kind.SILO) if path.is_dir() else [path]
+        if not inside:
+            raise InputError(f"folder {str(path)!r} holds no public file of a silo; keygen writes one")
+        found += inside
+    return found
+
+
+def read_named(paths: Sequence[Path]) -> list[Silo]:
+    """The public files in files and folders, one silo a name; another copy of the same file is the same silo."""
+    found: dict[str, tuple[Path, Silo]] = {}
+    for path in public_files(paths):
+        silo = read_silo(path)
+        other, before = found.setdefault(silo.name, (path, silo))
+        if before != silo:
+            raise InputError(
+                f"the name {silo.name!r} is in two public files that differ, {str(other)!r} and {str(path)!r}; keep "
+                "the one whose fingerprint and size are right, and move the other out of the way"
+            )
+    return [silo for _, silo in found.values()]
+
+
+def invited(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo], list[Path]]:
+    """The silos of a plan, and what is none of them: the coordinator's own public file, where a folder holds it."""
+    alone = {path for path in paths if not path.is_dir()}
+
+    def is_silo(path: Path) -> bool:
+        found = read_silo(path)
+        return path in alone or (found.name != coordinator.name and found.signing != coordinator.signing)
+
+    files = {path: is_silo(path) for path in public_files(paths)}
+    return read_named([path for path, yes in files.items() if yes]), [path for path, yes in files.items() if not yes]
+
+
+def read_policy(path: Path) -> Policy:
+    """A policy file."""
+    try:
+        return Policy.from_json(read_text(path))
+    except Refusal as refusal:
+        raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
+
+
+def plan_lines(plan: FederatedPlan | SeveralPlans, *, opened: str = "") -> list[str]:
+    """On whom a plan relies, what it says in public words, and by whom its sum is opened."""
+    lines = [f"{name}: {words}" for name, words in plan.words]
+    if (collude := colluders(plan)) is not None:
+        lines.insert(0, f"{plan.protocol.relies_for} the other silos: {collude}")
+    if by := openers(plan):
+        lines.append(f"the sum is opened by {by}{opened}")
+    return lines
+
+
+def silo_rows(silo: Silo) -> list[tuple[str, str]]:
+    """Who it is, by the digits that people compare, and what its own key signed."""
+    size = "secret" if silo.size is None else f"{silo.size}, public"
+    ledger = [] if silo.ledger is None else [("ledger", fingerprint(silo.ledger, groups=4))]
+    issued = [] if silo.issued is None else [("issued", f"{silo.issued}, signed by its own key")]
+    return [("name", silo.name), ("fingerprint", fingerprint(silo.identity)), ("records", size), *ledger, *issued]
+
+
+def policy_rows(policy: Policy) -> list[tuple[str, str]]:
+    """What a silo agrees to."""
+    peers = [(f"peer {name}", fingerprint(identity)) for name, identity in policy.peers.items()]
+    return [
+        ("coordinator", fingerprint(policy.coordinator)),
+        ("budget", f"{policy.budget:g} in all, {policy.per_plan:g} for one answer"),
+        ("methods", ", ".join(policy.methods)),
+        ("colluding silos", f"at least {policy.least_colluding} must be withstood by plans of sums"),
+        *peers,
+    ]
 
 
 @dataclass(frozen=True)
@@ -99,11 +205,8 @@ def plan(
     terms: Terms,
     compare: bool = False,
     also: tuple[str, ...] = (),
-    pilot: str | None = None,
-    reading: ReadingOptions,
-    columns: Columns,
-    out: Path | None = None,
-    force: bool = False,
+    pilot: PilotOptions,
+    output: OptionalOutput,
 ) -> None:
     r"""Plan a federated calibration before any data is seen.
 
@@ -118,69 +221,48 @@ def plan(
       confide federated plan --silo north.json --silo south.json \
         --keys coordinator.key --alpha 0.1 --epsilon 1 --out plan.json
     """
-    check_output(out, Kind.PLAN, *public_files(silo), keys, *(() if pilot is None else files_of(pilot)), force=force)
-    if out is None and not compare:
+    output.check(Kind.PLAN, *public_files(silo), keys, *pilot.files)
+    if output.out is None and not compare:
         raise click.UsageError("--out is missing; only --compare goes without")
     coordinator = SiloKeys.load(keys)
     silos, own = invited(silo, coordinator.face())
     made: FederatedPlan | SeveralPlans | None
     if compare:
-        sample, least = _sample(pilot, reading, columns), 1 if terms.n_min is None else terms.n_min
+        (sample, _), least = pilot.sample(), 1 if terms.n_min is None else terms.n_min
         level, epsilon = one_level(terms.alpha), terms.epsilon or 0.0
-        with heard(SimilarNameWarning) as caught:
+        with heard() as caught:
             found = compare_methods(
-                silos, level, epsilon, pilot=sample, also=also, n_min=least, **terms.options(columns)
+                silos, level, epsilon, pilot=sample, also=also, n_min=least, **terms.options(pilot.columns)
             )
-        _warn_once(caught)
+        caught.warn()
         for line in comparison_lines(found, silos):
             say(line)
-        if out is None:
+        if output.out is None:
             return
         made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
         if made is None:
             raise InputError("no method has a plan for these silos; " + "; ".join(str(one.refused) for one in found))
     else:
-        with heard(SimilarNameWarning) as caught:
-            made = terms.plan(silos, columns)
-        _warn_once(caught)
-    assert out is not None
+        with heard() as caught:
+            made = terms.plan(silos, pilot.columns)
+        caught.warn()
     first = made.first if isinstance(made, SeveralPlans) else made
-    write_text(out, made.sign(coordinator), overwrite=force)
+    output.write(made.sign(coordinator))
     for note in made.remarks:
         warn(note)
-    say(f"plan: {out}")
+    say(f"plan: {output.out}")
     for path in own:
         say(f"not invited: {path}, the coordinator's own; --silo with this file would invite it")
     if terms.method is None:
         say(f"method: {first.method}, which suits these silos (--compare says why)")
     say(f"privacy: {made.privacy() if terms.epsilon is not None else 'none'}")
     say(f"candidate thresholds: {first.candidates.description}")
-    if (collude := colluders(made)) is not None:
-        say(f"{made.protocol.relies_for} the other silos: {collude}")
-    for name, words in made.words:
-        say(f"{name}: {words}")
-    if opened := openers(made):
-        say(f"the sum is opened by {opened}")
+    for line in plan_lines(made):
+        say(line)
     if first.assumed:
         say(f"promised {first.assumed}:")
     for line in made.promise_lines:
         say(f"  {line}")
-
-
-def _warn_once(caught: list[WarningMessage]) -> None:
-    """Every method that was tried has warned of the same names."""
-    for text in dict.fromkeys(str(one.message) for one in caught):
-        warn(text)
-
-
-def _sample(pilot: str | None, reading: ReadingOptions, columns: Columns) -> Pilot | None:
-    if pilot is None:
-        return None
-    what = columns.what()
-    if what is None:
-        raise click.UsageError(f"--pilot needs {columns.ways}")
-    with reading.opened(pilot, "reading") as (opened, progress):
-        return read_pilot(opened, what, skip_incomplete=reading.skip_incomplete, progress=progress)
 
 
 def comparison_lines(found: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
@@ -291,8 +373,7 @@ def aggregate(
     output.save(released.to_json(), f"{released}\nsaved")
     if line := _spread(replies(text, messages, drop_refused=drop_refused)):
         say(line)
-    for one in caught:
-        warn(str(one.message))
+    caught.warn()
 
 
 def _spread(replies: Mapping[str, float]) -> str | None:

@@ -11,7 +11,8 @@ import click
 from confide.candidates import Candidates
 from confide.cli.columns import Columns
 from confide.cli.command import command
-from confide.cli.federated.files import (
+from confide.cli.federated.coordinator import (
+    plan_lines,
     policy_rows,
     public_files,
     read_named,
@@ -19,10 +20,9 @@ from confide.cli.federated.files import (
     read_silo,
     silo_rows,
 )
-from confide.cli.output import check_output, heard, say, warn
+from confide.cli.output import check_output, heard, say
 from confide.cli.values import Output, PeopleOptions, Source
-from confide.counting import ScoreHistogram
-from confide.errors import EarlierReleaseWarning, InputError, OtherDataWarning
+from confide.errors import InputError, OtherDataWarning
 from confide.federated import (
     DEFAULT_METHODS,
     RECORDS,
@@ -32,11 +32,9 @@ from confide.federated import (
     SeveralPlans,
     SiloKeys,
     SiloLedger,
-    colluders,
     coverage_in_silo,
     identity_rows,
     open_part,
-    openers,
     own_share,
     read_plan,
 )
@@ -45,7 +43,15 @@ from confide.ledger import file_of
 from confide.mechanisms import practically_none
 from confide.releases import class_list, load_release, names_among
 from confide.support import Classes, Kind, Name, OutputExistsError, aligned, privacy_loss, read_text, write_text
-from confide.tables import Classified, Losses, Regressed, What, class_histograms, group_histograms, score_histogram
+from confide.tables import (
+    Classified,
+    Losses,
+    Regressed,
+    What,
+    class_histograms,
+    group_histograms,
+    score_histogram,
+)
 
 # Keys
 
@@ -197,18 +203,82 @@ class SiloRecords:
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 
 
+@dataclass(frozen=True, kw_only=True)
+class SiloTable:
+    """A silo's table, and what is read of each record."""
+
+    source: Source
+    columns: Columns
+    people: PeopleOptions
+
+    def what(self) -> What | None:
+        """A plan states its loss for one record of a person, and one threshold for all."""
+        what, people = self.columns.what(), self.people.people
+        if isinstance(what, Losses):
+            raise InputError(
+                "a federation calibrates one score of each record; --truth and --losses belong to `confide calibrate`"
+            )
+        if isinstance(what, Regressed) and len(what.kinds) > 1:
+            raise InputError(
+                "a federation calibrates one threshold; plan --score cqr_low and --score cqr_high one by one"
+            )
+        if people is not None and people.most > 1:
+            raise InputError(
+                "--max-records-per-person must be 1 in a federation: its plan states the loss of one record"
+            )
+        return what
+
+    def check_score(self, of: str, wanted: str | None) -> None:
+        """Refuse columns that give another score than a plan, or a threshold, is for."""
+        what = self.what()
+        if what is None or (found := what.kind.name) == wanted:
+            return
+        if wanted is None:
+            raise InputError(f"{of} names no score; these columns give {found!r}: leave --score out")
+        named = "a column whose score is not named" if found is None else repr(found)
+        raise InputError(f"{of} is for the score {wanted!r}; these columns give {named}; --score {wanted} says so")
+
+    def counted(
+        self,
+        candidates: Candidates,
+        classes: Classes | None,
+        names: tuple[Name, ...] | None = None,
+        by: str | None = None,
+    ) -> Any:
+        """The scores, counted where the table lives, of a plan's classes only.
+
+        With names there is a histogram for each: a group that the column `by` says, or without it a class.
+        """
+        with self.source.open("reading", self.what(), self.columns.ways) as (opened, what, progress):
+            skip, people = self.source.skip_incomplete, self.people.people
+            how: dict[str, Any] = {"people": people, "skip_incomplete": skip, "progress": progress}
+            if names is not None and by is not None:
+                return group_histograms(opened, what, by, names, candidates, **how)
+            if names is not None:
+                found = class_histograms(opened, what, candidates, **how)
+                if set(found) != set(names):
+                    other = class_list(tuple(found))
+                    raise InputError(f"the plan is for the classes {class_list(names)}; found {other}")
+                return found
+            if isinstance(what, Classified) and classes is not None:
+                own = what.columns(opened)[1]
+                try:
+                    names_among(classes, own, len(own))
+                except InputError as error:
+                    raise InputError(f"the plan is for other classes: {error}") from None
+            return score_histogram(opened, what, candidates, **how)
+
+
 @command("federated answer")
 def answer(
-    source: Source,
     *,
+    table: SiloTable,
     plan: Path,
     keys: Path,
     rules: Rules,
     records: SiloRecords,
     output: Output,
-    columns: Columns,
     by: str | None = None,
-    people: PeopleOptions,
 ) -> None:
     r"""Answer a plan from this silo's records: one small signed file.
 
@@ -223,24 +293,21 @@ def answer(
         --keys north.key --coordinator coordinator.json \
         --ledger north.db --budget 4 --out north-answer.json
     """
-    what, policy = what_of(columns, people), rules.read()
-    output.check(Kind.ANSWER, *source.files, plan, keys, records.file, *rules.files)
+    table.what()
+    policy = rules.read()
+    output.check(Kind.ANSWER, *table.source.files, plan, keys, records.file, *rules.files)
     text = read_text(plan)
     read, _ = read_plan(text)
     of_scores = read.first if isinstance(read, SeveralPlans) else read
-    check_score("the plan", of_scores.score, what)
-    _check_by(read, by, columns)
-    counts: Any
-    if isinstance(read, SeveralPlans) and read.by != "level":
-        counts = counted_by_group(source, what, columns, people, of_scores.candidates, tuple(read.parts), by)
-    else:
-        counts = counted(source, what, columns, people, of_scores.candidates, of_scores.classes)
+    table.check_score("the plan", of_scores.score)
+    _check_by(read, by, table.columns)
+    names = tuple(read.parts) if isinstance(read, SeveralPlans) and read.by != "level" else None
+    counts = table.counted(of_scores.candidates, of_scores.classes, names, by)
     own_keys = SiloKeys.load(keys)
     earlier = records.open().answered(read)
     with heard(OtherDataWarning) as caught:
         message = answer_plan(text, counts, own_keys, policy, records.open(), now=datetime.now(UTC))
-    for one in caught:
-        warn(str(one.message))
+    caught.warn()
     if earlier is not None:
         say(f"earlier answer of {earlier} returned; nothing was charged")
     output.save(message, "answer")
@@ -252,12 +319,8 @@ def answer(
         )
     if rows := identity_rows(read, silos=read.protocol.relies_on_silos):
         say(aligned(rows))
-    if (collude := colluders(read)) is not None:
-        say(f"{read.protocol.relies_for} the other silos: {collude}")
-    for name, words in read.words:
-        say(f"{name}: {words}")
-    if opened := openers(read):
-        say(f"the sum is opened by {opened}: `confide federated open`, with this ledger")
+    for line in plan_lines(read, opened=": `confide federated open`, with this ledger"):
+        say(line)
     say(records.spent(policy.budget))
 
 
@@ -274,8 +337,8 @@ def _check_by(plan: FederatedPlan | SeveralPlans, by: str | None, columns: Colum
 
 @command("federated report")
 def report(
-    source: Source,
     *,
+    table: SiloTable,
     calibration: Path,
     silo: str,
     epsilon: float,
@@ -283,8 +346,6 @@ def report(
     records: SiloRecords,
     again: bool = False,
     output: Output,
-    columns: Columns,
-    people: PeopleOptions,
 ) -> None:
     r"""Say how well the common threshold covers in this silo, privately.
 
@@ -300,101 +361,27 @@ def report(
         --calibration released.json --silo north --epsilon 0.5 \
         --ledger north.db --budget 4 --out north-report.json
     """
-    what = what_of(columns, people)
+    table.what()
     privacy_loss("epsilon", epsilon)
-    output.check(Kind.REPORT, *source.files, calibration, records.file)
+    output.check(Kind.REPORT, *table.source.files, calibration, records.file)
     released = load_release(calibration)
     if not isinstance(released, FederatedCalibration):
         raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
     known = [one.name for one in released.plan.silos]
     if silo not in known:
         raise InputError(f"--silo must be one of the plan's silos, {', '.join(known[:10])}; found {silo!r}")
-    check_score("the threshold", released.score, what)
+    table.check_score("the threshold", released.score)
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
-    counts = counted(source, what, columns, people, Candidates.of([released.threshold]), released.classes)
-    with heard(EarlierReleaseWarning) as caught:
+    counts = table.counted(Candidates.of([released.threshold]), released.classes)
+    with heard() as caught:
         made = coverage_in_silo(
             silo, counts, released.threshold, epsilon, ledger=records.open(), budget=budget, again=again
         )
-    for one in caught:
-        say(str(one.message))
+    for one in caught.earlier:
+        say(str(one))
     output.save(made.to_json(), f"{made}\nreport")
     say(records.spent(budget))
-
-
-def what_of(columns: Columns, people: PeopleOptions) -> What | None:
-    """What is read of each record; a plan states its loss for one record of a person, and one threshold for all."""
-    what = columns.what()
-    if isinstance(what, Losses):
-        raise InputError(
-            "a federation calibrates one score of each record; --truth and --losses belong to `confide calibrate`"
-        )
-    if isinstance(what, Regressed) and len(what.kinds) > 1:
-        raise InputError("a federation calibrates one threshold; plan --score cqr_low and --score cqr_high one by one")
-    if people.people is not None and people.people.most > 1:
-        raise InputError("--max-records-per-person must be 1 in a federation: its plan states the loss of one record")
-    return what
-
-
-def check_score(of: str, wanted: str | None, what: What | None) -> None:
-    """Refuse columns that give another score than a plan, or a threshold, is for."""
-    if what is None or (found := what.kind.name) == wanted:
-        return
-    if wanted is None:
-        raise InputError(f"{of} names no score; these columns give {found!r}: leave --score out")
-    named = "a column whose score is not named" if found is None else repr(found)
-    raise InputError(f"{of} is for the score {wanted!r}; these columns give {named}; --score {wanted} says so")
-
-
-def counted(
-    source: Source,
-    what: What | None,
-    columns: Columns,
-    people: PeopleOptions,
-    candidates: Candidates,
-    classes: Classes | None,
-) -> ScoreHistogram:
-    """The silo's scores, counted where its table lives; of the plan's classes only."""
-    with source.open("reading", what, columns.ways) as (opened, what, progress):
-        if isinstance(what, Classified) and classes is not None:
-            names = what.columns(opened)[1]
-            try:
-                names_among(classes, names, len(names))
-            except InputError as error:
-                raise InputError(f"the plan is for other classes: {error}") from None
-        return score_histogram(
-            opened,
-            what,
-            candidates,
-            people=people.people,
-            skip_incomplete=source.skip_incomplete,
-            progress=progress,
-        )
-
-
-def counted_by_group(
-    source: Source,
-    what: What | None,
-    columns: Columns,
-    people: PeopleOptions,
-    candidates: Candidates,
-    names: tuple[Name, ...],
-    by: str | None,
-) -> dict[Name, ScoreHistogram]:
-    """The silo's scores, one histogram for each group of the plan, or without `by` for each class, in one pass."""
-    with source.open("reading", what, columns.ways) as (opened, what, progress):
-        asked: dict[str, Any] = {
-            "people": people.people,
-            "skip_incomplete": source.skip_incomplete,
-            "progress": progress,
-        }
-        if by is not None:
-            return group_histograms(opened, what, by, names, candidates, **asked)
-        found = class_histograms(opened, what, candidates, **asked)
-    if set(found) != set(names):
-        raise InputError(f"the plan is for the classes {class_list(names)}; found {class_list(tuple(found))}")
-    return found
 
 
 # What costs nothing

@@ -1,20 +1,44 @@
-"""Sections 3.1 to 3.3: the quantile of quantiles, its coverage M(l, k), and upper bounds.
+"""Quantiles of quantiles: without privacy, with it, and of silos that are not alike.
+
+Sections 3.1 to 3.3: the quantile of quantiles, its coverage M(l, k), and upper bounds.
 
 M(l, k) of Theorem 3.2 as an integral is `confide.federated.qq_coverage`, and Algorithm 1's pair (l*, k*) of (6) is
 `confide.federated.best_qq`; here are the published sum and what the paper compares them with.
+
+Section 4 and Appendix C.4: FedCP^2-QQ. Algorithm 3 is `fedcp2-qq` of `confide.federated.plan`.
+
+Section 3.5 and Appendix C.3: silos of different distributions.
+
+A distribution function enters as a curve on [0, 1]: for agent j, F_j(F_S^-1(u)), how much of its scores lies at or
+below the u-quantile of the test score S. Scores half as large as uniform ones of the test are `lambda u: min(2 u, 1)`.
 """
 
-from collections.abc import Sequence
+import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
+from typing import TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
 from confide.errors import InputError
-from confide.federated import best_qq, coverage_fraction, qq_coverage
-from confide.papers.one_shot_federated.split_conformal import order_statistic, refuse_pair, split_conformal_bounds
-from confide.support import Level, exact_level, positive_integer
+from confide.federated import (
+    PublishedChoice,
+    ReplyLaw,
+    best_published,
+    best_qq,
+    coverage_fraction,
+    expectation,
+    order_statistic_coverage,
+    poisson_binomial,
+    published_at,
+    published_correction,
+    qq_coverage,
+)
+from confide.papers.checked import as_counts, as_shares
+from confide.papers.one_shot_federated.order_statistics import order_statistic, refuse_pair, split_conformal_bounds
+from confide.support import Level, exact_level, positive_integer, privacy_loss
 
 
 def quantile_of_quantiles(scores: Sequence[ArrayLike], l: int, k: int) -> float:
@@ -113,3 +137,364 @@ def upper_bounds(m: int, n: int, alpha: Level) -> UpperBounds:
         raise InputError(f"m n must be at least (1-alpha)/alpha = {float(wanted / (1 - wanted)):g}; found {m * n}")
     centralised, one_agent = split_conformal_bounds(m * n, alpha)[1], split_conformal_bounds(n, alpha)[1]
     return UpperBounds(best.coverage, centralised, one_agent, (m * n + 1) * (best.coverage - float(wanted)))
+
+
+def quantile_sensitivity(q: float) -> float:
+    """Algorithm 2: Delta_q = max(1/q, 1/(1-q)), by how much a weight changes if one score of the agent is replaced.
+
+    Examples
+    --------
+    >>> quantile_sensitivity(0.8)
+    5.0...
+    """
+    return max(1 / _share("q", q), 1 / (1 - q))
+
+
+def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.float64]:
+    """Algorithm 2, (9): how likely each bin is to be the private quantile, exp(-epsilon w_b / (2 Delta_q)) normalised.
+
+    w_b = max(scores below e_b / q, scores above e_b / (1-q)). It is epsilon-differentially private when one score is
+    replaced, so each agent has the epsilon-LDP of (9). A silo draws it with `confide.federated.published_quantile`.
+
+    Parameters
+    ----------
+    counts
+        Scores in every bin (e_(b-1), e_b], shape (B,).
+    q
+        In (0, 1).
+    epsilon
+        Privacy loss.
+
+    Examples
+    --------
+    >>> quantile_law([5, 3, 2], 0.8, 2.0).round(4)
+    array([0.0243, 0.4879, 0.4879])
+    """
+    counts = as_counts("counts", counts)
+    up_to = np.cumsum(counts)
+    weight = np.maximum((up_to - counts) / _share("q", q), (up_to[-1] - up_to) / (1 - q))
+    exponent = -privacy_loss("epsilon", epsilon) * weight / (2 * quantile_sensitivity(q))
+    weights = np.exp(exponent - exponent.max())
+    law: NDArray[np.float64] = weights / weights.sum()
+    return law
+
+
+def quantile_shortfall(n: int, bins: int, epsilon: float, delta: float) -> float:
+    """Lemma C.4, (19): for q in [1/2, 1), a share of at least q minus this lies at or below the output.
+
+    With probability 1-delta: 2 log(B/delta) / (n epsilon), whatever the scores are.
+
+    Examples
+    --------
+    >>> round(quantile_shortfall(200, 100, 5.0, 0.05), 4)
+    0.0152
+    """
+    n, bins = positive_integer("n", n), positive_integer("bins", bins)
+    return 2 * math.log(bins / _share("delta", delta)) / (n * privacy_loss("epsilon", epsilon))
+
+
+@dataclass(frozen=True)
+class PrivateRanks:
+    """Algorithm 3: what the server asks for, and what Theorem 4.1 proves of it.
+
+    Parameters
+    ----------
+    l, k
+        (l_gamma, k_gamma), the pair of Algorithm 1 for the level (1-alpha)/(1-gamma alpha).
+    correction
+        l_cor of (10).
+    quantile
+        q = max((l + l_cor)/n, 1/2), which every agent's Algorithm 2 aims at.
+    coverage_at_least
+        M(l, k)(1 - gamma alpha), by (20) and (21); at least 1-alpha.
+    """
+
+    l: int
+    k: int
+    correction: int
+    quantile: float
+    coverage_at_least: float
+
+
+def private_ranks(m: int, n: int, alpha: Level, epsilon: float, bins: int, gamma: float) -> PrivateRanks | None:
+    """Algorithm 3, (10), Theorem 4.1: (l_gamma, k_gamma), l_cor and q for one gamma; None if no rank is left.
+
+    Algorithm 2 asks for q < 1, and the text does not say what to do where l_gamma + l_cor is n or more. Here n is taken
+    (the weights then are their limit, the scores above e_b) and more is None.
+
+    Parameters
+    ----------
+    m, n
+        Number of agents, of scores in each.
+    alpha, epsilon
+        Miscoverage, and the loss of each agent.
+    bins
+        B.
+    gamma
+        The share of alpha that pays for the noise, in (0, 1).
+
+    Examples
+    --------
+    >>> private_ranks(5, 200, 0.1, 5.0, 100, 0.02)
+    PrivateRanks(l=179, k=4, correction=5, quantile=0.92, coverage_at_least=0.900...)
+    """
+    share = _share("gamma", gamma) * float(exact_level("alpha", alpha))
+    made = published_at(gamma, m, n, alpha, epsilon, bins)
+    if made is None:
+        return None
+    l_cor = private_correction(m, alpha, epsilon, bins, gamma)
+    l = made.rank - l_cor
+    covered = float(qq_coverage(l, made.k, m, n)) * (1 - share)
+    return PrivateRanks(l, made.k, l_cor, max(made.rank / n, 0.5), covered)
+
+
+def private_correction(m: int, alpha: Level, epsilon: float, bins: int, gamma: float) -> int:
+    """(10): l_cor = ceil((2/epsilon) log(B / (1 - (1 - gamma alpha)^(1/m)))).
+
+    Examples
+    --------
+    >>> private_correction(5, 0.1, 5.0, 100, 0.02)
+    5
+    """
+    share = _share("gamma", gamma) * float(exact_level("alpha", alpha))
+    return published_correction(privacy_loss("epsilon", epsilon), positive_integer("bins", bins), m, share)
+
+
+def best_gamma(m: int, n: int, alpha: Level, epsilon: float, bins: int) -> PublishedChoice | None:
+    """Section 4, "Choosing gamma", Figure 2: the gamma of least M(l_gamma + l_cor, k_gamma); None if there is none.
+
+    The paper searches a grid that it does not state. Here all gamma in (0, 1) are searched, which no grid can beat; its
+    `compensation` is what Figure 2 draws.
+
+    Examples
+    --------
+    >>> round(best_gamma(5, 200, 0.1, 10.0, 100).compensation, 5)
+    0.91497
+    """
+    return best_published(m, n, alpha, epsilon, bins)
+
+
+def loss_of_pipeline(training: float, calibration: float) -> float:
+    """Remark 4.2: the loss of training and calibration together, if no record is in both: the larger of the two.
+
+    Which record trains and which calibrates must not depend on the records.
+
+    Examples
+    --------
+    >>> loss_of_pipeline(8.0, 1.0)
+    8.0
+    """
+    return max(privacy_loss("training", training), privacy_loss("calibration", calibration))
+
+
+def _share(name: str, value: float) -> float:
+    if not 0 < value < 1:
+        raise InputError(f"{name} must be strictly between 0 and 1; found {value!r}")
+    return value
+
+
+Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
+_TOLERANCE = 1e-14
+
+
+@dataclass(frozen=True)
+class UnlikeReply:
+    """What agent j replies if its scores have a distribution of their own: the l-th smallest of n.
+
+    Parameters
+    ----------
+    scores_below
+        F_j(F_S^-1(u)) for u of shape (nodes,), rising from 0 to at most 1.
+    n, l
+        Number of scores, and which is sent.
+
+    Examples
+    --------
+    >>> float(UnlikeReply(lambda u: u, 1, 1).below(np.array([0.25]))[0])
+    0.25
+    """
+
+    scores_below: Curve
+    n: int
+    l: int
+
+    def below(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
+        """p_j*(S) at S = F_S^-1(u): how likely the reply is to lie at or below it."""
+        from scipy.special import betainc
+
+        at = np.asarray(self.scores_below(u), dtype=np.float64)
+        if at.shape != u.shape or not bool(np.all((at >= 0) & (at <= 1))):
+            raise InputError("scores_below must give a number in [0, 1] for every u; it does not")
+        result: NDArray[np.float64] = betainc(self.l, self.n - self.l + 1, at)
+        return result
+
+
+def unlike_silos_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> float:
+    """(16): what silos of different distributions really cover, 1 - E[P(PoisBin(p*(S)) >= k)], exactly if nothing ties.
+
+    This is the law that our certificates of silos of one distribution and unequal sizes use.
+
+    Parameters
+    ----------
+    silos
+        F_j(F_S^-1(u)), one curve per silo, each never falling.
+    l, k, n
+        Ranks within a silo and among the replies; number of scores in each silo.
+
+    Examples
+    --------
+    >>> halves = [lambda u: np.minimum(2 * u, 1)] * 5
+    >>> round(unlike_silos_coverage(halves, 19, 3, 20), 3)
+    0.457
+    """
+    refuse_pair(l, k, len(silos), n)
+    return order_statistic_coverage([UnlikeReply(silo, n, l) for silo in silos], k)
+
+
+@dataclass(frozen=True)
+class UnlikeSilos:
+    """Proposition 3.4, its parts.
+
+    Parameters
+    ----------
+    as_if_alike
+        M(l, k), which stands for 1-alpha in the proof and is at least that for (l*, k*).
+    distance
+        E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], by which coverage may be less.
+    coverage_at_least
+        `as_if_alike` - `distance`: what the proposition says of coverage. Below 0 it says nothing.
+    """
+
+    as_if_alike: float
+    distance: float
+    coverage_at_least: float
+
+
+def unlike_silos_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Curve | None = None) -> UnlikeSilos:
+    """Proposition 3.4, (15), (18): coverage >= 1-alpha - E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], M(l, k) for 1-alpha.
+
+    The scores of agent j have a distribution of their own, S has yet another, all are independent. The auxiliary scores
+    S~_i and S~ are i.i.d., and S~ may depend on S (Remark C.2).
+
+    Parameters
+    ----------
+    silos
+        F_j(F_S^-1(u)), one curve per silo.
+    l, k, n
+        Ranks within a silo and among the replies; number of scores in each silo.
+    auxiliary
+        F~(S~) as a function of u where S = F_S^-1(u): any map of [0, 1] to itself that keeps the uniform law. Without
+        it S~ = S and the S~_i are copies of it, which Remark C.2 conjectures to be a good choice. (It need not be the
+        best: for silos of half as large scores u -> 2u mod 1 gives more.)
+
+    Examples
+    --------
+    >>> halves = [lambda u: np.minimum(2 * u, 1)] * 5
+    >>> unlike_silos_bound(halves, 19, 3, 20)
+    UnlikeSilos(as_if_alike=0.9136..., distance=0.5524..., coverage_at_least=0.3612...)
+    """
+    m = len(silos)
+    refuse_pair(l, k, m, n)
+    replies, copy = [UnlikeReply(silo, n, l) for silo in silos], UnlikeReply(auxiliary or (lambda u: u), n, l)
+
+    def distance(u: NDArray[np.float64]) -> NDArray[np.float64]:
+        table = np.array([reply.below(u) for reply in replies])
+        return total_variation(table, np.tile(copy.below(u), (m, 1)))
+
+    lost, alike = expectation(distance, _TOLERANCE), float(qq_coverage(l, k, m, n))
+    return UnlikeSilos(alike, lost, alike - lost)
+
+
+def total_variation(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
+    """The distance between the Poisson-binomial laws of p and q, each of shape (m, nodes): shape (nodes,).
+
+    Examples
+    --------
+    >>> total_variation(np.array([[0.5], [0.5]]), np.array([[1.0], [0.0]]))
+    array([0.5])
+    """
+    distance: NDArray[np.float64] = np.abs(poisson_binomial(p) - poisson_binomial(q)).sum(axis=1) / 2
+    return distance
+
+
+def distance_to_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    """What Theorem C.3 bounds, exactly: the total variation between PoisBin(p) and the binomial law of the same mean.
+
+    Shape (nodes,) for p of shape (m, nodes).
+
+    Examples
+    --------
+    >>> p = np.array([[0.8], [0.9], [1.0]])
+    >>> bool(distance_to_binomial(p)[0] <= ehm_bound(p)[0])
+    True
+    """
+    return total_variation(p, np.array(np.broadcast_to(p.mean(axis=0), p.shape)))
+
+
+def ehm_bound(p: ArrayLike) -> NDArray[np.float64]:
+    """Theorem C.3 (Ehm 1991), upper side: m/(m+1) a b, with a and b as in `ehm_lower_bound`.
+
+    Parameters
+    ----------
+    p
+        Probabilities, shape (m,) or (m, nodes).
+
+    Examples
+    --------
+    >>> round(float(ehm_bound([0.8, 0.9, 1.0])), 4)
+    0.0191
+    """
+    p = as_shares("p", p)
+    return len(p) / (len(p) + 1) * _ehm_product(p)
+
+
+def ehm_lower_bound(p: ArrayLike, constant: float) -> NDArray[np.float64]:
+    """Theorem C.3 (Ehm 1991), lower side: C a b with a = 1 - q^(m+1) - (1-q)^(m+1), b = 1 - sum p_i(1-p_i)/(m q(1-q)).
+
+    q is the mean of p. The paper says of C that it is universal, and gives no value. It is below 1/4: for many p near
+    one another the distance is about a b / sqrt(2 pi e) = .242 a b.
+
+    Parameters
+    ----------
+    p
+        Probabilities, shape (m,) or (m, nodes).
+    constant
+        C.
+
+    Examples
+    --------
+    >>> round(float(ehm_lower_bound([0.8, 0.9, 1.0], 0.1)), 4)
+    0.0025
+    """
+    return constant * _ehm_product(as_shares("p", p))
+
+
+def _ehm_product(p: NDArray[np.float64]) -> NDArray[np.float64]:
+    m, q = len(p), p.mean(axis=0)
+    spread = ((p - q) ** 2).sum(axis=0)  # m q (1-q) - sum p (1-p)
+    with np.errstate(invalid="ignore", divide="ignore"):
+        product = (1 - q ** (m + 1) - (1 - q) ** (m + 1)) * spread / (m * q * (1 - q))
+    return np.where((spread == 0) | (q * (1 - q) == 0), 0.0, product)
+
+
+def loss_of_equal_treatment(replies: Sequence[ReplyLaw], *, exact: bool = True) -> float:
+    """How far the coverage of silos of ONE distribution can be from that of equal replies of the same mean law.
+
+    E[TV(PoisBin(p(U)), Bin(m, mean of p(U)))] over a uniform test score: for silos whose sizes or ranks differ, and
+    whose scores do not. No statement of the paper, but Theorem C.3 bounds it: `exact=False` gives that bound. Our
+    certificates use the Poisson-binomial law and lose nothing. For silos of different distributions see
+    `unlike_silos_bound`.
+
+    Examples
+    --------
+    >>> from confide.federated import RandomRankReply
+    >>> replies = [RandomRankReply.fixed(50, 46), RandomRankReply.fixed(200, 181), RandomRankReply.fixed(100, 91)]
+    >>> loss_of_equal_treatment(replies) <= loss_of_equal_treatment(replies, exact=False) < 0.1
+    True
+    """
+
+    def distance(t: NDArray[np.float64]) -> NDArray[np.float64]:
+        table = np.array([reply.below(t) for reply in replies])
+        return distance_to_binomial(table) if exact else np.minimum(ehm_bound(table), 1.0)
+
+    return expectation(distance, _TOLERANCE)

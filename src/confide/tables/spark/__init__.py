@@ -10,10 +10,3 @@ what the table holds.
 
 from confide.tables.spark.session import is_path, names_spark, open_session
 from confide.tables.spark.table import SparkTable, open_spark
-
-__all__ = ["SparkTable", "is_path", "names_spark", "open_session", "open_spark"]
-
-
-def __dir__() -> list[str]:
-    """What there is to use."""
-    return sorted(__all__)

@@ -178,15 +178,21 @@ def _check_reachable(url: str, shown: str) -> None:
     found = _ADDRESS.fullmatch(url)
     if found is None:
         raise InputError(f"Spark server {shown!r} must be sc://host:port, with parameters behind /; as /;use_ssl=true")
-    try:
-        with socket.create_connection((found["host"].strip("[]"), int(found["port"] or _PORT)), timeout=_SECONDS):
-            return
-    except (OSError, OverflowError, UnicodeError):
-        pass
+    if _answers(found["host"].strip("[]"), found["port"] or _PORT):
+        return
     raise InputError(
         f"Spark server {shown!r} cannot be reached; check the host and the port (sc://host:{_PORT}), and that the "
         "server of Spark Connect runs"
     )
+
+
+def _answers(host: str, port: str | int) -> bool:
+    """Whether a connection is accepted there."""
+    try:
+        with socket.create_connection((host, int(port)), timeout=_SECONDS):
+            return True
+    except (OSError, ValueError, OverflowError):  # a host that cannot be encoded is a ValueError
+        return False
 
 
 def quiet_backend(session: Any) -> Any:
@@ -245,7 +251,6 @@ _SETTINGS = {
     "spark.ui.enabled": "false",  # a web page with every query, open to whoever reaches the port
 }
 _SPARK = re.compile(r"spark://.+|local(\[.*\])?")
-_SECONDS_FOR_MASTER = 5.0
 _SECONDS_FOR_EXECUTORS = 120.0
 
 
@@ -365,11 +370,8 @@ def check_reachable(master: str) -> None:
         return
     for address in master.removeprefix("spark://").split(","):
         host, _, port = address.rpartition(":")
-        try:
-            with socket.create_connection((host, int(port)), timeout=_SECONDS_FOR_MASTER):
-                return
-        except (OSError, ValueError, OverflowError):
-            continue
+        if _answers(host, port):
+            return
     raise InputError(
         f"Spark master {master!r} cannot be reached; check the host and the port (spark://host:7077), and that the "
         "master runs"

@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.support import OutputExistsError
 from confide.tables.arrow import ColumnRef, one_at_least
-from confide.tables.bin_counts import Counters, Job, read_columns, scored_rows
+from confide.tables.bin_counts import Counters, Counts, Job, read_columns, scored_rows
 from confide.tables.databases import IbisTable
 from confide.tables.failures import RowErrors, of_engine
 from confide.tables.predictors import Added
@@ -155,9 +155,6 @@ def _packer() -> Callable[[Iterator[Any]], Iterator[Any]]:
 
     return pack
 
-
-Counts = tuple[NDArray[np.int64], RowErrors]
-"""Counts per group and bin, shape (groups, m), and the rows with each reason."""
 
 _SCHEMA = "reason int, place int, bin int, n long"
 
@@ -491,7 +488,7 @@ class SparkTable(IbisTable):
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors]:
         """Counts that the executors make."""
         with of_engine():
-            return (count_in_java if job.columns.reader.in_sql else count_in_python)(self.expression, job, progress)
+            return (count_in_java if job.columns.in_sql else count_in_python)(self.expression, job, progress)
 
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
         """A new table of the catalogue, or a new folder of Parquet files if that is what the name says."""

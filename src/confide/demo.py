@@ -1,0 +1,246 @@
+"""A folder comes in; the files of the whole way on real data and its story leave: train, calibrate, predict, report.
+
+The data are handwritten digits from scikit-learn (UCI "Optical Recognition of Handwritten Digits"). The story tells the
+promise, the protection, the result and the price, to a reader who is new to all of it.
+"""
+
+import math
+import shlex
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.calibration import calibrate
+from confide.errors import InputError
+from confide.evaluation import coverage
+from confide.planning import Plan, plan
+from confide.releases import Calibration
+from confide.reports import report
+from confide.scores import lac_score, set_mask
+from confide.sets import CoverageEstimate, PredictionSets
+from confide.support import Kind, Place, kind_of, needs_extra, new_file, refuse_existing
+from confide.tables import Classified, evaluate_table, predict_table, refuse_existing_predictions
+
+TRAINING, CALIBRATION = 60, 700
+ALPHA, EPSILON = 0.1, 1.0
+TITLE = "Prediction sets for handwritten digits"
+EXAMPLES = 12
+
+
+@dataclass(frozen=True)
+class Digits:
+    """Class probabilities and true digits of the calibration images and of the unseen ones."""
+
+    calibration: NDArray[np.float64]
+    calibration_digits: NDArray[np.int64]
+    unseen: NDArray[np.float64]
+    unseen_digits: NDArray[np.int64]
+
+    @property
+    def accuracy(self) -> float:
+        """Share of the unseen images whose most probable digit is the true one."""
+        return float(np.mean(self.unseen.argmax(axis=1) == self.unseen_digits))
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What a threshold does on the unseen images: the sets, and whether they hold the true digit."""
+
+    threshold: float
+    sets: PredictionSets
+    covered: NDArray[np.bool_]
+
+    @property
+    def coverage(self) -> CoverageEstimate:
+        """Share of sets with the true digit."""
+        return coverage(self.covered)
+
+
+def train() -> Digits:
+    """Train on few images, on purpose: a model that is unsure makes sets worth looking at."""
+    with needs_extra("the demo", "standard"):
+        from sklearn.datasets import load_digits
+        from sklearn.linear_model import LogisticRegression
+
+    images, digits = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(digits))
+    training, calibration, unseen = np.split(order, [TRAINING, TRAINING + CALIBRATION])
+    model = LogisticRegression(C=0.1, max_iter=1000).fit(images[training], digits[training])
+    known, new = model.predict_proba(images[calibration]), model.predict_proba(images[unseen])
+    return Digits(known, digits[calibration], new, digits[unseen])
+
+
+def outcome(digits: Digits, threshold: float) -> Outcome:
+    """The sets that a threshold gives for the unseen images."""
+    sets = PredictionSets(set_mask(digits.unseen, "lac", threshold))
+    return Outcome(threshold, sets, sets.contains(digits.unseen_digits))
+
+
+NOT_PRIVATE = f"""\
+5. What is not private here
+   The numbers of parts 3 and 4 come straight from the labels of the unseen images. And the model
+   learned from its {TRAINING} images without privacy: confide protects the calibration images only."""
+
+
+def tell(
+    digits: Digits,
+    released: Calibration,
+    costs: Plan,
+    private: Outcome,
+    ordinary: Outcome,
+    files: Sequence[Path],
+) -> str:
+    """The whole story, in lines of at most 96 characters if the paths are short; `files` as `run` leaves them."""
+    parts = (
+        f"""\
+1. A model
+   A logistic regression learns from {TRAINING} images only, so that it is often unsure: its first guess
+   is right for {100 * digits.accuracy:.0f} % of the unseen images. A prediction set says "one of these" instead.""",
+        _release(released),
+        _result(private, ordinary, costs),
+        "4. Some of the sets\n" + _examples(digits, private),
+        NOT_PRIVATE,
+        _next_steps(released, *(shlex.quote(str(path)) for path in files)),
+    )
+    return "CONFIDE DEMO: handwritten digits (8 x 8 pixels, from scikit-learn)\n\n" + "\n\n".join(parts)
+
+
+def _release(released: Calibration) -> str:
+    factor = f"e^{released.epsilon:g} = {math.exp(released.epsilon):.1f}"
+    statement = str(released.privacy)[0].upper() + str(released.privacy)[1:]
+    threshold = released.threshold
+    if math.isinf(threshold):
+        what = "No finite threshold: every digit is in every set. (This happens, but very rarely.)"
+    else:
+        what = (
+            f"The threshold {threshold:.4f}: a digit is in the set if the model gives it a\n"
+            f"              probability of at least {1 - threshold:.4f}."
+        )
+    return f"""\
+2. Private calibration, on {CALIBRATION} other images
+   Promised   The true digit is in its set with probability at least {released.coverage:g}, on average over
+              calibration images and new images of the same kind. That holds for every number
+              of calibration images, and with the noise that privacy needs.
+   Protected  {statement}.
+              Whatever somebody concludes from the calibration would have been concluded without
+              any one image, too, with a probability at most {factor} times smaller or larger.
+              Even the number of images stays secret.
+   Released   {what}"""
+
+
+def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
+    extra = private.sets.sizes.mean() - ordinary.sets.sizes.mean()
+    aim = costs.nonprivate_rank / (CALIBRATION + 1)
+    return f"""\
+3. Sets for {len(private.sets)} unseen images
+{_comparison(private, ordinary)}
+   Privacy cost {extra:.2f} digits per set here. Expected beforehand (`confide plan`): a mean coverage
+   of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}. The noise differs from run to run.
+   The promise is about the average; a single calibration can end up somewhat lower (give
+   `confide calibrate` a --delta for a promise about the single one)."""
+
+
+def _comparison(private: Outcome, ordinary: Outcome) -> str:
+    coverages = private.coverage, ordinary.coverage
+    rows = [
+        ("", "private", "not private (split conformal)"),
+        ("threshold", f"{private.threshold:.4f}", f"{ordinary.threshold:.4f}"),
+        ("coverage (95 % interval)", *(f"{c.value:.3f} ({c.low:.3f} to {c.high:.3f})" for c in coverages)),
+        ("digits per set", f"{private.sets.sizes.mean():.2f}", f"{ordinary.sets.sizes.mean():.2f}"),
+        ("sets of one digit", _share(private, 1), _share(ordinary, 1)),
+    ]
+    return "\n".join(f"   {name:<26}{one:<26}{other}".rstrip() for name, one, other in rows)
+
+
+def _share(outcome: Outcome, size: int) -> str:
+    return f"{100 * np.mean(outcome.sets.sizes == size):.1f} %"
+
+
+def _examples(digits: Digits, private: Outcome) -> str:
+    """Up to two sets each of one, two and three digits with the true one, and one that misses it."""
+    chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
+    chosen += list(np.flatnonzero(~private.covered)[:1])
+    lines = []
+    for i in chosen:
+        members = ", ".join(map(str, np.flatnonzero(private.sets.mask[i]))) or "empty"
+        missed = "" if private.covered[i] else "   missed: up to one in ten may be"
+        lines.append(f"   image {i:>4}   true digit {digits.unseen_digits[i]}   set {{{members}}}{missed}")
+    return "\n".join(lines)
+
+
+def _next_steps(released: Calibration, calibration: str, sets: str, images: str, report: str) -> str:
+    return f"""\
+6. Go on from here
+   {calibration}: all that is known of the calibration images
+   {sets}: the sets
+   {images}: the unseen images' probabilities and digits
+   {report}: all of this as a page for people; open it in a browser
+
+   confide show {calibration}
+   confide predict {images} --calibration {calibration} \\
+       --probabilities 'p_*' --out {sets} --force
+   confide evaluate {images} --calibration {calibration} \\
+       --probabilities 'p_*' --label digit
+
+   The calibration images' probabilities are not left behind. With such a file of your own:
+
+   confide calibrate records.parquet --probabilities 'p_*' --label digit \\
+       --alpha {float(released.alpha):g} --epsilon {released.epsilon:g} --out cal.json"""
+
+
+def run(folder: Path, *, force: bool = False) -> str:
+    """Do the demo, leave its files in a folder, and return the story to print.
+
+    Parameters
+    ----------
+    folder
+        Where to leave `calibration.json`, `sets.parquet`, `images.parquet` (the unseen images' probabilities and
+        digits) and `report.html`; made if it does not exist. No trace of the calibration images is left but the
+        calibration.
+    force
+        Whether the files of an earlier demo may be replaced.
+    """
+    files = [folder / name for name in ("calibration.json", "sets.parquet", "images.parquet", "report.html")]
+    calibration, sets, images, page = files
+    refuse_existing(calibration, overwrite=force, kind=Kind.RELEASE)
+    refuse_existing_predictions(sets, overwrite=force)
+    refuse_existing(images, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images)
+    refuse_existing(page, overwrite=force, kind=Kind.PAGE)
+    try:
+        folder.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise InputError(f"folder {str(folder)!r} cannot be made: {error.strerror}") from None
+    digits = train()
+    scores = lac_score(digits.calibration, digits.calibration_digits)
+    released = calibrate(scores, ALPHA, EPSILON, score="lac")
+    costs = plan(ALPHA, EPSILON, CALIBRATION, candidates=released.candidates)
+    ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
+    _write_images(images, digits, force=force)
+    released.save(calibration, overwrite=force)
+    predict_table(images, Classified("p_*"), released, sets, overwrite=force)
+    evaluation = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
+    report(released, title=TITLE, evaluation=evaluation).save(page, overwrite=force)
+    private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
+    return tell(digits, released, costs, private, nonprivate, files)
+
+
+def _write_images(path: Path, digits: Digits, *, force: bool) -> None:
+    import pyarrow as pa
+    import pyarrow.parquet as pq
+
+    columns: dict[str, Any] = {"image": np.arange(len(digits.unseen)), "digit": digits.unseen_digits}
+    columns |= {f"p_{k}": digits.unseen[:, k] for k in range(10)}
+    with new_file(path, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images) as part:
+        pq.write_table(pa.table(columns), part)
+
+
+def _kind_of_images(path: Place) -> Kind:
+    """What a file is; a table is one of images if it has the columns of one."""
+    import pyarrow.parquet as pq
+
+    found = kind_of(path)
+    return found if found is not Kind.TABLE or pq.read_schema(str(path)).names[:2] == ["image", "digit"] else Kind.OTHER

@@ -1,0 +1,273 @@
+"""What a ledger decides: from its state and what is asked to the records that are added, or a refusal. Pure functions.
+
+A decision is a function of a state. The ledger runs it while nobody else can write, and adds what it gives back.
+"""
+
+import math
+import secrets
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass, field, replace
+from typing import TypeAlias
+
+from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
+from confide.ledger.account import Account, Entry, known
+from confide.ledger.composition import check_delta, worst
+from confide.ledger.cost import Cost, decimal_above, decimal_form, unbounded
+from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released, check_release
+from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, similar
+from confide.ledger.limit import Limit
+from confide.ledger.schedule import Schedule
+from confide.ledger.state import State
+from confide.mechanisms import Neighbors
+from confide.support import outside
+
+Decision: TypeAlias = Callable[[State], Sequence[Event]]
+"""What is added to a ledger in this state; an error adds nothing."""
+
+
+@dataclass(frozen=True)
+class Charge:
+    """A release that is to be paid for: about which data, at what price, for which request; see `Ledger.charge`."""
+
+    dataset: Dataset
+    cost: Cost
+    request: str
+    token: str = field(default_factory=lambda: secrets.token_hex(16))
+
+    def __post_init__(self) -> None:
+        if self.cost.group != self.dataset.group:
+            raise InputError("cost must be stated for the group of the data set; found another")
+        if not is_hexadecimal(self.request, least=64):
+            raise InputError("request must be a digest of 64 hexadecimal digits, as `request_digest` makes them")
+        if not is_hexadecimal(self.token):
+            raise InputError("token must have 32 to 64 hexadecimal digits")
+
+
+def set_limit(dataset: str, limit: Limit | None, neighbors: Neighbors) -> Decision:
+    """Set or lift the limit of a data set, which is opened if it is new."""
+
+    def decide(state: State) -> list[Event]:
+        account = known(state.accounts, dataset)
+        if account is not None:
+            _check_relation(account, neighbors)
+            return [_limited(account.dataset, limit)]
+        _point_out(dataset, state.accounts)
+        return [Opened(dataset, neighbors, None), _limited(dataset, limit)]
+
+    return decide
+
+
+def follow(dataset: str, schedule: Schedule, standard: Limit | None) -> Decision:
+    """Let charges follow a schedule; a data set that is new has the standard limit."""
+
+    def decide(state: State) -> list[Event]:
+        account, events = _opened(state, Dataset(dataset), schedule.neighbors, standard)
+        if (why := account.unfit(schedule)) is not None:
+            raise BudgetError(f"dataset {account.dataset!r} {why}")
+        if account.limit is None:
+            events.append(_limited(account.dataset, Limit(schedule.epsilon, schedule.dp_delta)))
+        return [*events, Followed(account.dataset, schedule)]
+
+    return decide
+
+
+def charge_all(
+    charges: Sequence[Charge], standard: Limit | None, at_most: Limit | None, *, again: bool = False
+) -> Decision:
+    """Charge all or none, about one data set; one that is new has the standard limit, as has one without any."""
+    data, costs = charges[0].dataset, [one.cost for one in charges]
+    if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
+        raise InputError("charges must be about one data set; found several")
+
+    def decide(state: State) -> list[Event]:
+        if any(state.entry(one.token) is not None for one in charges):
+            raise InputError("token must be new; the ledger has a charge with this one")
+        account, events = _opened(state, data, costs[0].neighbors, standard)
+        for cost in costs:
+            _check_relation(account, cost.neighbors)
+        if not again:
+            check_binding(account, data)
+        check_cells(account, [one.dataset for one in charges])
+        check_limits(account, costs, standard, at_most)
+        joined = account.schedule is not None
+        charged = [
+            Charged(account.dataset, one.token, one.request, one.cost, joined and place > 0)
+            for place, one in enumerate(charges)
+        ]
+        return [*events, *make_key(state), *charged]
+
+    return decide
+
+
+def keep_all(releases: Sequence[tuple[str, str, bytes | None]]) -> Decision:
+    """Keep releases that charges paid for: token, text, and what the mechanism saw."""
+    for _, text, _ in releases:
+        check_release(text)
+
+    def decide(state: State) -> list[Event]:
+        kept: dict[str, Event] = {}
+        for token, text, seen in releases:
+            entry = state.entry(token)
+            if entry is None or entry.release is not None or token in kept:
+                raise InputError("token must be that of a charge without a release; found none")
+            mark = keyed_digest(state.key, seen) if state.key and seen is not None else None
+            kept[token] = Released(token, text, mark)
+        return list(kept.values())
+
+    return decide
+
+
+def make_key(state: State) -> Sequence[Event]:
+    """Give a ledger a key of its own, where it has none."""
+    return [] if state.key else [Keyed(secrets.token_hex(32))]
+
+
+def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None, at_most: Limit | None) -> None:
+    """Refuse costs beyond the account's own limit, or else the standard one, or beyond `at_most`.
+
+    Raises
+    ------
+    BudgetError
+        With what remains.
+    """
+    own = replace(account, limit=standard) if account.limit is None else account
+    for bounded in (own, *([] if at_most is None else [replace(account, limit=at_most)])):
+        if not bounded.allows(*costs):
+            raise BudgetError(refusal(bounded, *costs))
+
+
+def refusal(account: Account, *costs: Cost) -> str:
+    """Why a schedule or a limit refuses one release, or several together, and what remains."""
+    if (why := account.stages[-1].refusal(costs)) is not None:
+        then = "ask for what is planned, or replace the schedule with `confide ledger follow`"
+        return f"dataset {account.dataset!r} {why}; {then}"
+    assert account.limit is not None
+    group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
+    limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)
+    assert left is not None
+    at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
+    if not all(cost.private for cost in account.costs):
+        lacks = "without privacy" if unbounded(account.costs) == "not private" else "with zCDP alone and no epsilon"
+        return (
+            f"dataset {account.dataset!r} has nothing left of its limit epsilon = {bound}{at}: a release "
+            f"{lacks} was made from it, which no limit can hold; use other people's records"
+        )
+    if not all(cost.private for cost in costs):
+        if unbounded(costs) == "zCDP alone":
+            return (
+                f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release has zCDP alone: no "
+                "limit in epsilon can hold it; use a mechanism that has an epsilon"
+            )
+        return (
+            f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release is not "
+            "private: its loss is infinite; use a private mechanism"
+        )
+    asked = decimal_above(worst(costs, lambda one: one.exact))
+    return (
+        f"dataset {account.dataset!r} has {decimal_form(left)} left of its limit epsilon = {bound}{at}, and "
+        f"this release costs {decimal_form(asked)}; ask for less, use an earlier release, or raise the limit with "
+        "`confide ledger limit`"
+    )
+
+
+def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | None) -> Entry:
+    """The newest of these kept releases that was made from the same data.
+
+    Raises
+    ------
+    OtherDataError
+        If there is none.
+    """
+    mark = None if key is None else keyed_digest(key, seen)
+    for entry in entries:
+        if entry.fingerprint is not None and entry.fingerprint == mark:
+            return entry
+    if any(entry.fingerprint for entry in entries):
+        found = "from other data than these"
+    else:
+        found = "by an earlier version, which kept nothing to tell whether the data are the same"
+    raise OtherDataError(
+        f"dataset {dataset!r} has a release for this very request, of {entries[0].made}, made {found}; nothing was "
+        f"charged. {THREE_WAYS}"
+    )
+
+
+THREE_WAYS = (
+    "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
+    "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
+)
+"""What to do about data that are not those of an earlier release."""
+
+
+def as_dataset(dataset: str | Dataset) -> Dataset:
+    """A name or a `Dataset`, as a `Dataset`."""
+    return dataset if isinstance(dataset, Dataset) else Dataset(dataset)
+
+
+def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
+    """A limit from a number or a pair (epsilon, dp_delta)."""
+    pair = limit if isinstance(limit, tuple) else (limit, 0.0)
+    if len(pair) != 2:
+        raise InputTypeError("limit must be epsilon, or a pair (epsilon, dp_delta)")
+    epsilon = pair[0]
+    if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
+        raise InputTypeError(f"limit must be a number; found {type(epsilon).__name__}")
+    if not (math.isfinite(epsilon) and 0 <= epsilon <= 1e12):
+        raise InputError(f"limit must be a number between 0 and 1e12; found {epsilon!r}")
+    return Limit(float(epsilon), check_delta(pair[1]))
+
+
+def _opened(state: State, data: Dataset, neighbors: Neighbors, standard: Limit | None) -> tuple[Account, list[Event]]:
+    """The account of a data set, and what opens it if it is new, with the limit that data sets get."""
+    if (account := known(state.accounts, data.name)) is not None:
+        return account, []
+    _point_out(data.name, state.accounts)
+    opening = [Opened(data.name, neighbors, data.fingerprint)]
+    return (
+        Account(data.name, neighbors, data.fingerprint, standard, ()),
+        [*opening, *([] if standard is None else [_limited(data.name, standard)])],
+    )
+
+
+def _limited(dataset: str, limit: Limit | None) -> Limited:
+    return Limited(dataset, limit.epsilon if limit else None, limit.dp_delta if limit else 0.0)
+
+
+def check_binding(account: Account, data: Dataset) -> None:
+    """Refuse data that are not those that a name is bound to."""
+    if account.fingerprint is not None and account.fingerprint != data.fingerprint:
+        what = "no fingerprint was given" if data.fingerprint is None else "these data are others, or the key is"
+        raise OtherDataError(
+            f"dataset {account.dataset!r} is bound to a fingerprint, and {what}; nothing was charged. {THREE_WAYS}"
+        )
+
+
+def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
+    """Refuse cells whose people may be in other cells that were charged: whoever is in both would lose the sum."""
+    cells = {data.group for data in datasets if data.group is not None and data.one_cell is False}
+    partitions = {group.partition for group in cells}
+    charged = {cost.group for cost in account.costs if cost.group is not None and cost.epsilon > 0}
+    if any(group.partition in partitions for group in charged - cells):
+        raise InputError(
+            f"dataset {account.dataset!r} was charged for other cells of the partition {min(partitions)!r}, and the "
+            "records of a person are bounded in this table alone: whoever is in two cells would lose the sum, and the "
+            "larger would be charged. If each person is in one cell, give one_cell=True; otherwise give this release "
+            "a partition of its own, which adds up"
+        )
+
+
+def _point_out(name: str, accounts: Iterable[str]) -> None:
+    """Warn if a name that is new looks like known ones."""
+    if alike := similar(name, accounts):
+        shown = ", ".join(map(repr, alike[:3]))
+        text = f"dataset {name!r} is new to the ledger and looks like {shown}; the same people must keep one name"
+        warnings.warn(SimilarNameWarning(text), stacklevel=outside())
+
+
+def _check_relation(account: Account, neighbors: Neighbors) -> None:
+    if account.neighbors != neighbors:
+        raise InputError(
+            f"dataset {account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for "
+            f"{neighbors!r}; use neighbors={account.neighbors!r}"
+        )

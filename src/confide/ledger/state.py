@@ -1,0 +1,219 @@
+"""What the records of a ledger add up to: one fold, which checks every seal, and alone says what a record means.
+
+A process reads the whole of a ledger once. Afterwards it reads what is new, and whether the last record that it has
+read is still there: a copy of before, put back under an open ledger, is noticed.
+"""
+
+import math
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import replace
+from functools import cached_property
+from pathlib import Path
+from typing import Any, NamedTuple, TypeAlias
+
+from confide.errors import FormatError, LedgerError
+from confide.ledger.account import Account, Entry
+from confide.ledger.events import (
+    FIRST_SEAL,
+    Charged,
+    Event,
+    Followed,
+    Keyed,
+    Limited,
+    Moved,
+    Opened,
+    Released,
+    read_event,
+    seal,
+)
+from confide.ledger.limit import Limit
+from confide.ledger.place import Server
+
+Row: TypeAlias = tuple[int, str, str | None, str]
+"""A stored record: its number, counted from 1, when it was made, its body, its seal. A body may not be seen: None."""
+
+
+class Head(NamedTuple):
+    """The last record: its number, counted from 1 (0 if there is none), and its seal."""
+
+    number: int
+    seal: str
+
+
+NOTHING = Head(0, FIRST_SEAL)
+"""Of a ledger without records, and of whoever has read none."""
+
+OPEN = "this open ledger"
+"""Who remembers what it has read."""
+
+_BARE = ("fedcp-qq", "fedcp-avg")
+"""Methods without privacy whose answers 0.1 kept at cost 0, under a name of their own."""
+
+
+class State:
+    """A ledger at one moment. It does not change: `then` makes the next one.
+
+    Parameters
+    ----------
+    remembered
+        A record that must be among those which are read, known from an earlier reading. A state that is copied or
+        pickled is one that remembers its head, and holds nothing else: neither the ledger's key nor its releases.
+    """
+
+    def __init__(self, remembered: Head = NOTHING) -> None:
+        self.remembered = remembered
+        self.records: list[tuple[str, Event]] = []
+        self.seals: list[str] = []
+        self.key: str | None = None
+        self.moved_to: str | None = None
+        self._opened: dict[str, Account] = {}
+        self._entries: dict[str, dict[str, Entry]] = {}
+        self._owner: dict[str, str] = {}
+
+    def __reduce__(self) -> tuple[Any, ...]:
+        return State, (max(self.head, self.remembered),)
+
+    def __str__(self) -> str:
+        lines = [f"{account.dataset}: {account.summary}" for account in self.accounts.values()] or ["no data sets"]
+        return "\n".join(lines + ([] if self.moved_to is None else [f"moved to {self.moved_to}: charged there only"]))
+
+    @property
+    def head(self) -> Head:
+        """How far it reaches."""
+        return Head(len(self.seals), self.seals[-1]) if self.seals else NOTHING
+
+    @cached_property
+    def accounts(self) -> Mapping[str, Account]:
+        """What was spent, by data set, in the order of their opening."""
+        return {
+            name: replace(account, entries=tuple(self._entries[name].values()))
+            for name, account in self._opened.items()
+        }
+
+    def entry(self, token: str) -> Entry | None:
+        """The charge with this token; None if there is none."""
+        return self._entries[self._owner[token]][token] if token in self._owner else None
+
+    def charged_to(self, token: str) -> str | None:
+        """The data set that the charge with this token is about; None if there is none."""
+        return self._owner.get(token)
+
+    def then(self, rows: Iterable[Row]) -> "State":
+        """The state after these rows, the first of which may be the last one known.
+
+        Raises
+        ------
+        FormatError
+            If a record was changed or taken out, cannot be read, or does not follow from those before.
+        """
+        new = [row for row in rows if row[0] != self.head.number]
+        if not new:
+            return self
+        after = State(self.remembered)
+        after.records, after.seals = [*self.records], [*self.seals]
+        after.key, after.moved_to = self.key, self.moved_to
+        after._opened, after._owner = {**self._opened}, {**self._owner}
+        after._entries = {name: {**entries} for name, entries in self._entries.items()}
+        for row in new:
+            after._add(*row)
+        return after
+
+    def caught_up(self, since: Callable[[int], Iterable[Row]], place: Path | Server) -> "State":
+        """The state of a ledger now.
+
+        Parameters
+        ----------
+        since
+            The rows from this number on, the one with the number included.
+        place
+            Where the ledger lies, for messages.
+
+        Raises
+        ------
+        LedgerError
+            If the ledger lacks what was read before.
+        FormatError
+            As `then`.
+        """
+        rows = list(since(self.head.number))
+        if self.seals and (not rows or (rows[0][0], rows[0][3]) != self.head):
+            whole = State().then(since(0))
+            refuse_forgotten(place, whole.seals, self.head, OPEN)
+        state = self.then(rows)
+        refuse_forgotten(place, state.seals, self.remembered, OPEN)
+        return state
+
+    def _add(self, number: int, made: str, body: str | None, sealed: str) -> None:
+        last = self.head
+        if number != last.number + 1 or sealed != (sealed if body is None else seal(last.seal, made, body)):
+            raise FormatError("the ledger was altered or damaged: a seal does not match; restore it from a backup")
+        self.seals.append(sealed)
+        if body is not None:
+            event = read_event(body)
+            self._evolve(made, event)
+            self.records.append((made, event))
+
+    def _evolve(self, made: str, event: Event) -> None:
+        _require(self.moved_to is None)
+        match event:
+            case Opened(dataset, neighbors, fingerprint):
+                _require(dataset not in self._opened)
+                self._opened[dataset] = Account(dataset, neighbors, fingerprint, None, ())
+                self._entries[dataset] = {}
+            case Limited(dataset, epsilon, dp_delta):
+                _require(dataset in self._opened)
+                limit = None if epsilon is None else Limit(epsilon, dp_delta)
+                self._opened[dataset] = replace(self._opened[dataset], limit=limit)
+            case Followed(dataset, schedule):
+                _require(dataset in self._opened and schedule.neighbors == self._opened[dataset].neighbors)
+                follows = (*self._opened[dataset].follows, (len(self._entries[dataset]), schedule))
+                self._opened[dataset] = replace(self._opened[dataset], follows=follows)
+            case Charged(dataset, token, request, cost, joined, by):
+                _require(dataset in self._opened and token not in self._owner)
+                _require(cost.neighbors == self._opened[dataset].neighbors)
+                self._owner[token] = dataset
+                true = replace(cost, epsilon=math.inf) if cost.epsilon == 0 and cost.mechanism in _BARE else cost
+                self._entries[dataset][token] = Entry(token, made, request, true, None, joined=joined, by=by)
+            case Released(token, text, fingerprint):
+                _require(token in self._owner)
+                entries = self._entries[self._owner[token]]
+                _require(entries[token].release is None)
+                entries[token] = replace(entries[token], release=text, fingerprint=fingerprint)
+            case Keyed(key):
+                _require(self.key is None)
+                self.key = key
+            case Moved(to):
+                self.moved_to = to
+
+
+def refuse_forgotten(place: Path | Server, seals: list[str], known: Head, who: str) -> None:
+    """Refuse a ledger that lacks the record that was the last one before, which `who` remembers.
+
+    Raises
+    ------
+    LedgerError
+        With what to do.
+    """
+    if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
+        raise LedgerError(
+            f"ledger {str(place)!r} has {len(seals)} records, and not the one numbered {known.number} that {who} "
+            "remembers: a backup was put back, or it is another ledger; what was charged since is not in it. Charge "
+            "nothing before the newest ledger is back, or what is missing was added up"
+        )
+
+
+def refuse_moved(state: State) -> None:
+    """Refuse to write where a ledger was moved away.
+
+    Raises
+    ------
+    LedgerError
+        With the place where it goes on.
+    """
+    if state.moved_to is not None:
+        raise LedgerError(f"the ledger was moved to {state.moved_to!r} and is charged there only; name that one")
+
+
+def _require(condition: bool) -> None:
+    if not condition:
+        raise FormatError("the ledger's records contradict each other; restore it from a backup")

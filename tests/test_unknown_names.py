@@ -1,0 +1,37 @@
+"""Calls that take choices by name refuse a name that is none of them, and tell the nearest one."""
+
+import numpy as np
+import pyarrow
+import pytest
+
+import confide
+from confide import federated
+from confide.tables import Scored
+
+SILOS = [federated.SiloKeys.generate(f"clinic {i}").public() for i in range(5)]
+CALLS = {
+    "budget_plan": lambda **x: confide.budget_plan(1.0, releases=2, **x),
+    "plan by a method": lambda **x: federated.plan(SILOS, 0.1, 1.0, method="private-qq", **x),
+    "plan by the best method": lambda **x: federated.plan(SILOS, 0.1, 1.0, **x),
+    "plan of levels": lambda **x: federated.plan_levels(SILOS, [0.1, 0.2], 1.0, **x),
+    "plan of groups": lambda **x: federated.plan_groups(SILOS, ["a", "b"], 0.1, 1.0, **x),
+    "compare": lambda **x: federated.compare(SILOS, 0.1, 1.0, **x),
+}
+WRONG = {"budget_plan": ("evaluation", "evaluations")}
+
+
+@pytest.mark.parametrize("call", CALLS)
+def test_a_name_that_is_no_choice_is_refused(call):
+    wrong, near = WRONG.get(call, ("dropout", "dropouts"))
+    with pytest.raises(confide.InputTypeError, match=rf"takes no argument '{wrong}'; did you mean '{near}'\?$"):
+        CALLS[call](**{wrong: 1})
+
+
+def test_a_watch_refuses_it_before_anything_is_read(tmp_path):
+    released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    state = tmp_path / "watch.json"
+    with pytest.raises(confide.InputTypeError, match=r"^watch\(\) takes no argument 'batches'; did you mean 'batch'"):
+        confide.watch(
+            pyarrow.table({"s": [0.1]}), Scored("s"), released, state=state, look="a", epsilon=1.0, batch=1, batches=2
+        )
+    assert not state.exists()
