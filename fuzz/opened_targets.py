@@ -62,8 +62,8 @@ def opened_plan(data: bytes) -> None:
         one_line(error)
         return
     assert FederatedPlan.from_fields(read.fields()).digest == read.digest
-    if isinstance(read.protocol, federated.DealtVectors):
-        assert 3 * read.protocol.needed > 2 * len(read.protocol.openers) + read.protocol.colluding
+    if isinstance(read.channel, federated.Shared):
+        assert 3 * read.channel.needed > 2 * len(read.channel.openers) + read.channel.colluding
 
 
 def sealed_answer(data: bytes) -> None:

@@ -175,10 +175,10 @@ def place_drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: 
         replies = sorted(chosen(plan.protocol.mechanism(plan, i), counts[i], rng) for i in range(m))
         return replies[k - 1] if k <= m else None
     who = np.sort(rng.permutation(m)[: m - plan.dropouts])
-    p, shares = -np.expm1(-1 / plan.protocol.scale), len(who) / plan.protocol.honest(plan)
+    p, shares = -np.expm1(-1 / plan.protocol.scale), len(who) / plan.protocol.honest
     noise = [rng.negative_binomial(shares, p, counts.shape[1]) for _ in range(2)]
     n = sum(plan.silos[i].size for i in who)
-    target = plan.protocol.target(plan, who.tolist()) if plan.dropouts else plan.protocol.target
+    target = plan.protocol.target_of(plan, who.tolist()) if plan.dropouts else plan.protocol.target
     return choose_summed(counts[who].sum(axis=0) + noise[0] - noise[1], n, target)
 
 

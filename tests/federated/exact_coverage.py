@@ -11,9 +11,9 @@ from functools import lru_cache
 import numpy as np
 from scipy import stats
 
-from confide.federated.protocols.sorted_replies import kth_reply
 from confide.mechanisms import PrivatePredictionSets, SplitConformal
 from tests.exact import histograms, law, mechanism_law
+from tests.federated.helpers import kth_reply
 
 
 @lru_cache

@@ -37,6 +37,23 @@ class Federation:
     def answers(self, plan, who=None):
         return [self.answer(i, plan) for i in (range(len(self.keys)) if who is None else who)]
 
+    def parts(self, plan, answers):
+        """What openers send, for a list of these answers; nothing for a plan without a second round."""
+        if not federated.read_plan(plan)[0].channel.second:
+            return []
+        asked = federated.openings(plan, answers, self.coordinator)
+        each = zip(self.keys, self.ledgers, strict=True)
+        return [
+            federated.open_part(plan, asked[keys.name], keys, self.policy, ledger)
+            for keys, ledger in each
+            if keys.name in asked
+        ]
+
+
+def kth_reply(replies, k, candidates):
+    """The index of the k-th smallest of the candidates replied; that of +inf if there are not so many."""
+    return sorted(replies)[k - 1] if k <= len(replies) else candidates - 1
+
 
 def forked(work):
     """Does the work in a process of its own, whose number it returns; it ends with 0 if the work was done."""

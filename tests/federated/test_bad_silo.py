@@ -15,9 +15,8 @@ from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.federated.protocols.sorted_replies import kth_reply
 from tests.exact import mechanism_law
-from tests.federated.helpers import Federation
+from tests.federated.helpers import Federation, kth_reply
 
 SILOS, SIZE, LAST = 5, 210, 2
 CANDIDATES = Candidates.of([1, 2, 3, 1e6])

@@ -12,7 +12,7 @@ from confide.cli import main
 from confide.errors import InputError
 from confide.federated.keys import SiloKeys
 from confide.federated.planning import known_laws
-from confide.federated.protocols import OpenedSum, PrivateQQ
+from confide.federated.protocols import PrivateQQ, Shared
 from confide.federated.sharing import noise_law
 from confide.papers import rob_fcp
 from confide.planning import Pilot
@@ -110,12 +110,12 @@ def simulated(made, below, rounds=100):
             replies = [made.protocol.mechanism(made, i).choose(row) for i, row in enumerate(counts)]
             covered.append(below[sorted(replies)[k - 1]])
         else:
-            scale, honest = made.protocol.scale, made.protocol.honest(made)
+            scale, honest = made.protocol.scale, made.protocol.honest
             from confide.federated.protocols.secure_sum import choose_summed
             from confide.federated.sharing import noise_share
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
-            covered.append(below[choose_summed(total, made.size, made.protocol.aim(made))])
+            covered.append(below[choose_summed(total, made.size, made.protocol.target)])
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 
 
@@ -127,7 +127,7 @@ def test_what_is_expected_is_what_is_drawn(method):
     silos = roster([60, 90, 90, 150, 200, 80])
     found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(40), **options)
     one = next(one for one in found if one.method == ("private-qq" if method == "private-qq" else "secure-sum"))
-    assert isinstance(one.plan.protocol, OpenedSum) == (method == "dropouts")
+    assert isinstance(one.plan.channel, Shared) == (method == "dropouts")
     for law, expected in (("even", one.expected), ("bell", one.expected_bell)):
         mean, error = simulated(one.plan, known_laws(40)[law])
         assert abs(mean - expected) < 6 * error + 0.003
@@ -228,7 +228,7 @@ def test_the_noise_of_a_sum_is_expected_as_it_is():
     made = federated.plan(roster([100] * 3), 0.1, 1.0, method="secure-sum", candidates=Candidates.unit(3))
     made = replace(made, protocol=replace(made.protocol, target=297))
     law = made.protocol.answer_law(made, np.array([0.0, 1.0, 1.0]), np.random.default_rng(0))
-    noise = noise_law(made.protocol.scale, 3 / made.protocol.honest(made))
+    noise = noise_law(made.protocol.scale, 3 / made.protocol.honest)
     exact = noise[len(noise) // 2 + 4 :].sum()
     assert 0.05 < exact < 0.3
     assert law[0] == 0

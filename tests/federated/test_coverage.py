@@ -13,7 +13,6 @@ from scipy import stats
 from confide import federated
 from confide.candidates import Candidates
 from confide.federated.order_statistics import order_statistic_coverage
-from confide.federated.protocols.sorted_replies import kth_reply
 from confide.federated.reply_table import RandomRankReply
 from tests.exact import histograms
 from tests.federated.exact_coverage import (
@@ -25,6 +24,7 @@ from tests.federated.exact_coverage import (
     worst_thresholds,
     worst_thresholds_of_all,
 )
+from tests.federated.helpers import kth_reply
 
 BINS = 4
 LEVEL = 1e-6

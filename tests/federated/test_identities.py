@@ -156,7 +156,7 @@ def test_a_silo_demands_that_colluding_silos_are_withstood(three):
                     policy.check(plan, envelope.signer, 0)
     assert federated.Policy("00" * 32, 1.0, 1.0).least_colluding == 1
     two = federated.plan(three.silos[:2], 0.1, 2.0, method="secure-sum", candidates=Candidates.unit(20))
-    assert two.protocol.colluders == 1
+    assert two.channel.colluders == 1
 
 
 def test_policies_pin_identities(three):

@@ -17,8 +17,8 @@ from confide.errors import FormatError, InputError
 from confide.federated.envelope import seal, unseal
 from confide.federated.openings import list_digest, opened_sum
 from confide.federated.plan import FederatedPlan
+from confide.federated.protocols.channels import MOST_ELEMENTS, MOST_OPENERS, least_needed
 from confide.federated.protocols.secure_sum import choose_summed, summed_coverage, summed_failure, total_deficit
-from confide.federated.protocols.vectors import MOST_ELEMENTS, MOST_OPENERS, least_needed
 from confide.federated.sharing import P, noise_law
 from tests.federated.helpers import Federation
 
@@ -90,7 +90,7 @@ def test_a_missing_silo_does_not_stop_the_round(seven, monkeypatch):
     counts = np.diff(
         np.searchsorted(np.sort(scores), read.candidates.edges, side="right"), prepend=0, append=len(scores)
     )
-    target = read.protocol.target(read, there)
+    target = read.protocol.target_of(read, there)
     assert released.threshold == read.candidates.values[choose_summed(counts, len(scores), target)]
     assert (released.coverage, released.guarantee.n, released.epsilon) == (0.9, len(scores), 2.0)
     assert [ledger.spent for ledger in seven.ledgers] == [2.0, 2.0, 2.0, 2.0, 0.0, 2.0, 2.0]
@@ -127,7 +127,7 @@ def test_the_certificate_is_that_of_the_list(seven):
     for who in ([0, 1, 2, 3, 4, 5], [1, 2, 3, 4, 5, 6], list(range(7))):
         n = sum(len(seven.scores[i]) for i in who)
         deficit = total_deficit(read.protocol.scale, len(who), 5, 21)  # least 6, of which one may collude
-        target = read.protocol.target(read, who)
+        target = read.protocol.target_of(read, who)
         assert summed_coverage(n, target, deficit, 0, 1) >= 0.9 > summed_coverage(n, target - 1, deficit, 0, 1)
         assert read.certify(who) == (0, read.protocol.guarantee(read, 0.9, who))
     with refused("missing"):
@@ -138,7 +138,7 @@ def test_the_certificate_is_that_of_the_list(seven):
 def test_a_promise_after_one_calibration_is_that_of_the_list(seven):
     read, _ = FederatedPlan.read(planned(seven, delta=0.1, population="common"))
     for who in ([0, 1, 2, 3, 4, 5], list(range(7))):
-        target, n = read.protocol.target(read, who), sum(len(seven.scores[i]) for i in who)
+        target, n = read.protocol.target_of(read, who), sum(len(seven.scores[i]) for i in who)
         deficit = total_deficit(read.protocol.scale, len(who), 5, 21)
         assert summed_failure(n, target, deficit, 0.9) <= 0.1 < summed_failure(n, target - 1, deficit, 0.9)
         assert (read.certify(who)[1].coverage, read.certify(who)[1].delta) == (0.9, 0.1)
@@ -158,14 +158,14 @@ def test_coverage_of_every_list_by_enumeration(who):
     few = {"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(3)}
     plan = federated.plan(silos, 0.6, 8.0, **few)
     bins, size, reach, values = plan.candidates.size, len(who), 5, plan.candidates.values
-    law = noise_law(plan.protocol.scale, size / plan.protocol.honest(plan))
+    law = noise_law(plan.protocol.scale, size / plan.protocol.honest)
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
     covers = np.zeros((bins,) * (size + 1))  # records' bins by silo, the new record's bin
     for records in itertools.product(range(bins), repeat=size):
         if list(records) == sorted(records):
             counts, tail = np.bincount(records, minlength=bins), np.zeros(bins)
             for noise in itertools.product(range(-reach, reach + 1), repeat=bins - 1):
-                chosen = plan.protocol.choose(plan, who, counts + np.array([0, *noise]))
+                chosen = plan.protocol.read_off(plan, who, counts + np.array([0, *noise]), 0)
                 tail[: values.searchsorted(chosen) + 1] += np.prod([law[reach + x] for x in noise])
             for order in set(itertools.permutations(records)):
                 covers[order] = tail
@@ -177,7 +177,7 @@ def test_coverage_of_every_list_by_enumeration(who):
         for axis in range(1, size):
             both = (both.take(low, axis) + both.take(high, axis)) / 2
         covered = covered + np.moveaxis(both, 0, j) / size
-    promised = summed_coverage(size, plan.protocol.target(plan, who), total_deficit(0.25, size, 3, bins), 0, 1)
+    promised = summed_coverage(size, plan.protocol.target_of(plan, who), total_deficit(0.25, size, 3, bins), 0, 1)
     assert 0.4 <= float(promised) <= covered.min() + 1e-9 < 0.8
     assert plan.certify(who)[1].coverage == 0.4
 
@@ -201,7 +201,7 @@ def test_promises_hold_for_the_smallest_silos():
         assert [promise.coverage for promise in promises.values()] == [0.95 if largest == 50 else 1.0] * 2
         smallest = sorted(range(7), key=lambda i: higher.silos[i].size)[:6]
         assert higher.certify(smallest)[1].coverage == 1.0
-        assert higher.protocol.choose(higher, smallest, np.zeros(21, dtype=np.int64)) == math.inf
+        assert higher.protocol.read_off(higher, smallest, np.zeros(21, dtype=np.int64), 0) == math.inf
         assert higher.protocol.coverage_failure(higher, smallest, 0)(0.99) == 0
 
 
@@ -209,10 +209,10 @@ def test_openers_are_the_largest_silos_and_at_most_64():
     sizes = [30 + (7 * i) % 80 for i in range(70)]
     silos = [federated.SiloKeys.generate(f"s{i}").public(size) for i, size in enumerate(sizes)]
     made = federated.plan(silos, 0.2, 4.0, method="secure-sum", dropouts=10, candidates=Candidates.unit(11))
-    openers = made.protocol.openers
+    openers = made.channel.openers
     assert len(openers) == MOST_OPENERS
     assert min(sizes[i] for i in openers) >= max(sizes[i] for i in range(70) if i not in openers)
-    assert (made.protocol.colluding, made.protocol.needed) == (21, least_needed(64, 21))
+    assert (made.channel.colluding, made.channel.needed) == (21, least_needed(64, 21))
     with pytest.raises(InputError, match=f"at most {MOST_ELEMENTS // 64} for the method"):
         federated.plan(silos, 0.2, 4.0, method="secure-sum", dropouts=1, candidates=Candidates.unit(1025))
 
@@ -224,7 +224,7 @@ def test_up_to_four_silos_nobody_can_be_done_without(seven):
             InputError, match=r"dropouts must be at most 0 .* of 4 silos and fewer nobody can be done without"
         ):
             federated.plan(seven.silos[:m], 0.1, 2.0, **few)
-    assert federated.plan(seven.silos[:5], 0.1, 2.0, **few).protocol.needed == 4
+    assert federated.plan(seven.silos[:5], 0.1, 2.0, **few).channel.needed == 4
     with pytest.raises(InputError, match="dropouts must be at most 1"):
         federated.plan(seven.silos, 0.1, 2.0, **few | {"dropouts": 2})
 
@@ -304,8 +304,8 @@ def test_an_opener_refuses_by_name(seven):
 
 def test_who_is_no_opener_does_not_open(seven):
     read, _ = FederatedPlan.read(planned(seven))
-    protocol = dataclasses.replace(read.protocol, openers=tuple(range(1, 7)), needed=5)
-    plan = dataclasses.replace(read, protocol=protocol).sign(seven.coordinator)
+    channel = dataclasses.replace(read.channel, openers=tuple(range(1, 7)), needed=5)
+    plan = dataclasses.replace(read, channel=channel).sign(seven.coordinator)
     texts = asked(seven, plan, seven.answers(plan))
     assert "silo 0" not in texts
     with refused("not-invited"):
@@ -361,7 +361,7 @@ def test_a_lying_opener_is_seen_with_one_part_more_and_named_with_two(tmp_path):
     rng = np.random.default_rng(0)
     eight = Federation(tmp_path, [rng.random(100) for _ in range(8)])
     plan = planned(eight)  # 6 of 8 must help
-    assert FederatedPlan.read(plan)[0].protocol.needed == 6
+    assert FederatedPlan.read(plan)[0].channel.needed == 6
     answers = eight.answers(plan)
     parts = [part(eight, plan, asked(eight, plan, answers), i) for i in range(8)]
 

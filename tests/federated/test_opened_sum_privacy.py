@@ -7,7 +7,7 @@ import pytest
 from scipy import stats
 
 from confide.federated import sharing
-from confide.federated.protocols.vectors import least_needed
+from confide.federated.protocols.channels import least_needed
 from confide.federated.sharing import P
 
 SILOS = (0, 1, 2)

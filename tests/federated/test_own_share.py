@@ -10,11 +10,10 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.cli import main
 from confide.errors import FormatError, InputError
-from confide.federated.protocols.sorted_replies import kth_reply
 from confide.federated.silo_report import _certified
 from confide.releases import Release
 from tests.federated.exact_coverage import populations, reply_law
-from tests.federated.helpers import Federation
+from tests.federated.helpers import Federation, kth_reply
 
 
 @pytest.fixture(scope="module")

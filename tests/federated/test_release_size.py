@@ -11,7 +11,7 @@ from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated import release_size
 from confide.federated.envelope import seal
-from confide.federated.several_plans import parts_of_plan, read_plan
+from confide.federated.several_plans import read_plan
 from tests.federated.helpers import Federation
 
 FEW = Candidates.unit(21)
@@ -78,12 +78,12 @@ def test_digests_where_answers_have_room_are_refused():
 def test_the_bound_is_above_what_is_written_and_near_it(silos, classes):
     coordinator, keys, plan = by_class(silos, classes)
     text = plan.sign(coordinator)
-    parts = parts_of_plan(read_plan(text)[0])
+    read = read_plan(text)[0]
     made = federated.aggregate(text, answers_to(text, keys, 19), keys=coordinator)
-    bound = release_size._characters(text, parts, whole=True)
+    bound = release_size._characters(text, read, whole=True)
     assert len(made.to_json()) <= bound <= 1.6 * len(made.to_json()) + release_size._HEAD
     digests = replace(made, sent=dict.fromkeys(made.sent, "0" * 64))
-    assert len(digests.to_json()) <= release_size._characters(text, parts, whole=False) <= bound
+    assert len(digests.to_json()) <= release_size._characters(text, read, whole=False) <= bound
 
 
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
@@ -100,7 +100,7 @@ def test_the_bound_is_above_every_release_of_one_threshold(tmp_path, method):
             for name, one in asked.items()
         ]
     made = federated.aggregate(text, answers, parts=parts, keys=five.coordinator)
-    assert len(made.to_json()) <= release_size._characters(text, parts_of_plan(read_plan(text)[0]), whole=True)
+    assert len(made.to_json()) <= release_size._characters(text, read_plan(text)[0], whole=True)
 
 
 @pytest.mark.slow

@@ -1,5 +1,6 @@
 """fedcp2-qq-sum: what the sum of one-hot replies says, whom it hides, what it costs, and what a liar can do."""
 
+import dataclasses
 import hashlib
 import itertools
 import json
@@ -15,11 +16,9 @@ from confide.errors import InputError
 from confide.federated import FederatedCalibration, FederatedPlan, Refusal
 from confide.federated.envelope import seal
 from confide.federated.planning import planned
-from confide.federated.protocols import FedCP2QQOpenedSum, FedCP2QQSum
-from confide.federated.protocols.fedcp2_qq import RepliedSum
-from confide.federated.protocols.sorted_replies import kth_reply
+from confide.federated.protocols import FedCP2QQ, Masked, Shared
 from confide.federated.sharing import open_sum
-from tests.federated.helpers import Federation
+from tests.federated.helpers import Federation, kth_reply
 
 FEW = Candidates.unit(11)
 SUM = {"alpha": 0.2, "epsilon": 10.0, "method": "fedcp2-qq-sum", "candidates": FEW}
@@ -41,7 +40,7 @@ def reading(text):
     return FederatedPlan.read(text)[0]
 
 
-def says(protocol, value):
+def says(value):
     """That every silo draws the candidate of this index."""
     return lambda self, terms, own, counts: value if isinstance(value, int) else value[own]
 
@@ -70,7 +69,7 @@ def test_from_plan_to_verified_calibration(five):
 
 
 def test_what_opens_is_how_many_replied_what(five, monkeypatch):
-    monkeypatch.setattr(RepliedSum, "draw", says(RepliedSum, [3, 9, 3, 10, 7]))
+    monkeypatch.setattr(FedCP2QQ, "reply", says([3, 9, 3, 10, 7]))
     text = five.plan(**SUM)
     plan, answers = reading(text), five.answers(text)
     vectors = [federated.read_answer(plan, one).reply for one in answers]
@@ -88,7 +87,7 @@ def test_every_histogram_gives_the_kth_smallest_reply(five):
     for replies in itertools.combinations_with_replacement(range(4), 5):
         total = np.bincount(replies, minlength=4)
         made.protocol.refuse_total(made, range(5), total)
-        assert made.protocol.choose(made, range(5), total) == few.values[kth_reply(replies, k, 4)]
+        assert made.protocol.read_off(made, range(5), total, k) == few.values[kth_reply(replies, k, 4)]
 
 
 def test_the_law_of_the_threshold_is_that_of_single_replies(five):
@@ -100,7 +99,7 @@ def test_the_law_of_the_threshold_is_that_of_single_replies(five):
     law = np.exp(utility - utility.max()) / np.exp(utility - utility.max()).sum()
     found = np.zeros(4)
     for total in (c for c in itertools.product(range(6), repeat=4) if sum(c) == 5):
-        chosen = made.protocol.choose(made, range(5), np.array(total))
+        chosen = made.protocol.read_off(made, range(5), np.array(total), k)
         found[few.values.tolist().index(chosen)] += stats.multinomial.pmf(total, 5, law)
     below = stats.binom.sf(k - 1, 5, np.cumsum(law))
     np.testing.assert_allclose(np.cumsum(found), below, atol=1e-12)
@@ -113,7 +112,7 @@ def test_drawn_one_hot_sums_have_the_enumerated_law(five):
     counts = np.array([10, 20, 25, 5])
     utility = made.protocol.mechanism(made, 0).utilities(counts) / made.protocol.mechanism(made, 0).scale
     law = np.exp(utility - utility.max()) / np.exp(utility - utility.max()).sum()
-    draws = [sum(made.protocol.addend(made, i, counts) for i in range(5)) for _ in range(1000)]
+    draws = [sum(made.protocol.draw(made, i, counts) for i in range(5)) for _ in range(1000)]
     assert all(total.sum() == 5 and (total >= 0).all() for total in draws)
     seen = np.sum(draws, axis=0)
     kept = law * 5000 > 20
@@ -124,10 +123,10 @@ def test_drawn_one_hot_sums_have_the_enumerated_law(five):
 
 
 def test_silos_that_are_missing(five, monkeypatch):
-    monkeypatch.setattr(RepliedSum, "draw", says(RepliedSum, [3, 9, 3, 10, 7]))
+    monkeypatch.setattr(FedCP2QQ, "reply", says([3, 9, 3, 10, 7]))
     text = five.plan(**SUM, dropouts=1, colluding=1)
     plan = reading(text)
-    assert isinstance(plan.protocol, FedCP2QQOpenedSum)
+    assert isinstance(plan.channel, Shared)
     assert list(plan.promises()) == [5, 4]
     answers = five.answers(text, [0, 1, 2, 4])
     asked = federated.openings(text, answers, five.coordinator)
@@ -152,13 +151,13 @@ def test_silos_that_are_missing(five, monkeypatch):
 @pytest.mark.parametrize("lie", [[1, 1], [0, 0], [2, -1], [-5, 6], [900, -899]])
 def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
     """Where another silo's reply covers what is below zero the lie passes: the docs say so."""
-    honest = RepliedSum.addend
+    honest = FedCP2QQ.draw
 
-    def addend(self, terms, own, counts):
+    def draw(self, terms, own, counts):
         return np.array([*lie, *[0] * 9]) if own == 0 else honest(self, terms, own, counts)
 
-    monkeypatch.setattr(RepliedSum, "addend", addend)
-    monkeypatch.setattr(RepliedSum, "draw", says(RepliedSum, [0, 1, 3, 3, 3]))
+    monkeypatch.setattr(FedCP2QQ, "draw", draw)
+    monkeypatch.setattr(FedCP2QQ, "reply", says([0, 1, 3, 3, 3]))
     text = five.plan(**SUM)
     answers = five.answers(text)
     if lie == [2, -1]:  # it takes the vote of silo 1, which replied what the lie is about
@@ -181,8 +180,8 @@ def test_one_person_each_gains_and_says_how_much():
     few = Candidates.unit(5)
     silos = persons(m)
     made = federated.plan(silos, 0.2, epsilon, method="fedcp2-qq-sum", candidates=few, dp_delta=dp_delta)
-    honest = m - made.protocol.colluding
-    assert made.protocol.colluding == 149
+    honest = m - made.channel.colluding
+    assert made.channel.colluding == 149
     assert made.epsilon == made.loss(0) == made.privacy().epsilon == federated.clones_local(epsilon, honest, dp_delta)
     assert made.epsilon > 1.5 * epsilon
     assert made.protocol.whole_loss(made) == made.loss(0)
@@ -218,7 +217,7 @@ def test_one_persons_reply_is_randomized_response():
 def test_silos_of_many_records_gain_nothing_and_are_told_so(five, dropouts):
     text = five.plan(**SUM, dp_delta=1e-6, dropouts=dropouts, colluding=1)
     made = reading(text)
-    assert (made.epsilon, made.protocol.opened_epsilon, made.protocol.dp_delta) == (10.0, 10.0, 1e-6)
+    assert (made.epsilon, made.protocol.hidden.opened_epsilon, made.protocol.hidden.dp_delta) == (10.0, 10.0, 1e-6)
     words = dict(made.rows)
     assert words["the opened sum costs"] == (
         "10 for one record, as much as one reply; it hides which silo replied what, and saves no loss"
@@ -241,7 +240,7 @@ def test_a_person_with_less_hiding_is_not_told_of_it():
     """A plan that states the loss for fewer colluding silos than it admits."""
     options = {"method": "fedcp2-qq-sum", "candidates": Candidates.unit(4), "dp_delta": 1e-3, "colluding": 1}
     content = federated.plan(persons(60), 0.3, 1.0, **options).fields()
-    assert FederatedPlan.from_fields(content).protocol.opened_epsilon == 1.0
+    assert FederatedPlan.from_fields(content).protocol.hidden.opened_epsilon == 1.0
     with pytest.raises(Refusal, match="contradicts itself"):
         FederatedPlan.from_fields(content | {"colluding": 40})
 
@@ -263,12 +262,12 @@ def test_what_cannot_be_kept_is_refused(five, options, words):
         five.plan(**SUM | options)
 
 
-def test_unequal_sizes_and_several_thresholds_are_refused(five, seven):
+def test_unequal_sizes_and_a_saving_for_several_levels_are_refused(five, seven):
     with pytest.raises(InputError, match="equal sizes"):
         seven.plan(**SUM)
     options = {name: value for name, value in SUM.items() if name not in ("alpha", "epsilon")}
-    with pytest.raises(InputError, match="it opens one sum"):
-        federated.plan_levels(five.silos, [0.3, 0.2], 20.0, **options)
+    with pytest.raises(InputError, match="dp_delta must be left out for several levels"):
+        federated.plan_levels(five.silos, [0.3, 0.2], 20.0, dp_delta=1e-6, **options)
 
 
 def test_a_policy_does_not_allow_it_unasked(five):
@@ -302,10 +301,11 @@ def test_the_comparison_shows_it_and_does_not_recommend_it(five):
     assert abs(thresholds.mean() - law @ np.arange(11)) < 6 * spread / math.sqrt(200) + 0.1
 
 
-def test_it_is_a_protocol_of_its_own(five):
+def test_it_is_the_published_method_over_another_channel(five):
     made = planned(five.silos, 0.2, 10.0, "fedcp2-qq-sum", candidates=FEW)
-    assert isinstance(made.protocol, FedCP2QQSum)
-    assert isinstance(made.protocol, federated.RepliedSum)
+    alone = planned(five.silos, 0.2, 10.0, "fedcp2-qq", candidates=FEW)
+    assert isinstance(made.channel, Masked)
+    assert dataclasses.replace(made.protocol, hidden=None) == alone.protocol
     assert "fedcp2-qq-sum" in federated.METHODS
     assert "fedcp2-qq-sum" not in federated.DEFAULT_METHODS
 

@@ -13,14 +13,13 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
-from confide.federated.protocols.sorted_replies import kth_reply
 from confide.federated.reply_laws import any_size_reply
 from confide.ledger import Ledger
 from confide.mechanisms import slopes_for
 from confide.releases import GroupCalibration, Release
 from tests.exact import added, histograms, mechanism_law
 from tests.federated.exact_coverage import coverage, populations, reply_law
-from tests.federated.helpers import Federation
+from tests.federated.helpers import Federation, kth_reply
 
 NAMES = ("women", "men", "unknown")
 RNG = np.random.default_rng(5)

@@ -1,5 +1,6 @@
 """Several levels from one message of each silo: one signature, one charge, nested thresholds, every promise kept."""
 
+import copy
 import dataclasses
 import itertools
 import json
@@ -14,9 +15,9 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import seal, write_document
+from confide.federated.protocols import FedCP2QQ
 from confide.federated.protocols.secure_sum import choose_summed
 from confide.federated.several_plans import SeveralPlans
-from confide.federated.several_released import KIND
 from confide.federated.sharing import open_sum
 from confide.ledger import Ledger
 from confide.releases import LevelCalibration, Release
@@ -138,8 +139,7 @@ def test_the_policy_weighs_the_whole(five):
 
 @pytest.mark.slow
 def test_a_silo_that_is_missing_is_missing_for_all_levels(five):
-    text = planned(five, 8.0, dropouts=1, method=None)
-    assert SeveralPlans.read(text)[0].method == "private-qq"
+    text = planned(five, 8.0, dropouts=1, method="private-qq")
     released = federated.aggregate(text, five.answers(text, [0, 1, 3, 4]))
     for part in released.parts.values():
         assert part.answered == ("silo 0", "silo 1", "silo 3", "silo 4")
@@ -147,8 +147,67 @@ def test_a_silo_that_is_missing_is_missing_for_all_levels(five):
     one_sum = planned(five, 2.0, method="secure-sum")
     with refused("missing"):
         federated.aggregate(one_sum, five.answers(one_sum, [0, 1, 3, 4]))
-    with pytest.raises(InputError, match="dropouts must be 0"):
-        federated.plan_levels(five.silos, LEVELS, 4.0, method="secure-sum", dropouts=1, candidates=Candidates.unit(51))
+
+
+SUMS = [
+    ("secure-sum", 2.0, {}),
+    ("secure-sum", 2.0, {"dropouts": 1}),
+    ("fedcp2-qq-sum", 10.0, {}),
+    ("fedcp2-qq-sum", 10.0, {"dropouts": 1}),
+]
+
+
+@pytest.mark.parametrize(("method", "epsilon", "options"), SUMS)
+def test_levels_of_a_sum_with_and_without_openers(five, method, epsilon, options):
+    """One list and one part of each opener serve all levels; what opened them is with the release, and judged."""
+    text = planned(five, epsilon, method=method, candidates=Candidates.unit(21), **options)
+    answers = five.answers(text)
+    there = answers[1:] if options else answers
+    parts = five.parts(text, there)
+    released = federated.aggregate(text, there, parts=parts, keys=five.coordinator)
+    assert released["0.1"].threshold >= released["0.2"].threshold
+    assert (released.privacy.epsilon, five.ledgers[0].spent) == (epsilon, epsilon)
+    assert len(released["0.1"].answered) == len(there)
+    again = Release.from_json(released.to_json())
+    assert again == released == copy.deepcopy(released)
+    assert federated.verify(again, five.coordinator.public(), there).holds
+    if options:
+        assert not federated.verify(again, five.coordinator.public(), answers[:1]).holds
+        with pytest.raises(InputError, match="saved with the other thresholds"):
+            released["0.1"].to_json()
+        with refused("missing"):
+            federated.aggregate(text, there, parts=parts[:3])
+        content = json.loads(released.to_json())["content"]
+        with pytest.raises(FormatError, match="openers' parts say"):
+            Release.from_json(seal("several", content | {"thresholds": [0.05, 1.0]}, five.coordinator.signing))
+    else:
+        with refused("missing"):
+            federated.aggregate(text, answers[1:])
+
+
+@pytest.mark.parametrize("options", [{}, {"dropouts": 1, "colluding": 1}])
+def test_each_level_is_the_reply_of_its_own_draw(five, monkeypatch, options):
+    """The vectors of a sum of replies stand one after another; each level is sorted by itself, then nested."""
+    drawn = iter([3, 9] * 5)
+    monkeypatch.setattr(FedCP2QQ, "reply", lambda self, terms, own, counts: next(drawn))
+    few = Candidates.unit(21)
+    text = planned(five, 10.0, method="fedcp2-qq-sum", candidates=few, **options)
+    answers = five.answers(text)
+    released = federated.aggregate(text, answers, parts=five.parts(text, answers))
+    assert [part.threshold for part in released.parts.values()] == [few.values[3], few.values[9]]
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("dropouts", [0, 1])
+def test_levels_of_a_sum_are_covered_as_one_threshold_is(five, dropouts):
+    """The promise of each level is that of a plan of this level alone, with the same noise."""
+    several = made(five, 2.0, method="secure-sum", candidates=Candidates.unit(21), dropouts=dropouts)
+    for level, part in several.parts.items():
+        alone = federated.plan(
+            five.silos, level, 2.0, method="secure-sum", candidates=Candidates.unit(21), dropouts=dropouts
+        )
+        assert (part.protocol, part.channel) == (alone.protocol, alone.channel)
+        assert part.promises() == alone.promises()
 
 
 def test_all_levels_of_a_secure_sum_are_read_off_one_histogram(five):
@@ -161,7 +220,7 @@ def test_all_levels_of_a_secure_sum_are_read_off_one_histogram(five):
     released = federated.aggregate(text, answers)
     assert released.privacy.epsilon == several.loss(0) == five.ledgers[0].spent == 2.0
     # The same noise stands behind both: thresholds follow from one vector by the rule of Theorem F6.
-    total = open_sum([federated.read_answer(several, text).reply[0] for text in answers], several.first.protocol.bits)
+    total = open_sum([federated.read_answer(several, text).reply for text in answers], several.first.channel.bits)
     for part in several.parts.values():
         index = choose_summed(total, 800, part.protocol.target)
         assert released[part.alpha].threshold == part.candidates.values[index]
@@ -278,7 +337,7 @@ def test_claims_that_do_not_follow_are_refused_on_reading(five):
     released = federated.aggregate(text, five.answers(text))
     document = json.loads(released.to_json())
     content = {name: value for name, value in document.items() if name not in ("kind", "schema", "sha256")}
-    assert Release.from_json(write_document(KIND, content)) == released
+    assert Release.from_json(write_document("confide.federated.several", content)) == released
     for change in (
         {"epsilon": 1.0},
         {"coverage": [0.8, 0.95]},
@@ -291,6 +350,6 @@ def test_claims_that_do_not_follow_are_refused_on_reading(five):
         {"refused": [["silo 0", ["late"]]]},
     ):
         with pytest.raises(FormatError):
-            Release.from_json(write_document(KIND, {**content, **change}))
+            Release.from_json(write_document("confide.federated.several", {**content, **change}))
     with pytest.raises(FormatError):
         Release.from_json(released.to_json().replace("silo 1", "silo 7"))

@@ -14,6 +14,7 @@ from confide.cli.values import Output, named_release
 from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation, load_evaluation
 from confide.federated import (
+    AnyPlan,
     FederatedCalibration,
     FederatedGroups,
     FederatedLevels,
@@ -192,7 +193,7 @@ def _plan(path: Path) -> Shown:
         "digest": plan.digest,
         "signer": envelope.signer,
         "epsilon": plan.privacy().epsilon,
-        "colluders": plan.protocol.colluders,
+        "colluders": plan.channel.colluders,
         "fingerprints": {silo.name: fingerprint(silo.identity) for silo in plan.silos},
     }
     if plan.coordinator is not None:
@@ -201,11 +202,12 @@ def _plan(path: Path) -> Shown:
     return Shown(text, told)
 
 
-def _plans(plan: FederatedPlan | SeveralPlans) -> dict[str, Any]:
+def _plans(plan: AnyPlan) -> dict[str, Any]:
     """The fields and promises of a plan, or of each of several by its level or group."""
     if isinstance(plan, SeveralPlans):
         parts = [{"name": str(name), **_plans(part)} for name, part in plan.parts.items()]
         return {"by": plan.by, "neighbors": plan.neighbors, "plans": parts}
+    assert isinstance(plan, FederatedPlan)
     promises = {str(answers): vars(promise) for answers, promise in plan.promises().items()}
     return {"plan": plan.fields(), "promises": promises}
 

@@ -29,7 +29,7 @@ from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import read_answer, replies, unlike_replies
 from confide.federated.baselines import average_threshold, centralised_threshold
-from confide.federated.calibration import FederatedCalibration
+from confide.federated.calibration import FederatedCalibration, FederatedGroups, FederatedLevels
 from confide.federated.envelope import check_integrity, read_time
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.many_silos import clones_delta, clones_epsilon, clones_local
@@ -42,18 +42,20 @@ from confide.federated.order_statistics import (
     order_statistic_coverage,
     poisson_binomial,
 )
-from confide.federated.plan import FederatedPlan, colluders, identity_rows, openers, roster_number
+from confide.federated.plan import AnyPlan, FederatedPlan, colluders, identity_rows, openers, roster_number
 from confide.federated.planning import COMPARABLE, Alternative, compare, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
     METHODS,
-    DealtVectors,
-    OpenedSum,
+    Channel,
+    Clear,
+    Masked,
+    Method,
+    NoisyCounts,
     Promise,
     PublishedChoice,
-    RepliedSum,
-    SecureSum,
+    Shared,
     best_published,
     published_at,
     published_correction,
@@ -63,7 +65,6 @@ from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, pu
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_table import RandomRankReply, ReplyLaw, coverage_fraction
 from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, read_plan
-from confide.federated.several_released import FederatedGroups, FederatedLevels
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import (
     OwnShare,

@@ -5,12 +5,11 @@ from collections.abc import Sequence
 
 from confide.errors import CoverageWarning, FormatError, InputError
 from confide.federated.answers import in_order, read_answers, replies_of, unlike_replies
-from confide.federated.calibration import FederatedCalibration
+from confide.federated.calibration import FederatedRelease, make_release, sign_release
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import open_parts
-from confide.federated.several_plans import SeveralPlans, read_plan
-from confide.federated.several_released import FederatedRelease, release_several
-from confide.support import library_versions, outside
+from confide.federated.several_plans import read_plan
+from confide.support import outside
 
 
 def aggregate(
@@ -61,10 +60,6 @@ def aggregate(
         raise InputError("keys must be the coordinator's, which signed the plan; found others")
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
-    if isinstance(read, SeveralPlans):
-        if parts:
-            raise InputError("parts must be left out: several plans open with all silos at once")
-        return _readable(release_several(plan, read, envelope, messages, in_order(refused), keys))
     if far := unlike_replies(read, replies_of(read, messages)):
         warnings.warn(CoverageWarning(far), stacklevel=outside())
     opened = None
@@ -72,19 +67,9 @@ def aggregate(
         opened, others = open_parts(read, accepted, parts, drop_refused, after=len(answers))
         refused |= others
     who = sorted(accepted) if opened is None else opened.who(read)
-    k, guarantee = read.certify(who)
-    made = FederatedCalibration.build(
-        threshold=read.protocol.threshold(read, accepted, k) if opened is None else opened.threshold(read),
-        guarantee=guarantee,
-        plan_text=plan,
-        plan=read,
-        k=k,
-        answered=tuple(read.silos[i].name for i in who),
-        refused=in_order(refused),
-        versions=library_versions(),
-        opened=opened,
-    )
-    return made if keys is None else _readable(made.signed(keys, [messages[i] for i in who if i in messages]))
+    total = read.add(accepted) if opened is None else opened.total(read)
+    made = make_release(plan, read, envelope, who, total, in_order(refused), opened)
+    return made if keys is None else _readable(sign_release(made, keys, [messages[i] for i in who if i in messages]))
 
 
 def _readable(made: FederatedRelease) -> FederatedRelease:

@@ -15,10 +15,10 @@ from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import SCHEMA, Envelope, schema_of, seal, write_time
 from confide.federated.keys import SiloKeys, refuse_forgotten, refuse_unwritable, remember, served
-from confide.federated.plan import FederatedPlan
+from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
+from confide.federated.several_plans import read_plan
 from confide.federated.silo_ledger import SiloLedger
 from confide.scores import named_by
 from confide.support import Name, library_versions, tell
@@ -35,12 +35,12 @@ def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) ->
     InputError, InputTypeError
         If these are no scores that the plan is for, or `groups` are missing, too many or unknown to it.
     """
-    one = plan if isinstance(plan, FederatedPlan) else plan.first
-    if isinstance(plan, FederatedPlan) or plan.by == "level":
+    one = plan.asks[0]
+    if plan.by is None or plan.by == "level":
         if groups is not None or isinstance(scores, Mapping):
             raise InputError("groups must be left out: the plan has no thresholds for groups or classes")
         return _histogram(one, scores).counts
-    names: tuple[Name, ...] = tuple(plan.parts)
+    names: tuple[Name, ...] = plan.names
     if isinstance(scores, Mapping):
         if groups is not None or set(scores) != set(names):
             raise InputError(
@@ -184,7 +184,7 @@ def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
 
 def _drawn_with(plan: AnyPlan, envelope: Envelope) -> dict[str, Any]:
     """The versions that draw the answer; not to a coordinator that may be of version 0.1, which could not read it."""
-    known = isinstance(plan, SeveralPlans) or schema_of(envelope.content) > SCHEMA
+    known = plan.by is not None or schema_of(envelope.content) > SCHEMA
     return {"versions": dict(library_versions())} if known else {}
 
 

@@ -7,9 +7,9 @@ from typing import Any, NamedTuple
 
 from confide.candidates import Candidates
 from confide.federated.envelope import digest, fields_of, read_time, unseal
-from confide.federated.protocols import CandidateReplies
+from confide.federated.plan import AnyPlan
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
+from confide.federated.several_plans import read_plan
 from confide.support import optional_versions
 
 
@@ -85,9 +85,7 @@ def replies_of(plan: AnyPlan, accepted: Mapping[int, Answer]) -> dict[str, float
 
 def _replied(plan: AnyPlan) -> Candidates | None:
     """What silos reply one of; None where messages say nothing alone, or are of several thresholds."""
-    if isinstance(plan, SeveralPlans) or not isinstance(plan.protocol, CandidateReplies):
-        return None
-    return plan.candidates
+    return plan.asks[0].candidates if plan.by is None and plan.channel.each else None
 
 
 def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:

@@ -1,9 +1,8 @@
-"""What a signed release tells of the messages that it was made from, and the files of releases, signed or not.
+"""The result of a federated calibration: thresholds that carry their plan, so that their claims can be checked.
 
-The result of a federated calibration: a `Calibration` that carries its plan, so that its claims can be checked.
-
-Everything but the threshold and the names of those who answered follows from the plan and is computed again on reading;
-where openers have opened a sum, these follow from their signed parts, too.
+Everything but the thresholds and the names of those who answered follows from the plan and is computed again on
+reading; where openers have opened a sum, or signed answers are told, the thresholds follow, too. One threshold is a
+`FederatedCalibration`; several, of levels, groups or classes, are one of those each, under one signature.
 """
 
 import json
@@ -11,118 +10,41 @@ import math
 import re
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, TypeAlias
+from typing import Any, Literal, TypeAlias
 
 from confide.errors import FormatError, InputError
 from confide.federated.answers import Answer, read_answer
-from confide.federated.envelope import PREFIX, envelope, fields_of, parse, read_document, seal, unseal, write_document
+from confide.federated.envelope import (
+    PREFIX,
+    Envelope,
+    envelope,
+    fields_of,
+    parse,
+    read_document,
+    seal,
+    unseal,
+    write_document,
+)
 from confide.federated.keys import SiloKeys
 from confide.federated.openings import OpenedList
-from confide.federated.plan import FederatedPlan
-from confide.federated.protocols import DealtVectors
+from confide.federated.plan import AnyPlan, FederatedPlan
+from confide.federated.protocols import Counts
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE, tells_whole
-from confide.federated.several_plans import AnyPlan, parts_of_plan
+from confide.federated.several_plans import SeveralPlans, plan_texts
 from confide.guarantee import Guarantee
-from confide.releases import Calibration, register_kind
-from confide.support import check_versions, one_line
+from confide.mechanisms import PrivacyStatement
+from confide.releases import Calibration, GroupCalibration, LevelCalibration, register_kind
+from confide.support import Fields, check_versions, library_versions, one_line
+
+Kind: TypeAlias = Literal["calibration", "several"]
+_ONE: Kind = "calibration"
+_SEVERAL: Kind = "several"
+_PLAN = {_ONE: "plan", _SEVERAL: "plans"}
+"""How a file of this kind names what was signed."""
 
 Refused: TypeAlias = tuple[tuple[str | int, str], ...]
 """Pairs (silo, or place of a message of no silo, and code) that were left out."""
-
-
-def told_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, Any]:
-    """What of the messages that count may be known to all who read the release, by silo.
-
-    A reply that is private by itself is private against them, too. Of a vector that protects a sum only the digest is
-    told: its masks are random, and so is that. A message that is not private would be found from its digest by trying
-    all replies, so nothing is told; nor where parts of openers list the answers. Of replies that would together make a
-    longer file than is read, the digests are told, too; whether they would follows from the plan, signed as `text`.
-    """
-    if not _is_told(plan):
-        return {}
-    by_digest = plan.protocol.relies_on_silos or not tells_whole(text, parts_of_plan(plan))
-    return {plan.silos[one.silo].name: one.digest if by_digest else json.loads(one.text) for one in messages}
-
-
-def read_told(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: Collection[str]) -> dict[int, Any]:
-    """The replies that a release tells, by place, from the silos' signed answers; none where it tells digests.
-
-    Raises
-    ------
-    Refusal
-        If it does not tell what it has to, or an answer cannot be used.
-    """
-    whole = {name: told for name, told in sent.items() if isinstance(told, dict)}
-    digests = {name for name, told in sent.items() if isinstance(told, str) and re.fullmatch("[0-9a-f]{64}", told)}
-    expected = set(answered) if _is_told(plan) else set()
-    by_digest = plan.protocol.relies_on_silos
-    if digests and not by_digest:  # 0.2 told whole answers, however long the file became
-        by_digest = not tells_whole(text, parts_of_plan(plan))
-    if expected != (digests if by_digest else whole.keys()) or len(sent) != len(expected):
-        raise Refusal("malformed", "the calibration does not tell what it was made from; do not use it")
-    replies = {}
-    for name, message in whole.items():
-        one = read_answer(plan, json.dumps(message))
-        replies[one.silo] = one.reply
-        if plan.silos[one.silo].name != name:
-            raise Refusal("malformed", "the calibration tells an answer under another name; do not use it")
-    return replies
-
-
-def read_answered(plan: AnyPlan, names: Sequence[Any]) -> list[int]:
-    """The places of the silos whose answers count, each once, as they are named.
-
-    Raises
-    ------
-    Refusal
-        `malformed`, or `foreign`.
-    """
-    who = [plan.position(str(name)) for name in names]
-    if len(set(who)) != len(who) or not who:
-        raise Refusal("malformed", "the silos that answered must be named once each")
-    return who
-
-
-def read_refused(pairs: Sequence[Any]) -> Refused:
-    """What was left out, and why.
-
-    Raises
-    ------
-    Refusal
-        `malformed`.
-    """
-    if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in (str, int) for pair in pairs):
-        raise Refusal("malformed", "the messages that were refused must be pairs of a name, or a place, and a code")
-    refused = tuple((sender, str(code)) for sender, code in pairs)
-    if not {code for _, code in refused} <= set(CODES):
-        raise Refusal("malformed", "the codes of the messages that were refused must be known; do not use it")
-    return refused
-
-
-def write_release(kind: str, content: Mapping[str, Any], signer: str, signature: str | None) -> str:
-    """The file of a release: signed by `signer` if there is a signature, else with a checksum."""
-    if signature is None:
-        return write_document(PREFIX + kind, content)
-    return envelope(kind, content, signer, signature)
-
-
-def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, str | None]:
-    """The content of a file; and its signature and the key of that, if it is signed."""
-    most = MOST_CHARACTERS_OF_RELEASE
-    found = parse(text, "file", most)
-    if "signature" not in found:
-        return read_document(PREFIX + kind, text, most), None, None
-    content, signer = unseal(kind, text, most)
-    return content, str(found["signature"]), signer
-
-
-def _is_told(plan: AnyPlan) -> bool:
-    return plan.protocol.private and not isinstance(plan.protocol, DealtVectors)
-
-
-_KIND = "calibration"
-KIND = PREFIX + _KIND
 
 
 @dataclass(frozen=True, repr=False)
@@ -212,33 +134,24 @@ class FederatedCalibration(Calibration):
     def __reduce__(self) -> tuple[Any, ...]:
         return FederatedCalibration.from_json, (self.to_json(),)
 
-    def signed(self, coordinator: SiloKeys, messages: Sequence[Answer]) -> "FederatedCalibration":
-        """Signed with the key that signed the plan, with the messages that count as far as they may be known."""
-        made = replace(self, sent=told_of(self.plan, self.plan_text, messages), signature="")
-        return replace(made, signature=json.loads(seal(_KIND, made._content(), coordinator.signing))["signature"])
-
     @property
     def signer(self) -> str:
         """The Ed25519 key that signed the plan, and the calibration if that is signed; hexadecimal."""
         return str(json.loads(self.plan_text)["signer"])
 
     def to_json(self) -> str:
-        """The calibration as a JSON document, its signed plan inside; signed, if it is, else with a checksum."""
-        return write_release(_KIND, self._content(), self.signer, self.signature)
+        """The calibration as a JSON document, its signed plan inside; signed, if it is, else with a checksum.
 
-    def _content(self) -> dict[str, Any]:
-        content = {
-            "threshold": "+inf" if math.isinf(self.threshold) else self.threshold,
-            "k": self.k,
-            "guarantee": self.guarantee.fields(),
-            "epsilon": _stated_loss(self),
-            "answered": list(self.answered),
-            "refused": [list(pair) for pair in self.refused],
-            "plan": json.loads(self.plan_text),
-            "versions": dict(self.versions),
-            **({} if self.opened is None else {"opened": self.opened.fields()}),
-        }
-        return content if self.signature is None else {**content, "sent": dict(self.sent)}
+        Raises
+        ------
+        InputError
+            If it is one of several thresholds read off a sum that openers have opened.
+        """
+        if self.plan.channel.second and self.opened is None:
+            raise InputError(
+                "calibration must be saved with the other thresholds of its release: what opened their sum is there"
+            )
+        return _write(self)
 
     @classmethod
     def from_json(cls, text: str) -> "FederatedCalibration":
@@ -249,10 +162,9 @@ class FederatedCalibration(Calibration):
         FormatError
             If the text is not a federated calibration, was altered, or claims what does not follow.
         """
-        try:
-            return _read(text)
-        except Refusal as refusal:
-            raise FormatError(f"the federated calibration cannot be used: {refusal}") from None
+        read = _read(_ONE, text)
+        assert isinstance(read, cls)
+        return read
 
     @property
     def turnout(self) -> str:
@@ -276,48 +188,379 @@ def _sender(sender: str | int) -> str:
     return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else one_line(sender)
 
 
-def _stated_loss(calibration: FederatedCalibration) -> float | str:
-    return "none" if math.isinf(calibration.privacy.epsilon) else calibration.privacy.epsilon
+@dataclass(frozen=True, repr=False)
+class FederatedLevels(LevelCalibration):
+    """Nested thresholds for several levels, from one message of each silo. Made by `aggregate`.
+
+    Parameters
+    ----------
+    parts
+        As in `LevelCalibration`; each is a `FederatedCalibration`.
+    plans_text, plans
+        The signed plans, and the same, read.
+    opened, signature, sent
+        As in `FederatedCalibration`, for all of them.
+    """
+
+    plans_text: str
+    plans: SeveralPlans
+    opened: OpenedList | None = None
+    signature: str | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of all thresholds together; for `secure-sum` that of the one sum they were read off."""
+        return _privacy(self)
+
+    def to_json(self) -> str:
+        """The release as a JSON document, its signed plans inside."""
+        return _write(self)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{first_of(self).turnout}"
 
 
-def _read(text: str) -> FederatedCalibration:
-    content, signature, signer = open_release(_KIND, text)
-    with fields_of("calibration", content) as fields:
-        plan_text = json.dumps(fields.take("plan", dict), indent=1) + "\n"
-        plan, by = FederatedPlan.read(plan_text)
-        if signer not in (None, by.signer):
-            raise Refusal("malformed", "the calibration is signed by another key than its plan; do not use it")
-        who = read_answered(plan, fields.take("answered", list))
-        answered = tuple(plan.silos[i].name for i in who)
-        stated_k = fields.take("k", int)
-        k, guarantee = plan.protocol.certify_stated(plan, who, stated_k)
-        claimed = fields.group("guarantee")
-        coverage, most = claimed.take("coverage", (float, int)), guarantee.coverage
-        if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
-            raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
-        refused = read_refused(fields.take("refused", list))
-        if stated_k != k:
-            raise Refusal("malformed", "the calibration contradicts its plan; do not use it")
-        stated = fields.take("threshold", (float, int, str))
-        threshold = math.inf if stated == "+inf" else math.nan if isinstance(stated, str) else float(stated)
-        if not plan.protocol.can_release(plan, threshold) or (k > len(answered) and not math.isinf(threshold)):
-            raise Refusal("malformed", "the threshold does not follow from the plan; do not use it")
-        opened = None
-        if isinstance(plan.protocol, DealtVectors):
-            with fields_of("opened sum", fields.take("opened", dict)) as of_openers:
-                opened = OpenedList.read(plan, of_openers)
-            if opened.who(plan) != who or opened.threshold(plan) != threshold:
-                raise Refusal("malformed", "the threshold is not what the openers' parts say; do not use it")
-        sent = {} if signature is None else fields.take("sent", dict)
-        replies = {} if signature is None else read_told(plan, plan_text, sent, answered)
-        if replies and plan.protocol.threshold(plan, replies, k) != threshold:
-            raise Refusal("malformed", "the threshold is not what the silos' signed answers say; do not use it")
-        versions = check_versions("calibration", fields.take("versions", dict))
-        guarantee = replace(guarantee, coverage=float(coverage))
-        read = FederatedCalibration.build(threshold, guarantee, plan_text, plan, k, answered, refused, versions, opened)
-        if fields.take("epsilon", (float, int, str)) != _stated_loss(read):
-            raise Refusal("malformed", "the calibration claims another privacy loss than its plan has; do not use it")
-    return replace(read, signature=signature, sent=sent)
+@dataclass(frozen=True, repr=False)
+class FederatedGroups(GroupCalibration):
+    """One threshold per group or class, from one message of each silo. Made by `aggregate`.
+
+    Parameters
+    ----------
+    by, neighbors, parts
+        As in `GroupCalibration`; each part is a `FederatedCalibration`.
+    plans_text, plans
+        The signed plans, and the same, read.
+    opened, signature, sent
+        As in `FederatedCalibration`, for all of them.
+    """
+
+    plans_text: str
+    plans: SeveralPlans
+    opened: OpenedList | None = None
+    signature: str | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of all thresholds together: parallel composition (docs/theory-groups.md)."""
+        return _privacy(self)
+
+    def to_json(self) -> str:
+        """The release as a JSON document, its signed plans inside."""
+        return _write(self)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{first_of(self).turnout}"
 
 
-register_kind(KIND, FederatedCalibration.from_json)
+Several: TypeAlias = FederatedLevels | FederatedGroups
+FederatedRelease: TypeAlias = FederatedCalibration | Several
+
+
+def first_of(release: FederatedRelease) -> FederatedCalibration:
+    """The release itself, or its first part: silos, answers and signers are the same in all."""
+    if isinstance(release, FederatedCalibration):
+        return release
+    first = next(iter(release.parts.values()))
+    assert isinstance(first, FederatedCalibration)
+    return first
+
+
+def plan_of(release: FederatedRelease) -> AnyPlan:
+    """What was asked."""
+    return release.plan if isinstance(release, FederatedCalibration) else release.plans
+
+
+def _privacy(release: Several) -> PrivacyStatement:
+    return release.plans.privacy([release.plans.position(name) for name in first_of(release).answered])
+
+
+def make_release(
+    text: str,
+    plan: AnyPlan,
+    by: Envelope,
+    who: Sequence[int],
+    total: Counts,
+    refused: Refused,
+    opened: OpenedList | None,
+) -> FederatedRelease:
+    """The thresholds from the sum of what these silos sent, shape (draws, m), for a plan as it was signed."""
+    certified = plan.certified(who)
+    thresholds = plan.thresholds(who, total, [k for k, _ in certified])
+    return _built(text, plan, by, certified, thresholds, who, refused, library_versions(), opened)
+
+
+def sign_release(release: FederatedRelease, coordinator: SiloKeys, messages: Sequence[Answer]) -> FederatedRelease:
+    """Signed with the key that signed the plan, with the messages that count as far as they may be known."""
+    plan, text = plan_of(release), _plan_text(release)
+    made = replace(release, sent=told_of(plan, text, messages), signature="")
+    signed = json.loads(seal(_kind(made), _content(made), coordinator.signing))
+    return replace(made, signature=signed["signature"])
+
+
+def _built(
+    text: str,
+    plan: AnyPlan,
+    by: Envelope,
+    certified: Sequence[tuple[int, Guarantee]],
+    thresholds: Sequence[float],
+    who: Sequence[int],
+    refused: Refused,
+    versions: Mapping[str, str],
+    opened: OpenedList | None,
+) -> FederatedRelease:
+    """Fill in what follows from the plan."""
+    texts = [text] if plan.by is None else plan_texts(by)
+    texts = texts if len(texts) == len(plan.asks) else texts * len(plan.asks)
+    answered = tuple(plan.silos[i].name for i in who)
+    parts: dict[Any, Calibration] = {}
+    each = zip(plan.names, plan.asks, texts, certified, thresholds, strict=True)
+    for name, ask, own, (k, guarantee), threshold in each:
+        parts[name] = FederatedCalibration.build(
+            threshold=threshold,
+            guarantee=guarantee,
+            plan_text=own,
+            plan=ask,
+            k=k,
+            answered=answered,
+            refused=refused,
+            versions=versions,
+            opened=opened if plan.by is None else None,
+        )
+    if not isinstance(plan, SeveralPlans):
+        (only,) = parts.values()
+        assert isinstance(only, FederatedCalibration)
+        return only
+    if plan.by == "level":
+        return FederatedLevels(parts, text, plan, opened)
+    return FederatedGroups(plan.by, plan.neighbors, parts, text, plan, opened)
+
+
+def told_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, Any]:
+    """What of the messages that count may be known to all who read the release, by silo.
+
+    A reply that is private by itself is private against them, too. Of a vector that protects a sum only the digest is
+    told: its masks are random, and so is that. A message that is not private would be found from its digest by trying
+    all replies, so nothing is told; nor where parts of openers list the answers. Of replies that would together make a
+    longer file than is read, the digests are told, too; whether they would follows from the plan, signed as `text`.
+    """
+    if not _is_told(plan):
+        return {}
+    by_digest = not plan.channel.each or not tells_whole(text, plan)
+    return {plan.silos[one.silo].name: one.digest if by_digest else json.loads(one.text) for one in messages}
+
+
+def read_told(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: Collection[str]) -> dict[int, Any]:
+    """The replies that a release tells, by place, from the silos' signed answers; none where it tells digests.
+
+    Raises
+    ------
+    Refusal
+        If it does not tell what it has to, or an answer cannot be used.
+    """
+    whole = {name: told for name, told in sent.items() if isinstance(told, dict)}
+    digests = {name for name, told in sent.items() if isinstance(told, str) and re.fullmatch("[0-9a-f]{64}", told)}
+    expected = set(answered) if _is_told(plan) else set()
+    by_digest = not plan.channel.each
+    if digests and not by_digest:  # 0.2 told whole answers, however long the file became
+        by_digest = not tells_whole(text, plan)
+    if expected != (digests if by_digest else whole.keys()) or len(sent) != len(expected):
+        raise Refusal("malformed", "the calibration does not tell what it was made from; do not use it")
+    replies = {}
+    for name, message in whole.items():
+        one = read_answer(plan, json.dumps(message))
+        replies[one.silo] = one.reply
+        if plan.silos[one.silo].name != name:
+            raise Refusal("malformed", "the calibration tells an answer under another name; do not use it")
+    return replies
+
+
+def read_answered(plan: AnyPlan, names: Sequence[Any]) -> list[int]:
+    """The places of the silos whose answers count, each once, as they are named.
+
+    Raises
+    ------
+    Refusal
+        `malformed`, or `foreign`.
+    """
+    who = [plan.position(str(name)) for name in names]
+    if len(set(who)) != len(who) or not who:
+        raise Refusal("malformed", "the silos that answered must be named once each")
+    return who
+
+
+def read_refused(pairs: Sequence[Any]) -> Refused:
+    """What was left out, and why.
+
+    Raises
+    ------
+    Refusal
+        `malformed`.
+    """
+    if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in (str, int) for pair in pairs):
+        raise Refusal("malformed", "the messages that were refused must be pairs of a name, or a place, and a code")
+    refused = tuple((sender, str(code)) for sender, code in pairs)
+    if not {code for _, code in refused} <= set(CODES):
+        raise Refusal("malformed", "the codes of the messages that were refused must be known; do not use it")
+    return refused
+
+
+def write_release(kind: str, content: Mapping[str, Any], signer: str, signature: str | None) -> str:
+    """The file of a release: signed by `signer` if there is a signature, else with a checksum."""
+    if signature is None:
+        return write_document(PREFIX + kind, content)
+    return envelope(kind, content, signer, signature)
+
+
+def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, str | None]:
+    """The content of a file; and its signature and the key of that, if it is signed."""
+    most = MOST_CHARACTERS_OF_RELEASE
+    found = parse(text, "file", most)
+    if "signature" not in found:
+        return read_document(PREFIX + kind, text, most), None, None
+    content, signer = unseal(kind, text, most)
+    return content, str(found["signature"]), signer
+
+
+def _is_told(plan: AnyPlan) -> bool:
+    return plan.protocol.private and not plan.channel.second
+
+
+def _kind(release: FederatedRelease) -> Kind:
+    return _ONE if isinstance(release, FederatedCalibration) else _SEVERAL
+
+
+def _plan_text(release: FederatedRelease) -> str:
+    return release.plan_text if isinstance(release, FederatedCalibration) else release.plans_text
+
+
+def _stated(value: float) -> float | str:
+    return "+inf" if math.isinf(value) else value
+
+
+def _stated_loss(release: FederatedRelease) -> float | str:
+    loss = release.privacy.epsilon
+    return "none" if isinstance(release, FederatedCalibration) and math.isinf(loss) else _stated(loss)
+
+
+def _write(release: FederatedRelease) -> str:
+    return write_release(_kind(release), _content(release), first_of(release).signer, release.signature)
+
+
+def _content(release: FederatedRelease) -> dict[str, Any]:
+    first, kind = first_of(release), _kind(release)
+    claims: dict[str, Any]
+    if isinstance(release, FederatedCalibration):
+        claims = {
+            "threshold": _stated(release.threshold),
+            "k": release.k,
+            "guarantee": release.guarantee.fields(),
+        }
+    else:
+        parts = release.parts.values()
+        claims = {
+            "thresholds": [_stated(part.threshold) for part in parts],
+            "coverage": [part.coverage for part in parts],
+        }
+    content = {
+        **claims,
+        "epsilon": _stated_loss(release),
+        "answered": list(first.answered),
+        "refused": [list(pair) for pair in first.refused],
+        _PLAN[kind]: json.loads(_plan_text(release)),
+        "versions": dict(first.versions),
+        **({} if release.opened is None else {"opened": release.opened.fields()}),
+    }
+    return content if release.signature is None else {**content, "sent": dict(release.sent)}
+
+
+def _read(kind: Kind, text: str) -> FederatedRelease:
+    """Read what `to_json` wrote; signatures are checked and every claim computed again."""
+    try:
+        content, signature, signer = open_release(kind, text)
+        with fields_of("calibration", content) as fields:
+            return _of_fields(kind, fields, signature, signer)
+    except Refusal as refusal:
+        raise FormatError(f"the federated calibration cannot be used: {refusal}") from None
+
+
+def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | None) -> FederatedRelease:
+    text = json.dumps(fields.take(_PLAN[kind], dict), indent=1) + "\n"
+    plan: AnyPlan
+    plan, by = FederatedPlan.read(text) if kind == _ONE else SeveralPlans.read(text)
+    if signer not in (None, by.signer):
+        raise Refusal("malformed", f"the calibration is signed by another key than its {_PLAN[kind]}; do not use it")
+    who = read_answered(plan, fields.take("answered", list))
+    who = who if kind == _ONE else sorted(who)
+    stated_k = fields.take("k", int) if kind == _ONE else None
+    certified = plan.certified(who, stated_k)
+    if stated_k is not None:
+        certified = [_claimed(fields, stated_k, *certified[0])]
+    thresholds = _read_thresholds(kind, plan, fields, [k > len(who) for k, _ in certified])
+    refused = read_refused(fields.take("refused", list))
+    opened = None
+    if plan.channel.second:
+        with fields_of("opened sum", fields.take("opened", dict)) as of_openers:
+            opened = OpenedList.read(plan, of_openers)
+        if opened.who(plan) != who:
+            raise Refusal("malformed", "the threshold is not what the openers' parts say; do not use it")
+    sent = {} if signature is None else fields.take("sent", dict)
+    replies = {} if signature is None else read_told(plan, text, sent, [plan.silos[i].name for i in who])
+    for source, total in (
+        ("openers' parts", None if opened is None else opened.total(plan)),
+        ("silos' signed answers", plan.add(replies) if replies else None),
+    ):
+        if total is not None and plan.thresholds(who, total, [k for k, _ in certified]) != thresholds:
+            what = "threshold is" if kind == _ONE else "thresholds are"
+            raise Refusal("malformed", f"the {what} not what the {source} say; do not use it")
+    versions = check_versions("calibration", fields.take("versions", dict))
+    read = _built(text, plan, by, certified, thresholds, who, refused, versions, opened)
+    if kind == _SEVERAL:
+        _check_coverage(fields.take("coverage", list), [guarantee.coverage for _, guarantee in certified])
+    if fields.take("epsilon", (float, int, str)) != _stated_loss(read):
+        has = "plan has" if kind == _ONE else "plans have"
+        raise Refusal("malformed", f"the calibration claims another privacy loss than its {has}; do not use it")
+    return read if signature is None else replace(read, signature=signature, sent=sent)
+
+
+def _claimed(fields: Fields, stated_k: int, k: int, guarantee: Guarantee) -> tuple[int, Guarantee]:
+    """The k and the promise that one threshold states; it may promise less than follows."""
+    claimed, most = fields.group("guarantee"), guarantee.coverage
+    coverage = claimed.take("coverage", (float, int))
+    if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
+        raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
+    if stated_k != k:
+        raise Refusal("malformed", "the calibration contradicts its plan; do not use it")
+    return k, replace(guarantee, coverage=float(coverage))
+
+
+def _check_coverage(stated: Sequence[Any], found: Sequence[float]) -> None:
+    of_numbers = len(stated) == len(found) and all(type(one) in (float, int) for one in stated)
+    if not of_numbers or any(abs(one - two) > 1e-9 for one, two in zip(stated, found, strict=True)):
+        raise Refusal("malformed", "the calibration claims other coverage than its plans promise; do not use it")
+
+
+def _read_thresholds(kind: Kind, plan: AnyPlan, fields: Fields, too_few: Sequence[bool]) -> list[float]:
+    """Thresholds that can follow from the plan; +inf where too few silos answered."""
+    stated = [fields.take("threshold", (float, int, str))] if kind == _ONE else fields.take("thresholds", list)
+    read = [math.inf if one == "+inf" else one for one in stated]
+    if len(read) != len(plan.asks) or not all(type(one) in (float, int) for one in read):
+        raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plans")
+    for ask, threshold, infinite in zip(plan.asks, read, too_few, strict=True):
+        if not ask.protocol.can_release(ask, threshold) or (infinite and threshold != math.inf):
+            what = "the threshold does not follow from the" if kind == _ONE else "a threshold does not follow from its"
+            raise Refusal("malformed", f"{what} plan; do not use it")
+    return [float(one) for one in read]
+
+
+def _read_one(text: str) -> FederatedRelease:
+    return _read(_ONE, text)
+
+
+def _read_several(text: str) -> FederatedRelease:
+    return _read(_SEVERAL, text)
+
+
+register_kind(PREFIX + _ONE, _read_one)
+register_kind(PREFIX + _SEVERAL, _read_several)

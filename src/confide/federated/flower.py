@@ -12,12 +12,12 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError
+from confide.federated.calibration import FederatedRelease
 from confide.federated.keys import SiloKeys
 from confide.federated.remote import NotReleasedError as NotReleasedError
 from confide.federated.remote import Round as Round
 from confide.federated.remote import SiloSetup as SiloSetup
 from confide.federated.remote import has_second_round, openings_by_node, released, reply
-from confide.federated.several_released import FederatedRelease
 
 if TYPE_CHECKING:
     from flwr.app import Context

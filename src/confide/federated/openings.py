@@ -16,17 +16,15 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, NamedTuple, TypeAlias
 
-import numpy as np
-from numpy.typing import NDArray
-
 from confide.errors import InputError
 from confide.federated.answers import read_answers
 from confide.federated.envelope import digest, fields_of, seal, unseal
 from confide.federated.keys import SiloKeys
-from confide.federated.plan import FederatedPlan
-from confide.federated.protocols import DealtVectors
-from confide.federated.protocols.vectors import Dealt, read_ephemeral
+from confide.federated.plan import AnyPlan
+from confide.federated.protocols import Counts, Dealt, Shared
+from confide.federated.protocols.channels import read_ephemeral, read_shares
 from confide.federated.refusals import Refusal
+from confide.federated.several_plans import read_plan
 from confide.federated.sharing import Elements, NotOnePolynomialError, combine, unpack
 from confide.support import Fields
 
@@ -34,7 +32,7 @@ Counted: TypeAlias = tuple[tuple[str, str], ...]
 """The names of silos, sorted, and the fresh public keys of their answers."""
 
 
-def read_counted(plan: FederatedPlan, pairs: Sequence[Any]) -> Counted:
+def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
     """A list of silos of the plan, sorted and each once, as many as the plan asks for.
 
     Raises
@@ -50,23 +48,23 @@ def read_counted(plan: FederatedPlan, pairs: Sequence[Any]) -> Counted:
     known = {silo.name for silo in plan.silos}
     if not known.issuperset(names):
         raise Refusal("foreign", "the list names silos that the plan does not name")
-    if len(names) < (least := opened_sum(plan).least(plan)):
+    if len(names) < (least := opened_sum(plan).least(plan.asks[0])):
         raise Refusal("too-few", f"the list must have at least {least} silos; found {len(names)}")
     return tuple((name, read_ephemeral(key)) for name, key in pairs)
 
 
-def list_digest(plan: FederatedPlan, counted: Counted) -> str:
+def list_digest(plan: AnyPlan, counted: Counted) -> str:
     """What parts of the same list have in common."""
     return digest([plan.digest, [list(pair) for pair in counted]])
 
 
-def opened_sum(plan: FederatedPlan) -> DealtVectors:
-    """The protocol of a plan whose answers are listed and opened."""
-    if not isinstance(plan.protocol, DealtVectors):
+def opened_sum(plan: AnyPlan) -> Shared:
+    """The channel of a plan whose answers are listed and opened."""
+    if not isinstance(plan.channel, Shared):
         raise InputError(
             "plan must be for the method 'secure-sum' or 'fedcp2-qq-sum' with dropouts; others have no second message"
         )
-    return plan.protocol
+    return plan.channel
 
 
 class Opening(NamedTuple):
@@ -101,24 +99,25 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     InputError
         If the plan has no second message, or other keys signed it.
     """
-    read, envelope = FederatedPlan.read(plan)
-    protocol = opened_sum(read)
+    read, envelope = read_plan(plan)
+    channel = opened_sum(read)
+    least = channel.least(read.asks[0])
     if keys.public().signing != envelope.signer:
         raise InputError("keys must be those of the coordinator who signed the plan; found others")
     messages, _ = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
-    if len(accepted) < protocol.least(read):
+    if len(accepted) < least:
         absent = [silo.name for i, silo in enumerate(read.silos) if i not in accepted]
         names = ", ".join(map(repr, absent[:5])) + (", ..." if len(absent) > 5 else "")
         raise Refusal(
             "missing",
-            f"a list needs the answers of at least {protocol.least(read)} of {len(read.silos)} silos; found "
+            f"a list needs the answers of at least {least} of {len(read.silos)} silos; found "
             f"{len(accepted)}, without {names}; wait for them, or make a new plan, for which the others pay again",
         )
     order = sorted(accepted, key=lambda i: read.silos[i].name)
     counted = [[read.silos[i].name, accepted[i].ephemeral] for i in order]
     texts = {}
-    for place, i in enumerate(protocol.openers):
+    for place, i in enumerate(channel.openers):
         content = {
             "plan": read.digest,
             "session": read.session,
@@ -138,7 +137,7 @@ def addressee(text: str) -> str | None:
         return None
 
 
-def read_opening(plan: FederatedPlan, text: str, coordinator: str) -> Opening:
+def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
     """Check what the coordinator, named by its signing key, asks of an opener.
 
     Raises
@@ -146,14 +145,15 @@ def read_opening(plan: FederatedPlan, text: str, coordinator: str) -> Opening:
     Refusal
         `malformed`, `altered`, `coordinator-unknown`, `foreign` or `too-few`.
     """
-    protocol, envelope = opened_sum(plan), unseal("opening", text)
+    envelope = unseal("opening", text)
+    opened_sum(plan)
     if envelope.signer != coordinator:
         raise Refusal("coordinator-unknown", "the opening is signed by another key than the plan")
     with fields_of("opening", envelope.content) as fields:
         if [fields.take(part, str) for part in ("plan", "session")] != [plan.digest, plan.session]:
             raise Refusal("foreign", "the opening belongs to another plan")
         to, counted = fields.take("to", str), read_counted(plan, fields.take("counted", list))
-        shares = protocol.read_shares(plan, fields, len(counted))
+        shares = read_shares(fields, plan.width, len(counted))
     return Opening(to, counted, shares)
 
 
@@ -187,19 +187,19 @@ class OpenedList:
         return {"counted": [list(pair) for pair in self.counted], "parts": [json.loads(text) for text in self.parts]}
 
     @classmethod
-    def read(cls, plan: FederatedPlan, fields: Fields) -> "OpenedList":
+    def read(cls, plan: AnyPlan, fields: Fields) -> "OpenedList":
         """From JSON values, of a list of silos of the plan."""
         counted, parts = read_counted(plan, fields.take("counted", list)), fields.take("parts", list)
         if not all(isinstance(part, dict) for part in parts):
             raise Refusal("malformed", "the parts must be messages")
         return cls(counted, tuple(json.dumps(part, indent=1) + "\n" for part in parts))
 
-    def who(self, plan: FederatedPlan) -> list[int]:
+    def who(self, plan: AnyPlan) -> list[int]:
         """The places of the silos on the list."""
         return sorted(plan.position(name) for name, _ in self.counted)
 
-    def threshold(self, plan: FederatedPlan) -> float:
-        """What the opened sum says.
+    def total(self, plan: AnyPlan) -> Counts:
+        """The opened sum, shape (draws, m).
 
         Raises
         ------
@@ -209,11 +209,11 @@ class OpenedList:
         total, wrong = _total(plan, self.counted, [read_part(plan, text) for text in self.parts])
         if wrong is not None:
             raise _contradicts(plan, wrong)
-        return opened_sum(plan).choose(plan, self.who(plan), total)
+        return total
 
 
 def open_parts(
-    plan: FederatedPlan, dealt: Mapping[int, Dealt], texts: Sequence[str], drop_refused: bool, after: int = 0
+    plan: AnyPlan, dealt: Mapping[int, Dealt], texts: Sequence[str], drop_refused: bool, after: int = 0
 ) -> tuple[OpenedList, dict[str | int, str]]:
     """The list that the parts have opened, and the codes of what was left out, by silo or place of the text.
 
@@ -256,7 +256,7 @@ def open_parts(
     return OpenedList(counted, tuple(part.text for part in chosen)), refused
 
 
-def read_part(plan: FederatedPlan, text: str) -> Part:
+def read_part(plan: AnyPlan, text: str) -> Part:
     """Check one part against the plan.
 
     Raises
@@ -264,23 +264,23 @@ def read_part(plan: FederatedPlan, text: str) -> Part:
     Refusal
         `malformed`, `altered` or `foreign`.
     """
-    protocol, envelope = opened_sum(plan), unseal("part", text)
+    channel, envelope = opened_sum(plan), unseal("part", text)
     with fields_of("part", envelope.content) as fields:
         if [fields.take(part, str) for part in ("plan", "session")] != [plan.digest, plan.session]:
             raise Refusal("foreign", "the part belongs to another plan")
         i = plan.position(name := fields.take("silo", str))
-        if envelope.signer != plan.silos[i].signing or i not in protocol.openers:
+        if envelope.signer != plan.silos[i].signing or i not in channel.openers:
             raise Refusal("foreign", f"the part of {name!r} is not signed by an opener of the plan")
         counted, places = fields.take("counted", str), fields.take("places", list)
         if not all(type(place) is int and 0 <= place < len(plan.silos) for place in places):
             raise Refusal("malformed", "the part's places must be those of silos in the plan")
         packed = base64.b64decode(fields.take("sum", str), validate=True)
-        total = unpack(packed, plan.candidates.size)
+        total = unpack(packed, plan.width)
     return Part(i, counted, tuple(places), total, text)
 
 
 def _read_parts(
-    plan: FederatedPlan, texts: Sequence[str], drop_refused: bool, after: int
+    plan: AnyPlan, texts: Sequence[str], drop_refused: bool, after: int
 ) -> tuple[dict[int, Part], dict[str | int, str]]:
     parts: dict[int, Part] = {}
     refused: dict[str | int, str] = {}
@@ -300,7 +300,7 @@ def _read_parts(
     return parts, refused
 
 
-def _counted(plan: FederatedPlan, dealt: Mapping[int, Dealt], listed: str, places: Sequence[int]) -> Counted:
+def _counted(plan: AnyPlan, dealt: Mapping[int, Dealt], listed: str, places: Sequence[int]) -> Counted:
     """The list that parts were made for, from the answers at hand."""
     if absent := [plan.silos[i].name for i in places if i not in dealt]:
         raise Refusal("missing", f"the parts open a list with the answer of {absent[0]!r}; give it, too")
@@ -310,25 +310,26 @@ def _counted(plan: FederatedPlan, dealt: Mapping[int, Dealt], listed: str, place
     return read_counted(plan, [list(pair) for pair in counted])
 
 
-def _total(plan: FederatedPlan, counted: Counted, parts: Sequence[Part]) -> tuple[NDArray[np.int64], int | None]:
+def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[Counts, int | None]:
     """The opened sum, and the place of an opener whose part contradicts the others, or None."""
-    protocol, listed = opened_sum(plan), list_digest(plan, counted)
+    channel, listed = opened_sum(plan), list_digest(plan, counted)
     if any(part.counted != listed for part in parts) or len({part.opener for part in parts}) < len(parts):
         raise Refusal("foreign", "the parts must be of one list, and of different openers")
-    if len(parts) < protocol.needed:
-        raise Refusal("missing", f"the sum opens with {protocol.needed} parts; found {len(parts)}")
+    if len(parts) < channel.needed:
+        raise Refusal("missing", f"the sum opens with {channel.needed} parts; found {len(parts)}")
     try:
-        point = {place: number for number, place in enumerate(protocol.openers, start=1)}
-        total, wrong = combine({point[part.opener]: part.total for part in parts}, protocol.needed)
+        point = {place: number for number, place in enumerate(channel.openers, start=1)}
+        values, wrong = combine({point[part.opener]: part.total for part in parts}, channel.needed)
     except NotOnePolynomialError:
         raise Refusal(
             "inconsistent",
-            f"the parts contradict each other; with {protocol.needed + 2} parts one that is wrong can be named",
+            f"the parts contradict each other; with {channel.needed + 2} parts one that is wrong can be named",
         ) from None
-    protocol.refuse_total(plan, sorted(plan.position(name) for name, _ in counted), total)
-    return total, None if wrong is None else protocol.openers[wrong - 1]
+    total = values.reshape(len(plan.draws), -1)
+    plan.refuse_total(sorted(plan.position(name) for name, _ in counted), total)
+    return total, None if wrong is None else channel.openers[wrong - 1]
 
 
-def _contradicts(plan: FederatedPlan, wrong: int) -> Refusal:
+def _contradicts(plan: AnyPlan, wrong: int) -> Refusal:
     name = plan.silos[wrong].name
     return Refusal("inconsistent", f"the part of {name!r} contradicts those of all others; leave it out", name)

@@ -7,18 +7,21 @@ coverage for whichever silos answer. `planning.py` makes plans. What a plan says
 field is checked, and so is their fit.
 """
 
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from datetime import datetime
 from functools import cached_property
-from itertools import groupby
-from typing import Any, Protocol
+from itertools import accumulate, groupby
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
 
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
-from confide.federated.protocols import METHODS, Counts, DealtVectors, FederatedProtocol, Promise, protocol_of
-from confide.federated.protocols.protocol import VOID, read_unused, refuse_contradiction
+from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Counts, Method, Promise, Shared
+from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
 from confide.federated.refusals import Refusal
 from confide.federated.release_size import refuse_too_long
 from confide.federated.terms import MISSING, POPULATIONS, Terms
@@ -29,25 +32,58 @@ from confide.releases import ABOUT, class_list, read_words, write_words
 from confide.scores import score_kind
 from confide.support import Fields, Shown, aligned, exact_level, one_of, privacy_loss
 
+By: TypeAlias = Literal["level", "group", "class"]
+"""What the asks of one plan are for."""
 
-class Planned(Protocol):
-    """One plan, or several under one signature."""
+
+class AnyPlan(Shown):
+    """What a silo can be asked by one message and for one charge: a list of asks; one threshold is a list of one."""
+
+    by: By | None
+    """What tells the asks apart: their levels, groups or classes; None for one threshold."""
+    method: str
+    """As plans name it; one for all."""
+    protocol: Method
+    """What every silo draws for the first ask; the others are of the same kind."""
+    channel: Channel
+    """How the silos' vectors are added; one for all."""
+    silos: tuple[Silo, ...]
+    """Who is invited."""
+    session: str
+    """Random, used once."""
+    coordinator: Silo | None
+    """Who signed it; None before that."""
+    signed: bool
+    """Whether the silos are signed by their own keys."""
 
     @property
-    def silos(self) -> tuple[Silo, ...]:
-        """Who is invited."""
+    def digest(self) -> str:
+        """SHA-256 of the plan: answers name it."""
+        raise NotImplementedError
+
+    def closed(self, now: datetime) -> bool:
+        """Whether answers made at this time are late."""
+        return Terms.closed(self.asks[0], now)
 
     @property
-    def coordinator(self) -> Silo | None:
-        """Who signed it; None before that."""
+    def asks(self) -> Sequence["FederatedPlan"]:
+        """A plan of one threshold for each level, group or class."""
+        raise NotImplementedError
 
     @property
-    def protocol(self) -> FederatedProtocol:
-        """What every silo runs."""
+    def names(self) -> tuple[Any, ...]:
+        """What each ask is for: a level, the name of a group or class, or None."""
+        raise NotImplementedError
 
+    @property
+    def draws(self) -> Sequence["FederatedPlan"]:
+        """What is drawn: one for all levels of noisy counts, else one for each ask."""
+        return self.asks[:1] if self.by == "level" and self.protocol.one_draw else self.asks
 
-class ShownPlan(Shown):
-    """A plan that shows itself: what is asked and paid, and what is promised for how many answers."""
+    @property
+    def width(self) -> int:
+        """How many numbers the vectors of one silo have together."""
+        return len(self.draws) * self.asks[0].candidates.size
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -60,9 +96,79 @@ class ShownPlan(Shown):
         raise NotImplementedError
 
     @property
+    def words(self) -> list[tuple[str, str]]:
+        """What its method says beside, (name, value) each."""
+        return self.protocol.words(self.asks[0])
+
+    @property
     def promise_lines(self) -> list[str]:
         """What is promised for the numbers of answers; for each of several levels, and once for all groups."""
         raise NotImplementedError
+
+    def position(self, name: str) -> int:
+        """The place of a silo; else `foreign`."""
+        return Terms.position(self.asks[0], name)
+
+    def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
+        """The loss of one record anywhere: silos hold different records, so the largest loss of a silo counts."""
+        raise NotImplementedError
+
+    def loss(self, i: int) -> float:
+        """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
+        return self.privacy([i]).epsilon
+
+    def sign(self, coordinator: SiloKeys) -> str:
+        """The plan as a signed JSON message, read back as every silo will read it."""
+        raise NotImplementedError
+
+    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
+        """What silo `own` sends, drawn once, as JSON values; `counts` have shape (m,), for groups (groups, m)."""
+        rows = counts if counts.ndim == 2 else [counts] * len(self.draws)
+        drawn = [ask.protocol.draw(ask, own, row)[np.newaxis] for ask, row in zip(self.draws, rows, strict=True)]
+        first, of_each = self.asks[0], self.by is not None and self.channel.each
+        if of_each:
+            return {"replies": [self.channel.send(first, own, one, agreement, context) for one in drawn]}
+        return self.channel.send(first, own, np.concatenate(drawn), agreement, context)
+
+    def read_message(self, i: int, fields: Fields) -> Any:
+        """What silo i sent; refused as `malformed` or `out-of-range` if it cannot be that."""
+        first = self.asks[0]
+        if not self.channel.each:
+            return self.channel.read_message(first, fields, len(self.draws))
+        if self.by is None:
+            return _read_reply(first, i, fields)
+        chosen = []
+        for ask, reply in zip(self.draws, _replies(fields, len(self.draws)), strict=True):
+            with fields_of("reply", reply) as own:
+                chosen.append(_read_reply(ask, i, own))
+        return tuple(chosen)
+
+    def add(self, sent: Mapping[int, Any]) -> Counts:
+        """The sum of what the silos sent, by place; shape (draws, m)."""
+        total = self.channel.add(self.asks[0], sent, len(self.draws))
+        if not self.channel.each:
+            self.refuse_total(sorted(sent), total)
+        return total
+
+    def refuse_total(self, who: Sequence[int], total: Counts) -> None:
+        """Refuse a sum as `implausible` that the vectors of these silos cannot have, were they all honest."""
+        for ask, row in zip(self.draws, total, strict=True):
+            ask.protocol.refuse_total(ask, who, row)
+
+    def certified(self, who: Sequence[int], stated: int | None = None) -> list[tuple[int, Guarantee]]:
+        """The k and the promise of every ask (see `FederatedPlan.certify`); the one plan of all groups once."""
+        self.channel.refuse_short(self.asks[0], who)
+        early = stated if self.channel.each else None  # no earlier version had sums of replies
+        found = {id(ask): ask for ask in self.asks}
+        certified = {place: ask.protocol.certify(ask, who, early) for place, ask in found.items()}
+        return [certified[id(ask)] for ask in self.asks]
+
+    def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
+        """What the sum of the vectors of these silos says, shape (draws, m), with the k of each ask."""
+        rows = total if len(total) == len(self.asks) else [total[0]] * len(self.asks)
+        each = zip(self.asks, rows, ks, strict=True)
+        found = [ask.protocol.read_off(ask, who, row, k) for ask, row, k in each]
+        return list(accumulate(found, max)) if self.by == "level" else found  # nested, and nothing is covered less
 
     def __str__(self) -> str:
         promised = "\n".join(f"  {line}" for line in self.promise_lines)
@@ -75,7 +181,7 @@ class ShownPlan(Shown):
         return f"{said['method']}, {said['asked for']}, {silos}, each pays at most {said['a silo pays at most']}"
 
 
-def identity_rows(plan: Planned, *, silos: bool) -> list[tuple[str, str]]:
+def identity_rows(plan: AnyPlan, *, silos: bool) -> list[tuple[str, str]]:
     """The fingerprints of coordinator and silos, and one number for all of them, as far as the plan states them."""
     if plan.coordinator is None:
         return []
@@ -95,20 +201,20 @@ def _records(silo: Silo) -> str:
     return "" if silo.size is None else f", {silo.size} records"
 
 
-def colluders(plan: Planned) -> str | None:
+def colluders(plan: AnyPlan) -> str | None:
     """How many colluding silos the privacy of an answer withstands; None if it relies on no other silo."""
-    count = plan.protocol.colluders
+    count = plan.channel.colluders
     if count is None:
         return None
     who = f"at most {count} of the {len(plan.silos)} silos" if count else "no silo"
     return f"{who} may collude with the coordinator"
 
 
-def openers(plan: Planned) -> str | None:
+def openers(plan: AnyPlan) -> str | None:
     """Who opens the sum by a second message; None if there is none."""
-    if not isinstance(plan.protocol, DealtVectors):
+    if not isinstance(plan.channel, Shared):
         return None
-    return f"{plan.protocol.needed} of {len(plan.protocol.openers)} silos, by a second message that costs nothing"
+    return f"{plan.channel.needed} of {len(plan.channel.openers)} silos, by a second message that costs nothing"
 
 
 def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
@@ -133,30 +239,56 @@ _ORDER = (
 _SAME = ("method", "delta", "epsilon", "score", "liars", "dropouts", "missing", "population", "session", "closes")
 
 
+def _read_reply(ask: "FederatedPlan", i: int, fields: Fields) -> int:
+    chosen: int = ask.channel.read_message(ask, fields, 1)
+    ask.protocol.refuse_reply(ask, i, chosen)
+    return chosen
+
+
+def _replies(fields: Fields, count: int) -> list[dict[str, Any]]:
+    replies: list[dict[str, Any]] = fields.take("replies", list)
+    if len(replies) != count or not all(isinstance(reply, dict) for reply in replies):
+        raise Refusal("malformed", "the answer must have one reply for each of the plans")
+    return replies
+
+
 @dataclass(frozen=True, repr=False)
-class FederatedPlan(ShownPlan, Terms):
-    """Everything public about a federated calibration: who, when, what is promised (see `Terms`), and one protocol.
+class FederatedPlan(AnyPlan, Terms):
+    """Everything public about a federated calibration: who, when, what is promised (see `Terms`), method and channel.
 
     Build it with `plan`.
 
     Parameters
     ----------
+    method
+        The name of the method: one of `confide.federated.protocols.PROTOCOLS`.
     protocol
-        What every silo runs and sends, and what becomes of it: one of `confide.federated.protocols`.
+        What every silo draws, and what becomes of it.
+    channel
+        How the silos' vectors are added.
     unused
-        Fields that a plan states although its protocol does not have them: they mean nothing but belong to its digest.
+        Fields that a plan states although its method does not have them: they mean nothing but belong to its digest.
     coordinator
         Name and keys of who signed the plan, stated by `sign`; None before that, and in plans of version 0.1.
     """
 
-    protocol: FederatedProtocol
+    by = None
+
+    method: str
+    protocol: Method
+    channel: Channel
     unused: tuple[tuple[str, Any], ...] = ()
     coordinator: Silo | None = field(default=None, kw_only=True, compare=False)
 
     @property
-    def method(self) -> str:
-        """The name of the protocol."""
-        return self.protocol.method
+    def asks(self) -> Sequence["FederatedPlan"]:
+        """Itself."""
+        return (self,)
+
+    @property
+    def names(self) -> tuple[Any, ...]:
+        """Nothing to tell apart."""
+        return (None,)
 
     @cached_property
     def digest(self) -> str:
@@ -201,11 +333,6 @@ class FederatedPlan(ShownPlan, Terms):
         return unusual(self.alpha, self.delta)
 
     @property
-    def words(self) -> list[tuple[str, str]]:
-        """What its protocol says beside, (name, value) each."""
-        return self.protocol.words(self)
-
-    @property
     def promise_lines(self) -> list[str]:
         """What is promised, for all numbers of answers."""
         return [f"{number} answer{'' if number == '1' else 's'}: {words}" for number, words in ranges(self.promises())]
@@ -232,27 +359,20 @@ class FederatedPlan(ShownPlan, Terms):
             The k-th smallest of all answers, liars' answers included; if k exceeds their number the threshold is
             +inf. k = 0 for methods that do not sort replies.
         """
-        return self.protocol.certify(self, self._who(answered))
+        return self.certified(self._who(answered))[0]
 
     def promises(self) -> dict[int, Promise]:
         """What is promised, by the number of answers, from all silos down to one; or for all silos, if all must."""
-        return self.protocol.promises(self)
-
-    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """What silo `own` sends, as JSON values; see `FederatedProtocol.message`."""
-        return self.protocol.message(self, own, counts, agreement, context)
-
-    def read_message(self, i: int, fields: Fields) -> Any:
-        """What silo i sent; refused as `malformed` or `out-of-range` if it cannot be that."""
-        return self.protocol.read_message(self, i, fields)
+        return self.protocol.promises(self, self.channel.numbers(self))
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values: one flat object, with a value for the fields that the protocol does not have."""
+        """As JSON values: one flat object, with a value for the fields that method and channel do not have."""
         return {
             **dict.fromkeys(_ORDER),
             **VOID,
             **dict(self.unused),
             **self.protocol.fields(),
+            **self.channel.fields(),
             **{name: getattr(self, name) for name in _SAME},
             "alpha": str(self.alpha),
             "candidates": _candidate_fields(self.candidates),
@@ -277,7 +397,7 @@ class FederatedPlan(ShownPlan, Terms):
             raise InputError(f"plan must be one that silos can read, and they would refuse it: {refusal}") from None
         if read != stated:
             raise InputError("plan must be read as it is; found candidates that their recipe does not make")
-        refuse_too_long(text, [self])
+        refuse_too_long(text, self)
         return text
 
     @classmethod
@@ -294,12 +414,22 @@ class FederatedPlan(ShownPlan, Terms):
         with fields_of("plan", content) as fields:
             name = one_of("method", fields.take("method", str), METHODS)
             terms = _read_terms(fields)
-            method = protocol_of(name, terms.dropouts)
-            method.check(terms)
-            protocol = method.read(fields, terms)
+            row = PROTOCOLS[name]
+            row.check(terms)
+            channel = row.channel(terms).read(fields, terms)
+            protocol = row.draws.read(fields, terms, channel)
+            channel.refuse_narrow(protocol.bits(terms))
+            channel.refuse_wide(terms, name, protocol.serves)
             coordinator = Silo.of(fields.take("coordinator", dict)) if "coordinator" in fields else None
             unused = read_unused(fields, terms)
-            made = cls(**vars(terms), protocol=protocol, unused=unused, coordinator=coordinator)
+            made = cls(
+                **vars(terms),
+                method=name,
+                protocol=protocol,
+                channel=channel,
+                unused=unused,
+                coordinator=coordinator,
+            )
             losses = [made.loss(i) for i in range(len(made.silos))] if protocol.private else []  # may overflow
         if max(losses, default=0.0) > (made.epsilon or 0.0):
             raise Refusal("malformed", "the plan claims a smaller privacy loss than its mechanisms have")

@@ -26,7 +26,7 @@ from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.many_silos import check_dp_delta
 from confide.federated.plan import FederatedPlan
-from confide.federated.protocols import METHODS, Options, RepliedSum, protocol_of
+from confide.federated.protocols import METHODS, PROTOCOLS, FedCP2QQ, Options
 from confide.federated.terms import PlanChoices, Terms, check_count
 from confide.ledger import name_key, similar
 from confide.planning import OnPilot, Pilot, answered_on_pilot, share_of_pilot
@@ -76,7 +76,7 @@ def planned(
     refuse_unknown("plan", choices, _DEFAULTS)
     asked = _DEFAULTS | choices
     delta, dp_delta, n_min, score = asked["delta"], asked["dp_delta"], asked["n_min"], asked["score"]
-    protocol = protocol_of(one_of("method", method, METHODS), asked["dropouts"])
+    row = PROTOCOLS[one_of("method", method, METHODS)]
     options = Options(
         selector=one_of("selector", asked["selector"], SELECTORS),
         colluding=asked["colluding"],
@@ -96,22 +96,27 @@ def planned(
         liars=asked["liars"],
         dropouts=asked["dropouts"],
         missing=asked["missing"],
-        population=protocol.populations[0] if asked["population"] is None else asked["population"],
+        population=row.draws.populations[0] if asked["population"] is None else asked["population"],
         session=secrets.token_hex(16),
         closes=None if asked["closes"] is None else write_time(asked["closes"]),
         classes=None if asked["classes"] is None else public_classes("classes", asked["classes"]),
         about=check_about(asked["about"]),
     )
     _check_apart([silo.name for silo in terms.silos])
-    protocol.check(terms)
-    if asked["colluding"] is not None and not protocol.relies_on_silos:
+    row.check(terms)
+    summed = not row.channel(terms).each
+    if asked["colluding"] is not None and not summed:
         raise InputError(
             "colluding belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': nothing of the others relies on silos"
         )
-    if dp_delta is not None and not issubclass(protocol, RepliedSum):
+    if dp_delta is not None and not (summed and row.draws is FedCP2QQ):
         raise InputError("dp_delta belongs to the method 'fedcp2-qq-sum': the losses of all others are without a delta")
-    terms = protocol.local_terms(terms, options)
-    return FederatedPlan(**vars(terms), protocol=protocol.planned(terms, options))
+    channel = row.channel(terms).planned(terms, options)
+    terms = row.draws.local_terms(terms, options, channel)
+    protocol = row.draws.planned(terms, options, channel)
+    channel.refuse_wide(terms, row.name, protocol.serves)
+    carrying = channel.carrying(protocol.bits(terms))
+    return FederatedPlan(**vars(terms), method=row.name, protocol=protocol, channel=carrying)
 
 
 _COMPARED = 100

@@ -9,9 +9,9 @@ from pathlib import Path
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, fields_of, read_file
 from confide.federated.keys import check_name, fingerprint
+from confide.federated.plan import AnyPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import AnyPlan
 from confide.ledger import Cost
 from confide.support import positive_integer, privacy_loss, read_text
 
@@ -86,7 +86,7 @@ class Policy:
             raise Refusal(
                 "not-allowed", f"the policy does not allow {plan.method!r}; methods must name it if you want it"
             )
-        if (colluders := plan.protocol.colluders) is not None:
+        if (colluders := plan.channel.colluders) is not None:
             if colluders < self.least_colluding:
                 raise Refusal(
                     "not-allowed",

@@ -5,17 +5,17 @@ contains of its answers: the answers themselves, or, where these would make it t
 """
 
 import json
-from collections.abc import Sequence
-from typing import Protocol
+from typing import TYPE_CHECKING
 
-from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated.envelope import MOST_CHARACTERS, envelope
-from confide.federated.keys import Silo
-from confide.federated.protocols import CandidateReplies, DealtVectors, FederatedProtocol
+from confide.federated.protocols import Shared
 from confide.federated.terms import MOST_CANDIDATES
 from confide.ledger import MOST_RELEASE as MOST_ANSWER
 from confide.support import library_versions
+
+if TYPE_CHECKING:
+    from confide.federated.plan import AnyPlan
 
 MOST_CHARACTERS_OF_RELEASE = 2 * MOST_CHARACTERS
 _NESTED = 3
@@ -26,23 +26,7 @@ _HEAD = 4_000
 """Guarantee, privacy loss, versions, signature: what every release states once."""
 
 
-class Part(Protocol):
-    """A plan of one threshold."""
-
-    @property
-    def silos(self) -> tuple[Silo, ...]:
-        """Who is invited."""
-
-    @property
-    def candidates(self) -> Candidates:
-        """Public candidate thresholds."""
-
-    @property
-    def protocol(self) -> FederatedProtocol:
-        """What every silo runs."""
-
-
-def refuse_too_long(text: str, parts: Sequence[Part]) -> None:
+def refuse_too_long(text: str, plan: "AnyPlan") -> None:
     """Refuse a plan, as it was signed, whose answers no ledger keeps or whose release could not be read.
 
     Raises
@@ -50,39 +34,39 @@ def refuse_too_long(text: str, parts: Sequence[Part]) -> None:
     InputError
         With the bound.
     """
-    if _longest_answer(parts) > MOST_ANSWER:
+    if _longest_answer(plan) > MOST_ANSWER:
         raise InputError(
-            f"the answers to {len(parts)} thresholds would have more than the {MOST_ANSWER} characters that a ledger "
-            "keeps; plan fewer groups, classes or levels at once"
+            f"the answers to {len(plan.asks)} thresholds would have more than the {MOST_ANSWER} characters that a "
+            "ledger keeps; plan fewer groups, classes or levels at once"
         )
-    if _characters(text, parts, whole=False) > MOST_CHARACTERS_OF_RELEASE:
+    if _characters(text, plan, whole=False) > MOST_CHARACTERS_OF_RELEASE:
         raise InputError(
-            f"the release of {len(parts)} thresholds with {len(parts[0].silos)} silos would have more than "
+            f"the release of {len(plan.asks)} thresholds with {len(plan.silos)} silos would have more than "
             f"{MOST_CHARACTERS_OF_RELEASE} characters; plan fewer of them at once"
         )
 
 
-def tells_whole(text: str, parts: Sequence[Part]) -> bool:
+def tells_whole(text: str, plan: "AnyPlan") -> bool:
     """Whether a signed release has room for the answers of all silos, where each is private by itself."""
     written = json.dumps(json.loads(text), indent=1) + "\n"  # as a release contains it
-    return _characters(written, parts, whole=True) <= MOST_CHARACTERS_OF_RELEASE
+    return _characters(written, plan, whole=True) <= MOST_CHARACTERS_OF_RELEASE
 
 
-def _characters(text: str, parts: Sequence[Part], *, whole: bool) -> int:
-    silos, protocol = parts[0].silos, parts[0].protocol
+def _characters(text: str, plan: "AnyPlan", *, whole: bool) -> int:
+    silos, channel = plan.silos, plan.channel
     names = sum(len(silo.name) + _ENTRY for silo in silos)
-    told = _longest_answer(parts) if whole else 64
-    total = _nested(text) + _HEAD + 3 * _ENTRY * len(parts) + 3 * names + len(silos) * told
-    if isinstance(protocol, DealtVectors):
-        of_sum = 4 * (8 * parts[0].candidates.size // 3 + 2)
+    told = _longest_answer(plan) if whole else 64
+    total = _nested(text) + _HEAD + 3 * _ENTRY * len(plan.asks) + 3 * names + len(silos) * told
+    if isinstance(channel, Shared):
+        of_sum = 4 * (8 * plan.width // 3 + 2)
         part = _HEAD + of_sum + len(silos) * (len(str(len(silos))) + 10)
-        total += names + 64 * len(silos) + len(protocol.openers) * part
+        total += names + 64 * len(silos) + len(channel.openers) * part
     return total
 
 
-def _longest_answer(parts: Sequence[Part]) -> int:
+def _longest_answer(plan: "AnyPlan") -> int:
     """What an answer of candidates has at most beside its silo's name; vectors of sums have bounds of their own."""
-    replies = [_LONGEST_REPLY] * len(parts) if isinstance(parts[0].protocol, CandidateReplies) else []
+    replies = [_LONGEST_REPLY] * len(plan.asks) if plan.channel.each else []
     content = {
         "plan": "0" * 64,
         "session": "0" * 32,

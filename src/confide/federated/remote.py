@@ -24,16 +24,15 @@ from confide.errors import InputError
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import Scores, answer
 from confide.federated.answers import read_answer
+from confide.federated.calibration import FederatedRelease
 from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
 from confide.federated.open_part import open_part
 from confide.federated.openings import addressee, openings
-from confide.federated.plan import FederatedPlan
+from confide.federated.plan import AnyPlan
 from confide.federated.policy import Policy
-from confide.federated.protocols import DealtVectors
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
-from confide.federated.several_released import FederatedRelease
+from confide.federated.several_plans import read_plan
 from confide.federated.silo_ledger import SiloLedger
 from confide.support import write_text
 
@@ -187,7 +186,7 @@ def _message(request: Mapping[str, Any], silo: SiloSetup) -> str:
     if "openings" not in request:
         scores = silo.scores() if callable(silo.scores) else silo.scores
         read, _ = read_plan(plan)
-        wanted = silo.groups if isinstance(read, SeveralPlans) and read.by != "level" else None
+        wanted = silo.groups if read.by in ("group", "class") else None
         groups = wanted() if callable(wanted) else wanted
         return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
     for text in request["openings"]:
@@ -261,7 +260,7 @@ def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
         If it has, and there are no keys; or if `keys` are not those that signed the plan.
     """
     read, envelope = read_plan(plan)
-    opened = isinstance(read.protocol, DealtVectors)
+    opened = read.channel.second
     if opened if keys is None else keys.public().signing != envelope.signer:
         raise InputError("keys must be the coordinator's, who signed the plan: they sign the list of a secure sum")
     return opened
@@ -288,7 +287,7 @@ def openings_by_node(
     NotReleasedError
         If too few have answered.
     """
-    read, _ = FederatedPlan.read(plan)
+    read, _ = read_plan(plan)
     kept = None if keep is None else _kept(read, Path(keep))
     asked.listed = tuple(asked.answers.values()) if kept is None else kept
     assert keys is not None  # has_second_round
@@ -311,7 +310,7 @@ def _sent(texts: dict[str, str], silos: dict[Any, str | None], nodes: Iterable[A
     return {node: own for node, own in sent.items() if own}
 
 
-def _kept(plan: FederatedPlan, keep: Path) -> tuple[str, ...] | None:
+def _kept(plan: AnyPlan, keep: Path) -> tuple[str, ...] | None:
     if not keep.exists():
         return None
     content = parse(keep.read_text(encoding="utf-8"), "kept list", MOST_CHARACTERS)

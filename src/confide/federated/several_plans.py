@@ -12,36 +12,32 @@ Planning several thresholds for one message: levels, or groups and classes, unde
 import json
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from datetime import datetime
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, TypeAlias, Unpack
+from typing import Any, Literal, Unpack
 
 from confide.calibration import different_levels, divide_budget, exact_shares, part_of_failure, typical_of_groups
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, seal, unseal
 from confide.federated.keys import Silo, SiloKeys
-from confide.federated.plan import FederatedPlan, ShownPlan
+from confide.federated.plan import AnyPlan, By, FederatedPlan
 from confide.federated.planning import plan
-from confide.federated.protocols import Counts, FederatedProtocol, RepliedSum
+from confide.federated.protocols import Channel, Method
 from confide.federated.refusals import Refusal
 from confide.federated.release_size import refuse_too_long
 from confide.federated.terms import AnyPlanChoices
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
 from confide.planning import unusual
 from confide.releases import class_list
-from confide.support import Fields, Level, check_names, one_of
-
-By: TypeAlias = Literal["level", "group", "class"]
-"""What the parts of one plan are for."""
+from confide.support import Level, check_names, one_of
 
 _SEVERAL = "plans"
 _BY: tuple[By, ...] = ("level", "group", "class")
 
 
 @dataclass(frozen=True, repr=False)
-class SeveralPlans(ShownPlan):
+class SeveralPlans(AnyPlan):
     """Plans that are signed, answered and paid for together. Build it with `plan_levels` or `plan_groups`.
 
     Parameters
@@ -58,18 +54,27 @@ class SeveralPlans(ShownPlan):
     neighbors: Neighbors
     parts: Mapping[Any, FederatedPlan] = field(hash=False)
 
+    silos: tuple[Silo, ...] = field(init=False, compare=False)
+    session: str = field(init=False, compare=False)
+    method: str = field(init=False, compare=False)
+    protocol: Method = field(init=False, compare=False)
+    channel: Channel = field(init=False, compare=False)
+    coordinator: Silo | None = field(init=False, compare=False)
+    signed: bool = field(init=False, compare=False)
+
     def __post_init__(self) -> None:
         one_of("by", self.by, _BY)
         one_of("neighbors", self.neighbors, NEIGHBORS)
         if not self.parts:
             raise InputError("parts must not be empty; found no plan")
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
-        if isinstance(self.first.protocol, RepliedSum):  # masks follow from the session: they would serve twice
-            raise InputError(f"method must be another than {self.first.method!r} for several plans: it opens one sum")
+        for name in ("silos", "session", "method", "protocol", "channel", "coordinator", "signed"):
+            object.__setattr__(self, name, getattr(self.first, name))
         if self.by == "level":
-            _check_levels(self.parts, self.neighbors, one_sum=self.one_sum)
+            _check_levels(self.parts, self.neighbors)
         else:
             _check_groups(self.parts)
+        self.channel.refuse_wide(self.first, self.method, self.protocol.serves, len(self.draws))
 
     @property
     def first(self) -> FederatedPlan:
@@ -77,29 +82,14 @@ class SeveralPlans(ShownPlan):
         return next(iter(self.parts.values()))
 
     @property
-    def one_sum(self) -> bool:
-        """Whether one opened histogram serves all parts."""
-        return self.first.method == "secure-sum"
+    def asks(self) -> Sequence[FederatedPlan]:
+        """The parts."""
+        return tuple(self.parts.values())
 
     @property
-    def silos(self) -> tuple[Silo, ...]:
-        """Who is invited."""
-        return self.first.silos
-
-    @property
-    def session(self) -> str:
-        """Random, used once."""
-        return self.first.session
-
-    @property
-    def method(self) -> str:
-        """The name of the protocol."""
-        return self.first.method
-
-    @property
-    def protocol(self) -> FederatedProtocol:
-        """That of the first part; all are of one method, with the same reliance on other silos."""
-        return self.first.protocol
+    def names(self) -> tuple[Any, ...]:
+        """The levels, or the names of groups or classes."""
+        return tuple(self.parts)
 
     @property
     def remarks(self) -> tuple[str, ...]:
@@ -108,21 +98,6 @@ class SeveralPlans(ShownPlan):
             return self.first.remarks
         failures = [part.delta or 0.0 for part in self.parts.values()]
         return unusual(min(part.alpha for part in self.parts.values()), sum(failures) or None)
-
-    @property
-    def words(self) -> list[tuple[str, str]]:
-        """What the protocol says beside, (name, value) each."""
-        return self.first.words
-
-    @property
-    def signed(self) -> bool:
-        """Whether the silos are signed by their own keys."""
-        return self.first.signed
-
-    @property
-    def coordinator(self) -> Silo | None:
-        """Who signed, as every part states it."""
-        return self.first.coordinator
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -144,51 +119,18 @@ class SeveralPlans(ShownPlan):
             return [f"each of {len(self.parts)} {each}, {line}" for line in self.first.promise_lines]
         return [f"alpha {float(a):g}, {line}" for a, part in self.parts.items() for line in part.promise_lines]
 
-    def closed(self, now: datetime) -> bool:
-        """Whether answers made at this time are late."""
-        return self.first.closed(now)
-
-    def position(self, name: str) -> int:
-        """The place of a silo; else `foreign`."""
-        return self.first.position(name)
-
     @cached_property
     def digest(self) -> str:
         """SHA-256 of the whole: answers name it."""
         return digest(self._head() | {"plans": [plan.digest for plan in self._different()]})
 
-    def loss(self, i: int) -> float:
-        """The privacy loss that silo i is charged for all parts together."""
-        return self.privacy([i]).epsilon
-
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The loss of one record anywhere, all parts together."""
-        stated = {id(plan): plan.privacy(answered) for plan in self._different()}
-        parts = [stated[id(plan)] for plan in self.parts.values()]
-        if self.one_sum:
+        stated = {id(plan): plan.privacy(answered) for plan in self.draws}
+        parts = [stated[id(plan)] for plan in self.draws]
+        if len(parts) == 1 and self.by == "level":
             return parts[0]
         return in_sequence(parts) if self.by == "level" else side_by_side(parts, self.neighbors)
-
-    def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """What silo `own` sends, drawn once; `counts` have shape (m,), for groups (parts, m)."""
-        if self.one_sum:
-            return self.first.message(own, counts, agreement, context)
-        rows = counts if self.by != "level" else [counts] * len(self.parts)
-        plans = self.parts.values()
-        return {"replies": [p.message(own, row, agreement, context) for p, row in zip(plans, rows, strict=True)]}
-
-    def read_message(self, i: int, fields: Fields) -> list[Any]:
-        """What silo i sent for each part."""
-        if self.one_sum:
-            return [self.first.read_message(i, fields)] * len(self.parts)
-        replies = fields.take("replies", list)
-        if len(replies) != len(self.parts) or not all(isinstance(reply, dict) for reply in replies):
-            raise Refusal("malformed", "the answer must have one reply for each of the plans")
-        read = []
-        for part, reply in zip(self.parts.values(), replies, strict=True):
-            with fields_of("reply", reply) as own:
-                read.append(part.read_message(i, own))
-        return read
 
     def sign(self, coordinator: SiloKeys) -> str:
         """The plans as one signed JSON message, read back as every silo will read it.
@@ -204,7 +146,7 @@ class SeveralPlans(ShownPlan):
             SeveralPlans.read(text)
         except Refusal as refusal:
             raise InputError(f"plans must be such that silos can read them; they would refuse: {refusal}") from None
-        refuse_too_long(text, list(self.parts.values()))
+        refuse_too_long(text, self)
         return text
 
     @classmethod
@@ -243,15 +185,6 @@ class SeveralPlans(ShownPlan):
         return list(self.parts.values()) if self.by == "level" else [self.first]
 
 
-AnyPlan: TypeAlias = FederatedPlan | SeveralPlans
-"""What a silo can be asked, by one message and for one charge."""
-
-
-def parts_of_plan(plan: AnyPlan) -> list[FederatedPlan]:
-    """The plan itself, or one for every level, group or class."""
-    return list(plan.parts.values()) if isinstance(plan, SeveralPlans) else [plan]
-
-
 def read_plan(text: str) -> tuple[AnyPlan, Envelope]:
     """A signed plan of either kind, and who signed it.
 
@@ -273,17 +206,13 @@ def plan_texts(envelope: Envelope) -> list[str]:
     return [json.dumps(plan, indent=1) + "\n" for plan in envelope.content["plans"]]
 
 
-def _check_levels(parts: Mapping[Any, FederatedPlan], neighbors: Neighbors, *, one_sum: bool) -> None:
-    levels = list(parts)
+def _check_levels(parts: Mapping[Any, FederatedPlan], neighbors: Neighbors) -> None:
+    levels, one_draw = list(parts), next(iter(parts.values())).protocol.one_draw
     if levels != sorted(levels, reverse=True) or any(plan.alpha != level for level, plan in parts.items()):
         raise InputError("parts must be plans of their levels, which decrease")
     if next(iter(parts.values())).neighbors != neighbors:
         raise InputError("neighbors must be the relation under which the plans of the levels state their losses")
-    _check_alike(parts, but=("alpha", "targets") if one_sum else ("alpha", "targets", *_OF_A_SHARE))
-    if one_sum and any(plan.dropouts for plan in parts.values()):
-        raise InputError(
-            "dropouts must be 0 for several levels of one sum, which opens with all silos only; private-qq has them"
-        )
+    _check_alike(parts, but=("alpha", "targets") if one_draw else ("alpha", "targets", *_OF_A_SHARE))
 
 
 def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
@@ -330,8 +259,7 @@ def plan_levels(
     Parameters
     ----------
     silos, **options
-        As in `plan`. Several levels of one sum open with all silos or not at all, so with dropouts, or with shares, the
-        method is `"private-qq"` if none is named.
+        As in `plan`; with shares the method is `"private-qq"` if none is named.
     alphas
         Different miscoverage levels in (0, 1).
     epsilon
@@ -361,8 +289,10 @@ def plan_levels(
     """
     levels = different_levels(alphas)
     options["delta"] = part_of_failure(options.get("delta"), len(levels))
-    if options.get("method") is None:
-        divided = shares is not None or bool(options.get("dropouts"))  # a sum of levels has neither shares nor dropouts
+    if options.get("dp_delta") is not None:
+        raise InputError("dp_delta must be left out for several levels: it is about the one sum of one of them")
+    if options.get("method") is None:  # a sum of noisy counts has no shares
+        divided = shares is not None
         options["method"] = "private-qq" if divided else plan(silos, levels[0], epsilon, **options).method
     if options["method"] == "secure-sum":
         if shares is not None:

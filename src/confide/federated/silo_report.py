@@ -33,7 +33,7 @@ from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedCalibration
 from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document, write_document
 from confide.federated.order_statistics import order_statistic_coverage
-from confide.federated.protocols.sorted_replies import SortedCandidates
+from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.reply_table import ReplyLaw
 from confide.federated.silo_ledger import SiloLedger
@@ -165,7 +165,7 @@ def own_share(released: FederatedCalibration, answer: str) -> OwnShare:
     >>> folder.cleanup()
     """
     plan = released.plan
-    if not isinstance(plan.protocol, SortedCandidates):
+    if not plan.channel.each or not isinstance(plan.protocol, SortedReplies):
         raise InputError(
             f"a silo has no share of its own with the method {plan.method!r}: nothing of one silo opens; "
             "own_calibration makes a threshold of the silo's own, for a charge of its own"
@@ -195,7 +195,7 @@ def own_share(released: FederatedCalibration, answer: str) -> OwnShare:
 def _law(released: FederatedCalibration, silo: str) -> ReplyLaw:
     """What the reply of a silo dominates, by its own records and its own noise alone."""
     protocol = released.plan.protocol
-    assert isinstance(protocol, SortedCandidates)
+    assert isinstance(protocol, SortedReplies)
     return protocol.reply_law(released.plan, released.plan.position(silo))
 
 

@@ -8,11 +8,10 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from confide.federated.answers import read_answer
-from confide.federated.calibration import FederatedCalibration
+from confide.federated.calibration import FederatedRelease, first_of, plan_of
 from confide.federated.envelope import digest
 from confide.federated.keys import Silo
 from confide.federated.refusals import Refusal
-from confide.federated.several_released import FederatedRelease, first_of
 
 
 @dataclass(frozen=True)
@@ -82,7 +81,7 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
 
 
 def _made_from(released: FederatedRelease) -> str:
-    if (opened := first_of(released).opened) is not None:
+    if (opened := released.opened) is not None:
         return f"the threshold was made again from {len(opened.parts)} signed parts of openers"
     if any(isinstance(told, dict) for told in released.sent.values()):
         return f"the threshold was made again from {len(released.sent)} signed answers"
@@ -92,7 +91,7 @@ def _made_from(released: FederatedRelease) -> str:
 def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
     """What is to be said of an answer, and whether it is in the calibration."""
     first = first_of(released)
-    plan = released.plan if isinstance(released, FederatedCalibration) else released.plans
+    plan = plan_of(released)
     try:
         answer = read_answer(plan, text)
     except Refusal as refusal:
@@ -101,8 +100,8 @@ def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
     if name not in first.answered:
         why = dict(first.refused).get(name)
         return f"the answer of {name!r} {f'was left out ({why})' if why else 'does not count'}", False
-    if first.opened is not None:
-        same = answer.reply.ephemeral == dict(first.opened.counted)[name]
+    if released.opened is not None:
+        same = answer.reply.ephemeral == dict(released.opened.counted)[name]
     elif name not in released.sent:
         return f"an answer of {name!r} counts, and which cannot be told: {_untold(released)}", False
     else:

@@ -20,11 +20,10 @@ from confide.candidates import spread_words
 from confide.errors import InputError
 from confide.federated import (
     CODES,
-    DealtVectors,
     FederatedCalibration,
     FederatedPlan,
-    OpenedSum,
-    SecureSum,
+    NoisyCounts,
+    Shared,
     SiloReport,
     read_answer,
     unlike_replies,
@@ -344,7 +343,7 @@ def _theorems(calibration: Calibration) -> str:
 def _new_records(plan: FederatedPlan) -> str:
     if plan.population == "common":
         return "the common law"
-    of_0_1 = isinstance(plan.protocol, SecureSum) and plan.protocol.weights is None
+    of_0_1 = plan.population == "mixture" and isinstance(plan.protocol, NoisyCounts) and plan.protocol.weights is None
     return f"silo j with probability {'(n_j + 1)/(n + silos)' if of_0_1 else 'n_j/n'}; silos may differ"
 
 
@@ -356,16 +355,16 @@ def _federated(calibration: FederatedCalibration) -> Rows:
         ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may lie"),
         ("New records come from", _new_records(plan)),
     ]
-    if isinstance(plan.protocol, SecureSum | OpenedSum):
+    if isinstance(plan.protocol, NoisyCounts):
         rows.append(("Noise scale of the sum", number(plan.protocol.scale)))
     else:
         rows.append(("Threshold", f"the {calibration.k}. smallest of {len(calibration.answered)} answers"))
     rows += [(name.capitalize(), words) for name, words in plan.words]
-    if (colluding := plan.protocol.colluders) is not None:
+    if (colluding := plan.channel.colluders) is not None:
         rows.append(("Silos that may collude with the coordinator", str(colluding)))
-    if isinstance(plan.protocol, DealtVectors) and calibration.opened is not None:
-        helped, openers = len(calibration.opened.parts), len(plan.protocol.openers)
-        rows.append(("The sum was opened by", f"{helped} of {openers} openers; {plan.protocol.needed} must help"))
+    if isinstance(plan.channel, Shared) and calibration.opened is not None:
+        helped, openers = len(calibration.opened.parts), len(plan.channel.openers)
+        rows.append(("The sum was opened by", f"{helped} of {openers} openers; {plan.channel.needed} must help"))
     return tuple(rows)
 
 
@@ -414,7 +413,7 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
     unknown = [code for name, code in release.refused if name not in known]
     rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
     far = unlike_replies(plan, replies)
-    sent = _IN_SUM if plan.protocol.relies_on_silos else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
+    sent = _IN_SUM if not plan.channel.each else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
     return {
         "summary": f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}",
         "rows": rows,

@@ -19,11 +19,10 @@ from confide.cli.values import OptionalOutput, Output, PilotOptions
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
-    DealtVectors,
-    FederatedPlan,
+    AnyPlan,
     Policy,
     Refusal,
-    SeveralPlans,
+    Shared,
     Silo,
     SiloKeys,
     colluders,
@@ -32,6 +31,7 @@ from confide.federated import (
     openings,
     plan_groups,
     plan_levels,
+    read_plan,
     read_time,
     replies,
 )
@@ -116,7 +116,7 @@ def read_policy(path: Path) -> Policy:
         raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
 
 
-def plan_lines(plan: FederatedPlan | SeveralPlans, *, opened: str = "") -> list[str]:
+def plan_lines(plan: AnyPlan, *, opened: str = "") -> list[str]:
     """On whom a plan relies, what it says in public words, and by whom its sum is opened."""
     lines = [f"{name}: {words}" for name, words in plan.words]
     if (collude := colluders(plan)) is not None:
@@ -181,7 +181,7 @@ class Terms:
             "about": stated_words(self.about),
         }
 
-    def plan(self, silos: Sequence[Silo], columns: Columns) -> FederatedPlan | SeveralPlans:
+    def plan(self, silos: Sequence[Silo], columns: Columns) -> AnyPlan:
         """The plan, or the plans of several levels, or of groups or classes."""
         levels, options = levels_of(self.alpha), {**self.options(columns), "method": self.method}
         if len(levels) > 1 and (self.by_class or self.groups is not None):
@@ -226,7 +226,7 @@ def plan(
         raise click.UsageError("--out is missing; only --compare goes without")
     coordinator = SiloKeys.load(keys)
     silos, own = invited(silo, coordinator.face())
-    made: FederatedPlan | SeveralPlans | None
+    made: AnyPlan | None
     if compare:
         (sample, _), least = pilot.sample(), 1 if terms.n_min is None else terms.n_min
         level, epsilon = one_level(terms.alpha), terms.epsilon or 0.0
@@ -246,7 +246,7 @@ def plan(
         with heard() as caught:
             made = terms.plan(silos, pilot.columns)
         caught.warn()
-    first = made.first if isinstance(made, SeveralPlans) else made
+    first = made.asks[0]
     output.write(made.sign(coordinator))
     for note in made.remarks:
         warn(note)
@@ -318,7 +318,7 @@ def list_answers(
         --keys coordinator.key --out-folder openings
     """
     text, told = read_text(plan), read_messages(answers, Kind.ANSWER, drop_refused=drop_refused)
-    read, _ = FederatedPlan.read(text)
+    read, _ = read_plan(text)
     files = {
         out_folder / f"{name}.json": opening
         for name, opening in openings(text, told, SiloKeys.load(keys), drop_refused=drop_refused).items()
@@ -336,11 +336,11 @@ def list_answers(
     for path, opening in files.items():
         if not path.exists():
             write_text(path, opening, overwrite=False)
-    assert isinstance(read.protocol, DealtVectors)  # else there is no list
+    assert isinstance(read.channel, Shared)  # else there is no list
     counted = {name for name, _ in json.loads(next(iter(files.values())))["content"]["counted"]}
     absent = ", ".join(silo.name for silo in read.silos if silo.name not in counted)
     say(f"on the list: {len(counted)} of {len(read.silos)} silos{f', without {absent}' if absent else ''}")
-    say(f"openings: {out_folder}, a file for each of {len(files)} openers; {read.protocol.needed} of them must help")
+    say(f"openings: {out_folder}, a file for each of {len(files)} openers; {read.channel.needed} of them must help")
 
 
 @command("federated aggregate")

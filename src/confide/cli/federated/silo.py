@@ -26,10 +26,9 @@ from confide.errors import InputError, OtherDataWarning
 from confide.federated import (
     DEFAULT_METHODS,
     RECORDS,
+    AnyPlan,
     FederatedCalibration,
-    FederatedPlan,
     Policy,
-    SeveralPlans,
     SiloKeys,
     SiloLedger,
     coverage_in_silo,
@@ -298,10 +297,10 @@ def answer(
     output.check(Kind.ANSWER, *table.source.files, plan, keys, records.file, *rules.files)
     text = read_text(plan)
     read, _ = read_plan(text)
-    of_scores = read.first if isinstance(read, SeveralPlans) else read
+    of_scores = read.asks[0]
     table.check_score("the plan", of_scores.score)
     _check_by(read, by, table.columns)
-    names = tuple(read.parts) if isinstance(read, SeveralPlans) and read.by != "level" else None
+    names = read.names if read.by in ("group", "class") else None
     counts = table.counted(of_scores.candidates, of_scores.classes, names, by)
     own_keys = SiloKeys.load(keys)
     earlier = records.open().answered(read)
@@ -312,21 +311,21 @@ def answer(
         say(f"earlier answer of {earlier} returned; nothing was charged")
     output.save(message, "answer")
     own = read.silos[read.position(own_keys.name)]
-    if read.protocol.relies_on_silos and own.ledger is None:
+    if not read.channel.each and own.ledger is None:
         say(
             "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
             "again, and the two answers together would tell of the records; confide federated public --ledger names it"
         )
-    if rows := identity_rows(read, silos=read.protocol.relies_on_silos):
+    if rows := identity_rows(read, silos=not read.channel.each):
         say(aligned(rows))
     for line in plan_lines(read, opened=": `confide federated open`, with this ledger"):
         say(line)
     say(records.spent(policy.budget))
 
 
-def _check_by(plan: FederatedPlan | SeveralPlans, by: str | None, columns: Columns) -> None:
+def _check_by(plan: AnyPlan, by: str | None, columns: Columns) -> None:
     """Refuse --by, or its absence, where the plan asks for something else."""
-    each = plan.by if isinstance(plan, SeveralPlans) else None
+    each = plan.by
     if each == "group" and by is None:
         raise click.UsageError("--by is missing, the column of each record's group: the plan has a threshold for each")
     if each != "group" and by is not None:

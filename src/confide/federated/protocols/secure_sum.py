@@ -1,13 +1,8 @@
-"""`secure-sum`: noisy counts of all silos together, masked; or opened where silos stay away.
+"""`secure-sum`: noisy counts of all silos, of which only the sum opens.
 
-secure-sum in one message: every silo sends its counts, with a share of noise and masked; only the sum of all opens.
-
-Privacy is that of the opened sum (docs/federated.md, Theorem F5), the certificate that of a noisy histogram of all
-records, unlike silos included (Theorems F6 and F6b). It needs public sizes and all of its silos.
-
-secure-sum with silos that may be missing: openers help to open the sum of those who answered, whoever these are.
-
-See `DealtVectors` for the two messages (docs/federated.md, Theorem S1); the loss is that of the opened sum (S2).
+Every silo adds a share of noise to its counts. Privacy is that of the opened sum (docs/federated.md, Theorems F5 and
+S2), the certificate that of a noisy histogram of all records, unlike silos included (Theorems F6 and F6b). It needs
+public sizes.
 """
 
 import math
@@ -23,135 +18,208 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.federated.certified_k import bisect
 from confide.federated.plausible import refuse_implausible
-from confide.federated.protocols.protocol import (
-    Counts,
-    Options,
-    Promise,
-    read_field,
-    refuse_contradiction,
-    too_few_records,
-)
-from confide.federated.protocols.vectors import DealtVectors, MaskedVectors, SummedProtocol, by_size, choose_openers
+from confide.federated.protocols.channels import Channel, by_size
+from confide.federated.protocols.method import Method, Promise, too_few_records
+from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
 from confide.federated.sharing import check_scale, noise_law, noise_share
-from confide.federated.terms import Terms, check_count
+from confide.federated.terms import Terms
 from confide.guarantee import AboutSilos, Guarantee, walk_maximum
-from confide.support import Fields, scale_for
+from confide.support import Fields, float_above, scale_for
 
 MOST_DEFICIT = 2**30
+_DRAWS = 1000
 
 
 @dataclass(frozen=True)
-class SecureSum(MaskedVectors, SummedProtocol):
-    """Our own method for silos that differ, and for the least noise; see `OpenedSum` for silos that may be missing.
+class NoisyCounts(Method):
+    """Our own method for silos that differ, and for the least noise.
 
     Parameters
     ----------
-    target
-        The target rank among all records.
     scale
         The noise scale of the opened sum.
-    colluding
-        How many silos may pool what they know with the coordinator.
-    bits
-        Masks are modulo 2**bits.
+    target
+        The target rank among all records, where all silos must answer; None where it follows from those on the list.
     weights
         For unlike silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F6b). None in plans
         of version 0.1, where it is (n_j + 1)/(n + m), and where silos are alike.
+    honest
+        How many silos are sure to be in the sum and not to collude: what the channel says.
 
     Examples
     --------
     >>> from confide import Candidates
     >>> from confide.federated import SiloKeys, plan
-    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(5)]
+    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(7)]
     >>> few = Candidates.unit(100)
     >>> made = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", population="common")
-    >>> made.protocol.scale, made.protocol.colluding, made.loss(0), made.certify()[1].coverage
-    (1.0, 2, 2.0, 0.9)
+    >>> made.protocol.scale, made.channel.colluding, made.loss(0), made.certify()[1].coverage
+    (1.0, 3, 2.0, 0.9)
+    >>> opened = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", dropouts=1)
+    >>> opened.channel.colluding, opened.channel.needed, len(opened.channel.openers), opened.channel.least(opened)
+    (2, 6, 7, 6)
     """
 
-    target: int
+    theorem = "Theorems F6 and F6b"
+    withstands_liars = False
+    populations = ("mixture", "common")
+    one_draw = True
+    sorts = False
+    serves = "; 30 to 400 serve best"
+
     scale: float
-    colluding: int
-    bits: int
-    weights: Literal["sizes"] | None = None
+    target: int | None
+    weights: Literal["sizes"] | None
+    honest: int
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
-        """The least noise for the loss, and the smallest target that is certified with it."""
-        m, n = len(terms.silos), terms.size or 0
-        colluding = (
-            max(1, (m - 1) // 2) if options.colluding is None else check_count("colluding", options.colluding, m - 1)
-        )
-        scale = check_scale(scale_for(2, terms.epsilon or 0.0), n)
-        deficit = total_deficit(scale, m, m - colluding, terms.candidates.size)
-        weights: Literal["sizes"] | None = "sizes" if terms.population == "mixture" else None
-        target = summed_target(n, terms.level, terms.delta, deficit, *_price(terms, weights))
-        if target is None:
+    def check(cls, terms: Terms, *, opened: bool) -> None:
+        """A training-conditional promise is for alike silos; those on a list must be like those that are missing."""
+        if terms.delta is not None and terms.population == "mixture":
+            raise InputError("delta needs population='common': the training-conditional promise is for i.i.d. records")
+        if opened and terms.missing != "independent":
+            raise InputError(
+                "missing must be 'independent' for the method 'secure-sum' with dropouts; private-qq serves 'arbitrary'"
+            )
+
+    @classmethod
+    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
+        """The least noise for the loss, and the smallest target that is certified with it for the shortest list."""
+        scale, everybody = check_scale(scale_for(2, terms.epsilon or 0.0), terms.size or 0), range(len(terms.silos))
+        made = cls(scale, None, "sizes" if terms.population == "mixture" else None, channel.honest(terms))
+        target = made.target_of(terms, everybody)
+        if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:
             raise too_few_records()
-        return cls(target, scale, colluding, modulus_bits(n, scale, m, m - colluding), weights)
+        return made if channel.second else cls(scale, target, made.weights, made.honest)
 
     @classmethod
-    def read(cls, fields: Fields, terms: Terms) -> Self:
-        """From the fields `targets` (one alone), `scale`, `colluding`, `bits` and, where stated, `weights`."""
-        targets, n, m = read_field(fields, "targets", terms), terms.size or 0, len(terms.silos)
-        refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
-        names = ("scale", "colluding", "bits", *(["weights"] if "weights" in fields else []))
-        made = cls(int(targets[0]), *(read_field(fields, name, terms) for name in names))
+    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
+        """From the fields `scale` and, where all silos must answer, `targets` (one alone) and `weights`."""
+        n, target = terms.size or 0, None
+        weights: Literal["sizes"] | None = "sizes" if terms.population == "mixture" else None
+        if not channel.second:
+            targets = read_field(fields, "targets", terms)
+            refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
+            target, stated = int(targets[0]), "weights" in fields
+            refuse_contradiction(stated and weights is None)
+            weights = read_field(fields, "weights", terms) if stated else None
+        made = cls(read_field(fields, "scale", terms), target, weights, channel.honest(terms))
         check_scale(made.scale, n)
-        refuse_contradiction(made.weights is not None and terms.population != "mixture")
-        refuse_contradiction(made.bits < modulus_bits(n, made.scale, m, made.honest(terms)))
         return made
 
     def fields(self) -> dict[str, Any]:
         """The target as the only one of `targets`, the others under their own names."""
-        stated = {"targets": [str(self.target)], "scale": self.scale, "colluding": self.colluding, "bits": self.bits}
+        if self.target is None:
+            return {"scale": self.scale}
+        stated = {"targets": [str(self.target)], "scale": self.scale}
         return stated if self.weights is None else {**stated, "weights": self.weights}
 
-    def aim(self, terms: Terms) -> int:
-        """The target of the plan."""
-        return self.target
+    def bits(self, terms: Terms) -> int:
+        """Enough for counts and noise."""
+        return modulus_bits(terms.size or 0, self.scale, len(terms.silos), self.honest)
 
-    def addend(self, terms: Terms, own: int, counts: Counts) -> Counts:
+    def target_rank(self, i: int) -> None:
+        """Silos have none: the target is one for the sum."""
+
+    def loss(self, terms: Terms, i: int) -> float:
+        """A replaced record changes two counts by one."""
+        return float_above(Fraction(2) / Fraction(self.scale))
+
+    def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
         """The counts and a share of noise."""
-        return counts + noise_share(len(counts), self.scale, self.honest(terms))
+        return counts + noise_share(len(counts), self.scale, self.honest)
 
     def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
-        """Refuse what all records and noise do not explain."""
-        refuse_implausible(total, terms.size or 0, self.scale, len(terms.silos) / self.honest(terms))
+        """Refuse what the records of these silos and noise do not explain."""
+        refuse_implausible(total, _records(terms, who), self.scale, len(who) / self.honest)
 
-    def choose(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> float:
-        """The first candidate that reaches the target."""
-        return float(terms.candidates.values[choose_summed(total, terms.size or 0, self.target)])
+    def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
+        """The first candidate that reaches the target among the records of these silos."""
+        target = self.target_of(terms, who)
+        if target is None:
+            return math.inf
+        return float(terms.candidates.values[choose_summed(total, _records(terms, who), target)])
 
-    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
-        """Of the sum of all silos."""
-        n, deficit = terms.size or 0, self._deficit(terms)
+    def target_of(self, terms: Terms, who: Sequence[int]) -> int | None:
+        """The target rank among the records of these silos; None for +inf."""
+        if self.target is not None:
+            return self.target
+        deficit = self._deficit(terms, len(who))
+        return summed_target(_records(terms, who), terms.level, terms.delta, deficit, *self._price(terms))
+
+    def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
+        """Of the sum of these silos; nothing is sorted."""
+        return 0, self.guarantee(terms, self._coverage(terms, who), who)
+
+    def _coverage(self, terms: Terms, who: Sequence[int]) -> float:
+        n, deficit, target = _records(terms, who), self._deficit(terms, len(who)), self.target_of(terms, who)
+        if target is None:
+            return 1.0  # by +inf
         if terms.delta is None:
-            coverage = min(summed_coverage(n, self.target, deficit, *_price(terms, self.weights)), Fraction(1))
-        else:
-            failure = summed_failure(n, self.target, deficit, float(terms.level))
-            coverage = terms.level if failure <= terms.delta else Fraction(0)
-        return 0, self.guarantee(terms, float(coverage), who)
+            return float(min(summed_coverage(n, target, deficit, *self._price(terms)), Fraction(1)))
+        return float(terms.level) if summed_failure(n, target, deficit, float(terms.level)) <= terms.delta else 0.0
 
     def about_silos(self, terms: Terms) -> AboutSilos | None:
         """Plans of version 0.1 count a record more for every silo."""
         stated = super().about_silos(terms)
         return "by size + 1" if stated == "by size" and self.weights is None else stated
 
+    def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
+        """Of the stated target, for all silos; else for the lists of so many silos."""
+        m, level = len(terms.silos), float(terms.level)
+        if self.target is not None:
+            return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
+        sizes = sorted(silo.size or 0 for silo in terms.silos)
+        # E[N] grows with the number of shares, for N is a convex function of the noise, whose mean is zero: if the
+        # fewest records have a target in spite of all shares, so has every list.
+        always = terms.delta is None and self._enough(terms, sum(sizes[: numbers[-1]]), m)
+        found = {}
+        for count in numbers:
+            if always or self._enough(terms, sum(sizes[:count]), count):
+                found[count] = Promise(level, 0, "never")
+            else:
+                some = self._enough(terms, sum(sizes[m - count :]), count)
+                found[count] = Promise(level if some else 1.0, 0, "perhaps" if some else "always")
+        return found
+
+    def _enough(self, terms: Terms, n: int, shares: int) -> bool:
+        """Whether n records have a target in spite of so many shares of noise: whether n itself is one."""
+        deficit = self._deficit(terms, shares)
+        if terms.delta is None:
+            return summed_coverage(n, n, deficit, *self._price(terms)) >= terms.level
+        return summed_failure(n, n, deficit, float(terms.level)) <= terms.delta
+
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
         """For i.i.d. records, `summed_failure`."""
-        deficit = self._deficit(terms)
-        return lambda level: summed_failure(terms.size or 0, self.target, deficit, level)
+        target, deficit = self.target_of(terms, who), self._deficit(terms, len(who))
+        n = _records(terms, who)
+        return lambda level: 0.0 if target is None else summed_failure(n, target, deficit, level)
 
-    def _deficit(self, terms: Terms) -> NDArray[np.float64]:
-        return total_deficit(self.scale, len(terms.silos), self.honest(terms), terms.candidates.size)
+    def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
+        """By draws of the counts of all silos, and of all their noise."""
+        n, size, target = terms.size or 0, len(below), self.target_of(terms, range(len(terms.silos)))
+        if target is None:
+            return np.append(np.zeros(size - 1), 1.0)
+        shares, p = len(terms.silos) / self.honest, -np.expm1(-1 / self.scale)
+        noise = rng.negative_binomial(shares, p, (_DRAWS, size)) - rng.negative_binomial(shares, p, (_DRAWS, size))
+        counts = rng.multinomial(n, np.diff(below, prepend=0.0), _DRAWS) + noise
+        above = np.cumsum(counts[:, ::-1], axis=1)[:, ::-1] - counts
+        chosen = np.argmax(n - above >= target, axis=1)
+        law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
+        return law
+
+    def _deficit(self, terms: Terms, shares: int) -> NDArray[np.float64]:
+        return total_deficit(self.scale, shares, self.honest, terms.candidates.size)
+
+    def _price(self, terms: Terms) -> tuple[int, int]:
+        """What the new record costs: how many records are added to n, and how many ranks are lost."""
+        if terms.population == "common":
+            return 1, 0
+        return (0, 1) if self.weights == "sizes" else (len(terms.silos), 0)
 
 
-def _price(terms: Terms, weights: str | None) -> tuple[int, int]:
-    """What the new record costs: how many records are added to n, and how many ranks are lost, in `summed_coverage`."""
-    if terms.population == "common":
-        return 1, 0
-    return (0, 1) if weights == "sizes" else (len(terms.silos), 0)
+def _records(terms: Terms, who: Sequence[int]) -> int:
+    return sum(terms.silos[i].size or 0 for i in who)
 
 
 @lru_cache(maxsize=64)
@@ -229,146 +297,3 @@ def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
     """
     room = 700 * scale * (1 + silos / honest) + math.log2(1 + silos)
     return 32 if n + room < MOST_DEFICIT else 64
-
-
-@dataclass(frozen=True)
-class OpenedSum(DealtVectors, SummedProtocol):
-    """`secure-sum` with `dropouts` of 1 or more.
-
-    Parameters
-    ----------
-    scale
-        The noise scale of the opened sum.
-    colluding
-        How many silos may pool what they know with the coordinator.
-    openers
-        The silos that can help to open, by place.
-    needed
-        How many of them must.
-
-    Examples
-    --------
-    >>> from confide import Candidates
-    >>> from confide.federated import SiloKeys, plan
-    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=200) for i in range(7)]
-    >>> few = Candidates.unit(100)
-    >>> made = plan(silos, 0.1, 2.0, candidates=few, method="secure-sum", dropouts=1)
-    >>> made.protocol.colluding, made.protocol.needed, len(made.protocol.openers), made.protocol.least(made)
-    (2, 6, 7, 6)
-    """
-
-    scale: float
-    colluding: int
-    openers: tuple[int, ...]
-    needed: int
-
-    @classmethod
-    def check(cls, terms: Terms) -> None:
-        """Also that silos are not missing because of their scores: those on the list would not be like themselves."""
-        super().check(terms)
-        if terms.missing != "independent":
-            raise InputError(
-                "missing must be 'independent' for the method 'secure-sum' with dropouts; private-qq serves 'arbitrary'"
-            )
-
-    @classmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
-        """The largest silos open, as few of them as is safe; the noise is enough for the shortest list."""
-        colluding, openers, needed = choose_openers(terms, options)
-        scale = check_scale(scale_for(2, terms.epsilon or 0.0), terms.size or 0)
-        made = cls(scale, colluding, openers, needed)
-        made.refuse_terms(terms)
-        if made.target(terms, by_size(terms)[-made.least(terms) :]) is None or made.aim(terms) is None:
-            raise too_few_records()
-        return made
-
-    @classmethod
-    def read(cls, fields: Fields, terms: Terms) -> Self:
-        """From the fields `scale`, `colluding`, `openers` and `needed`; no other plan may open a second sum."""
-        names = ("scale", "colluding", "openers", "needed")
-        made = cls(*(read_field(fields, name, terms) for name in names))
-        check_scale(made.scale, terms.size or 0)
-        made.refuse_openers(terms)
-        return made
-
-    def fields(self) -> dict[str, Any]:
-        """Under their own names."""
-        return {
-            "scale": self.scale,
-            "colluding": self.colluding,
-            "openers": list(self.openers),
-            "needed": self.needed,
-        }
-
-    def aim(self, terms: Terms) -> int | None:
-        """The target of the longest list."""
-        return self.target(terms, range(len(terms.silos)))
-
-    def addend(self, terms: Terms, own: int, counts: Counts) -> Counts:
-        """The counts and a share of noise."""
-        return counts + noise_share(len(counts), self.scale, self.honest(terms))
-
-    def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
-        """Refuse what the records of the silos on the list and noise do not explain."""
-        n = sum(terms.silos[i].size or 0 for i in who)
-        refuse_implausible(total, n, self.scale, len(who) / self.honest(terms))
-
-    def choose(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> float:
-        """The threshold from the opened sum of the silos on the list."""
-        target = self.target(terms, who)
-        n = sum(terms.silos[i].size or 0 for i in who)
-        return float("inf") if target is None else float(terms.candidates.values[choose_summed(total, n, target)])
-
-    def target(self, terms: Terms, who: Sequence[int]) -> int | None:
-        """The target rank among the records of the silos on the list; None if none is certified."""
-        n = sum(terms.silos[i].size or 0 for i in who)
-        return summed_target(n, terms.level, terms.delta, self._deficit(terms, len(who)), *_price_opened(terms))
-
-    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
-        """Of the sum of the silos on the list."""
-        self.refuse_short(terms, who)
-        target, n = self.target(terms, who), sum(terms.silos[i].size or 0 for i in who)
-        if target is None:
-            coverage = 1.0  # by +inf
-        elif terms.delta is None:
-            coverage = float(summed_coverage(n, target, self._deficit(terms, len(who)), *_price_opened(terms)))
-        else:
-            coverage = float(terms.level)
-        return 0, self.guarantee(terms, coverage, who)
-
-    def promises(self, terms: Terms) -> dict[int, Promise]:
-        """From all silos down to the least number on a list."""
-        m, least, level = len(terms.silos), self.least(terms), float(terms.level)
-        sizes = sorted(silo.size or 0 for silo in terms.silos)
-        # E[N] grows with the number of shares, for N is a convex function of the noise, whose mean is zero: if the
-        # fewest records have a target in spite of all shares, so has every list.
-        always = terms.delta is None and self._enough(terms, sum(sizes[:least]), m)
-        found = {}
-        for count in range(m, least - 1, -1):
-            if always or self._enough(terms, sum(sizes[:count]), count):
-                found[count] = Promise(level, 0, "never")
-            else:
-                some = self._enough(terms, sum(sizes[m - count :]), count)
-                found[count] = Promise(level if some else 1.0, 0, "perhaps" if some else "always")
-        return found
-
-    def _enough(self, terms: Terms, n: int, shares: int) -> bool:
-        """Whether n records have a target in spite of so many shares of noise: whether n itself is one."""
-        deficit = self._deficit(terms, shares)
-        if terms.delta is None:
-            return summed_coverage(n, n, deficit, *_price_opened(terms)) >= terms.level
-        return summed_failure(n, n, deficit, float(terms.level)) <= terms.delta
-
-    def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
-        """For i.i.d. records, `summed_failure`."""
-        target, n = self.target(terms, who), sum(terms.silos[i].size or 0 for i in who)
-        deficit = self._deficit(terms, len(who))
-        return lambda level: 0.0 if target is None else summed_failure(n, target, deficit, level)
-
-    def _deficit(self, terms: Terms, shares: int) -> NDArray[np.float64]:
-        return total_deficit(self.scale, shares, self.honest(terms), terms.candidates.size)
-
-
-def _price_opened(terms: Terms) -> tuple[int, int]:
-    """What the new record costs, in `summed_coverage`: it is one of the n + 1, or of silo j with probability n_j/n."""
-    return (1, 0) if terms.population == "common" else (0, 1)

@@ -1,9 +1,7 @@
-"""Protocols in which each silo replies with one candidate, and the threshold is one of the sorted replies.
-
-Protocols in which every silo runs a mechanism on its own counts and replies with one of the candidates.
+"""Methods in which every silo runs a mechanism on its own counts and replies with one of the candidates.
 
 The threshold is the k-th smallest reply: which k, and what is promised for which answers. By docs/federated.md, Theorem
-F1, coverage follows from the laws of the silos' replies; a protocol has to say these. For silos that stay away or lie
+F1, coverage follows from the laws of the silos' replies; a method has to say these. For silos that stay away or lie
 see there; `certified_k` looks for k.
 
 FedCP-QQ: every silo sends its l_j-th smallest score, the threshold is the k-th smallest reply. Not private.
@@ -33,15 +31,9 @@ from confide.federated.certified_k import certified_k, every_certified_k
 from confide.federated.many_silos import StandIns, tails
 from confide.federated.order_statistics import conditional_coverage_failure
 from confide.federated.private_quantiles import MANY, best_private_qq
-from confide.federated.protocols.protocol import (
-    Counts,
-    FederatedProtocol,
-    Options,
-    Promise,
-    read_field,
-    refuse_contradiction,
-    too_few_records,
-)
+from confide.federated.protocols.channels import Channel
+from confide.federated.protocols.method import Method, Promise, too_few_records
+from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import random_rank, slopes_reply
@@ -56,8 +48,8 @@ Choosing: TypeAlias = Slopes | PrivatePredictionSets
 _UNLIKELY = 35.0
 
 
-class DrawnReplies(FederatedProtocol):
-    """Every silo draws one candidate from its own counts, however the candidates travel."""
+class DrawnReplies(Method):
+    """Every silo replies one candidate, drawn from its own counts: its vector has a one there."""
 
     targets: tuple[Fraction | int, ...]
     """The rank at which each silo aims."""
@@ -80,26 +72,25 @@ class DrawnReplies(FederatedProtocol):
         loss = mechanism.add_remove if terms.silos[i].size is None else mechanism.replace_one
         return math.inf if loss is None else loss
 
-    def draw(self, terms: Terms, own: int, counts: Counts) -> int:
+    def reply(self, terms: Terms, own: int, counts: Counts) -> int:
         """The index of the candidate that silo `own` replies: that of +inf also where a rank is beyond the records."""
         return min(self.mechanism(terms, own).choose(counts), len(counts) - 1)
 
+    def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
+        """A one at the candidate that is replied."""
+        vector = np.zeros(len(counts), dtype=np.int64)
+        vector[self.reply(terms, own, counts)] = 1
+        return vector
 
-class CandidateReplies(DrawnReplies):
-    """One candidate from each silo: its index, and the candidate itself for people and as a check."""
-
-    def message(self, terms: Terms, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """The index and the value of a candidate, `"+inf"` for infinity."""
-        chosen = self.draw(terms, own, counts)
-        return {"candidate": chosen, "threshold": _json_value(terms, chosen)}
-
-    def read_message(self, terms: Terms, i: int, fields: Fields) -> int:
-        """The index of the candidate that silo i replied."""
-        chosen: int = fields.take("candidate", int)
-        stated = fields.take("threshold", (float, int, str))
-        if not 0 <= chosen < terms.candidates.size or stated != _json_value(terms, chosen):
-            raise Refusal("out-of-range")
-        return chosen
+    def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
+        """A sum of one-hot vectors counts no reply less than never, and as many as there are silos."""
+        found, negative = sum(total.tolist()), int(np.count_nonzero(total < 0))
+        if found != len(who) or negative:
+            raise Refusal(
+                "implausible",
+                f"the opened sum counts {found} replies of {len(who)} silos, {negative} of its numbers are negative: a "
+                "silo's vector is not one reply, and whose cannot be seen: ask them all, and make a new plan",
+            )
 
 
 class SortedReplies(DrawnReplies):
@@ -111,19 +102,17 @@ class SortedReplies(DrawnReplies):
         """The law that the reply of silo i dominates, by its mechanism's random rank."""
         return random_rank(terms.silos[i].size or 0, self.mechanism(terms, i), terms.candidates.size)
 
+    def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
+        """The k-th smallest of the replies that the sum counts; +inf if there are not so many."""
+        reached = np.append(np.cumsum(total)[:-1] >= k, True)
+        return float(terms.candidates.values[int(np.argmax(reached))])
+
     def planned_k(self, terms: Terms) -> int | None:
         """A choice of k made in advance that stands if all silos answer, or None."""
         return None
 
-    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
-        """The smallest k that is certified for the silos that answered."""
-        return self._chosen(terms, who)
-
-    def certify_stated(self, terms: Terms, who: Sequence[int], stated: int) -> tuple[int, Guarantee]:
-        """The same; or the next k, if it is stated and the smallest one meets the level exactly, as 0.1 had it."""
-        return self._chosen(terms, who, stated)
-
-    def _chosen(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
+    def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
+        """The smallest k that is certified; or the next, if it is stated and the smallest meets the level exactly."""
         m, level = len(terms.silos), float(terms.level)
         if len(who) == m and (planned := self.planned_k(terms)) is not None:
             return planned, self.guarantee(terms, level, who)
@@ -139,14 +128,14 @@ class SortedReplies(DrawnReplies):
             return len(who) + 1, self.guarantee(terms, 1.0, who)
         return k, self.guarantee(terms, level, who)
 
-    def promises(self, terms: Terms) -> dict[int, Promise]:
-        """What is promised for every number of answers, from all silos down to one."""
+    def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
+        """What is promised for these numbers of answers, the many first."""
         m, level = len(terms.silos), float(terms.level)
         replies = self._laws(terms, range(m))
         alike = len(set(replies)) == 1
         ks = _certified(replies, terms)
         table = {}
-        for count in range(m, 0, -1):
+        for count in numbers:
             if count == m and (planned := self.planned_k(terms)) is not None:
                 table[count] = Promise(level, planned, "never")
                 continue
@@ -174,16 +163,6 @@ class SortedReplies(DrawnReplies):
         return [self.reply_law(terms, i) for i in who]
 
 
-class SortedCandidates(SortedReplies, CandidateReplies):
-    """The same, where every silo's candidate is known by itself."""
-
-    def threshold(self, terms: Terms, replies: Mapping[int, int], k: int) -> float:
-        """The k-th smallest of the candidates replied."""
-        if not replies:
-            raise Refusal("missing", "no silo has answered; wait, or make a new plan")
-        return float(terms.candidates.values[kth_reply(list(replies.values()), k, terms.candidates.size)])
-
-
 def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
     """The smallest certified k for every number of honest silos that may be asked for."""
     m = len(replies)
@@ -194,17 +173,6 @@ def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | 
         found = certified_k(replies, terms.level, terms.delta, honest)
         ks[honest] = None if found is None else found[0]
     return ks
-
-
-def kth_reply(replies: Sequence[int], k: int, candidates: int) -> int:
-    """The index of the k-th smallest of the candidates replied; that of +inf if there are not so many.
-
-    Examples
-    --------
-    >>> kth_reply([7, 3, 5], 2, candidates=10), kth_reply([7, 3, 5], 4, candidates=10)
-    (5, 9)
-    """
-    return sorted(replies)[k - 1] if k <= len(replies) else candidates - 1
 
 
 def mean_law_of_choice(mechanism: Choosing, selector: Selector, counts: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -227,13 +195,8 @@ def read_ranks(fields: Fields, terms: Terms, beyond: int) -> tuple[int, ...]:
     return tuple(int(target) for target in targets)
 
 
-def _json_value(terms: Terms, chosen: int) -> float | str:
-    value = float(terms.candidates.values[chosen])
-    return value if math.isfinite(value) else "+inf"
-
-
 @dataclass(frozen=True)
-class ExactRanks(CandidateReplies):
+class ExactRanks(DrawnReplies):
     """Silo j replies with its l_j-th smallest score: `targets` are l_j, from 1 to n_j + 1, which stands for +inf."""
 
     private = False
@@ -241,7 +204,7 @@ class ExactRanks(CandidateReplies):
     targets: tuple[int, ...]
 
     @classmethod
-    def read(cls, fields: Fields, terms: Terms) -> Self:
+    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
         """From the field `targets`."""
         return cls(read_ranks(fields, terms, beyond=1))
 
@@ -251,7 +214,7 @@ class ExactRanks(CandidateReplies):
 
 
 @dataclass(frozen=True)
-class FedCPQQ(ExactRanks, SortedCandidates):
+class FedCPQQ(ExactRanks, SortedReplies):
     """The published method for silos that may show order statistics of their scores.
 
     Examples
@@ -263,11 +226,10 @@ class FedCPQQ(ExactRanks, SortedCandidates):
     (FedCPQQ(targets=(183, 183, 183, 183, 183)), 2)
     """
 
-    method = "fedcp-qq"
     theorem = "Theorem F1"
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
+    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The ranks of least coverage among those that some k certifies, absent and lying silos considered."""
         sizes, m = [silo.size or 0 for silo in terms.silos], len(terms.silos)
         honest, arbitrary = m - terms.liars - terms.dropouts, terms.missing == "arbitrary"
@@ -286,35 +248,36 @@ class FedCPQQ(ExactRanks, SortedCandidates):
 class FedCPAvg(ExactRanks):
     """The mean of the conformal quantiles of ranks ceil((1 - alpha)(n_j + 1)), each rounded up to a candidate."""
 
-    method = "fedcp-avg"
     theorem = "no theorem"
     withstands_liars = False
+    sorts = False
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
+    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The published ranks."""
         return cls(published_ranks([silo.size or 0 for silo in terms.silos], terms.level))
 
-    def read_message(self, terms: Terms, i: int, fields: Fields) -> int:
+    def refuse_reply(self, terms: Terms, i: int, chosen: int) -> None:
         """An infinite reply would spoil the mean: it is refused unless the plan itself asks for a rank above n."""
-        chosen = super().read_message(terms, i, fields)
         if chosen == terms.candidates.size - 1 and self.targets[i] <= (terms.silos[i].size or 0):
             raise Refusal("out-of-range")
-        return chosen
 
-    def threshold(self, terms: Terms, replies: Mapping[int, int], k: int) -> float:
+    def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
         """The mean of the candidates replied."""
-        if not replies:
-            raise Refusal("missing", "no silo has answered; wait, or make a new plan")
-        return float(np.mean([terms.candidates.values[chosen] for chosen in replies.values()]))
+        replied = np.flatnonzero(total)
+        return float(np.mean(np.repeat(terms.candidates.values[replied], total[replied])))
 
     def can_release(self, terms: Terms, threshold: float) -> bool:
         """Every mean may be a threshold."""
         return math.isfinite(threshold) or threshold == math.inf
 
-    def certify(self, terms: Terms, who: Sequence[int]) -> tuple[int, Guarantee]:
+    def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
         """Nothing is promised."""
         return 0, self.guarantee(terms, 0.0, who)
+
+    def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
+        """Nothing, of all silos."""
+        return {len(terms.silos): Promise(0.0, 0, "never")}
 
     def about_silos(self, terms: Terms) -> None:
         """Nothing is promised, so nothing is assumed."""
@@ -329,7 +292,7 @@ _ALL_DRAWS, _LEAST_DRAWS = 400, 8
 
 
 @dataclass(frozen=True)
-class PrivateQQ(SortedCandidates):
+class PrivateQQ(SortedReplies):
     """Our own method for private replies.
 
     Parameters
@@ -354,7 +317,6 @@ class PrivateQQ(SortedCandidates):
     (True, 5.0)
     """
 
-    method = "private-qq"
     secret_sizes = True
 
     targets: tuple[Fraction, ...]
@@ -369,7 +331,7 @@ class PrivateQQ(SortedCandidates):
     rise: int = 0
 
     @classmethod
-    def planned(cls, terms: Terms, options: Options) -> Self:
+    def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The mechanisms of least expected coverage among those that are certified."""
         m = len(terms.silos)
         sure = m - terms.liars - terms.dropouts
@@ -393,7 +355,7 @@ class PrivateQQ(SortedCandidates):
         return cls(targets, one.rate, one.left, one.right, one.scale, options.selector, *sizes, one.flat, one.rise)
 
     @classmethod
-    def read(cls, fields: Fields, terms: Terms) -> Self:
+    def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
         """From its fields, each under its own name."""
         names = ("targets", "rate", "left", "right", "scale", "selector", "n_min", "n_typical")
         heights = [name for name in ("flat", "rise") if "flat" in fields or "rise" in fields]
