@@ -115,7 +115,9 @@ def simulated(made, below, rounds=100):
             from confide.federated.sharing import noise_share
 
             total = sum(row + noise_share(len(row), scale, honest) for row in counts)
-            covered.append(below[choose_summed(total, made.size, made.protocol.target)])
+            covered.append(
+                below[choose_summed(total, made.size, made.protocol.target_of(made, range(len(made.silos))))]
+            )
     return np.mean(covered), np.std(covered) / np.sqrt(rounds)
 
 

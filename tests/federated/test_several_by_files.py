@@ -91,6 +91,18 @@ def test_a_threshold_for_each_group(files, run):
     released = Release.load("released.json")
     assert list(released.parts) == ["a", "b"]
     assert released.infinite == ()
+    own = ("federated", "own", "north-answer.json", "--calibration", "released.json", "--out", "own.json", "--force")
+    assert "of must be one of 2: a, b; found None" in run(*own, code=3)
+    assert "new records: those of 'north'" in run(*own, "--of", "b")
+    assert Release.load("own.json").threshold >= released["b"].threshold
+    asked = ("--calibration", "released.json", "--silo", "north", "--epsilon", 1, "--budget", 20, "--dataset", "later")
+    more = ("--ledger", "north.db", "--out", "report.json")
+    measured = ("federated", "report", "north.csv", *SCORES, *asked, *more)
+    assert "--by is missing" in run(*measured, "--of", "a", code=2)
+    assert "coverage" in run(*measured, "--of", "a", "--by", "ward")
+    with (files / "north.csv").open(newline="") as file:
+        wards = [row["ward"] for row in csv.DictReader(file)]
+    assert federated.SiloReport.load("report.json").estimate.n == wards.count("a")  # of this group alone
 
 
 @pytest.mark.slow
@@ -103,6 +115,8 @@ def test_a_threshold_for_each_class(files, run):
     assert "--groups must be left out with --by-class" in plan(
         run, "--alpha", 0.2, "--by-class", "--groups", "a", silos="secret", code=2
     )
-    assert "one level" in plan(run, "--alpha", "0.2,0.1", "--groups", "a", silos="secret", code=2)
+    compared = ("--alpha", 0.2, "--score", "lac", "--groups", "a,b", "--compare")
+    assert "-> private-qq, all 3 silos" in plan(run, *compared, silos="secret")
+    assert "found more" in plan(run, "--alpha", "0.2,0.1", "--groups", "a", silos="secret", code=2)
     refused = plan(run, "--alpha", 0.2, "--groups", "a", code=3)
     assert "keep their sizes secret" in refused

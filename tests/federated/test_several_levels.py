@@ -197,6 +197,35 @@ def test_each_level_is_the_reply_of_its_own_draw(five, monkeypatch, options):
     assert [part.threshold for part in released.parts.values()] == [few.values[3], few.values[9]]
 
 
+def test_an_own_share_of_each_level(five, tmp_path):
+    text = planned(five)
+    answers = five.answers(text)
+    released = federated.aggregate(text, answers, keys=five.coordinator)
+    read, _ = federated.read_plan(text)
+    for place, level in enumerate(LEVELS):
+        own = federated.own_share(released, answers[3], level)
+        replied = read.asks[place].candidates.values[federated.read_answer(read, answers[3]).reply[place]]
+        assert own.threshold == max(released[level].threshold, replied)
+        assert own.guarantee.kind == "marginal"
+        own.save(tmp_path / "own.json", overwrite=True)
+        assert federated.OwnShare.load(tmp_path / "own.json") == own
+    with pytest.raises(InputError, match=r"of must be one of 2: 0\.2, 0\.1; found '0\.3'"):
+        federated.own_share(released, answers[3], "0.3")
+    with pytest.raises(InputError, match="of must be left out: there is one threshold"):
+        federated.own_share(released["0.1"], answers[3], "0.1")
+
+
+def test_levels_are_compared_as_they_are_planned(five):
+    """What is expected of several thresholds is the mean of theirs; each method divides the loss as it would."""
+    compared = federated.compare(five.silos, LEVELS, 2.0, by="level", candidates=Candidates.unit(51))
+    found = {one.method: one for one in compared if not one.left_out}
+    assert found["secure-sum"].recommended
+    assert [part.loss(0) for part in found["secure-sum"].plan.asks] == [2.0, 2.0]
+    each = [federated.compare(five.silos, level, 2.0, candidates=Candidates.unit(51))[1].expected for level in LEVELS]
+    assert found["secure-sum"].expected == pytest.approx(np.mean(each))
+    assert found["secure-sum"].missed == pytest.approx(0.15)
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("dropouts", [0, 1])
 def test_levels_of_a_sum_are_covered_as_one_threshold_is(five, dropouts):

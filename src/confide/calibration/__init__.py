@@ -49,6 +49,7 @@ from confide.calibration.request import (
     different_levels,
     divide_budget,
     exact_shares,
+    levels_of_sides,
     part_of_failure,
     typical_of_groups,
 )

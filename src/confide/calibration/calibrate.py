@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from fractions import Fraction
 from typing import TYPE_CHECKING, Any, Literal, TypedDict, Unpack
 
 from numpy.typing import ArrayLike
@@ -352,7 +353,7 @@ def calibrate_sides(
     return released
 
 
-def shares_of_sides(low: Level) -> tuple[Level, Level]:
+def shares_of_sides(low: Level) -> tuple[Fraction, Fraction]:
     """How the loss is divided between the lower and the upper side."""
     share = exact_level("share_low", low)
     return share, 1 - share

@@ -247,7 +247,7 @@ class Request:
             levels = different_levels(self.alpha)
             return dict(zip(levels, levels, strict=True))
         if self.by == "side":
-            return dict(zip(SIDES, _of_both(self.alpha), strict=True))
+            return dict(zip(SIDES, levels_of_sides(self.alpha), strict=True))
         keys = check_names("names", self.names) if self.disjoint else (None,)
         return dict.fromkeys(keys, self.alpha if self.loss is None else share_of(self.alpha, self.loss, self.bound))
 
@@ -281,7 +281,7 @@ def share_of(risk: Level, loss: str, bound: float) -> Fraction:
     return exact_level("risk / bound", share)
 
 
-def _of_both(alpha: Any) -> list[Fraction]:
+def levels_of_sides(alpha: Any) -> list[Fraction]:
     """The level of each side: half of the interval's, or its own."""
     if not isinstance(alpha, tuple):
         return [exact_level("alpha", alpha) / 2] * 2

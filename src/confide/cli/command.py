@@ -84,7 +84,7 @@ APART = (
     Apart("unlabelled", "score_column losses", "of scores there are no sets whose sizes count; it needs "
           "--probabilities"),
     Apart("dbt", "table", "the model says it, as ref('records')"),
-    Apart("compare", "method groups by_class", "the methods are compared, for one threshold"),
+    Apart("compare", "method", "the methods are compared"),
     Apart("policy", "coordinator budget peer allow least_colluding", "the policy states it"),
     Apart("second", "calibration", "an argument names the release; name it once"),
     Apart("file", "calibration", "an argument names the release; name it once", ("show", "verify", "report")),

@@ -210,6 +210,7 @@ OPTIONS: Mapping[str, Row] = dict([
         compare=Row(None, "Print what the methods would give for these silos, and which one to take.", everyday=True),
         also=Row("NAME", f"With --compare: this published method, too ({', '.join(COMPARABLE)}); repeat it.",
                  click.Choice(COMPARABLE)),
+        of=Row("NAME", "Of several thresholds: the level, group or class that is meant, or cqr_low or cqr_high."),
         dropouts=Row("SILOS", "Silos that may be missing.", _AT_LEAST_0),
         liars=Row("SILOS", "Silos that may send anything.", _AT_LEAST_0),
         arbitrary=Row(None, "Whether a silo answers may depend on its scores."),
@@ -449,6 +450,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
     },
     "federated own": {"answer": _argument("ANSWER", "The silo's answer, as it was sent.", PLACE)},
     "federated report": {
+        "by": "For a release with a threshold for each group: the column of each record's group.",
         "silo": Row("NAME", "This silo's name in the plan.", everyday=True, panel=FEDERATION),
         "epsilon": "Privacy loss that the report may cost.",
         "again": "New records of the same people: count and charge anew.",

@@ -29,7 +29,16 @@ from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import read_answer, replies, unlike_replies
 from confide.federated.baselines import average_threshold, centralised_threshold
-from confide.federated.calibration import FederatedCalibration, FederatedGroups, FederatedLevels
+from confide.federated.calibration import (
+    FederatedCalibration,
+    FederatedGroups,
+    FederatedLevels,
+    FederatedRelease,
+    FederatedSides,
+    part_of,
+    plan_of,
+)
+from confide.federated.comparison import compare
 from confide.federated.envelope import check_integrity, read_time
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.many_silos import clones_delta, clones_epsilon, clones_local
@@ -42,8 +51,8 @@ from confide.federated.order_statistics import (
     order_statistic_coverage,
     poisson_binomial,
 )
-from confide.federated.plan import AnyPlan, FederatedPlan, colluders, identity_rows, openers, roster_number
-from confide.federated.planning import COMPARABLE, Alternative, compare, plan
+from confide.federated.plan import AnyPlan, By, FederatedPlan, colluders, identity_rows, openers, roster_number
+from confide.federated.planning import COMPARABLE, Alternative, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols import (
@@ -64,7 +73,7 @@ from confide.federated.protocols import (
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_table import RandomRankReply, ReplyLaw, coverage_fraction
-from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, read_plan
+from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, plan_sides, read_plan
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import (
     OwnShare,
@@ -77,13 +86,13 @@ from confide.federated.silo_report import (
 from confide.federated.verification import Verification, verify
 
 __all__ = [
-    "Alternative", "FederatedCalibration", "FederatedGroups", "FederatedLevels", "FederatedPlan", "OwnShare",
-    "Policy", "Refusal", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification", "aggregate",
-    "answer", "average_threshold", "best_private_qq", "best_qq", "best_qq_unequal", "centralised_threshold",
-    "check_integrity", "clones_delta", "clones_epsilon", "clones_local", "compare", "coverage_in_silo", "expectation",
-    "fingerprint", "open_part", "openers", "openings", "own_calibration", "own_share", "plan", "plan_groups",
-    "plan_levels", "qq_coverage", "read_answer", "read_plan", "replies", "roster", "shrunk_threshold",
-    "unlike_replies", "verify",
+    "Alternative", "FederatedCalibration", "FederatedGroups", "FederatedLevels", "FederatedPlan", "FederatedSides",
+    "OwnShare", "Policy", "Refusal", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification",
+    "aggregate", "answer", "average_threshold", "best_private_qq", "best_qq", "best_qq_unequal",
+    "centralised_threshold", "check_integrity", "clones_delta", "clones_epsilon", "clones_local", "compare",
+    "coverage_in_silo", "expectation", "fingerprint", "open_part", "openers", "openings", "own_calibration",
+    "own_share", "plan", "plan_groups", "plan_levels", "plan_sides", "qq_coverage", "read_answer", "read_plan",
+    "replies", "roster", "shrunk_threshold", "unlike_replies", "verify",
 ]  # fmt: skip
 
 

@@ -23,12 +23,12 @@ from confide.federated.silo_ledger import SiloLedger
 from confide.scores import named_by
 from confide.support import Name, library_versions, tell
 
-Scores = ArrayLike | ScoreHistogram | Mapping[Any, ScoreHistogram]
-"""Scores, their counts over the candidates of a plan, or for groups the counts of each by its name."""
+Scores = ArrayLike | ScoreHistogram | Mapping[Any, ArrayLike | ScoreHistogram]
+"""Scores, their counts over the candidates of a plan; for groups the counts of each by its name, for sides either."""
 
 
 def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) -> NDArray[np.int64]:
-    """Counts over the candidates of the plan, int64, shape (m,); for groups or classes shape (groups, m).
+    """Counts over the candidates of the plan, int64, shape (m,); for groups, classes or sides shape (asks, m).
 
     Raises
     ------
@@ -36,6 +36,13 @@ def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) ->
         If these are no scores that the plan is for, or `groups` are missing, too many or unknown to it.
     """
     one = plan.asks[0]
+    if plan.by == "side":
+        if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(plan.names):
+            raise InputError(f"scores must be given for both sides, by the names {' and '.join(plan.names)}")
+        rows = [_histogram(ask, scores[name]).counts for name, ask in zip(plan.names, plan.asks, strict=True)]
+        if rows[0].sum() != rows[1].sum():
+            raise InputError("scores must be of the same records for both sides; found other numbers of them")
+        return np.array(rows)
     if plan.by is None or plan.by == "level":
         if groups is not None or isinstance(scores, Mapping):
             raise InputError("groups must be left out: the plan has no thresholds for groups or classes")
@@ -96,7 +103,8 @@ def answer(
         The signed plan, or several plans under one signature: then this is one message for all of them.
     scores
         The silo's conformity scores, shape (n,), or a histogram of them over the plan's candidates; for groups or
-        classes also one histogram for each, by its name.
+        classes also one histogram for each, by its name; for two sides the scores, or a histogram, of each by the names
+        `cqr_low` and `cqr_high`.
     keys
         The silo's private keys.
     policy
@@ -140,7 +148,8 @@ def answer(
     if ledger.has_opened(read):
         raise Refusal("late", "this silo has helped to open the sum of the others; ask for a new plan")
     counts = count_for(read, scores, groups)
-    if read.silos[own].size not in (None, int(counts.sum())):
+    counted = int(counts.sum()) // (len(counts) if read.by == "side" else 1)
+    if read.silos[own].size not in (None, counted):
         raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
     refuse_unwritable(keys.memory)
     with ledger.held(read):

@@ -2,7 +2,8 @@
 
 Everything but the thresholds and the names of those who answered follows from the plan and is computed again on
 reading; where openers have opened a sum, or signed answers are told, the thresholds follow, too. One threshold is a
-`FederatedCalibration`; several, of levels, groups or classes, are one of those each, under one signature.
+`FederatedCalibration`; several, of levels, groups, classes or sides, are one of those each, under one
+signature.
 """
 
 import json
@@ -34,8 +35,15 @@ from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE, tells_who
 from confide.federated.several_plans import SeveralPlans, plan_texts
 from confide.guarantee import Guarantee
 from confide.mechanisms import PrivacyStatement
-from confide.releases import Calibration, GroupCalibration, LevelCalibration, register_kind
-from confide.support import Fields, check_versions, library_versions, one_line
+from confide.releases import (
+    Calibration,
+    GroupCalibration,
+    LevelCalibration,
+    SidesCalibration,
+    class_list,
+    register_kind,
+)
+from confide.support import Fields, check_versions, exact_level, library_versions, one_line
 
 Kind: TypeAlias = Literal["calibration", "several"]
 _ONE: Kind = "calibration"
@@ -254,7 +262,40 @@ class FederatedGroups(GroupCalibration):
         return f"{super().__str__()}\n{first_of(self).turnout}"
 
 
-Several: TypeAlias = FederatedLevels | FederatedGroups
+@dataclass(frozen=True, repr=False)
+class FederatedSides(SidesCalibration):
+    """One threshold for each side of an interval, from one message of each silo. Made by `aggregate`.
+
+    Parameters
+    ----------
+    low, high
+        As in `SidesCalibration`; each is a `FederatedCalibration`.
+    plans_text, plans
+        The signed plans, and the same, read.
+    opened, signature, sent
+        As in `FederatedCalibration`, for both.
+    """
+
+    plans_text: str
+    plans: SeveralPlans
+    opened: OpenedList | None = None
+    signature: str | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of both thresholds together."""
+        return _privacy(self)
+
+    def to_json(self) -> str:
+        """The release as a JSON document, its signed plans inside."""
+        return _write(self)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{first_of(self).turnout}"
+
+
+Several: TypeAlias = FederatedLevels | FederatedGroups | FederatedSides
 FederatedRelease: TypeAlias = FederatedCalibration | Several
 
 
@@ -265,6 +306,28 @@ def first_of(release: FederatedRelease) -> FederatedCalibration:
     first = next(iter(release.parts.values()))
     assert isinstance(first, FederatedCalibration)
     return first
+
+
+def part_of(release: FederatedRelease, of: Any = None) -> tuple[int, FederatedCalibration]:
+    """The place and the threshold of a level, group, class or side; of the only one, if `of` is None.
+
+    Raises
+    ------
+    InputError
+        If there are several and none is named, or none of this name.
+    """
+    plan = plan_of(release)
+    parts = [release] if isinstance(release, FederatedCalibration) else list(release.parts.values())
+    names = [str(float(name)) if plan.by == "level" else name for name in plan.names]
+    if plan.by == "level" and of is not None:
+        of = str(float(exact_level("of", of)))
+    found = [place for place, name in enumerate(names) if of == name or (plan.by is not None and str(of) == str(name))]
+    if not found:
+        known = "be left out: there is one threshold" if plan.by is None else f"be one of {class_list(tuple(names))}"
+        raise InputError(f"of must {known}; found {of!r}")
+    part = parts[found[0]]
+    assert isinstance(part, FederatedCalibration)
+    return found[0], part
 
 
 def plan_of(release: FederatedRelease) -> AnyPlan:
@@ -334,6 +397,9 @@ def _built(
         return only
     if plan.by == "level":
         return FederatedLevels(parts, text, plan, opened)
+    if plan.by == "side":
+        low, high = parts.values()
+        return FederatedSides(low, high, text, plan, opened)
     return FederatedGroups(plan.by, plan.neighbors, parts, text, plan, opened)
 
 
@@ -473,6 +539,21 @@ def _content(release: FederatedRelease) -> dict[str, Any]:
         **({} if release.opened is None else {"opened": release.opened.fields()}),
     }
     return content if release.signature is None else {**content, "sent": dict(release.sent)}
+
+
+def read_federated(text: str) -> FederatedRelease:
+    """A release of one threshold or of several, as its file says.
+
+    Raises
+    ------
+    FormatError
+        If the text is no such file, was altered, or claims what does not follow.
+    """
+    try:
+        several = parse(text, "file", MOST_CHARACTERS_OF_RELEASE).get("kind") == PREFIX + _SEVERAL
+    except Refusal as refusal:
+        raise FormatError(f"the federated calibration cannot be used: {refusal}") from None
+    return _read(_SEVERAL if several else _ONE, text)
 
 
 def _read(kind: Kind, text: str) -> FederatedRelease:

@@ -32,7 +32,7 @@ from confide.releases import ABOUT, class_list, read_words, write_words
 from confide.scores import score_kind
 from confide.support import Fields, Shown, aligned, exact_level, one_of, privacy_loss
 
-By: TypeAlias = Literal["level", "group", "class"]
+By: TypeAlias = Literal["level", "group", "class", "side"]
 """What the asks of one plan are for."""
 
 
@@ -40,7 +40,7 @@ class AnyPlan(Shown):
     """What a silo can be asked by one message and for one charge: a list of asks; one threshold is a list of one."""
 
     by: By | None
-    """What tells the asks apart: their levels, groups or classes; None for one threshold."""
+    """What tells the asks apart: their levels, groups, classes or sides; None for one threshold."""
     method: str
     """As plans name it; one for all."""
     protocol: Method
@@ -67,12 +67,12 @@ class AnyPlan(Shown):
 
     @property
     def asks(self) -> Sequence["FederatedPlan"]:
-        """A plan of one threshold for each level, group or class."""
+        """A plan of one threshold for each level, group, class or side."""
         raise NotImplementedError
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """What each ask is for: a level, the name of a group or class, or None."""
+        """What each ask is for: a level, the name of a group or class, the score of a side, or None."""
         raise NotImplementedError
 
     @property
@@ -94,6 +94,11 @@ class AnyPlan(Shown):
     def remarks(self) -> tuple[str, ...]:
         """What is unusual about what is asked for."""
         raise NotImplementedError
+
+    @property
+    def assumed(self) -> str:
+        """What its promise assumes of the silos, or of the new record, in words; empty if it promises nothing."""
+        return silos_text(self.protocol.about_silos(self.asks[0]))
 
     @property
     def words(self) -> list[tuple[str, str]]:
@@ -122,7 +127,10 @@ class AnyPlan(Shown):
         raise NotImplementedError
 
     def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """What silo `own` sends, drawn once, as JSON values; `counts` have shape (m,), for groups (groups, m)."""
+        """What silo `own` sends, drawn once, as JSON values.
+
+        `counts` have shape (m,), for groups and sides (asks, m).
+        """
         rows = counts if counts.ndim == 2 else [counts] * len(self.draws)
         drawn = [ask.protocol.draw(ask, own, row)[np.newaxis] for ask, row in zip(self.draws, rows, strict=True)]
         first, of_each = self.asks[0], self.by is not None and self.channel.each
@@ -294,11 +302,6 @@ class FederatedPlan(AnyPlan, Terms):
     def digest(self) -> str:
         """SHA-256 of the plan: answers name it."""
         return digest(self.fields())
-
-    @property
-    def assumed(self) -> str:
-        """What its promise assumes of the silos, or of the new record, in words; empty if it promises nothing."""
-        return silos_text(self.protocol.about_silos(self))
 
     @property
     def rows(self) -> list[tuple[str, str]]:

@@ -1,21 +1,15 @@
-"""From what is asked of a federation to its plan, and the comparison of the methods that could answer it.
+"""From what is asked of a federation to its plan: by the method that is asked for, or by the one that suits best.
 
-The plan by one method: targets, slopes and noise from what is public.
-
-What the methods would give for the silos at hand, said before anybody pays; and which of them to take.
-
-Everything here is computed from public numbers, and from a public pilot sample if there is one. What is expected is no
-promise: it is what would happen if scores were spread in a known way (docs/federated.md, section 1, "Which method").
-
-Planning a federated calibration: by the method that is asked for, or else by the one that suits the silos best.
+Targets, slopes and noise follow from public numbers. What is expected of a method is no promise: it is what would
+happen if scores were spread in a known way (docs/federated.md, section 1, "Which method").
 """
 
 import secrets
 import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from statistics import median
-from typing import Any, Unpack
+from typing import TypeAlias, Unpack
 
 import numpy as np
 from numpy.typing import NDArray
@@ -25,11 +19,11 @@ from confide.errors import InputError, SimilarNameWarning
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
 from confide.federated.many_silos import check_dp_delta
-from confide.federated.plan import FederatedPlan
+from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, FedCP2QQ, Options
 from confide.federated.terms import PlanChoices, Terms, check_count
 from confide.ledger import name_key, similar
-from confide.planning import OnPilot, Pilot, answered_on_pilot, share_of_pilot
+from confide.planning import OnPilot
 from confide.releases import check_about
 from confide.scores import score_kind
 from confide.selection import SELECTORS
@@ -213,8 +207,8 @@ class Alternative:
     silos
         How many silos are invited.
     expected, expected_bell
-        Mean coverage if scores lie evenly over the candidates, and if they lie in a bell over the middle of them. NaN
-        without a plan.
+        Mean coverage if scores lie evenly over the candidates, and if they lie in a bell over the middle of them; of
+        several thresholds the mean of theirs. NaN without a plan.
     infinite
         The chance of the threshold +inf, the larger one of the two.
     on_pilot
@@ -224,7 +218,7 @@ class Alternative:
     """
 
     method: str
-    plan: FederatedPlan | None
+    plan: AnyPlan | None
     refused: str | None
     silos: int
     left_out: float = 0.0
@@ -235,65 +229,39 @@ class Alternative:
     recommended: bool = False
 
     @property
+    def missed(self) -> float:
+        """The miscoverage level; of several thresholds the mean of theirs. 0 without a plan."""
+        return 0.0 if self.plan is None else float(np.mean([float(ask.alpha) for ask in self.plan.asks]))
+
+    @property
     def worst(self) -> float:
         """The larger one of the expected coverages: the more is covered than promised, the larger are sets."""
         return max(self.expected, self.expected_bell)
 
 
-def compare(
-    silos: Sequence[Silo],
-    alpha: Level,
-    epsilon: float,
-    *,
-    pilot: Any = None,
-    also: Sequence[str] = (),
-    **options: Unpack[PlanChoices],
-) -> tuple[Alternative, ...]:
-    """What the private methods would give for these silos: `private-qq`, `secure-sum`, and leaving out small silos.
-
-    Parameters
-    ----------
-    silos, alpha, epsilon
-        As of `plan`.
-    pilot
-        A PUBLIC sample, as for `confide.plan`: a `confide.planning.Pilot`, or scores, shape (N,).
-    also
-        Published methods to show beside them, of `COMPARABLE`; they are not recommended.
-    options
-        What else `plan` takes, but for `method`.
-
-    Returns
-    -------
-    tuple of Alternative
-        One of them is recommended, if any has a plan. Silos are left out only if nothing with all of them serves.
-
-    Raises
-    ------
-    InputError, InputTypeError
-        If an argument cannot be used by any method.
-
-    Examples
-    --------
-    >>> from confide.federated import SiloKeys
-    >>> silos = [SiloKeys.generate(f"school {i}").public(size=20 + i) for i in range(12)]
-    >>> [(one.method, one.silos) for one in compare(silos, 0.1, 1.0) if one.recommended]
-    [('secure-sum', 12)]
-    """
-    published = [_alternative(silos, alpha, epsilon, one_of("also", name, COMPARABLE), options) for name in also]
-    options.pop("dp_delta", None)
-    found = _with_all(silos, alpha, epsilon, options)
-    found += _with_the_largest(silos, alpha, epsilon, options)
-    best = _best(found, alpha)
-    found = [replace(one, recommended=one is best) for one in found] + published
-    sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
-    return tuple(_with_pilot(one, sample) for one in found)
+Make: TypeAlias = Callable[[Sequence[Silo], str, PlanChoices], AnyPlan]
+"""How silos and a method become a plan, of one threshold or of several."""
 
 
-def alternative(
-    silos: Sequence[Silo], alpha: Level, epsilon: float, method: str, sample: Pilot | None, options: PlanChoices
-) -> Alternative:
+def alternatives(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
+    """Both of our methods with all silos, and leaving out the smallest; one of them recommended if any has a plan."""
+    found = _with_all(silos, make, options) + _with_the_largest(silos, make, options)
+    best = _best(found)
+    return [replace(one, recommended=one is best) for one in found]
+
+
+def alternative(silos: Sequence[Silo], make: Make, method: str, options: PlanChoices) -> Alternative:
     """What one method would give for these silos, beside no other."""
-    return _with_pilot(_alternative(silos, alpha, epsilon, method, options), sample)
+    try:
+        made = make(silos, method, options)
+    except InputError as error:
+        return Alternative(method, None, str(error), len(silos))
+    asks = list({id(ask): ask for ask in made.asks}.values())  # the one plan of all groups once
+    laws = known_laws(asks[0].candidates.size)
+    answers = {name: [answer_law(ask, below) for ask in asks] for name, below in laws.items()}
+    expected = {name: float(np.mean([law @ laws[name] for law in answers[name]])) for name in laws}
+    infinite = max(float(law[-1]) for found in answers.values() for law in found)
+    return Alternative(method, made, None, len(silos), 0.0, expected["even"], expected["bell"], infinite)
 
 
 def recommended(
@@ -308,17 +276,22 @@ def recommended(
     """
     if epsilon is None:
         raise InputError("epsilon must be given; the methods 'fedcp-qq' and 'fedcp-avg' are not private and go without")
-    found = _with_all(silos, alpha, epsilon, options)
-    best = _best(found, alpha)
+    found = _with_all(silos, one_threshold(alpha, epsilon), options)
+    best = _best(found)
     if best is None or best.plan is None:
         raise InputError(next(one.refused for one in found if one.refused))
-    return best.plan
+    return best.plan.asks[0]
 
 
-def _with_all(silos: Sequence[Silo], alpha: Level, epsilon: float, options: PlanChoices) -> list[Alternative]:
-    found = [_alternative(silos, alpha, epsilon, "private-qq", _alone(options))]
+def one_threshold(alpha: Level, epsilon: float) -> Make:
+    """How a plan of one threshold is made."""
+    return lambda silos, method, options: planned(silos, alpha, epsilon, method, **options)
+
+
+def _with_all(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
+    found = [alternative(silos, make, "private-qq", _alone(options))]
     if silos and silos[0].size is not None:  # a secret size leaves private-qq alone
-        found.append(_alternative(silos, alpha, epsilon, "secure-sum", options))
+        found.append(alternative(silos, make, "secure-sum", options))
     return found
 
 
@@ -329,7 +302,7 @@ def _alone(options: PlanChoices) -> PlanChoices:
     return alone
 
 
-def _with_the_largest(silos: Sequence[Silo], alpha: Level, epsilon: float, options: PlanChoices) -> list[Alternative]:
+def _with_the_largest(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
     """private-qq without the smallest silos: that of those left, and what share of the records they do not have."""
     sizes = [silo.size or 0 for silo in silos]
     total, found = sum(sizes), []
@@ -338,21 +311,9 @@ def _with_the_largest(silos: Sequence[Silo], alpha: Level, epsilon: float, optio
         largest = sorted(by_size[:count])
         kept = sum(sizes[i] for i in largest)
         if count < len(silos) and sizes[by_size[0]] > sizes[by_size[-1]] and kept >= _FEWEST_RECORDS * total:
-            one = _alternative([silos[i] for i in largest], alpha, epsilon, "private-qq", _alone(options))
+            one = alternative([silos[i] for i in largest], make, "private-qq", _alone(options))
             found.append(replace(one, left_out=1 - kept / total))
     return found
-
-
-def _alternative(silos: Sequence[Silo], alpha: Level, epsilon: float, method: str, options: PlanChoices) -> Alternative:
-    try:
-        made = planned(silos, alpha, epsilon, method, **options)
-    except InputError as error:
-        return Alternative(method, None, str(error), len(silos))
-    laws = known_laws(made.candidates.size)
-    answers = {name: _answer(made, below) for name, below in laws.items()}
-    expected = {name: float(answers[name] @ laws[name]) for name in laws}
-    infinite = max(float(law[-1]) for law in answers.values())
-    return Alternative(method, made, None, len(silos), 0.0, expected["even"], expected["bell"], infinite)
 
 
 def known_laws(m: int) -> dict[str, NDArray[np.float64]]:
@@ -369,25 +330,17 @@ def known_laws(m: int) -> dict[str, NDArray[np.float64]]:
     return {"even": np.append(at, 1.0), "bell": np.append(ndtr((at - 0.5) / _BELL), 1.0)}
 
 
-def _answer(made: FederatedPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
+def answer_law(ask: FederatedPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
     """The law of the threshold over the candidates; it is drawn with a seed, for nothing private is in it."""
-    return made.protocol.answer_law(made, below, np.random.default_rng(0))
+    return ask.protocol.answer_law(ask, below, np.random.default_rng(0))
 
 
-def _with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
-    if one.plan is None or sample is None:
-        return one
-    made, n = one.plan, one.plan.size or one.silos * 1000
-    law = _answer(made, share_of_pilot(sample, made.candidates))
-    return replace(one, on_pilot=answered_on_pilot(sample, law, made.candidates, made.level, n))
-
-
-def _best(found: list[Alternative], alpha: Level) -> Alternative | None:
+def _best(found: list[Alternative]) -> Alternative | None:
     """The simplest one that is nearly as good as the best; with silos left out only if nothing else serves."""
     with_plan = [one for one in found if one.plan is not None]
     if not with_plan:
         return None
-    missed = float(with_plan[0].plan.alpha) if with_plan[0].plan else float(alpha)
+    missed = max(one.missed for one in with_plan)
     serving = [one for one in with_plan if one.worst <= 1 - _USEFUL * missed and one.infinite <= _RARELY]
     whole = [one for one in serving if not one.left_out]
     choices = whole or serving or [one for one in with_plan if not one.left_out] or with_plan

@@ -5,17 +5,16 @@ contains of its answers: the answers themselves, or, where these would make it t
 """
 
 import json
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
+from typing import Protocol
 
 from confide.errors import InputError
 from confide.federated.envelope import MOST_CHARACTERS, envelope
-from confide.federated.protocols import Shared
+from confide.federated.keys import Silo
+from confide.federated.protocols import Channel, Shared
 from confide.federated.terms import MOST_CANDIDATES
 from confide.ledger import MOST_RELEASE as MOST_ANSWER
 from confide.support import library_versions
-
-if TYPE_CHECKING:
-    from confide.federated.plan import AnyPlan
 
 MOST_CHARACTERS_OF_RELEASE = 2 * MOST_CHARACTERS
 _NESTED = 3
@@ -26,7 +25,27 @@ _HEAD = 4_000
 """Guarantee, privacy loss, versions, signature: what every release states once."""
 
 
-def refuse_too_long(text: str, plan: "AnyPlan") -> None:
+class Asked(Protocol):
+    """A plan, of one threshold or of several."""
+
+    @property
+    def silos(self) -> tuple[Silo, ...]:
+        """Who is invited."""
+
+    @property
+    def channel(self) -> Channel:
+        """How the silos' vectors are added."""
+
+    @property
+    def asks(self) -> Sequence[object]:
+        """One for each threshold."""
+
+    @property
+    def width(self) -> int:
+        """How many numbers the vectors of one silo have together."""
+
+
+def refuse_too_long(text: str, plan: Asked) -> None:
     """Refuse a plan, as it was signed, whose answers no ledger keeps or whose release could not be read.
 
     Raises
@@ -46,13 +65,13 @@ def refuse_too_long(text: str, plan: "AnyPlan") -> None:
         )
 
 
-def tells_whole(text: str, plan: "AnyPlan") -> bool:
+def tells_whole(text: str, plan: Asked) -> bool:
     """Whether a signed release has room for the answers of all silos, where each is private by itself."""
     written = json.dumps(json.loads(text), indent=1) + "\n"  # as a release contains it
     return _characters(written, plan, whole=True) <= MOST_CHARACTERS_OF_RELEASE
 
 
-def _characters(text: str, plan: "AnyPlan", *, whole: bool) -> int:
+def _characters(text: str, plan: Asked, *, whole: bool) -> int:
     silos, channel = plan.silos, plan.channel
     names = sum(len(silo.name) + _ENTRY for silo in silos)
     told = _longest_answer(plan) if whole else 64
@@ -64,7 +83,7 @@ def _characters(text: str, plan: "AnyPlan", *, whole: bool) -> int:
     return total
 
 
-def _longest_answer(plan: "AnyPlan") -> int:
+def _longest_answer(plan: Asked) -> int:
     """What an answer of candidates has at most beside its silo's name; vectors of sums have bounds of their own."""
     replies = [_LONGEST_REPLY] * len(plan.asks) if plan.channel.each else []
     content = {

@@ -1,12 +1,8 @@
-"""Plans of several thresholds: levels of one release, or groups and classes of their own.
-
-Several plans under one signature and one session: for several levels, or for groups or classes of public names.
+"""Plans of several thresholds under one signature and one session: levels, groups, classes, or sides of an interval.
 
 Every part is a plan of its own. A silo answers all of them by one message, which it charges once with the loss of the
-whole: levels are about the same records, so their losses add up; groups are disjoint, so they stand side by side. The
-levels of `secure-sum` are read off one opened sum, which costs what one of them costs.
-
-Planning several thresholds for one message: levels, or groups and classes, under one budget.
+whole: levels and sides are about the same records, so their losses add up; groups are disjoint, so they stand side by
+side. The levels of `secure-sum` are read off one opened sum, which costs what one of them costs.
 """
 
 import json
@@ -17,7 +13,16 @@ from functools import cached_property
 from types import MappingProxyType
 from typing import Any, Literal, Unpack
 
-from confide.calibration import different_levels, divide_budget, exact_shares, part_of_failure, typical_of_groups
+from confide.calibration import (
+    SIDES,
+    different_levels,
+    divide_budget,
+    exact_shares,
+    levels_of_sides,
+    part_of_failure,
+    shares_of_sides,
+    typical_of_groups,
+)
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, seal, unseal
 from confide.federated.keys import Silo, SiloKeys
@@ -33,21 +38,24 @@ from confide.releases import class_list
 from confide.support import Level, check_names, one_of
 
 _SEVERAL = "plans"
-_BY: tuple[By, ...] = ("level", "group", "class")
+BY: tuple[By, ...] = ("level", "group", "class", "side")
 
 
 @dataclass(frozen=True, repr=False)
 class SeveralPlans(AnyPlan):
-    """Plans that are signed, answered and paid for together. Build it with `plan_levels` or `plan_groups`.
+    """Plans that are signed, answered and paid for together.
+
+    Build it with `plan_levels`, `plan_groups` or `plan_sides`.
 
     Parameters
     ----------
     by
-        What tells the parts apart: their miscoverage levels, the group of a record, or its class.
+        What tells the parts apart: their miscoverage levels, the group of a record, its class, or the side of an
+        interval.
     neighbors
         The relation under which the loss of the whole is stated.
     parts
-        Level, or name of a group or class, to its plan. Levels decrease.
+        Level, name of a group or class, or score of a side, to its plan. Levels decrease.
     """
 
     by: By
@@ -63,17 +71,17 @@ class SeveralPlans(AnyPlan):
     signed: bool = field(init=False, compare=False)
 
     def __post_init__(self) -> None:
-        one_of("by", self.by, _BY)
+        one_of("by", self.by, BY)
         one_of("neighbors", self.neighbors, NEIGHBORS)
         if not self.parts:
             raise InputError("parts must not be empty; found no plan")
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
         for name in ("silos", "session", "method", "protocol", "channel", "coordinator", "signed"):
             object.__setattr__(self, name, getattr(self.first, name))
-        if self.by == "level":
-            _check_levels(self.parts, self.neighbors)
-        else:
+        if self.by in ("group", "class"):
             _check_groups(self.parts)
+        else:
+            _check_same_records(self.by, self.parts, self.neighbors)
         self.channel.refuse_wide(self.first, self.method, self.protocol.serves, len(self.draws))
 
     @property
@@ -88,13 +96,13 @@ class SeveralPlans(AnyPlan):
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """The levels, or the names of groups or classes."""
+        """The levels, the names of groups or classes, or the scores of both sides."""
         return tuple(self.parts)
 
     @property
     def remarks(self) -> tuple[str, ...]:
         """What is unusual about the levels and the failure probability of all together."""
-        if self.by != "level":
+        if self.by in ("group", "class"):
             return self.first.remarks
         failures = [part.delta or 0.0 for part in self.parts.values()]
         return unusual(min(part.alpha for part in self.parts.values()), sum(failures) or None)
@@ -107,6 +115,10 @@ class SeveralPlans(AnyPlan):
             rows["a silo pays at most"] = str(self.privacy())
         if self.by == "level":
             rows["asked for"] = "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
+        elif self.by == "side":
+            covered = 1 - sum(part.alpha for part in self.asks)
+            rows["score"] = " and ".join(self.parts)
+            rows["asked for"] = f"coverage {float(covered):g} by both sides together"
         else:
             rows["asked for"] += f" for each {self.by} of {class_list(tuple(self.parts))}"
         return list(rows.items())
@@ -114,6 +126,8 @@ class SeveralPlans(AnyPlan):
     @property
     def promise_lines(self) -> list[str]:
         """What is promised for the numbers of answers: of each level, or once for all groups."""
+        if self.by == "side":
+            return [f"{side}, {line}" for side, part in self.parts.items() for line in part.promise_lines]
         if self.by != "level":
             each = "groups" if self.by == "group" else "classes"
             return [f"each of {len(self.parts)} {each}, {line}" for line in self.first.promise_lines]
@@ -130,7 +144,7 @@ class SeveralPlans(AnyPlan):
         parts = [stated[id(plan)] for plan in self.draws]
         if len(parts) == 1 and self.by == "level":
             return parts[0]
-        return in_sequence(parts) if self.by == "level" else side_by_side(parts, self.neighbors)
+        return side_by_side(parts, self.neighbors) if self.by in ("group", "class") else in_sequence(parts)
 
     def sign(self, coordinator: SiloKeys) -> str:
         """The plans as one signed JSON message, read back as every silo will read it.
@@ -160,14 +174,14 @@ class SeveralPlans(AnyPlan):
         """
         envelope = unseal(_SEVERAL, text)
         with fields_of("several plans", envelope.content) as fields:
-            by: By = one_of("by", fields.take("by", str), _BY)
+            by: By = one_of("by", fields.take("by", str), BY)
             neighbors: Neighbors = one_of("neighbors", fields.take("neighbors", str), NEIGHBORS)
             fields.take("plans", list)
             plans = [FederatedPlan.read(one) for one in plan_texts(envelope)]
             if any(inner.signer != envelope.signer for _, inner in plans):
                 raise Refusal("altered", "a plan is signed by another key than all together; ask for the original")
-            names: tuple[Any, ...] = tuple(plan.alpha for plan, _ in plans)
-            if by != "level":
+            names: tuple[Any, ...] = tuple(plan.score if by == "side" else plan.alpha for plan, _ in plans)
+            if by in ("group", "class"):
                 names = check_names("names", fields.take("names", list))
                 if len(plans) != 1:
                     raise Refusal("malformed", "one plan must serve all groups; ask for the original")
@@ -177,12 +191,12 @@ class SeveralPlans(AnyPlan):
             return cls(by, neighbors, {name: plan for name, (plan, _) in zip(names, plans, strict=True)}), envelope
 
     def _head(self) -> dict[str, Any]:
-        names = {} if self.by == "level" else {"names": list(self.parts)}
+        names = {"names": list(self.parts)} if self.by in ("group", "class") else {}
         return {"by": self.by, "neighbors": self.neighbors, **names}
 
     def _different(self) -> Sequence[FederatedPlan]:
-        """One for each level; the one of all groups."""
-        return list(self.parts.values()) if self.by == "level" else [self.first]
+        """One for each level or side; the one of all groups."""
+        return [self.first] if self.by in ("group", "class") else self.asks
 
 
 def read_plan(text: str) -> tuple[AnyPlan, Envelope]:
@@ -206,13 +220,19 @@ def plan_texts(envelope: Envelope) -> list[str]:
     return [json.dumps(plan, indent=1) + "\n" for plan in envelope.content["plans"]]
 
 
-def _check_levels(parts: Mapping[Any, FederatedPlan], neighbors: Neighbors) -> None:
-    levels, one_draw = list(parts), next(iter(parts.values())).protocol.one_draw
-    if levels != sorted(levels, reverse=True) or any(plan.alpha != level for level, plan in parts.items()):
+def _check_same_records(by: By, parts: Mapping[Any, FederatedPlan], neighbors: Neighbors) -> None:
+    """Levels, or sides, are about all records of a silo: their plans differ in nothing else."""
+    names, first = list(parts), next(iter(parts.values()))
+    if by == "side" and (names != list(SIDES) or any(plan.score != side for side, plan in parts.items())):
+        raise InputError(f"parts must be plans of the scores {' and '.join(SIDES)}, in this order")
+    levels = names != sorted(names, reverse=True) or any(plan.alpha != level for level, plan in parts.items())
+    if by == "level" and levels:
         raise InputError("parts must be plans of their levels, which decrease")
-    if next(iter(parts.values())).neighbors != neighbors:
-        raise InputError("neighbors must be the relation under which the plans of the levels state their losses")
-    _check_alike(parts, but=("alpha", "targets") if one_draw else ("alpha", "targets", *_OF_A_SHARE))
+    if first.neighbors != neighbors:
+        raise InputError(f"neighbors must be the relation under which the plans of the {by}s state their losses")
+    of_side = ("score",) if by == "side" else ()
+    of_share = () if by == "level" and first.protocol.one_draw else _OF_A_SHARE
+    _check_alike(parts, but=("alpha", "targets", *of_share, *of_side))
 
 
 def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
@@ -308,6 +328,65 @@ def plan_levels(
     session = made[levels[0]].session
     parts = {level: replace(made[level], session=session) for level in sorted(levels, reverse=True)}
     return SeveralPlans("level", parts[levels[0]].neighbors, parts)
+
+
+def plan_sides(
+    silos: Sequence[Silo],
+    alpha: Level | tuple[Level, Level],
+    epsilon: float | None = None,
+    *,
+    share_low: Level = "0.5",
+    **options: Unpack[AnyPlanChoices],
+) -> SeveralPlans:
+    """Plan a threshold for each side of conformalized quantile regression: one message from each silo, one charge.
+
+    Both sides are about the same records, so their losses add up; the interval covers with probability at least
+    1 - alpha by the union bound (Romano, Patterson and Candes, NeurIPS 2019, Theorem 2), as in
+    `confide.calibrate_sides`.
+
+    Parameters
+    ----------
+    silos, **options
+        As in `plan`, without a score: it is `cqr_low` for the lower side and `cqr_high` for the upper one. A silo
+        answers with the scores of both, by these names.
+    alpha
+        Miscoverage of the interval in (0, 1), split in halves, or a pair (lower side, upper side).
+    epsilon
+        Privacy loss per record, both sides together.
+    share_low
+        The share of the lower side.
+    delta
+        A training-conditional promise for the interval; each side gets half of delta.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        As `plan` does.
+
+    Examples
+    --------
+    >>> from confide import Candidates
+    >>> from confide.federated import SiloKeys
+    >>> silos = [SiloKeys.generate(f"hospital {i}").public(size=400) for i in range(5)]
+    >>> made = plan_sides(silos, 0.2, 4.0, unit=1.0)
+    >>> made.privacy().epsilon, list(made.parts)
+    (4.0, ['cqr_low', 'cqr_high'])
+    """
+    if options.get("score") is not None:
+        raise InputError(f"score must be left out for two sides: they are of {' and '.join(SIDES)}")
+    if options.get("dp_delta") is not None:
+        raise InputError("dp_delta must be left out for two sides: it is about the one sum of one of them")
+    options["delta"] = part_of_failure(options.get("delta"), len(SIDES))
+    budgets = divide_budget(epsilon, None, shares_of_sides(share_low))
+    made: dict[str, FederatedPlan] = {}
+    asked = zip(SIDES, levels_of_sides(alpha), (budget.get("epsilon") for budget in budgets), strict=True)
+    for side, level, budget in sorted(asked, key=lambda one: one[2] or 0.0):
+        options["score"] = side
+        made[side] = plan(silos, level, budget, **options)
+        options |= {"candidates": made[side].candidates, "unit": None, "method": made[side].method}
+    session = made[SIDES[0]].session
+    parts = {side: replace(made[side], session=session) for side in SIDES}
+    return SeveralPlans("side", parts[SIDES[0]].neighbors, parts)
 
 
 def plan_groups(

@@ -30,7 +30,13 @@ from confide.candidates import Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError
 from confide.federated.answers import read_answer
-from confide.federated.calibration import FederatedCalibration
+from confide.federated.calibration import (
+    FederatedCalibration,
+    FederatedRelease,
+    part_of,
+    plan_of,
+    read_federated,
+)
 from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document, write_document
 from confide.federated.order_statistics import order_statistic_coverage
 from confide.federated.protocols.sorted_replies import SortedReplies
@@ -73,17 +79,20 @@ class OwnShare(Calibration):
         The silo's signed answer.
     silo
         Its name.
+    of
+        Which of several thresholds it is about: the level, group, class or side, as a text; None of one.
     """
 
-    released: FederatedCalibration
+    released: FederatedRelease
     answer: str
     silo: str
+    of: str | None = None
 
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that this silo's coverage given its records is below c."""
         if n is not None:
             raise InputError("n must be left out: the plan knows the sizes that are public")
-        law = _law(self.released, self.silo)
+        law = _law(part_of(self.released, self.of)[1], self.silo)
         return lambda level: float(law.below(np.array([level]))[0])
 
     def coverage_at_most(self, n: int | None = None) -> float:
@@ -96,7 +105,7 @@ class OwnShare(Calibration):
     def to_json(self) -> str:
         """As JSON: the common calibration and the answer, from which all else follows."""
         parts = {"calibration": json.loads(self.released.to_json()), "answer": json.loads(self.answer)}
-        return write_document(SHARE_KIND, parts)
+        return write_document(SHARE_KIND, parts if self.of is None else {**parts, "of": self.of})
 
     @classmethod
     def from_json(cls, text: str) -> "OwnShare":
@@ -109,8 +118,9 @@ class OwnShare(Calibration):
         """
         try:
             with fields_of("own share", read_document(SHARE_KIND, text, 3 * MOST_CHARACTERS)) as fields:
-                released = FederatedCalibration.from_json(json.dumps(fields.take("calibration", dict)))
-                return own_share(released, json.dumps(fields.take("answer", dict), indent=1) + "\n")
+                released = read_federated(json.dumps(fields.take("calibration", dict)))
+                answer = json.dumps(fields.take("answer", dict), indent=1) + "\n"
+                return own_share(released, answer, fields.take("of", str) if "of" in fields else None)
         except Refusal as refusal:
             raise FormatError(f"the silo's own share cannot be used: {refusal}") from None
 
@@ -118,11 +128,11 @@ class OwnShare(Calibration):
         return f"{super()._brief()}, for new records of silo {self.silo!r}"
 
     def __str__(self) -> str:
-        alike = f"where all silos are alike also: {self.released.guarantee}"
+        alike = f"where all silos are alike also: {part_of(self.released, self.of)[1].guarantee}"
         return f"{super().__str__()}\nnew records: those of {self.silo!r}, whatever the other silos are like\n{alike}"
 
 
-def own_share(released: FederatedCalibration, answer: str) -> OwnShare:
+def own_share(released: FederatedRelease, answer: str, of: object = None) -> OwnShare:
     """What a silo may promise its own population from the round that made the common threshold.
 
     Parameters
@@ -131,6 +141,8 @@ def own_share(released: FederatedCalibration, answer: str) -> OwnShare:
         What `aggregate` made.
     answer
         The silo's signed answer to its plan, whether or not it counted there.
+    of
+        Of a release of several thresholds the level, group, class or side that is meant.
 
     Returns
     -------
@@ -164,31 +176,34 @@ def own_share(released: FederatedCalibration, answer: str) -> OwnShare:
     (True, True, 'east')
     >>> folder.cleanup()
     """
-    plan = released.plan
+    place, part = part_of(released, of)
+    plan = part.plan
     if not plan.channel.each or not isinstance(plan.protocol, SortedReplies):
         raise InputError(
             f"a silo has no share of its own with the method {plan.method!r}: nothing of one silo opens; "
             "own_calibration makes a threshold of the silo's own, for a charge of its own"
         )
-    one, common = read_answer(plan, answer), released.guarantee
+    one, common = read_answer(plan_of(released), answer), part.guarantee
+    reply = one.reply if of is None else one.reply[place]
     silo = plan.silos[one.silo]
-    certified = _certified(_law(released, silo.name), plan.delta)
+    certified = _certified(_law(part, silo.name), plan.delta)
     guarantee = Guarantee(common.kind, certified, plan.delta, silo.size, common.n_min)
     return OwnShare(
-        threshold=max(released.threshold, float(plan.candidates.values[one.reply])),
-        alpha=released.alpha,
+        threshold=max(part.threshold, float(plan.candidates.values[reply])),
+        alpha=part.alpha,
         guarantee=guarantee,
         privacy=released.privacy,
         mechanism=None,
-        candidates=released.candidates,
-        recipe=released.recipe,
-        score=released.score,
-        versions=released.versions,
-        classes=released.classes,
-        about=released.about,
+        candidates=part.candidates,
+        recipe=part.recipe,
+        score=part.score,
+        versions=part.versions,
+        classes=part.classes,
+        about=part.about,
         released=released,
         answer=answer,
         silo=silo.name,
+        of=None if of is None else str(plan_of(released).names[place]),
     )
 
 

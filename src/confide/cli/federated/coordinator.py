@@ -11,7 +11,7 @@ from typing import Any
 
 import click
 
-from confide.cli.choices import levels_of, one_level, parsed, split, stated_words
+from confide.cli.choices import levels_of, parsed, split, stated_words
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.output import heard, say, warn
@@ -20,6 +20,7 @@ from confide.errors import CoverageWarning, InputError
 from confide.federated import (
     Alternative,
     AnyPlan,
+    By,
     Policy,
     Refusal,
     Shared,
@@ -31,6 +32,7 @@ from confide.federated import (
     openings,
     plan_groups,
     plan_levels,
+    plan_sides,
     read_plan,
     read_time,
     replies,
@@ -40,7 +42,7 @@ from confide.federated import compare as compare_methods
 from confide.federated import plan as make_plan
 from confide.releases import everything, parts_of
 from confide.support import Kind, kind_of, read_text, write_text
-from confide.tables import class_keys
+from confide.tables import SIDES, class_keys
 
 
 def read_messages(paths: Sequence[Path], kind: Kind, *, drop_refused: bool = False) -> list[str]:
@@ -173,7 +175,7 @@ class Terms:
         kept = ("unit", "delta", "dropouts", "liars", "colluding", "dp_delta", "n_typical")
         return {
             **{name: getattr(self, name) for name in kept},
-            "score": columns.score,
+            "score": None if columns.score == SIDES else columns.score,
             "candidates": parsed(self.candidates),
             "missing": "arbitrary" if self.arbitrary else "independent",
             "closes": None if self.closes is None else read_time(self.closes),
@@ -181,20 +183,55 @@ class Terms:
             "about": stated_words(self.about),
         }
 
+    def by(self, columns: Columns) -> By | None:
+        """What there is to be a threshold for each of; None for one threshold."""
+        several = {
+            "class": self.by_class,
+            "group": self.groups is not None,
+            "level": len(levels_of(self.alpha)) > 1,
+            "side": columns.score == SIDES,
+        }
+        found: list[Any] = [by for by, asked in several.items() if asked]
+        if len(found) > 1:
+            raise click.UsageError(
+                f"one of several levels in --alpha, --groups, --by-class and --score {SIDES} may be asked for; found "
+                "more"
+            )
+        return found[0] if found else None
+
     def plan(self, silos: Sequence[Silo], columns: Columns) -> AnyPlan:
-        """The plan, or the plans of several levels, or of groups or classes."""
-        levels, options = levels_of(self.alpha), {**self.options(columns), "method": self.method}
-        if len(levels) > 1 and (self.by_class or self.groups is not None):
-            raise click.UsageError("--alpha is one level with --groups and --by-class")
+        """The plan, or the plans of several levels, of groups or classes, or of two sides."""
+        by, options = self.by(columns), {**self.options(columns), "method": self.method}
         options |= {} if self.n_min is None else {"n_min": self.n_min}
-        if self.by_class:
-            classes = class_keys(tuple(options.pop("classes")))
-            return plan_groups(silos, classes, levels[0], self.epsilon, by="class", **options)
-        if self.groups is not None:
-            return plan_groups(silos, split(self.groups), levels[0], self.epsilon, **options)
-        if len(levels) > 1:
-            return plan_levels(silos, levels, self.epsilon, **options)
+        match by:
+            case "level":
+                return plan_levels(silos, levels_of(self.alpha), self.epsilon, **options)
+            case "side":
+                return plan_sides(silos, self.alpha, self.epsilon, **options)
+            case "group":
+                return plan_groups(silos, self.names(by), self.alpha, self.epsilon, **options)
+            case "class":
+                names = self.names(by, options.pop("classes"))
+                return plan_groups(silos, names, self.alpha, self.epsilon, by="class", **options)
         return make_plan(silos, self.alpha, self.epsilon, **options)
+
+    def compared(
+        self, silos: Sequence[Silo], columns: Columns, sample: Any, also: Sequence[str]
+    ) -> tuple[Alternative, ...]:
+        """What the methods would give for the same."""
+        by, options = self.by(columns), self.options(columns)
+        least = (0 if by in ("group", "class") else 1) if self.n_min is None else self.n_min
+        alpha = levels_of(self.alpha) if by == "level" else self.alpha
+        names = self.names(by, options.pop("classes") if by == "class" else None)
+        return compare_methods(
+            silos, alpha, self.epsilon or 0.0, by=by, names=names, pilot=sample, also=also, n_min=least, **options
+        )
+
+    def names(self, by: By | None, classes: Any = None) -> Any:
+        """Those of the groups or classes; None for anything else."""
+        if by == "class":
+            return class_keys(tuple(classes))
+        return split(str(self.groups)) if by == "group" else None
 
 
 @command("federated plan")
@@ -213,8 +250,8 @@ def plan(
     Says which coverage is guaranteed for every number of answers. Without
     --method it takes the one that suits the silos' sizes, as --compare says.
     --classes names the classes that every silo must have. Several levels, as
-    --alpha 0.2,0.1, or --groups or --by-class are answered by one file of each
-    silo, for one charge.
+    --alpha 0.2,0.1, or --groups, --by-class or --score cqr_sides are answered
+    by one file of each silo, for one charge.
 
     Example:
 
@@ -228,12 +265,9 @@ def plan(
     silos, own = invited(silo, coordinator.face())
     made: AnyPlan | None
     if compare:
-        (sample, _), least = pilot.sample(), 1 if terms.n_min is None else terms.n_min
-        level, epsilon = one_level(terms.alpha), terms.epsilon or 0.0
+        sample, _ = pilot.sample()
         with heard() as caught:
-            found = compare_methods(
-                silos, level, epsilon, pilot=sample, also=also, n_min=least, **terms.options(pilot.columns)
-            )
+            found = terms.compared(silos, pilot.columns, sample, also)
         caught.warn()
         for line in comparison_lines(found, silos):
             say(line)

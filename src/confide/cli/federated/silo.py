@@ -1,7 +1,7 @@
 """What a silo does: `confide federated keygen`, `public`, `policy`, `answer`, `open`, `own` and `report`."""
 
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -27,7 +27,7 @@ from confide.federated import (
     DEFAULT_METHODS,
     RECORDS,
     AnyPlan,
-    FederatedCalibration,
+    FederatedRelease,
     Policy,
     SiloKeys,
     SiloLedger,
@@ -35,6 +35,8 @@ from confide.federated import (
     identity_rows,
     open_part,
     own_share,
+    part_of,
+    plan_of,
     read_plan,
 )
 from confide.federated import answer as answer_plan
@@ -43,6 +45,7 @@ from confide.mechanisms import practically_none
 from confide.releases import class_list, load_release, names_among
 from confide.support import Classes, Kind, Name, OutputExistsError, aligned, privacy_loss, read_text, write_text
 from confide.tables import (
+    SIDES,
     Classified,
     Losses,
     Regressed,
@@ -211,15 +214,11 @@ class SiloTable:
     people: PeopleOptions
 
     def what(self) -> What | None:
-        """A plan states its loss for one record of a person, and one threshold for all."""
+        """A plan states its loss for one record of a person."""
         what, people = self.columns.what(), self.people.people
         if isinstance(what, Losses):
             raise InputError(
                 "a federation calibrates one score of each record; --truth and --losses belong to `confide calibrate`"
-            )
-        if isinstance(what, Regressed) and len(what.kinds) > 1:
-            raise InputError(
-                "a federation calibrates one threshold; plan --score cqr_low and --score cqr_high one by one"
             )
         if people is not None and people.most > 1:
             raise InputError(
@@ -230,7 +229,8 @@ class SiloTable:
     def check_score(self, of: str, wanted: str | None) -> None:
         """Refuse columns that give another score than a plan, or a threshold, is for."""
         what = self.what()
-        if what is None or (found := what.kind.name) == wanted:
+        found = None if what is None else SIDES if _has_sides(what) else what.kind.name
+        if what is None or found == wanted:
             return
         if wanted is None:
             raise InputError(f"{of} names no score; these columns give {found!r}: leave --score out")
@@ -246,11 +246,17 @@ class SiloTable:
     ) -> Any:
         """The scores, counted where the table lives, of a plan's classes only.
 
-        With names there is a histogram for each: a group that the column `by` says, or without it a class.
+        With names there is a histogram for each: a group that the column `by` says, or without it a class. Of the
+        sides of an interval there is one for each.
         """
         with self.source.open("reading", self.what(), self.columns.ways) as (opened, what, progress):
             skip, people = self.source.skip_incomplete, self.people.people
             how: dict[str, Any] = {"people": people, "skip_incomplete": skip, "progress": progress}
+            if isinstance(what, Regressed) and _has_sides(what):
+                return {
+                    kind.name: score_histogram(opened, replace(what, score=kind.name), candidates, **how)
+                    for kind in what.kinds
+                }
             if names is not None and by is not None:
                 return group_histograms(opened, what, by, names, candidates, **how)
             if names is not None:
@@ -266,6 +272,10 @@ class SiloTable:
                 except InputError as error:
                     raise InputError(f"the plan is for other classes: {error}") from None
             return score_histogram(opened, what, candidates, **how)
+
+
+def _has_sides(what: What) -> bool:
+    return isinstance(what, Regressed) and len(what.kinds) > 1
 
 
 @command("federated answer")
@@ -298,7 +308,7 @@ def answer(
     text = read_text(plan)
     read, _ = read_plan(text)
     of_scores = read.asks[0]
-    table.check_score("the plan", of_scores.score)
+    table.check_score("the plan", SIDES if read.by == "side" else of_scores.score)
     _check_by(read, by, table.columns)
     names = read.names if read.by in ("group", "class") else None
     counts = table.counted(of_scores.candidates, of_scores.classes, names, by)
@@ -343,6 +353,8 @@ def report(
     epsilon: float,
     budget: float,
     records: SiloRecords,
+    of: str | None = None,
+    by: str | None = None,
     again: bool = False,
     output: Output,
 ) -> None:
@@ -350,6 +362,8 @@ def report(
 
     Counts this silo's covered records with noise, after charging its ledger.
     The file may be sent around: `confide report --silo-report FILE` shows it.
+    Of several thresholds --of names the one that is meant, and of groups --by
+    the column of each record's group: only records of that group are counted.
     The number of records becomes public. On records that did not take part in
     the calibration the interval holds exactly; name them with --dataset.
     For a threshold of the silo's own: `confide calibrate`.
@@ -363,16 +377,22 @@ def report(
     table.what()
     privacy_loss("epsilon", epsilon)
     output.check(Kind.REPORT, *table.source.files, calibration, records.file)
-    released = load_release(calibration)
-    if not isinstance(released, FederatedCalibration):
+    everything = load_release(calibration)
+    if not isinstance(everything, FederatedRelease):
         raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
+    asked = plan_of(everything)
+    place, released = part_of(everything, of)
+    _check_by(asked, by, table.columns)
     known = [one.name for one in released.plan.silos]
     if silo not in known:
         raise InputError(f"--silo must be one of the plan's silos, {', '.join(known[:10])}; found {silo!r}")
     table.check_score("the threshold", released.score)
     if released.threshold == float("inf"):
         raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
-    counts = table.counted(Candidates.of([released.threshold]), released.classes)
+    names = asked.names if asked.by in ("group", "class") else None
+    counts = table.counted(Candidates.of([released.threshold]), released.classes, names, by)
+    if names is not None:
+        counts = counts[names[place]]
     with heard() as caught:
         made = coverage_in_silo(
             silo, counts, released.threshold, epsilon, ledger=records.open(), budget=budget, again=again
@@ -427,13 +447,14 @@ def _whose(coordinator: Path | None, policy: Path | None) -> Policy:
 
 
 @command("federated own")
-def own(*, answer: Path, calibration: Path, output: Output) -> None:
+def own(*, answer: Path, calibration: Path, of: str | None = None, output: Output) -> None:
     r"""Make a silo's own calibration from the common round, for nothing.
 
     The larger of the common threshold and of what the silo answered. It
     covers new records of this silo as stated, whatever the other silos are
     like. No records are read and nothing is charged: both files are out
-    already. Of a sum nothing of one silo is known; see `calibrate`.
+    already. Of a sum nothing of one silo is known; see `calibrate`. Of several
+    thresholds --of names the one that is meant.
 
     Example:
 
@@ -442,7 +463,7 @@ def own(*, answer: Path, calibration: Path, output: Output) -> None:
     """
     output.check(Kind.RELEASE, answer, calibration)
     released = load_release(calibration)
-    if not isinstance(released, FederatedCalibration):
-        raise InputError(f"calibration {str(calibration)!r} must be one threshold that `federated aggregate` wrote")
-    made = own_share(released, read_text(answer))
+    if not isinstance(released, FederatedRelease):
+        raise InputError(f"calibration {str(calibration)!r} must be one that `federated aggregate` wrote")
+    made = own_share(released, read_text(answer), of)
     output.save(made.to_json(), f"{made}\nsaved")

@@ -1,0 +1,169 @@
+"""Both sides of an interval from one message of each silo: methods, channels, the loss, files, the command."""
+
+import csv
+from fractions import Fraction
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import InputError
+from confide.releases import Release
+from confide.scores import interval_score
+from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
+from tests.federated.helpers import Federation
+
+SIDES = ("cqr_low", "cqr_high")
+ENDS = np.tile([-1.0, 1.0], (200, 1))
+TRUTHS = [np.random.default_rng(i).normal(size=200) for i in range(5)]
+RECORDS = [{side: interval_score(ENDS, truth, side) for side in SIDES} for truth in TRUTHS]
+FEW = Candidates.of(np.linspace(-2, 2, 41))
+METHODS = [
+    ("private-qq", 8.0, {}),
+    ("private-qq", 8.0, {"dropouts": 1}),
+    ("secure-sum", 4.0, {}),
+    ("secure-sum", 4.0, {"dropouts": 1}),
+    ("fedcp2-qq", 10.0, {}),
+    ("fedcp2-qq-sum", 10.0, {}),
+    ("fedcp2-qq-sum", 10.0, {"dropouts": 1}),
+    ("fedcp-qq", None, {}),
+]
+
+
+@pytest.fixture
+def five(tmp_path):
+    made = Federation(tmp_path, [records["cqr_low"] for records in RECORDS])
+    made.scores = RECORDS
+    return made
+
+
+@pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
+def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options):
+    made = federated.plan_sides(five.silos, 0.2, epsilon, candidates=FEW, method=method, **options)
+    text = made.sign(five.coordinator)
+    read, _ = federated.read_plan(text)
+    assert (read, list(read.parts)) == (made.__class__(read.by, read.neighbors, read.parts), list(SIDES))
+    answers = five.answers(text, [0, 1, 3, 4] if options else None)
+    released = federated.aggregate(text, answers, parts=five.parts(text, answers), keys=five.coordinator)
+    assert isinstance(released, federated.FederatedSides)
+    assert (released.alpha, released.promised) == (Fraction(1, 5), pytest.approx(0.8))
+    assert released.privacy.epsilon == (float("inf") if epsilon is None else pytest.approx(epsilon))
+    assert five.ledgers[0].spent == released.privacy.epsilon
+    released.save(tmp_path / "released.json")
+    again = Release.load(tmp_path / "released.json")
+    assert again == released
+    assert federated.verify(again, five.coordinator.public(), answers).holds == (method != "fedcp-qq")
+    found = confide.predict_interval(ENDS[:1], released)
+    low, high = float(found.lower[0]), float(found.upper[0])
+    assert (low, high) == (-1 - released.low.threshold, 1 + released.high.threshold)
+    assert np.isfinite([low, high]).all()
+    covered = [np.mean((-1 - released.low.threshold <= y) & (y <= 1 + released.high.threshold)) for y in TRUTHS]
+    assert np.mean(covered) > 0.7
+    assert "privacy of both together" in str(released)
+
+
+def test_each_side_is_planned_as_a_threshold_of_its_own(five):
+    both = federated.plan_sides(five.silos, ("0.05", "0.15"), 8.0, candidates=FEW, method="private-qq", share_low="1/4")
+    for side, level, epsilon in zip(SIDES, ("0.05", "0.15"), (2.0, 6.0), strict=True):
+        alone = federated.plan(five.silos, level, epsilon, candidates=FEW, method="private-qq", score=side)
+        assert both.parts[side].protocol == alone.protocol
+        assert both.parts[side].promises() == alone.promises()
+    assert both.privacy().epsilon == pytest.approx(8.0)
+    halves = federated.plan_sides(
+        five.silos, 0.2, 4.0, candidates=FEW, method="secure-sum", delta=0.2, population="common"
+    )
+    assert [part.delta for part in halves.asks] == [0.1, 0.1]
+    assert [part.loss(0) for part in halves.asks] == [2.0, 2.0]  # two histograms, each with noise of its own
+
+
+def test_loss_of_a_message_about_both_sides_by_enumeration():
+    """All pairs of replies over all histograms of pairs of scores that differ in one record."""
+    silos = [federated.SiloKeys.generate(f"s{i}").public(3) for i in range(4)]
+    several = federated.plan_sides(silos, 0.9, 6.0, method="private-qq", candidates=Candidates.of([0.0, 1.0]))
+    low, high = (part.protocol.mechanism(part, 0) for part in several.asks)
+
+    def joint(pairs):
+        cells = np.reshape(pairs, (3, 3))
+        return np.outer(mechanism_law(low, cells.sum(axis=1)), mechanism_law(high, cells.sum(axis=0))).ravel()
+
+    worst = worst_log_ratio(joint, histograms(3, 9), replaced)
+    single = max(
+        worst_log_ratio(lambda h, one=one: mechanism_law(one, h), histograms(3, 3), replaced) for one in (low, high)
+    )
+    assert single + 0.5 < worst <= several.loss(0) + 1e-9 <= 6.0 + 2e-9  # one alone would understate it
+
+
+def test_what_a_silo_must_give(five):
+    text = federated.plan_sides(five.silos, 0.2, 8.0, candidates=FEW, method="private-qq").sign(five.coordinator)
+    for wrong in (RECORDS[0]["cqr_low"], {"cqr_low": RECORDS[0]["cqr_low"]}):
+        with pytest.raises(InputError, match="scores must be given for both sides, by the names cqr_low and cqr_high"):
+            federated.answer(text, wrong, five.keys[0], five.policy, five.ledgers[0])
+    short = {**RECORDS[0], "cqr_high": RECORDS[0]["cqr_high"][:-1]}
+    half = {side: scores[:100] for side, scores in RECORDS[0].items()}
+    with pytest.raises(InputError, match="scores must be of the same records"):
+        federated.answer(text, short, five.keys[0], five.policy, five.ledgers[0])
+    with pytest.raises(federated.Refusal, match="size-differs"):
+        federated.answer(text, half, five.keys[0], five.policy, five.ledgers[0])
+    assert five.ledgers[0].spent == 0.0
+    with pytest.raises(InputError, match="score must be left out for two sides"):
+        federated.plan_sides(five.silos, 0.2, 8.0, score="cqr")
+
+
+def test_an_own_share_of_each_side_and_the_comparison(five, tmp_path):
+    text = federated.plan_sides(five.silos, 0.2, 8.0, candidates=FEW, method="private-qq").sign(five.coordinator)
+    answers = five.answers(text)
+    released = federated.aggregate(text, answers)
+    replied = federated.read_answer(federated.read_plan(text)[0], answers[1]).reply
+    for place, side in enumerate(SIDES):
+        own = federated.own_share(released, answers[1], side)
+        part = list(released.parts.values())[place]
+        assert own.threshold == max(part.threshold, FEW.values[replied[place]])
+        own.save(tmp_path / f"{side}.json")
+        assert confide.load(tmp_path / f"{side}.json") == own
+    with pytest.raises(InputError, match="of must be one of 2: cqr_low, cqr_high; found None"):
+        federated.own_share(released, answers[1])
+    compared = federated.compare(five.silos, 0.2, 4.0, by="side", candidates=FEW)
+    assert {one.method for one in compared} == {"private-qq", "secure-sum"}
+    (best,) = (one for one in compared if one.recommended)
+    assert list(best.plan.parts) == list(SIDES)
+    assert 0.9 <= best.expected <= 1.0
+    with pytest.raises(InputError, match="pilot must be left out for two sides"):
+        federated.compare(five.silos, 0.2, 4.0, by="side", pilot=[0.1, 0.2])
+
+
+def test_by_the_command_line(tmp_path, monkeypatch, run):
+    monkeypatch.chdir(tmp_path)
+    keys = {name: federated.SiloKeys.generate(name) for name in ("north", "south", "east", "coordinator")}
+    for name, own in keys.items():
+        own.save(f"{name}.key")
+        (tmp_path / f"{name}.json").write_text(own.public(200).to_json())
+    silos = [word for name in list(keys)[:3] for word in ("--silo", f"{name}.json")]
+    asked = ("--alpha", 0.2, "--epsilon", 8, "--score", "cqr_sides")
+    compared = run("federated", "plan", *silos, "--keys", "coordinator.key", *asked, "--compare")
+    assert "-> private-qq, all 3 silos" in compared or "-> secure-sum, all 3 silos" in compared
+    said = run("federated", "plan", *silos, "--keys", "coordinator.key", *asked, "--out", "plan.json")
+    assert "cqr_low, 2 to 3 answers: coverage at least 0.9" in said
+    answers = []
+    for i, name in enumerate(list(keys)[:3]):
+        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
+            csv.writer(file).writerows([["q_low", "q_high", "y"], *([-1, 1, y] for y in TRUTHS[i])])
+        own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
+        columns = ("--prediction", "q_low,q_high", "--target", "y")
+        peers = [word for other in keys for word in ("--peer", f"{other}.json")]
+        rules = ("--coordinator", "coordinator.json", "--budget", 8, *peers)
+        if i == 0:
+            wrong = run("federated", "answer", f"{name}.csv", *columns, "--score", "cqr", *own, *rules, code=3)
+            assert "--score cqr_sides says so" in wrong
+        run("federated", "answer", f"{name}.csv", *columns, "--score", "cqr_sides", *own, *rules)
+        answers.append(f"{name}-answer.json")
+    run(
+        "federated", "aggregate", *answers, "--plan", "plan.json", "--keys", "coordinator.key", "--out", "released.json"
+    )
+    released = Release.load("released.json")
+    assert isinstance(released, federated.FederatedSides)
+    assert "both sides together" in run("show", "plan.json")
+    run("predict", "north.csv", "--calibration", "released.json", "--prediction", "q_low,q_high", "--out", "sets.csv")
+    with (tmp_path / "sets.csv").open(newline="") as file:
+        assert len(list(csv.reader(file))) == 201
