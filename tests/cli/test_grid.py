@@ -332,11 +332,6 @@ def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, 
 
 REFUSED = {
     "levels in a federation": ("federated answer", (*CLASSES, "--alpha", "0.2,0.1"), "No such option: --alpha"),
-    "two sides in a federation": (
-        "federated answer",
-        (*SIDES, "--target", "t", "--score", "cqr_sides"),
-        "a federation calibrates one threshold",
-    ),
     "labels in a federation": (
         "federated answer",
         ("--probabilities", "p_*", "--truth", "t_*"),
