@@ -12,7 +12,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated.remote import released, reply
+from confide.federated.remote import released, serve
 from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
@@ -210,7 +210,7 @@ def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
     ):
         asked = flower.Round()
         for i, setup in enumerate(nodes):
-            asked.take(i, reply({"plan": plan}, lambda own=setup: own, logging.getLogger("confide")))
+            asked.take(i, serve({"plan": plan}, lambda own=setup: own, logging.getLogger("confide")))
         assert isinstance(released(plan, asked, secret.coordinator), kind), asked
 
 
@@ -219,7 +219,7 @@ def test_an_opening_for_another_silo_is_refused(seven):
     text = federated.openings(plan, seven.answers(plan), seven.coordinator)["silo 1"]
     setup = flower.SiloSetup(seven.scores[0], seven.keys[0], seven.policy, seven.ledgers[0])
     for texts in ([text], [], ["no opening"], "no list", 7):
-        said = reply({"plan": plan, "openings": texts}, lambda: setup, logging.getLogger("confide"))
+        said = serve({"plan": plan, "openings": texts}, lambda: setup, logging.getLogger("confide"))
         assert said == {"refused": "internal" if texts == 7 else "not-invited"}
 
 

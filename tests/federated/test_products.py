@@ -9,8 +9,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.federated import nvflare
-from confide.federated.remote import Round, SiloSetup, released
-from confide.federated.remote import reply as replied
+from confide.federated.remote import Round, SiloSetup, released, serve
 from confide.releases import load_release
 from tests.federated.helpers import Federation
 from tests.federated.test_nvflare import python as python  # a fixture
@@ -55,7 +54,7 @@ def over_files(made, plan, asked, keys):
             made.scores[i], made.keys[i], made.policy, made.ledgers[i], partial(groups_of, made.scores[i])
         )
         request = json.loads(json.dumps({"plan": plan}))
-        found.take(i, json.loads(json.dumps(replied(request, lambda own=setup: own, SILENT))))
+        found.take(i, json.loads(json.dumps(serve(request, lambda own=setup: own, SILENT))))
     return released(plan, found, keys)
 
 
