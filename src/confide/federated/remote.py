@@ -340,8 +340,9 @@ class Round:
             self.refused[node] = code if code in CODES else "malformed"
 
     def close(self, asked: Iterable[Any]) -> "Round":
-        """Of all who were asked, those who have not replied are silent."""
+        """Of all who were asked, those who have not replied are silent; in which order replies came is forgotten."""
         self.silent = sorted(set(asked) - set(self.nodes))
+        self.answers = dict(sorted(self.answers.items()))
         return self
 
     def __str__(self) -> str:
