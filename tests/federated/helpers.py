@@ -69,7 +69,7 @@ def killed(name, when, work):
     assert os.WIFSIGNALED(os.waitpid(forked(armed_work), 0)[1])
 
 
-def asked_twice_at_once(monkeypatch, federation, ask=lambda federation, plan: federation.answer(0, plan)):
+def asked_twice_at_once(monkeypatch, federation):
     """The first request has charged and not answered when the second one looks: one message, for one charge."""
     plan = federation.plan()
     charged, found = threading.Event(), threading.Event()
@@ -89,10 +89,10 @@ def asked_twice_at_once(monkeypatch, federation, ask=lambda federation, plan: fe
     monkeypatch.setattr(silo_ledger.SiloLedger, "store_answer", wait)
     monkeypatch.setattr(silo_ledger.SiloLedger, "_entry", look)
     with ThreadPoolExecutor(1) as pool:
-        first = pool.submit(ask, federation, plan)
+        first = pool.submit(federation.answer, 0, plan)
         try:
             assert charged.wait(60)
-            second = ask(federation, plan)
+            second = federation.answer(0, plan)
         finally:
             found.set()
     assert second == first.result()

@@ -5,10 +5,10 @@ import base64
 from confide.federated.answer import invited
 from confide.federated.envelope import seal, unseal
 from confide.federated.keys import SiloKeys, refuse_forgotten, refuse_unwritable, remember, served
-from confide.federated.openings import Opening, list_digest, opened_sum, read_opening, terms_of
+from confide.federated.openings import Opening, list_digest, opened_sum, read_opening
+from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import AnyPlan, read_plan
 from confide.federated.sharing import Elements, add, pack, read_share
 from confide.federated.silo_ledger import SiloLedger, opening_token
 
@@ -43,7 +43,7 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     Refusal
         With a code of `confide.federated.refusals`; `unreadable` names the silo whose share does not open.
     """
-    read, envelope = read_plan(plan)
+    read, envelope = FederatedPlan.read(plan)
     own = invited(read, keys, ledger)
     policy.check_coordinator(read, envelope.signer)
     if own not in opened_sum(read).openers:
@@ -73,7 +73,7 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     return part
 
 
-def _refuse_foreign(plan: AnyPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:
+def _refuse_foreign(plan: FederatedPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:
     """What is for another opener, or names an answer of this silo that it has not given."""
     if asked.to != keys.name:
         raise Refusal("foreign", f"the opening is for {asked.to[:64]!r}; take the one with this silo's name")
@@ -83,13 +83,15 @@ def _refuse_foreign(plan: AnyPlan, asked: Opening, keys: SiloKeys, ledger: SiloL
             raise Refusal("foreign", "the list counts an answer of this silo that is not in its ledger")
 
 
-def _summed(plan: AnyPlan, asked: Opening, own: int, keys: SiloKeys) -> Elements:
+def _summed(plan: FederatedPlan, asked: Opening, own: int, keys: SiloKeys) -> Elements:
     context = f"{plan.session}|{plan.digest}".encode()
-    size, total = terms_of(plan).candidates.size, None
+    total: Elements | None = None
     for (name, ephemeral), text in zip(asked.counted, asked.shares, strict=True):
         dealer = plan.silos[plan.position(name)].agreement
         try:
-            share = read_share(text, size, plan.silos[own].agreement, keys.agreement, dealer, ephemeral, context)
+            share = read_share(
+                text, plan.candidates.size, plan.silos[own].agreement, keys.agreement, dealer, ephemeral, context
+            )
         except ValueError:
             raise Refusal(
                 "unreadable",

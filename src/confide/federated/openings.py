@@ -1,9 +1,12 @@
-"""The second round of a sum with dropouts: the list of answers, what openers are asked, and what their parts open.
+"""The second round of a sum that is opened: the list of answers, the requests for parts, the parts.
 
-The coordinator signs a list: whose answers are summed, and which, because a silo with a restored ledger may have two.
-It sends every opener the opener's shares of these answers. An opener returns their sum, its part (`open_part`). As many
-parts as are needed open the sum, and every further part is a check. List and parts stay in the release, so that
-all who read it add up the same sum.
+The list of a session: whose answers are summed, and which: a silo with a restored ledger may have two.
+
+What the coordinator asks of openers: it signs whose answers are summed, and sends each its shares of them.
+
+From the openers' parts to the opened sum: as many as are needed open it, every further one is a check.
+
+The list and the parts stay with the release, so that whoever reads it adds up the same sum.
 """
 
 import base64
@@ -17,22 +20,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.answers import Answer, read_answers
+from confide.federated.answers import read_answers
 from confide.federated.envelope import digest, fields_of, seal, unseal
 from confide.federated.keys import SiloKeys
+from confide.federated.plan import FederatedPlan
 from confide.federated.protocols import DealtVectors
 from confide.federated.protocols.vectors import Dealt, read_ephemeral
 from confide.federated.refusals import Refusal
-from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
 from confide.federated.sharing import Elements, NotOnePolynomialError, combine, unpack
-from confide.federated.terms import Terms
 from confide.support import Fields
 
 Counted: TypeAlias = tuple[tuple[str, str], ...]
 """The names of silos, sorted, and the fresh public keys of their answers."""
 
 
-def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
+def read_counted(plan: FederatedPlan, pairs: Sequence[Any]) -> Counted:
     """A list of silos of the plan, sorted and each once, as many as the plan asks for.
 
     Raises
@@ -48,28 +50,17 @@ def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
     known = {silo.name for silo in plan.silos}
     if not known.issuperset(names):
         raise Refusal("foreign", "the list names silos that the plan does not name")
-    if len(names) < (least := opened_sum(plan).least(terms_of(plan))):
+    if len(names) < (least := opened_sum(plan).least(plan)):
         raise Refusal("too-few", f"the list must have at least {least} silos; found {len(names)}")
     return tuple((name, read_ephemeral(key)) for name, key in pairs)
 
 
-def dealt_of(plan: AnyPlan, answers: Mapping[int, Answer]) -> dict[int, Dealt]:
-    """What silos dealt, by place: once, also where one sum serves several levels."""
-    several = isinstance(plan, SeveralPlans)
-    return {i: one.reply[0] if several else one.reply for i, one in answers.items()}
-
-
-def list_digest(plan: AnyPlan, counted: Counted) -> str:
+def list_digest(plan: FederatedPlan, counted: Counted) -> str:
     """What parts of the same list have in common."""
     return digest([plan.digest, [list(pair) for pair in counted]])
 
 
-def terms_of(plan: AnyPlan) -> Terms:
-    """The terms of a sum: those of the first plan, where one sum serves several levels."""
-    return plan.first if isinstance(plan, SeveralPlans) else plan
-
-
-def opened_sum(plan: AnyPlan) -> DealtVectors:
+def opened_sum(plan: FederatedPlan) -> DealtVectors:
     """The protocol of a plan whose answers are listed and opened."""
     if not isinstance(plan.protocol, DealtVectors):
         raise InputError(
@@ -110,21 +101,22 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     InputError
         If the plan has no second message, or other keys signed it.
     """
-    read, envelope = read_plan(plan)
+    read, envelope = FederatedPlan.read(plan)
     protocol = opened_sum(read)
     if keys.public().signing != envelope.signer:
         raise InputError("keys must be those of the coordinator who signed the plan; found others")
     messages, _ = read_answers(read, answers, drop_refused)
-    dealt, least = dealt_of(read, messages), protocol.least(terms_of(read))
-    if len(dealt) < least:
-        absent = _first([silo.name for i, silo in enumerate(read.silos) if i not in dealt])
+    accepted = {i: one.reply for i, one in messages.items()}
+    if len(accepted) < protocol.least(read):
+        absent = [silo.name for i, silo in enumerate(read.silos) if i not in accepted]
+        names = ", ".join(map(repr, absent[:5])) + (", ..." if len(absent) > 5 else "")
         raise Refusal(
             "missing",
-            f"a list needs the answers of at least {least} of {len(read.silos)} silos; found "
-            f"{len(dealt)}, without {absent}; wait for them, or make a new plan, for which the others pay again",
+            f"a list needs the answers of at least {protocol.least(read)} of {len(read.silos)} silos; found "
+            f"{len(accepted)}, without {names}; wait for them, or make a new plan, for which the others pay again",
         )
-    order = sorted(dealt, key=lambda i: read.silos[i].name)
-    counted = [[read.silos[i].name, dealt[i].ephemeral] for i in order]
+    order = sorted(accepted, key=lambda i: read.silos[i].name)
+    counted = [[read.silos[i].name, accepted[i].ephemeral] for i in order]
     texts = {}
     for place, i in enumerate(protocol.openers):
         content = {
@@ -132,14 +124,10 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
             "session": read.session,
             "to": read.silos[i].name,
             "counted": counted,
-            "shares": [dealt[j].shares[place] for j in order],
+            "shares": [accepted[j].shares[place] for j in order],
         }
         texts[read.silos[i].name] = seal("opening", content, keys.signing)
     return texts
-
-
-def _first(names: Sequence[str]) -> str:
-    return ", ".join(map(repr, names[:5])) + (", ..." if len(names) > 5 else "")
 
 
 def addressee(text: str) -> str | None:
@@ -150,7 +138,7 @@ def addressee(text: str) -> str | None:
         return None
 
 
-def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
+def read_opening(plan: FederatedPlan, text: str, coordinator: str) -> Opening:
     """Check what the coordinator, named by its signing key, asks of an opener.
 
     Raises
@@ -165,7 +153,7 @@ def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
         if [fields.take(part, str) for part in ("plan", "session")] != [plan.digest, plan.session]:
             raise Refusal("foreign", "the opening belongs to another plan")
         to, counted = fields.take("to", str), read_counted(plan, fields.take("counted", list))
-        shares = protocol.read_shares(terms_of(plan), fields, len(counted))
+        shares = protocol.read_shares(plan, fields, len(counted))
     return Opening(to, counted, shares)
 
 
@@ -199,29 +187,19 @@ class OpenedList:
         return {"counted": [list(pair) for pair in self.counted], "parts": [json.loads(text) for text in self.parts]}
 
     @classmethod
-    def read(cls, plan: AnyPlan, fields: Fields) -> "OpenedList":
+    def read(cls, plan: FederatedPlan, fields: Fields) -> "OpenedList":
         """From JSON values, of a list of silos of the plan."""
         counted, parts = read_counted(plan, fields.take("counted", list)), fields.take("parts", list)
         if not all(isinstance(part, dict) for part in parts):
             raise Refusal("malformed", "the parts must be messages")
         return cls(counted, tuple(json.dumps(part, indent=1) + "\n" for part in parts))
 
-    def who(self, plan: AnyPlan) -> list[int]:
+    def who(self, plan: FederatedPlan) -> list[int]:
         """The places of the silos on the list."""
         return sorted(plan.position(name) for name, _ in self.counted)
 
-    def threshold(self, plan: AnyPlan) -> float:
-        """What the opened sum says, of several levels of the first.
-
-        Raises
-        ------
-        Refusal
-            As `total`.
-        """
-        return opened_sum(plan).choose(terms_of(plan), self.who(plan), self.total(plan))
-
-    def total(self, plan: AnyPlan) -> NDArray[np.int64]:
-        """The opened sum.
+    def threshold(self, plan: FederatedPlan) -> float:
+        """What the opened sum says.
 
         Raises
         ------
@@ -231,11 +209,11 @@ class OpenedList:
         total, wrong = _total(plan, self.counted, [read_part(plan, text) for text in self.parts])
         if wrong is not None:
             raise _contradicts(plan, wrong)
-        return total
+        return opened_sum(plan).choose(plan, self.who(plan), total)
 
 
 def open_parts(
-    plan: AnyPlan, dealt: Mapping[int, Dealt], texts: Sequence[str], drop_refused: bool, after: int = 0
+    plan: FederatedPlan, dealt: Mapping[int, Dealt], texts: Sequence[str], drop_refused: bool, after: int = 0
 ) -> tuple[OpenedList, dict[str | int, str]]:
     """The list that the parts have opened, and the codes of what was left out, by silo or place of the text.
 
@@ -258,8 +236,9 @@ def open_parts(
     listed, count = max(lists.items(), key=lambda item: (item[1], item[0]), default=(("", ()), 0))
     chosen = [part for part in parts.values() if (part.counted, part.places) == listed]
     if count < needed:
-        silent = _first([plan.silos[i].name for i in opened_sum(plan).openers if i not in parts])
-        ask = f"ask {silent}" if silent else "the openers were told different lists: make a new plan"
+        silent = [plan.silos[i].name for i in opened_sum(plan).openers if i not in parts]
+        names = ", ".join(map(repr, silent[:5])) + (", ..." if len(silent) > 5 else "")
+        ask = f"ask {names}" if silent else "the openers were told different lists: make a new plan"
         raise Refusal("missing", f"the sum opens with {needed} parts of one list; found {count}; {ask}")
     for other in sorted(parts.keys() - {part.opener for part in chosen}):
         name = plan.silos[other].name
@@ -277,7 +256,7 @@ def open_parts(
     return OpenedList(counted, tuple(part.text for part in chosen)), refused
 
 
-def read_part(plan: AnyPlan, text: str) -> Part:
+def read_part(plan: FederatedPlan, text: str) -> Part:
     """Check one part against the plan.
 
     Raises
@@ -296,12 +275,12 @@ def read_part(plan: AnyPlan, text: str) -> Part:
         if not all(type(place) is int and 0 <= place < len(plan.silos) for place in places):
             raise Refusal("malformed", "the part's places must be those of silos in the plan")
         packed = base64.b64decode(fields.take("sum", str), validate=True)
-        total = unpack(packed, terms_of(plan).candidates.size)
+        total = unpack(packed, plan.candidates.size)
     return Part(i, counted, tuple(places), total, text)
 
 
 def _read_parts(
-    plan: AnyPlan, texts: Sequence[str], drop_refused: bool, after: int
+    plan: FederatedPlan, texts: Sequence[str], drop_refused: bool, after: int
 ) -> tuple[dict[int, Part], dict[str | int, str]]:
     parts: dict[int, Part] = {}
     refused: dict[str | int, str] = {}
@@ -321,7 +300,7 @@ def _read_parts(
     return parts, refused
 
 
-def _counted(plan: AnyPlan, dealt: Mapping[int, Dealt], listed: str, places: Sequence[int]) -> Counted:
+def _counted(plan: FederatedPlan, dealt: Mapping[int, Dealt], listed: str, places: Sequence[int]) -> Counted:
     """The list that parts were made for, from the answers at hand."""
     if absent := [plan.silos[i].name for i in places if i not in dealt]:
         raise Refusal("missing", f"the parts open a list with the answer of {absent[0]!r}; give it, too")
@@ -331,7 +310,7 @@ def _counted(plan: AnyPlan, dealt: Mapping[int, Dealt], listed: str, places: Seq
     return read_counted(plan, [list(pair) for pair in counted])
 
 
-def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[NDArray[np.int64], int | None]:
+def _total(plan: FederatedPlan, counted: Counted, parts: Sequence[Part]) -> tuple[NDArray[np.int64], int | None]:
     """The opened sum, and the place of an opener whose part contradicts the others, or None."""
     protocol, listed = opened_sum(plan), list_digest(plan, counted)
     if any(part.counted != listed for part in parts) or len({part.opener for part in parts}) < len(parts):
@@ -346,10 +325,10 @@ def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[NDAr
             "inconsistent",
             f"the parts contradict each other; with {protocol.needed + 2} parts one that is wrong can be named",
         ) from None
-    protocol.refuse_total(terms_of(plan), sorted(plan.position(name) for name, _ in counted), total)
+    protocol.refuse_total(plan, sorted(plan.position(name) for name, _ in counted), total)
     return total, None if wrong is None else protocol.openers[wrong - 1]
 
 
-def _contradicts(plan: AnyPlan, wrong: int) -> Refusal:
+def _contradicts(plan: FederatedPlan, wrong: int) -> Refusal:
     name = plan.silos[wrong].name
     return Refusal("inconsistent", f"the part of {name!r} contradicts those of all others; leave it out", name)

@@ -27,8 +27,8 @@ from confide.federated.envelope import digest, parse
 from confide.federated.keys import SiloKeys
 from confide.federated.open_part import open_part
 from confide.federated.openings import addressee, openings
+from confide.federated.plan import openers
 from confide.federated.policy import Policy
-from confide.federated.protocols import DealtVectors
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_plans import AnyPlan, SeveralPlans, read_plan
 from confide.federated.several_released import FederatedRelease
@@ -449,7 +449,7 @@ def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
         If it has, and there are no keys; or if `keys` are not those that signed the plan.
     """
     read, envelope = read_plan(plan)
-    opened = isinstance(read.protocol, DealtVectors)
+    opened = openers(read) is not None
     if opened if keys is None else keys.public().signing != envelope.signer:
         raise InputError("keys must be the coordinator's, who signed the plan: they sign the list of a secure sum")
     return opened

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any
 
 from confide.errors import BudgetError, InputError, OtherDataError, OtherDataWarning
+from confide.federated.plan import FederatedPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import AnyPlan
 from confide.ledger import (
@@ -203,7 +204,7 @@ class SiloLedger:
         """Whether this silo has written down a list of this plan's session that it opens."""
         return self._entry(opening_token(plan)) is not None
 
-    def earlier_part(self, plan: AnyPlan, listed: str) -> str | None:
+    def earlier_part(self, plan: FederatedPlan, listed: str) -> str | None:
         """The part of this list that was kept, or None.
 
         Raises
@@ -216,7 +217,7 @@ class SiloLedger:
             raise Refusal("session-used", "this silo has opened another list of this session; ask for a new plan")
         return None if entry is None else entry.release
 
-    def keep_list(self, plan: AnyPlan, listed: str) -> None:
+    def keep_list(self, plan: FederatedPlan, listed: str) -> None:
         """Write down which list is opened. When this returns, it is on disk; it costs nothing, whatever was spent.
 
         A run that ended before its part was kept is taken up again: the part follows from the list and the keys.
@@ -235,7 +236,7 @@ class SiloLedger:
                     raise
         self.earlier_part(plan, listed)
 
-    def store_part(self, plan: AnyPlan, part: str) -> None:
+    def store_part(self, plan: FederatedPlan, part: str) -> None:
         """Store a part whose list was kept. When this returns, it is on disk and may leave."""
         try:
             self._ledger.attach(opening_token(plan), part)
