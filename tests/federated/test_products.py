@@ -33,6 +33,8 @@ METHODS = {
 PLANNED = {("one", method) for method in METHODS} | {
     ("levels", "private-qq"),
     ("levels", "secure-sum"),
+    ("levels", "fedcp-qq"),
+    ("levels", "fedcp-avg"),
     ("levels", "fedcp2-qq"),
     ("groups", "private-qq"),
     ("classes", "private-qq"),

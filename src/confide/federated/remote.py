@@ -441,13 +441,7 @@ def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
 
 
 def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
-    """Whether a plan has a second question; before the first one is asked, for which silos pay.
-
-    Raises
-    ------
-    InputError
-        If it has, and there are no keys; or if `keys` are not those that signed the plan.
-    """
+    """Whether a plan has a second question, for which there must be keys; asked before silos pay for the first."""
     read, envelope = read_plan(plan)
     opened = openers(read) is not None
     if opened if keys is None else keys.public().signing != envelope.signer:
@@ -456,13 +450,7 @@ def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
 
 
 def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> FederatedRelease:
-    """Aggregate what came back: unusable messages are left out by name; signed if there are keys.
-
-    Raises
-    ------
-    NotReleasedError
-        Naming the silos that are missing, if the others are not enough.
-    """
+    """Aggregate what came back: unusable messages are left out by name; signed if there are keys."""
     answers = list(asked.listed or asked.answers.values())
     parts = list(asked.opening.answers.values()) if asked.opening else []
     with _naming_the_missing(plan, answers, asked):
@@ -472,21 +460,7 @@ def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> Federated
 def openings_by_node(plan: str, asked: Round, keys: SiloKeys, keep: Path | None = None) -> dict[Any, list[str]]:
     """List the answers, and say what each node is sent: its silo's opening, or all that are for no known node.
 
-    Parameters
-    ----------
-    plan
-        The signed plan.
-    asked
-        The first round; which answers are listed is noted in it.
-    keys
-        The coordinator's.
-    keep
-        A file that keeps the list: written before any opener is asked, and taken instead of `asked` if it is there.
-
-    Raises
-    ------
-    NotReleasedError
-        If too few have answered.
+    The list is written to the file `keep` before any opener is asked; if it is there, it is taken instead of `asked`.
     """
     read, _ = read_plan(plan)
     kept = None if keep is None else _kept(read, keep)
