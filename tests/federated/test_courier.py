@@ -52,6 +52,18 @@ class Pairs:
         return self.pairs
 
 
+def over_functions(made, plan):
+    functions = functions_of(made)
+    return run(FunctionsCourier(functions), functions, plan)
+
+
+def over_flower(made, plan):
+    grid = grid_of(made)
+    from confide.federated import flower
+
+    return flower.calibrate(grid, plan, timeout=60, poll=0.01)
+
+
 # What is taken
 
 
@@ -113,19 +125,25 @@ def test_a_second_try_opens_the_list_that_was_kept(five, tmp_path):
     assert federated.verify(found, five.coordinator.public()).holds
 
 
+# What goes before and after a round
+
+
+@pytest.mark.parametrize("over", ["functions", "flower"])
+def test_a_comparison_is_carried_and_silos_look_at_the_release(three, tmp_path, over):
+    """The plan that a comparison recommends; from its release silos make their share and a report, as over files."""
+    compared = federated.compare(three.silos, 0.2, 2.0, candidates=Candidates.unit(21))
+    (best,) = (one.plan for one in compared if one.recommended)
+    for made in (best, federated.plan(three.silos, 0.2, 2.0, method="private-qq", candidates=Candidates.unit(21))):
+        found, asked = {"functions": over_functions, "flower": over_flower}[over](three, made.sign(three.coordinator))
+        assert type(found).from_json(found.to_json()).plan == made
+    assert federated.own_share(found, asked.answers[10]).silo == "silo 0"
+    assert federated.replies(made.sign(three.coordinator), list(asked.answers.values())).keys() == set(found.answered)
+    report = federated.coverage_in_silo("silo 0", three.scores[0], found.threshold, 1.0, ledger=three.ledgers[0])
+    assert report.estimate.n == 60
+    assert three.ledgers[0].spent == pytest.approx(5.0)
+
+
 # An answer in progress
-
-
-def over_functions(made, plan):
-    functions = functions_of(made)
-    return run(FunctionsCourier(functions), functions, plan)
-
-
-def over_flower(made, plan):
-    grid = grid_of(made)
-    from confide.federated import flower
-
-    return flower.calibrate(grid, plan, timeout=60, poll=0.01)
 
 
 @pytest.mark.parametrize("ask", [over_functions, over_flower])

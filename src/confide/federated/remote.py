@@ -425,8 +425,7 @@ def both_rounds(
     second = has_second_round(plan, keys)
     asked = one_round(courier, {node: {"plan": plan} for node in nodes})
     if second and keys is not None:
-        sent = openings_by_node(plan, asked, keys, None if keep is None else Path(keep))
-        asked.opening = one_round(courier, {node: {"plan": plan, "openings": own} for node, own in sent.items()})
+        asked.opening = one_round(courier, second_requests(plan, asked, keys, None if keep is None else Path(keep)))
     return asked
 
 
@@ -457,8 +456,8 @@ def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> Federated
         return aggregate(plan, answers, parts=parts, keys=keys, drop_refused=True)
 
 
-def openings_by_node(plan: str, asked: Round, keys: SiloKeys, keep: Path | None = None) -> dict[Any, list[str]]:
-    """List the answers, and say what each node is sent: its silo's opening, or all that are for no known node.
+def second_requests(plan: str, asked: Round, keys: SiloKeys, keep: Path | None) -> dict[Any, Request]:
+    """List the answers, and send each node its silo's opening, or a silent one all that are for no known node.
 
     The list is written to the file `keep` before any opener is asked; if it is there, it is taken instead of `asked`.
     """
@@ -473,11 +472,12 @@ def openings_by_node(plan: str, asked: Round, keys: SiloKeys, keep: Path | None 
     silos = {node: _silo_of(read, text) for node, text in asked.answers.items()}
     known = set(silos.values())
     others = [text for name, text in texts.items() if name not in known]
-    sent = {}
+    sent: dict[Any, Request] = {}
     for node in asked.nodes:
         name = silos.get(node)
-        sent[node] = others if name is None else [texts[name]] if name in texts else []
-    return {node: own for node, own in sent.items() if own}
+        if own := others if name is None else [texts[name]] if name in texts else []:
+            sent[node] = {"plan": plan, "openings": own}
+    return sent
 
 
 def _kept(plan: AnyPlan, keep: Path) -> tuple[str, ...] | None:
