@@ -2,6 +2,8 @@
 
 import json
 import logging
+import os
+from pathlib import Path
 from types import SimpleNamespace
 
 import numpy as np
@@ -109,20 +111,45 @@ def test_no_node_is_asked_with_other_keys_than_those_of_the_plan(three, five):
         assert [ledger.spent for ledger in made.ledgers] == [0] * len(made.keys)
 
 
-def test_a_second_try_opens_the_list_that_was_kept(five, tmp_path):
-    """Two openers fail; asked again with the same file, all silos open the list without the late answer."""
-    plan, keep, functions = opened_plan(five), tmp_path / "list.json", functions_of(five, silent=[3])
-    whole = functions_of(five)
+def test_openers_that_are_gone_are_asked_again_about_the_same_list(five, tmp_path):
+    """Two fail between the questions; when all are there, the kept list is opened, without the late answer."""
+    plan, options = opened_plan(five), {"keys": five.coordinator, "keep": tmp_path / "list.json"}
+    whole, some = functions_of(five), functions_of(five, silent=[3])
     for node in (11, 12):
-        functions[node] = lambda request, node=node: None if "openings" in request else whole[node](request)
+        some[node] = lambda request, node=node: None if "openings" in request else whole[node](request)
     with pytest.raises(NotReleasedError, match="the sum opens with 4 parts of one list; found 2") as caught:
-        run(FunctionsCourier(functions), functions, plan, keys=five.coordinator, keep=keep)
+        run(FunctionsCourier(some), some, plan, **options)
+    assert caught.value.missing == ("silo 3",)
     assert caught.value.asked.opening.silent == [11, 12, 13]
-    found, asked = run(FunctionsCourier(whole), whole, plan, keys=five.coordinator, keep=keep)
+    found, asked = run(FunctionsCourier(whole), whole, plan, **options)
+    assert sorted(asked.answers) == list(range(10, 15))  # silo 3 is late, and pays for nothing
     assert found.answered == tuple(f"silo {i}" for i in range(5) if i != 3)
-    assert sorted(asked.answers) == list(range(10, 15))
-    assert list(asked.listed) == json.loads(keep.read_text())["answers"]
+    assert list(asked.listed) == json.loads(options["keep"].read_text())["answers"]
     assert federated.verify(found, five.coordinator.public()).holds
+    with pytest.raises(InputError, match="keep must name a new file"):
+        run(FunctionsCourier(whole), whole, opened_plan(five), **options)
+
+
+def test_a_list_too_short_is_not_kept(five, tmp_path):
+    functions = functions_of(five, silent=[3, 4])
+    with pytest.raises(NotReleasedError, match="from 'silo 3', 'silo 4'") as caught:
+        run(
+            FunctionsCourier(functions),
+            functions,
+            opened_plan(five),
+            keys=five.coordinator,
+            keep=tmp_path / "list.json",
+        )
+    assert (caught.value.code, caught.value.asked.opening) == ("missing", None)
+    assert not (tmp_path / "list.json").exists()
+
+
+def test_an_opening_for_another_silo_is_refused(five):
+    plan = opened_plan(five)
+    text = federated.openings(plan, five.answers(plan), five.coordinator)["silo 1"]
+    for texts in ([text], [], ["no opening"], "no list", 7):
+        said = serve({"plan": plan, "openings": texts}, lambda: setup_of(five, 0))
+        assert said == {"refused": "internal" if texts == 7 else "not-invited"}
 
 
 # What goes before and after a round
@@ -184,8 +211,13 @@ def test_files_of_another_side_that_cannot_be_read(three, tmp_path, caplog):
         path = folder_of(tmp_path, i) / request.name.replace("request", "reply")
         path.write_bytes(damage)
     assert one_round(courier, requests).refused == dict.fromkeys((10, 11, 12), "malformed")
+    for i, special in enumerate((Path.mkdir, os.mkfifo)):  # reading a pipe would wait for ever
+        path = folder_of(tmp_path, i) / request.name.replace("request", "reply")
+        path.unlink()
+        special(path)
+    assert one_round(courier, requests).refused == dict.fromkeys((10, 11, 12), "malformed")
+    (folder_of(tmp_path, 0) / request.name.replace("request", "reply")).rmdir()
     request.write_bytes(b"\xff")
-    request.with_name(request.name.replace("request", "reply")).unlink()
     assert serve_folder(folder_of(tmp_path, 0), lambda: setup_of(three, 0), logging.getLogger("confide")) == 1
     assert one_round(courier, requests).refused[10] == "internal"
     assert three.ledgers[0].spent == 0

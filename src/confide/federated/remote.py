@@ -167,10 +167,10 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 def _read(path: Path, name: str) -> Mapping[str, Any]:
     """What another side has written; nothing if it cannot be read."""
-    try:
-        return parse(path.read_text(encoding="utf-8"), name, MOST_CHARACTERS)
-    except (ConfideError, OSError, ValueError):
-        return {}
+    with suppress(ConfideError, OSError, ValueError):
+        if path.is_file() and path.stat().st_size <= MOST_CHARACTERS:
+            return parse(path.read_text(encoding="utf-8"), name, MOST_CHARACTERS)
+    return {}
 
 
 # In a silo
