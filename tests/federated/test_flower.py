@@ -12,7 +12,7 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
-from confide.federated.remote import released, reply
+from confide.federated.remote import released, serve
 from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
@@ -29,8 +29,8 @@ def four(tmp_path):
     return Federation(tmp_path, [rng.random(n) for n in (200, 150, 120, 180)])
 
 
-def grid_for(four, broken=(), dead=(), empty=(), mute=()):
-    """A grid over the silos: `broken` ones cannot be set up, `empty` ones have no records, `mute` ones open no sum."""
+def grid_for(four, broken=(), dead=(), empty=()):
+    """A grid over the silos: `broken` ones cannot be set up, `empty` ones have no records, `dead` ones say nothing."""
     from flwr.clientapp import ClientApp
 
     from tests.federated.in_process_grid import InProcessGrid
@@ -44,34 +44,7 @@ def grid_for(four, broken=(), dead=(), empty=(), mute=()):
 
     app = ClientApp()
     flower.register(app, setup)
-    lost = {10 + i: "" for i in dead} | {10 + i: flower.OPEN for i in mute}
-    return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(four.keys))}, dead=lost)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
-def test_same_result_as_in_process(four, method):
-    plan = four.plan(method=method)
-    released, asked = flower.calibrate(grid_for(four), plan)
-    assert not (asked.refused)
-    assert not (asked.errors)
-    assert not (asked.silent)
-    # Asked again in process, every silo returns the answer that it gave before.
-    again = federated.aggregate(plan, four.answers(plan))
-    assert again == released
-
-
-@pytest.mark.slow
-def test_a_sum_of_replies_with_a_silent_silo(tmp_path):
-    rng = np.random.default_rng(0)
-    five = Federation(tmp_path, [rng.random(60) for _ in range(5)], budget=100.0)
-    options = {"method": "fedcp2-qq-sum", "candidates": Candidates.unit(11), "dropouts": 1, "colluding": 1}
-    plan = five.plan(alpha=0.2, epsilon=10.0, **options)
-    grid = grid_for(five, dead=[3])
-    released, asked = flower.calibrate(grid, plan, keys=five.coordinator, timeout=0.5, poll=0.05)
-    assert asked.silent == [13]
-    assert released.answered == ("silo 0", "silo 1", "silo 2", "silo 4")
-    assert released.coverage == 0.8
+    return InProcessGrid(app, {10 + i: {"silo": i} for i in range(len(four.keys))}, dead=[10 + i for i in dead])
 
 
 @pytest.mark.slow
@@ -151,45 +124,6 @@ def test_a_node_that_is_gone_is_an_entry(seven):
 
 
 @pytest.mark.slow
-def test_openers_that_are_gone_are_asked_again_about_the_same_list(seven, tmp_path):
-    """Two nodes vanish between the questions; when all are there, the kept list is opened, without the late answer."""
-    plan, keep = opened_plan(seven), tmp_path / "list.json"
-    options = {"timeout": 0.5, "poll": 0.02, "keys": seven.coordinator, "keep": keep}
-    with pytest.raises(flower.NotReleasedError, match="the sum opens with 6 parts of one list; found 4") as caught:
-        flower.calibrate(grid_for(seven, dead=[3], mute=[1, 2]), plan, **options)
-    assert caught.value.missing == ("silo 3",)
-    assert caught.value.asked.opening.silent == [11, 12, 13]
-    released, asked = flower.calibrate(grid_for(seven), plan, **options)
-    assert sorted(asked.answers) == list(range(10, 17))  # silo 3 is late, and pays for nothing
-    assert released.answered == tuple(f"silo {i}" for i in range(7) if i != 3)
-    with pytest.raises(InputError, match="keep must name a new file"):
-        flower.calibrate(grid_for(seven), opened_plan(seven), **options)
-
-
-def test_a_list_too_short_is_not_kept(seven, tmp_path):
-    options = {"timeout": 0.3, "poll": 0.02, "keys": seven.coordinator, "keep": tmp_path / "list.json"}
-    with pytest.raises(flower.NotReleasedError, match="from 'silo 3', 'silo 4'") as caught:
-        flower.calibrate(grid_for(seven, dead=[3, 4]), opened_plan(seven), **options)
-    assert (caught.value.code, caught.value.asked.opening) == ("missing", None)
-    assert not (tmp_path / "list.json").exists()
-
-
-@pytest.mark.parametrize("keys", [None, "others"])
-def test_nobody_is_asked_what_cannot_be_opened(seven, keys):
-    keys = federated.SiloKeys.generate("coordinator") if keys else None
-    with pytest.raises(InputError, match="keys must be the coordinator's"):
-        flower.calibrate(grid_for(seven), opened_plan(seven), keys=keys)
-    assert [ledger.spent for ledger in seven.ledgers] == [0] * 7
-
-
-def test_a_release_is_signed_where_there_are_keys(four):
-    released, _ = flower.calibrate(grid_for(four), four.plan(), keys=four.coordinator)
-    checked = federated.verify(released, four.coordinator.public())
-    assert checked.holds
-    assert "signed" in " ".join(checked.found)
-
-
-@pytest.mark.slow
 def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
     """One threshold for each group, by one message; a plan without groups asks for none."""
     secret = Federation(tmp_path, [np.random.default_rng(i).random(400) for i in range(3)], secret=True, budget=50.0)
@@ -210,17 +144,8 @@ def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
     ):
         asked = flower.Round()
         for i, setup in enumerate(nodes):
-            asked.take(i, reply({"plan": plan}, lambda own=setup: own, logging.getLogger("confide")))
+            asked.take(i, serve({"plan": plan}, lambda own=setup: own, logging.getLogger("confide")))
         assert isinstance(released(plan, asked, secret.coordinator), kind), asked
-
-
-def test_an_opening_for_another_silo_is_refused(seven):
-    plan = opened_plan(seven)
-    text = federated.openings(plan, seven.answers(plan), seven.coordinator)["silo 1"]
-    setup = flower.SiloSetup(seven.scores[0], seven.keys[0], seven.policy, seven.ledgers[0])
-    for texts in ([text], [], ["no opening"], "no list", 7):
-        said = reply({"plan": plan, "openings": texts}, lambda: setup, logging.getLogger("confide"))
-        assert said == {"refused": "internal" if texts == 7 else "not-invited"}
 
 
 def test_files_of_the_silo_that_cannot_be_read_are_its_own_matter(four):

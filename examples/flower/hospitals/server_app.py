@@ -15,7 +15,7 @@ app = ServerApp()
 def main(grid: Grid, context: Context) -> None:
     """Wait for the hospitals, ask each once, and aggregate what came back.
 
-    `keys`, the coordinator's, are for plans of `secure-sum` with dropouts, which ask each hospital a second time.
+    `keys`, the coordinator's, sign the release; plans with dropouts of a sum need them, and ask each hospital twice.
     """
     config = context.run_config
     plan = Path(str(config["plan"])).read_text(encoding="utf-8")

@@ -1,26 +1,26 @@
-"""Over Flower: a thin adapter. `register` in the silo's ClientApp, `calibrate` (or `ask`) in the ServerApp.
+"""Over Flower: `register` in the silo's ClientApp, `calibrate` (or `ask`) in the ServerApp.
 
 Needs `pip install confide[flower]`. Keys, policy and ledger stay in the silo; Flower carries two texts. Of what
 goes wrong in a silo nothing travels but a code of `confide.federated.refusals`.
 """
 
-import logging
 import os
 import time
-from collections.abc import Callable, Collection, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeAlias
 
 from confide.errors import InputError
 from confide.federated.calibration import FederatedRelease
 from confide.federated.keys import SiloKeys
+from confide.federated.remote import Failure, Reply, Request, one_round, run, serve
 from confide.federated.remote import NotReleasedError as NotReleasedError
 from confide.federated.remote import Round as Round
 from confide.federated.remote import SiloSetup as SiloSetup
-from confide.federated.remote import has_second_round, openings_by_node, released, reply
 
 if TYPE_CHECKING:
-    from flwr.app import Context
+    from flwr.app import Context, Message
     from flwr.clientapp import ClientApp
     from flwr.serverapp import Grid
 
@@ -28,12 +28,10 @@ ACTION, OPEN = "confide", "confide_open"
 SILOS = "CONFIDE_SILOS"
 """The environment variable that names, for simulations, the folder that holds the silos' folders."""
 
-_LOG = logging.getLogger("confide")
-
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 
 __all__ = [
-    "ACTION", "OPEN", "SILOS", "Setup", "ask", "calibrate", "register", "silo_folder", "wait_for_nodes",
+    "ACTION", "OPEN", "SILOS", "GridCourier", "Setup", "ask", "calibrate", "register", "silo_folder", "wait_for_nodes",
 ]  # fmt: skip
 
 
@@ -79,30 +77,70 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
 
     def handle(message: Message, context: "Context") -> Message:
         request: Any = message.content.get("request")
-        content = reply(request if isinstance(request, Mapping) else {}, lambda: setup(context), _LOG)
+        content = serve(request if isinstance(request, Mapping) else {}, lambda: setup(context))
         return Message(RecordDict({"reply": ConfigRecord(dict(content))}), reply_to=message)
 
     client_app.query(ACTION)(handle)
     client_app.query(OPEN)(handle)
 
 
-def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, poll: float = 0.2) -> Round:
-    """Send a signed plan to nodes and wait for their answers, once. Nothing is ever resent.
+@dataclass(frozen=True)
+class GridCourier:
+    """Carries requests and replies over Flower's grid, for `confide.federated.remote.run`. Nothing is ever resent.
 
     Parameters
     ----------
     grid
-        Flower's grid.
+        Flower's grid; nodes are called by its ids.
+    timeout
+        Seconds to wait for the replies to one question.
+    poll
+        Seconds between looks.
+    """
+
+    grid: "Grid"
+    timeout: float = 60.0
+    poll: float = 0.2
+
+    def ask(self, requests: Mapping[int, Request]) -> Iterator[tuple[int, Reply | Failure]]:
+        """Push a message to every node, and pull replies until all are there or time is over."""
+        from flwr.app import ConfigRecord, Message, RecordDict
+
+        def message(node: int, request: Request) -> Message:
+            content = RecordDict({"request": ConfigRecord(dict(request))})
+            action = OPEN if "openings" in request else ACTION
+            return Message(content, dst_node_id=node, message_type=f"query.{action}", ttl=self.timeout)
+
+        pushed = self.grid.push_messages([message(*one) for one in requests.items()])
+        waiting, end = dict(zip(pushed, requests, strict=True)), time.monotonic() + self.timeout
+        while waiting and time.monotonic() < end:
+            for answered in self.grid.pull_messages(set(waiting)):
+                number = answered.metadata.reply_to_message_id  # the source of an error message is not the node
+                if number in waiting:
+                    yield waiting.pop(number), _content(answered)
+            if waiting:
+                time.sleep(self.poll)
+
+
+def _content(message: "Message") -> Reply | Failure:
+    if message.has_error():
+        return Failure(int(message.error.code))
+    return dict(message.content["reply"]) if "reply" in message.content else {}
+
+
+def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, poll: float = 0.2) -> Round:
+    """Send a signed plan to nodes and wait for their answers, once.
+
+    Parameters
+    ----------
     plan
         The signed plan.
     nodes
         Node ids.
-    timeout
-        Seconds to wait in all.
-    poll
-        Seconds between looks.
+    grid, timeout, poll
+        As for `GridCourier`.
     """
-    return _ask(grid, ACTION, {node: {"plan": plan} for node in nodes}, timeout, poll)
+    return one_round(GridCourier(grid, timeout, poll), {node: {"plan": plan} for node in nodes})
 
 
 def calibrate(
@@ -115,63 +153,24 @@ def calibrate(
     keys: SiloKeys | None = None,
     keep: str | Path | None = None,
 ) -> tuple[FederatedRelease, Round]:
-    """Ask all nodes and aggregate what came back: unusable answers are left out by name.
-
-    A sum with dropouts is opened by a second question, to all nodes once more.
+    """Ask all nodes and aggregate what came back: `confide.federated.remote.run` over a `GridCourier`.
 
     Parameters
     ----------
-    grid, plan, nodes, timeout, poll
-        As for `ask`; the time is that of each question, the nodes are by default all that are there.
-    keys
-        The coordinator's: the release is signed with them. A plan with a second question needs them.
-    keep
-        A file in which the list of answers is kept before anybody is asked to open it. If too few help, try again with
-        this file: openers help to open one list only.
+    grid, timeout, poll
+        As for `GridCourier`.
+    plan, keys, keep
+        As for `run`.
+    nodes
+        Node ids, by default all that are there.
 
     Raises
     ------
-    NotReleasedError
-        If those who answered are not enough: for sums without dropouts everybody has to; it names the silos
-        that are missing.
+    NotReleasedError, InputError
+        As `run`.
     """
-    second = has_second_round(plan, keys)
-    asked = ask(grid, plan, list(grid.get_node_ids()) if nodes is None else nodes, timeout, poll)
-    if second:
-        sent = openings_by_node(plan, asked, keys, keep)
-        asked.opening = _ask(
-            grid, OPEN, {node: {"plan": plan, "openings": texts} for node, texts in sent.items()}, timeout, poll
-        )
-    return released(plan, asked, keys), asked
-
-
-def _ask(grid: "Grid", action: str, requests: Mapping[int, Mapping[str, Any]], timeout: float, poll: float) -> Round:
-    from flwr.app import ConfigRecord, Message, RecordDict
-
-    def message(node: int) -> Message:
-        content = RecordDict({"request": ConfigRecord(dict(requests[node]))})
-        return Message(content, dst_node_id=node, message_type=f"query.{action}", ttl=timeout)
-
-    order = list(requests)
-    sent = dict(zip(grid.push_messages([message(node) for node in order]), order, strict=True))
-    waiting, found, end = set(sent), Round(), time.monotonic() + timeout
-    while waiting and time.monotonic() < end:
-        for answered in grid.pull_messages(waiting):
-            number = answered.metadata.reply_to_message_id  # the source of an error message is not the node
-            if number not in waiting:
-                continue
-            waiting.discard(number)
-            _sort_in(found, sent[number], answered)
-        if waiting:
-            time.sleep(poll)
-    return found.close(order)
-
-
-def _sort_in(found: Round, node: int, message: Any) -> None:
-    if message.has_error():
-        found.errors[node] = int(message.error.code)
-        return
-    found.take(node, dict(message.content["reply"]) if "reply" in message.content else {})
+    asked = list(grid.get_node_ids()) if nodes is None else nodes
+    return run(GridCourier(grid, timeout, poll), asked, plan, keys=keys, keep=keep)
 
 
 def wait_for_nodes(grid: "Grid", count: int, timeout: float = 60.0, poll: float = 0.5) -> list[int]:

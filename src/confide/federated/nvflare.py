@@ -12,13 +12,14 @@ import re
 import time
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from confide.errors import ConfideError, InputError
 from confide.federated.envelope import parse
 from confide.federated.keys import SiloKeys
-from confide.federated.remote import Round, has_second_round, openings_by_node, released, reply
+from confide.federated.remote import Failure, Reply, Request, Round, both_rounds, released, serve
 from confide.federated.remote import SiloSetup as SiloSetup
 from confide.federated.several_plans import read_plan
 from confide.support import needs_extra, positive_integer, read_text
@@ -40,7 +41,8 @@ SITE, LOG, PLAN = "confide.json", "confide.log", "plan.json"
 """Names of the site's own file and of its log, both in its folder `local`, and of the plan in the job."""
 
 __all__ = [
-    "OPEN", "TASK", "PlanController", "SiloExecutor", "coordinator_keys", "silo_folder", "site_log", "write_job",
+    "OPEN", "TASK", "ControllerCourier", "PlanController", "SiloExecutor", "coordinator_keys", "silo_folder",
+    "site_log", "write_job",
 ]  # fmt: skip
 
 
@@ -157,7 +159,7 @@ class SiloExecutor(Executor):  # type: ignore[misc]
         if task_name not in (TASK, OPEN):
             return make_reply(ReturnCode.TASK_UNKNOWN)
         with site_log(_local(fl_ctx)) as log:
-            return Shareable(dict(reply(shareable, lambda: self.setup(fl_ctx), log)))
+            return Shareable(dict(serve(shareable, lambda: self.setup(fl_ctx), log)))
 
 
 class PlanController(Controller):  # type: ignore[misc]
@@ -191,9 +193,9 @@ class PlanController(Controller):  # type: ignore[misc]
         plan = read_text(Path(workspace.get_app_config_dir(job)) / PLAN)
         try:
             asked = self.ask(plan, fl_ctx, abort_signal)
-            if abort_signal.triggered:
-                return
             found = released(plan, asked, self.keys(fl_ctx))
+        except _AbortedError:
+            return
         except ConfideError as error:  # what is missing, of silos or of keys
             self.system_panic(str(error), fl_ctx)
             return
@@ -208,44 +210,59 @@ class PlanController(Controller):  # type: ignore[misc]
 
     def ask(self, plan: str, fl_ctx: "FLContext", abort_signal: "Signal") -> Round:
         """Send a signed plan to all sites and wait for their answers, once; and for their parts of a secure sum."""
-        kept, keys = coordinator_keys(_local(fl_ctx)), self.keys(fl_ctx)
-        second = has_second_round(plan, keys)
         sites = [client.name for client in fl_ctx.get_engine().get_clients()]
-        asked = self._ask(TASK, {site: {"plan": plan} for site in sites}, fl_ctx, abort_signal)
-        if second and kept is not None and not abort_signal.triggered:
-            keep = kept.with_name(f"{read_plan(plan)[0].session}-list.json")
-            sent = openings_by_node(plan, asked, keys, keep)
-            requests = {site: {"plan": plan, "openings": texts} for site, texts in sent.items()}
-            asked.opening = self._ask(OPEN, requests, fl_ctx, abort_signal)
-        return asked
+        kept = coordinator_keys(_local(fl_ctx))
+        keep = None if kept is None else kept.with_name(f"{read_plan(plan)[0].session}-list.json")
+        return both_rounds(ControllerCourier(self, fl_ctx, abort_signal), sites, plan, self.keys(fl_ctx), keep)
 
-    def _ask(
-        self, name: str, requests: Mapping[str, Mapping[str, Any]], fl_ctx: "FLContext", abort_signal: "Signal"
-    ) -> Round:
+
+class _AbortedError(Exception):
+    """FLARE aborts the job: nothing more is asked, and no list is kept of what has come so far."""
+
+
+@dataclass(frozen=True)
+class ControllerCourier:
+    """Carries requests and replies as tasks of a FLARE controller, for `confide.federated.remote.run`.
+
+    Parameters
+    ----------
+    controller
+        The controller, whose `timeout` is that of every task; nodes are called by the names of the sites.
+    context, abort_signal
+        What FLARE gave its `control_flow`.
+    """
+
+    controller: PlanController
+    context: "FLContext"
+    abort_signal: "Signal"
+
+    def ask(self, requests: Mapping[str, Request]) -> list[tuple[str, Reply | Failure]]:
+        """Send every site a task of its own, and wait until all are done or FLARE has ended them."""
         from nvflare.apis.controller_spec import Task
         from nvflare.apis.fl_constant import ReturnCode
         from nvflare.apis.shareable import Shareable
 
-        found = Round()
+        found: list[tuple[str, Reply | Failure]] = []
 
         def received(client_task: "ClientTask", fl_ctx: "FLContext") -> None:
-            site, result = client_task.client.name, client_task.result
-            if not isinstance(result, Shareable):
-                found.errors[site] = "no reply"
-            elif (code := result.get_return_code()) != ReturnCode.OK:
-                found.errors[site] = str(code)
-            else:
-                found.take(site, result)
+            result, reply = client_task.result, Failure("no reply")
+            if isinstance(result, Shareable):
+                code = result.get_return_code()
+                reply = result if code == ReturnCode.OK else Failure(str(code))
+            found.append((client_task.client.name, reply))
             client_task.result = None
 
         tasks = []
         for site, request in requests.items():
-            task = Task(name, Shareable(dict(request)), timeout=self.timeout, result_received_cb=received)
-            self.broadcast(task, fl_ctx, [site], min_responses=1)
+            name, timeout = OPEN if "openings" in request else TASK, self.controller.timeout
+            task = Task(name, Shareable(dict(request)), timeout=timeout, result_received_cb=received)
+            self.controller.broadcast(task, self.context, [site], min_responses=1)
             tasks.append(task)
-        while any(task.completion_status is None for task in tasks) and not abort_signal.triggered:
+        while not self.abort_signal.triggered:
+            if all(task.completion_status is not None for task in tasks):
+                return list(found)  # what comes later is not taken
             time.sleep(0.2)
-        return found.close(requests)
+        raise _AbortedError
 
 
 def _needed() -> None:

@@ -1,44 +1,179 @@
-"""What adapters to federated engines share: what a silo brings, how it replies, and what came back.
+"""A round over any transport: `run` asks at the coordinator, `serve` replies in a silo, a `Courier` carries the texts.
 
 Of what goes wrong in a silo nothing travels but a code of `confide.federated.refusals`.
 
-Over an engine: the second question of a sum with dropouts, asked of every node, also of the silent ones.
-
-Openers help to open one list of answers. So the list can be kept in a file before anybody is asked, and whoever tries
-again asks about the same one.
+A sum with dropouts asks twice, the second time every node, also the silent ones. Openers help to open one list of
+answers. So the list can be kept in a file before they are asked, and a second try asks about the same one.
 """
 
 import json
 import logging
+import time
 import warnings
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike
 
-from confide.errors import InputError
+from confide.errors import ConfideError, InputError
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import Scores, answer
 from confide.federated.answers import read_answer
 from confide.federated.calibration import FederatedRelease
-from confide.federated.envelope import parse
+from confide.federated.envelope import digest, parse
 from confide.federated.keys import SiloKeys
 from confide.federated.open_part import open_part
 from confide.federated.openings import addressee, openings
-from confide.federated.plan import AnyPlan
+from confide.federated.plan import AnyPlan, openers
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_plans import read_plan
 from confide.federated.silo_ledger import SiloLedger
 from confide.support import write_text
 
+LOG = logging.getLogger("confide")
+MOST_CHARACTERS = 200_000_000
+"""Of a kept list, which has the answers of all silos, and of a request in a folder, which has openings."""
+
 _SHOWN = 10
 
-__all__ = ["NotReleasedError", "Round", "SiloSetup"]
+__all__ = [
+    "Courier", "Failure", "FolderCourier", "FunctionsCourier", "NotReleasedError", "Reply", "Request", "Round",
+    "SiloSetup", "run", "serve", "serve_folder",
+]  # fmt: skip
+
+
+def __dir__() -> list[str]:
+    """What there is to use."""
+    return sorted(__all__)
+
+
+# What travels, and what carries it
+
+Request: TypeAlias = Mapping[str, Any]
+"""The signed text `plan`; the second question of a sum with dropouts also has `openings`, a list of texts."""
+Reply: TypeAlias = Mapping[str, Any]
+"""The text `answer`, or the code `refused`."""
+
+
+class Failure(NamedTuple):
+    """What a courier reports where an engine gave no reply: the engine's code, and nothing of its text."""
+
+    code: int | str
+
+
+class Courier(Protocol):
+    """Carries requests to nodes, and replies back. Nodes are named as the courier names them, by texts or numbers.
+
+    Requests and replies are JSON values. Nothing in them is secret from whoever carries them: plans, answers and parts
+    are signed, and what is in them is private, masked or encrypted.
+    """
+
+    def ask(self, requests: Mapping[Any, Request]) -> Iterable[tuple[Any, Reply | Failure]]:
+        """Send every node its request, and return what comes back in time; a node of which nothing comes is silent."""
+
+
+@dataclass(frozen=True)
+class FunctionsCourier:
+    """Nodes that are functions: for tests and simulations.
+
+    Parameters
+    ----------
+    functions
+        Node -> what makes its reply from a request, such as `serve`; None if the node is silent.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> from functools import partial
+    >>> from confide import federated
+    >>> folder, rng = tempfile.TemporaryDirectory(), np.random.default_rng(0)
+    >>> coordinator = federated.SiloKeys.generate("coordinator")
+    >>> policy = federated.Policy(coordinator.public().signing, budget=4.0, per_plan=2.0)
+    >>> silos, functions = [], {}
+    >>> for name in ("north", "south", "east"):
+    ...     keys, ledger = federated.SiloKeys.generate(name), federated.SiloLedger(f"{folder.name}/{name}.db")
+    ...     silo = SiloSetup(rng.random(300), keys, policy, ledger)
+    ...     functions[name] = partial(serve, setup=lambda silo=silo: silo)
+    ...     silos.append(keys.public(size=300))
+    >>> plan = federated.plan(silos, alpha=0.1, epsilon=2.0, score="lac").sign(coordinator)
+    >>> released, asked = run(FunctionsCourier(functions), functions, plan, keys=coordinator)
+    >>> print(released.coverage, asked)
+    0.9 3 answered
+    >>> folder.cleanup()
+    """
+
+    functions: Mapping[Any, Callable[[Request], Reply | Failure | None]]
+
+    def ask(self, requests: Mapping[Any, Request]) -> Iterator[tuple[Any, Reply | Failure]]:
+        """One node after the other."""
+        for node, request in requests.items():
+            if (found := self.functions[node](request)) is not None:
+                yield node, found
+
+
+@dataclass(frozen=True)
+class FolderCourier:
+    """Files in a folder that the coordinator shares with the silos: each node has a folder of its name in it.
+
+    A request is `DIGEST.request.json`, its reply `DIGEST.reply.json`. Asked again, a node is not waited for if its
+    reply is there; so remove the reply of a silo that refused, to have it served again.
+
+    Parameters
+    ----------
+    folder
+        The shared folder.
+    timeout
+        Seconds to wait in all.
+    poll
+        Seconds between looks.
+    """
+
+    folder: str | Path
+    timeout: float = 60.0
+    poll: float = 0.2
+
+    def ask(self, requests: Mapping[Any, Request]) -> Iterator[tuple[Any, Reply | Failure]]:
+        """Write the requests, and wait for replies."""
+        waiting, end = {}, time.monotonic() + self.timeout
+        for node, request in requests.items():
+            path = Path(self.folder) / str(node) / f"{digest(request)}{_REQUEST}"
+            path.parent.mkdir(parents=True, exist_ok=True)
+            _write(path, request)
+            waiting[node] = _reply_to(path)
+        while waiting:
+            for node in [node for node, path in waiting.items() if path.exists()]:
+                yield node, _read(waiting.pop(node), "reply")
+            if not waiting or time.monotonic() > end:
+                return
+            time.sleep(self.poll)
+
+
+_REQUEST, _REPLY = ".request.json", ".reply.json"
+
+
+def _reply_to(path: Path) -> Path:
+    return path.with_name(path.name.removesuffix(_REQUEST) + _REPLY)
+
+
+def _write(path: Path, content: Mapping[str, Any]) -> None:
+    if not path.exists():  # whole or not at all
+        write_text(path, json.dumps(dict(content)) + "\n", overwrite=True)
+
+
+def _read(path: Path, name: str) -> Mapping[str, Any]:
+    """What another side has written; nothing if it cannot be read."""
+    with suppress(ConfideError, OSError, ValueError):
+        if path.is_file() and path.stat().st_size <= MOST_CHARACTERS:
+            return parse(path.read_text(encoding="utf-8"), name, MOST_CHARACTERS)
+    return {}
+
+
+# In a silo
 
 
 @dataclass(frozen=True)
@@ -66,16 +201,25 @@ class SiloSetup:
     def load(cls, folder: str | Path) -> "SiloSetup":
         """From a folder of the silo: `scores.npy`, `keys.json`, `policy.json`, and its ledger `budget.db`.
 
-        If there is a `groups.npy`, it has the group or class of each score.
+        If there is a `groups.npy`, it has the group or class of each score. If there is a `scores.npz`, it is read in
+        the place of `scores.npy`, and has the scores of both sides of an interval, by their names.
         """
         folder = Path(folder)
+
+        def scores() -> Scores:
+            both = folder / "scores.npz"
+            if both.exists():
+                with np.load(both, allow_pickle=False) as named:
+                    return dict(named)
+            found: Scores = np.load(folder / "scores.npy", allow_pickle=False)
+            return found
 
         def groups() -> ArrayLike | None:
             path = folder / "groups.npy"
             return np.load(path, allow_pickle=False) if path.exists() else None
 
         return cls(
-            scores=lambda: np.load(folder / "scores.npy", allow_pickle=False),
+            scores=scores,
             keys=SiloKeys.load(folder / "keys.json"),
             policy=Policy.load(folder / "policy.json"),
             ledger=SiloLedger(folder / "budget.db"),
@@ -83,9 +227,83 @@ class SiloSetup:
         )
 
 
+def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger = LOG) -> dict[str, str]:
+    """Make a silo's reply to a request: its message, or a code and nothing else.
+
+    Parameters
+    ----------
+    request
+        What the courier brought.
+    setup
+        Makes what the silo brings, from places that the silo has chosen.
+    log
+        Where reasons, warnings and tracebacks go. It must not be one that the engine sends on.
+    """
+    try:
+        silo = setup()
+    except Exception:  # also a refusal: of the silo's own files, which are not the coordinator's matter
+        return _failed(log)
+    try:
+        with _warnings_to(log):
+            return {"answer": _message(request, silo)}
+    except Refusal as refusal:
+        log.warning("plan refused: %s", refusal)
+        return {"refused": refusal.code}
+    except Exception:
+        return _failed(log)
+
+
+def serve_folder(folder: str | Path, setup: Callable[[], SiloSetup], log: logging.Logger = LOG) -> int:
+    """Reply to the requests of a `FolderCourier` that have no reply yet; how many these are.
+
+    Parameters
+    ----------
+    folder
+        The silo's own folder in the shared one.
+    setup, log
+        As for `serve`.
+    """
+    waiting = [path for path in sorted(Path(folder).glob(f"*{_REQUEST}")) if not _reply_to(path).exists()]
+    for path in waiting:
+        _write(_reply_to(path), serve(_read(path, "request"), setup, log))
+    return len(waiting)
+
+
+def _message(request: Request, silo: SiloSetup) -> str:
+    plan = str(request["plan"])
+    if "openings" in request:
+        for text in request["openings"]:
+            if addressee(text) == silo.keys.name:
+                return open_part(plan, text, silo.keys, silo.policy, silo.ledger)
+        raise Refusal("not-invited", "none of the openings is for this silo")
+    scores = silo.scores() if callable(silo.scores) else silo.scores
+    read, _ = read_plan(plan)
+    wanted = silo.groups if read.by in ("group", "class") else None
+    groups = wanted() if callable(wanted) else wanted
+    return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
+
+
+@contextmanager
+def _warnings_to(log: logging.Logger) -> Iterator[None]:
+    """Warnings go where the silo's reasons go: an engine may send on what others print or log."""
+    with warnings.catch_warnings(record=True) as caught:
+        warnings.simplefilter("always")
+        yield
+    for one in caught or ():
+        log.warning("%s", one.message)
+
+
+def _failed(log: logging.Logger) -> dict[str, str]:
+    log.exception("local failure")  # stays in the silo
+    return {"refused": "internal"}
+
+
+# At the coordinator
+
+
 @dataclass
 class Round:
-    """What came back from one question; nodes are called as the engine calls them.
+    """What came back from one question; nodes are called as the courier calls them.
 
     Parameters
     ----------
@@ -120,26 +338,29 @@ class Round:
         """All that were asked."""
         return [*self.answers, *self.refused, *self.errors, *self.silent]
 
-    def take(self, node: Any, content: Mapping[str, Any]) -> None:
-        """Sort a node's reply in: its message, or a code of the public list."""
-        if isinstance(message := content.get("answer"), str):
+    def take(self, node: Any, content: Reply | Failure) -> None:
+        """Sort a node's reply in: its message, a code of the public list, or a failure of the engine."""
+        if isinstance(content, Failure):
+            self.errors[node] = content.code
+        elif isinstance(message := content.get("answer"), str):
             self.answers[node] = message
         else:
             code = str(content.get("refused"))
             self.refused[node] = code if code in CODES else "malformed"
 
     def close(self, asked: Iterable[Any]) -> "Round":
-        """Of all who were asked, those who have not replied are silent."""
+        """Of all who were asked, those who have not replied are silent; in which order replies came is forgotten."""
         self.silent = sorted(set(asked) - set(self.nodes))
+        self.answers = dict(sorted(self.answers.items()))
         return self
 
     def __str__(self) -> str:
         said = [f"{len(self.answers)} answered"]
         for what, codes in (("refused", self.refused), ("errors", self.errors)):
             if codes:
-                said.append(f"{what}: {listed_names(f'{node} ({code})' for node, code in sorted(codes.items()))}")
+                said.append(f"{what}: {_listed(f'{node} ({code})' for node, code in sorted(codes.items()))}")
         if self.silent:
-            said.append(f"silent: {listed_names(map(str, self.silent))}")
+            said.append(f"silent: {_listed(map(str, self.silent))}")
         return "; ".join(said) + (f"; asked to open the sum, {self.opening}" if self.opening else "")
 
 
@@ -158,156 +379,114 @@ class NotReleasedError(Refusal):
 
     def __init__(self, why: Refusal, missing: tuple[str, ...], asked: Round) -> None:
         self.missing, self.asked = missing, asked
-        without = f"no usable answer came from {listed_names(map(repr, missing))} " if missing else ""
+        without = f"no usable answer came from {_listed(map(repr, missing))} " if missing else ""
         super().__init__(why.code, f"nothing is released; {without}({asked}); {str(why).removeprefix(f'{why.code}: ')}")
 
 
-def reply(request: Mapping[str, Any], setup: Callable[[], SiloSetup], log: logging.Logger) -> dict[str, str]:
-    """A silo's reply to a request: its message, or a code and nothing else; why stays in `log`.
-
-    A request holds a signed plan, to be answered; or a plan and openings, of which the silo's own is for it.
-    """
-    try:
-        silo = setup()
-    except Exception:  # also a refusal: of the silo's own files, which are not the coordinator's matter
-        return _failed(log)
-    try:
-        with _warnings_to(log):
-            return {"answer": _message(request, silo)}
-    except Refusal as refusal:
-        log.warning("plan refused: %s", refusal)
-        return {"refused": refusal.code}
-    except Exception:
-        return _failed(log)
-
-
-def _message(request: Mapping[str, Any], silo: SiloSetup) -> str:
-    plan = str(request["plan"])
-    if "openings" not in request:
-        scores = silo.scores() if callable(silo.scores) else silo.scores
-        read, _ = read_plan(plan)
-        wanted = silo.groups if read.by in ("group", "class") else None
-        groups = wanted() if callable(wanted) else wanted
-        return answer(plan, scores, silo.keys, silo.policy, silo.ledger, groups=groups)
-    for text in request["openings"]:
-        if addressee(text) == silo.keys.name:
-            return open_part(plan, text, silo.keys, silo.policy, silo.ledger)
-    raise Refusal("not-invited", "none of the openings is for this silo")
-
-
-@contextmanager
-def _warnings_to(log: logging.Logger) -> Iterator[None]:
-    """Warnings go where the silo's reasons go: an engine may send on what others print or log."""
-    with warnings.catch_warnings(record=True) as caught:
-        warnings.simplefilter("always")
-        yield
-    for one in caught or ():
-        log.warning("%s", one.message)
-
-
-def _failed(log: logging.Logger) -> dict[str, str]:
-    log.exception("local failure")  # stays in the silo
-    return {"refused": "internal"}
-
-
-def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> FederatedRelease:
-    """Aggregate what came back: unusable messages are left out by name; signed if there are keys.
-
-    Raises
-    ------
-    NotReleasedError
-        Naming the silos that are missing, if the others are not enough.
-    """
-    answers = list(asked.listed or asked.answers.values())
-    parts = list(asked.opening.answers.values()) if asked.opening else []
-    try:
-        return aggregate(plan, answers, parts=parts, keys=keys, drop_refused=True)
-    except Refusal as refusal:
-        raise NotReleasedError(refusal, missing_silos(plan, answers), asked) from None
-
-
-def missing_silos(plan: str, answers: Iterable[str]) -> tuple[str, ...]:
-    """Names of the silos in the plan of which no answer is usable."""
-    read, _ = read_plan(plan)
-    heard = {name for text in answers if (name := silo_of(read, text)) is not None}
-    return tuple(silo.name for silo in read.silos if silo.name not in heard)
-
-
-def silo_of(plan: AnyPlan, text: str) -> str | None:
-    """Whose answer to the plan this is; None if it cannot be used."""
-    with suppress(Refusal):
-        return plan.silos[read_answer(plan, text).silo].name
-    return None
-
-
-def listed_names(names: Iterable[str]) -> str:
+def _listed(names: Iterable[str]) -> str:
     """Names one after the other, the first ones of many."""
     named = list(names)
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     return ", ".join(named[:_SHOWN]) + more
 
 
-MOST_CHARACTERS = 200_000_000
-"""Of a kept list: the answers of all silos."""
+def run(
+    courier: Courier,
+    nodes: Collection[Any],
+    plan: str,
+    *,
+    keys: SiloKeys | None = None,
+    keep: str | Path | None = None,
+) -> tuple[FederatedRelease, Round]:
+    """Ask all nodes and aggregate what came back: unusable answers are left out by name.
 
+    A sum with dropouts is opened by a second question, to all nodes once more.
 
-def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
-    """Whether a plan has a second question; before the first one is asked, for which silos pay.
+    Parameters
+    ----------
+    courier
+        What carries requests and replies.
+    nodes
+        Whom to ask, as the courier calls them.
+    plan
+        The signed plan, or several plans under one signature.
+    keys
+        The coordinator's: the release is signed with them. A plan with a second question needs them.
+    keep
+        A file in which the list of answers is kept before openers are asked. If too few help, try again with this
+        file: openers help to open one list only.
 
     Raises
     ------
+    NotReleasedError
+        If those who answered are not enough: for sums without dropouts all silos have to. It names those missing.
     InputError
-        If it has, and there are no keys; or if `keys` are not those that signed the plan.
+        If `keys` are not those that signed the plan; then no node is asked.
     """
+    asked = both_rounds(courier, nodes, plan, keys, keep)
+    return released(plan, asked, keys), asked
+
+
+def both_rounds(
+    courier: Courier, nodes: Collection[Any], plan: str, keys: SiloKeys | None, keep: str | Path | None
+) -> Round:
+    """What came back from all questions that a plan has; nothing is aggregated."""
+    second = has_second_round(plan, keys)
+    asked = one_round(courier, {node: {"plan": plan} for node in nodes})
+    if second and keys is not None:
+        asked.opening = one_round(courier, second_requests(plan, asked, keys, None if keep is None else Path(keep)))
+    return asked
+
+
+def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
+    """What came back from one question: of each node that was asked, its first reply."""
+    found, waiting = Round(), set(requests)
+    for node, one in courier.ask(requests):
+        if node in waiting:
+            waiting.discard(node)
+            found.take(node, one)
+    return found.close(requests)
+
+
+def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
+    """Whether a plan has a second question, for which there must be keys; asked before silos pay for the first."""
     read, envelope = read_plan(plan)
-    opened = read.channel.second
+    opened = openers(read) is not None
     if opened if keys is None else keys.public().signing != envelope.signer:
         raise InputError("keys must be the coordinator's, who signed the plan: they sign the list of a secure sum")
     return opened
 
 
-def openings_by_node(
-    plan: str, asked: Round, keys: SiloKeys | None, keep: str | Path | None = None
-) -> dict[Any, list[str]]:
-    """List the answers, and say what each node is sent: its silo's opening, or all that are for no known node.
+def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> FederatedRelease:
+    """Aggregate what came back: unusable messages are left out by name; signed if there are keys."""
+    answers = list(asked.listed or asked.answers.values())
+    parts = list(asked.opening.answers.values()) if asked.opening else []
+    with _naming_the_missing(plan, answers, asked):
+        return aggregate(plan, answers, parts=parts, keys=keys, drop_refused=True)
 
-    Parameters
-    ----------
-    plan
-        The signed plan.
-    asked
-        The first round; which answers are listed is noted in it.
-    keys
-        The coordinator's.
-    keep
-        A file that keeps the list: written before anybody is asked, and taken instead of `asked` if it is there.
 
-    Raises
-    ------
-    NotReleasedError
-        If too few have answered.
+def second_requests(plan: str, asked: Round, keys: SiloKeys, keep: Path | None) -> dict[Any, Request]:
+    """List the answers, and send each node its silo's opening, or a silent one all that are for no known node.
+
+    The list is written to the file `keep` before any opener is asked; if it is there, it is taken instead of `asked`.
     """
     read, _ = read_plan(plan)
-    kept = None if keep is None else _kept(read, Path(keep))
+    kept = None if keep is None else _kept(read, keep)
     asked.listed = tuple(asked.answers.values()) if kept is None else kept
-    assert keys is not None  # has_second_round
-    try:
+    with _naming_the_missing(plan, asked.listed, asked):
         texts = openings(plan, asked.listed, keys, drop_refused=True)
-    except Refusal as refusal:
-        raise NotReleasedError(refusal, missing_silos(plan, asked.listed), asked) from None
     if keep is not None and kept is None:
         content = {"plan": read.digest, "answers": asked.listed}
-        write_text(Path(keep), json.dumps(content, indent=1) + "\n", overwrite=False)
-    return _sent(texts, {node: silo_of(read, text) for node, text in asked.answers.items()}, asked.nodes)
-
-
-def _sent(texts: dict[str, str], silos: dict[Any, str | None], nodes: Iterable[Any]) -> dict[Any, list[str]]:
-    others = [text for name, text in texts.items() if name not in silos.values()]
-    sent: dict[Any, list[str]] = {}
-    for node in nodes:
+        write_text(keep, json.dumps(content, indent=1) + "\n", overwrite=False)
+    silos = {node: _silo_of(read, text) for node, text in asked.answers.items()}
+    known = set(silos.values())
+    others = [text for name, text in texts.items() if name not in known]
+    sent: dict[Any, Request] = {}
+    for node in asked.nodes:
         name = silos.get(node)
-        sent[node] = others if name is None else [texts[name]] if name in texts else []
-    return {node: own for node, own in sent.items() if own}
+        if own := others if name is None else [texts[name]] if name in texts else []:
+            sent[node] = {"plan": plan, "openings": own}
+    return sent
 
 
 def _kept(plan: AnyPlan, keep: Path) -> tuple[str, ...] | None:
@@ -317,3 +496,22 @@ def _kept(plan: AnyPlan, keep: Path) -> tuple[str, ...] | None:
     if content.get("plan") != plan.digest or not isinstance(content.get("answers"), list):
         raise InputError(f"keep must name a new file, or that of an earlier try of this plan; found {str(keep)!r}")
     return tuple(str(text) for text in content["answers"])
+
+
+@contextmanager
+def _naming_the_missing(plan: str, answers: Collection[str], asked: Round) -> Iterator[None]:
+    """Say of a refusal which silos of the plan have sent no usable answer."""
+    try:
+        yield
+    except Refusal as refusal:
+        read, _ = read_plan(plan)
+        heard = {_silo_of(read, text) for text in answers}
+        missing = tuple(silo.name for silo in read.silos if silo.name not in heard)
+        raise NotReleasedError(refusal, missing, asked) from None
+
+
+def _silo_of(plan: AnyPlan, text: str) -> str | None:
+    """Whose answer to the plan this is; None if it cannot be used."""
+    with suppress(Refusal):
+        return plan.silos[read_answer(plan, text).silo].name
+    return None

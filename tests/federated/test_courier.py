@@ -1,0 +1,333 @@
+"""Rounds over couriers: what is taken of a reply, what is asked again, what a folder and FLARE's controller carry."""
+
+import json
+import logging
+import os
+from functools import partial
+from pathlib import Path
+from types import SimpleNamespace
+
+import numpy as np
+import pytest
+
+from confide import federated
+from confide.candidates import Candidates
+from confide.errors import InputError
+from confide.federated import nvflare
+from confide.federated.remote import (
+    Failure,
+    FolderCourier,
+    FunctionsCourier,
+    NotReleasedError,
+    Round,
+    SiloSetup,
+    one_round,
+    run,
+    serve,
+    serve_folder,
+)
+from confide.releases import load_release
+from tests.federated.helpers import Federation, asked_twice_at_once
+from tests.federated.in_process_flare import InProcessController, stand_in
+from tests.federated.test_products import SILENT, functions_of, grid_of, setup_of
+
+
+@pytest.fixture
+def three(tmp_path):
+    return Federation(tmp_path, [np.random.default_rng(i).random(60) for i in range(3)])
+
+
+@pytest.fixture
+def five(tmp_path):
+    return Federation(tmp_path, [np.random.default_rng(i).random(60) for i in range(5)])
+
+
+def opened_plan(five):
+    return five.plan(method="secure-sum", dropouts=1, colluding=1, candidates=Candidates.unit(21))
+
+
+class Pairs:
+    """A courier that brings what it was made with, whatever is asked."""
+
+    def __init__(self, *pairs):
+        self.pairs = pairs
+
+    def ask(self, requests):
+        return self.pairs
+
+
+def over_functions(made, plan):
+    functions = functions_of(made)
+    return run(FunctionsCourier(functions), functions, plan)
+
+
+def over_flower(made, plan):
+    grid = grid_of(made)
+    from confide.federated import flower
+
+    return flower.calibrate(grid, plan, timeout=60, poll=0.01)
+
+
+# What is taken
+
+
+def test_of_each_node_that_was_asked_the_first_reply_is_taken():
+    pairs = (2, {"answer": "b"}), (1, {"answer": "a"}), (1, {"answer": "c"}), (9, {"answer": "d"}), (3, Failure(7))
+    found = one_round(Pairs(*pairs), {node: {"plan": ""} for node in (1, 2, 3, 4, 5)})
+    assert list(found.answers.items()) == [(1, "a"), (2, "b")]  # in which order they came is forgotten
+    assert (found.errors, found.silent) == ({3: 7}, [4, 5])
+
+
+@pytest.mark.parametrize(
+    ("reply", "code"),
+    [
+        ({}, "malformed"),
+        ({"answer": 7}, "malformed"),
+        ({"refused": "patient 7 has measles"}, "malformed"),
+        ({"refused": "budget-spent", "why": "patient 7"}, "budget-spent"),
+    ],
+)
+def test_of_a_refusal_nothing_but_a_known_code_is_taken(reply, code):
+    found = Round()
+    found.take(1, reply)
+    assert found == Round(refused={1: code})
+
+
+def test_too_few_answers_name_the_missing(three):
+    functions = functions_of(three, silent=[1])
+    functions[12] = lambda request: Failure("EXECUTION_EXCEPTION")
+    with pytest.raises(NotReleasedError, match="no usable answer came from 'silo 1', 'silo 2'") as caught:
+        run(FunctionsCourier(functions), functions, three.plan(method="secure-sum"))
+    assert "1 answered; errors: 12 (EXECUTION_EXCEPTION); silent: 11" in str(caught.value)
+    assert caught.value.missing == ("silo 1", "silo 2")
+
+
+def test_no_node_is_asked_with_other_keys_than_those_of_the_plan(three, five):
+    functions = functions_of(three)
+    for made, plan, keys in (
+        (three, three.plan(), federated.SiloKeys.generate("coordinator")),
+        (five, opened_plan(five), None),
+    ):
+        with pytest.raises(InputError, match="keys must be the coordinator's, who signed the plan"):
+            run(FunctionsCourier(functions), functions, plan, keys=keys)
+        assert [ledger.spent for ledger in made.ledgers] == [0] * len(made.keys)
+
+
+def test_openers_that_are_gone_are_asked_again_about_the_same_list(five, tmp_path):
+    """Two fail between the questions; when all are there, the kept list is opened, without the late answer."""
+    plan, options = opened_plan(five), {"keys": five.coordinator, "keep": tmp_path / "list.json"}
+    whole, some = functions_of(five), functions_of(five, silent=[3])
+    for node in (11, 12):
+        some[node] = lambda request, node=node: None if "openings" in request else whole[node](request)
+    with pytest.raises(NotReleasedError, match="the sum opens with 4 parts of one list; found 2") as caught:
+        run(FunctionsCourier(some), some, plan, **options)
+    assert caught.value.missing == ("silo 3",)
+    assert caught.value.asked.opening.silent == [11, 12, 13]
+    found, asked = run(FunctionsCourier(whole), whole, plan, **options)
+    assert sorted(asked.answers) == list(range(10, 15))  # silo 3 is late, and pays for nothing
+    assert found.answered == tuple(f"silo {i}" for i in range(5) if i != 3)
+    assert list(asked.listed) == json.loads(options["keep"].read_text())["answers"]
+    assert federated.verify(found, five.coordinator.public()).holds
+    with pytest.raises(InputError, match="keep must name a new file"):
+        run(FunctionsCourier(whole), whole, opened_plan(five), **options)
+
+
+def test_a_list_too_short_is_not_kept(five, tmp_path):
+    functions = functions_of(five, silent=[3, 4])
+    with pytest.raises(NotReleasedError, match="from 'silo 3', 'silo 4'") as caught:
+        run(
+            FunctionsCourier(functions),
+            functions,
+            opened_plan(five),
+            keys=five.coordinator,
+            keep=tmp_path / "list.json",
+        )
+    assert (caught.value.code, caught.value.asked.opening) == ("missing", None)
+    assert not (tmp_path / "list.json").exists()
+
+
+def test_an_opening_for_another_silo_is_refused(five):
+    plan = opened_plan(five)
+    text = federated.openings(plan, five.answers(plan), five.coordinator)["silo 1"]
+    for texts in ([text], [], ["no opening"], "no list", 7):
+        said = serve({"plan": plan, "openings": texts}, lambda: setup_of(five, 0))
+        assert said == {"refused": "internal" if texts == 7 else "not-invited"}
+
+
+# What goes before and after a round
+
+
+@pytest.mark.parametrize("over", ["functions", "flower"])
+def test_a_comparison_is_carried_and_silos_look_at_the_release(three, tmp_path, over):
+    """The plan that a comparison recommends; from its release silos make their share and a report, as over files."""
+    compared = federated.compare(three.silos, 0.2, 2.0, candidates=Candidates.unit(21))
+    (best,) = (one.plan for one in compared if one.recommended)
+    for made in (best, federated.plan(three.silos, 0.2, 2.0, method="private-qq", candidates=Candidates.unit(21))):
+        found, asked = {"functions": over_functions, "flower": over_flower}[over](three, made.sign(three.coordinator))
+        assert type(found).from_json(found.to_json()).plan == made
+    assert federated.own_share(found, asked.answers[10]).silo == "silo 0"
+    assert federated.replies(made.sign(three.coordinator), list(asked.answers.values())).keys() == set(found.answered)
+    report = federated.coverage_in_silo("silo 0", three.scores[0], found.threshold, 1.0, ledger=three.ledgers[0])
+    assert report.estimate.n == 60
+    assert three.ledgers[0].spent == pytest.approx(5.0)
+
+
+# An answer in progress
+
+
+@pytest.mark.parametrize("ask", [over_functions, over_flower])
+def test_a_round_that_is_run_again_waits_for_an_answer_in_progress(three, monkeypatch, ask):
+    """A coordinator asks again while a silo is still at its answer: one message, one charge, and no `interrupted`."""
+    asked = SimpleNamespace(plan=three.plan, ledgers=three.ledgers, answer=lambda i, plan: ask(three, plan))
+    asked_twice_at_once(monkeypatch, asked)
+
+
+# A folder
+
+
+def test_both_sides_of_an_interval_are_answered_from_the_folder_of_the_silo(three, tmp_path):
+    plan = federated.plan_sides(three.silos, 0.4, 8.0, candidates=Candidates.unit(21), method="private-qq")
+    functions = {}
+    for i, keys in enumerate(three.keys):
+        folder = tmp_path / f"silo-{i}"
+        folder.mkdir()
+        np.savez(folder / "scores.npz", cqr_low=three.scores[i], cqr_high=three.scores[i])
+        keys.save(folder / "keys.json")
+        three.policy.save(folder / "policy.json")
+        functions[i] = partial(serve, setup=partial(SiloSetup.load, folder), log=SILENT)
+    found, _ = run(FunctionsCourier(functions), functions, plan.sign(three.coordinator), keys=three.coordinator)
+    assert isinstance(found, federated.FederatedSides)
+    assert len(found.sent) == 3
+
+
+def folder_of(tmp_path, i):
+    return tmp_path / "shared" / str(10 + i)
+
+
+def test_replies_in_a_folder_are_taken_by_the_next_try(three, tmp_path):
+    """People carry the files: the first try only leaves requests, and the second one finds the replies."""
+    plan, nodes, courier = three.plan(), [10, 11, 12], FolderCourier(tmp_path / "shared", timeout=0)
+    with pytest.raises(NotReleasedError, match="silent: 10, 11, 12"):
+        run(courier, nodes, plan)
+    for i in range(3):
+        assert serve_folder(folder_of(tmp_path, i), lambda i=i: setup_of(three, i), SILENT) == 1
+        assert serve_folder(folder_of(tmp_path, i), lambda i=i: setup_of(three, i), SILENT) == 0
+    found, _ = run(courier, nodes, plan, keys=three.coordinator)
+    assert found == federated.aggregate(plan, three.answers(plan), keys=three.coordinator)
+    assert len(list((tmp_path / "shared").rglob("*.json"))) == 6
+    with pytest.raises(NotReleasedError, match="silent: 10, 11, 12"):  # replies to another plan are not taken
+        run(courier, nodes, three.plan())
+
+
+def test_files_of_another_side_that_cannot_be_read(three, tmp_path, caplog):
+    plan, courier = three.plan(), FolderCourier(tmp_path / "shared", timeout=0)
+    requests = {10 + i: {"plan": plan} for i in range(3)}
+    assert one_round(courier, requests).silent == [10, 11, 12]
+    (request,) = folder_of(tmp_path, 0).glob("*.request.json")
+    for i, damage in enumerate((b"\xff", b"[]", b'{"answer": "a", "answer": "b"}')):
+        path = folder_of(tmp_path, i) / request.name.replace("request", "reply")
+        path.write_bytes(damage)
+    assert one_round(courier, requests).refused == dict.fromkeys((10, 11, 12), "malformed")
+    for i, special in enumerate((Path.mkdir, os.mkfifo)):  # reading a pipe would wait for ever
+        path = folder_of(tmp_path, i) / request.name.replace("request", "reply")
+        path.unlink()
+        special(path)
+    assert one_round(courier, requests).refused == dict.fromkeys((10, 11, 12), "malformed")
+    (folder_of(tmp_path, 0) / request.name.replace("request", "reply")).rmdir()
+    request.write_bytes(b"\xff")
+    assert serve_folder(folder_of(tmp_path, 0), lambda: setup_of(three, 0), logging.getLogger("confide")) == 1
+    assert one_round(courier, requests).refused[10] == "internal"
+    assert three.ledgers[0].spent == 0
+
+
+def test_a_request_names_its_own_folder_and_no_other(three, tmp_path):
+    """A silo that looks into its folder pays for what lies there, and for nothing else."""
+    plan = three.plan()
+    one_round(FolderCourier(tmp_path / "shared", timeout=0), {10: {"plan": plan}})
+    assert serve_folder(folder_of(tmp_path, 1), lambda: setup_of(three, 1), SILENT) == 0
+    assert serve_folder(folder_of(tmp_path, 0), lambda: setup_of(three, 0), SILENT) == 1
+    assert [ledger.spent for ledger in three.ledgers] == [2.0, 0, 0]
+
+
+# FLARE's controller
+
+
+@pytest.fixture
+def flare(monkeypatch, tmp_path):
+    """A controller of sites in this process, which has its own folder, with the coordinator's keys."""
+    stand_in(monkeypatch)
+
+    def made(federation, sites, *, keys=True, **options):
+        local, key = tmp_path / "local", tmp_path / "coordinator.key"
+        if not local.exists():
+            local.mkdir()
+            federation.coordinator.save(key)
+        (local / nvflare.SITE).write_text(json.dumps({"keys": str(key)} if keys else {}))
+        return InProcessController(sites, local, **options)
+
+    return made
+
+
+def test_what_flare_reports_is_an_error_and_who_says_nothing_is_silent(three, flare):
+    sites = functions_of(three, silent=[2])
+    sites[11] = lambda request: "EXECUTION_EXCEPTION"
+    controller = flare(three, sites)
+    controller.run(three.plan(method="secure-sum"))
+    (said,) = controller.said
+    assert "from 'silo 1', 'silo 2' (1 answered; errors: 11 (EXECUTION_EXCEPTION); silent: 12)" in said
+    assert not (controller.local / "released.json").exists()
+
+
+def test_a_job_keeps_the_list_beside_the_keys(five, flare, tmp_path):
+    """So a job that is submitted again opens the same one, without the answer that came later."""
+    plan = opened_plan(five)
+    controller = flare(five, functions_of(five, silent=[3]))
+    controller.run(plan)
+    found = load_release(controller.local / "released.json")
+    assert len(found.answered) == 4
+    assert "4 answered; silent: 13; asked to open the sum, 4 answered; silent: 13" in controller.said[0]
+    (kept,) = tmp_path.glob("*-list.json")
+    assert kept.name == f"{federated.read_plan(plan)[0].session}-list.json"
+    again = flare(five, functions_of(five))
+    again.run(plan)
+    assert "5 answered; asked to open the sum, 5 answered" in again.said[0]
+    assert load_release(again.local / "released.json").answered == found.answered
+
+
+def test_a_job_that_needs_keys_and_has_none_asks_no_site(five, flare):
+    controller = flare(five, functions_of(five), keys=False)
+    controller.run(opened_plan(five))
+    assert "keys must be the coordinator's" in controller.said[0]
+    assert [ledger.spent for ledger in five.ledgers] == [0] * 5
+
+
+@pytest.mark.parametrize("question", [nvflare.TASK, nvflare.OPEN])
+def test_an_aborted_job_says_nothing_and_keeps_no_list_of_some(five, flare, tmp_path, question):
+    """Aborted in the first question, no list is made: it would be without the answers that were still to come."""
+    controller = flare(five, functions_of(five), abort_at=question)
+    controller.run(opened_plan(five))
+    assert controller.said == []
+    assert not (controller.local / "released.json").exists()
+    assert bool(list(tmp_path.glob("*-list.json"))) is (question == nvflare.OPEN)
+
+
+def test_a_reply_that_is_none_of_flare_is_an_error(three, monkeypatch, tmp_path):
+    stand_in(monkeypatch)
+    controller = InProcessController(dict.fromkeys(("a", "b")), tmp_path)
+
+    def broadcast(task, context, targets, min_responses):
+        task.result_received_cb(SimpleNamespace(client=SimpleNamespace(name=targets[0]), result=None), context)
+        task.completion_status = "done"
+
+    controller.broadcast = broadcast
+    courier = nvflare.ControllerCourier(controller, controller.context, controller.abort_signal)
+    assert one_round(courier, {"a": {"plan": ""}}).errors == {"a": "no reply"}
+
+
+def test_what_a_silo_cannot_read_of_its_own_is_a_code(three, caplog):
+    def broken():
+        raise RuntimeError("patient records are 0.1, 0.2")
+
+    with caplog.at_level(logging.ERROR, "confide"):
+        assert serve({"plan": three.plan()}, broken) == {"refused": "internal"}
+    assert "patient" in caplog.text
