@@ -382,3 +382,17 @@ def test_claims_that_do_not_follow_are_refused_on_reading(five):
             Release.from_json(write_document("confide.federated.several", {**content, **change}))
     with pytest.raises(FormatError):
         Release.from_json(released.to_json().replace("silo 1", "silo 7"))
+
+
+def test_a_page_shows_the_silos_of_several_thresholds(five):
+    text = planned(five)
+    released = federated.aggregate(text, five.answers(text, [0, 1, 2, 4]), keys=five.coordinator)
+    page = confide.report(released).html
+    assert "Silo by silo" in page
+    assert "4 of 5 silos answered" in page
+    assert "A person with records in several silos" in page
+    reported = federated.coverage_in_silo("silo 0", five.scores[0], released["0.1"].threshold, 1.0)
+    with pytest.raises(InputError, match="they do not say which level they are about"):
+        confide.report(released, silo_reports=[reported])
+    with pytest.raises(InputError, match="the calibration has several thresholds"):
+        confide.report(released, answers=five.answers(text, [0]))

@@ -167,3 +167,6 @@ def test_by_the_command_line(tmp_path, monkeypatch, run):
     run("predict", "north.csv", "--calibration", "released.json", "--prediction", "q_low,q_high", "--out", "sets.csv")
     with (tmp_path / "sets.csv").open(newline="") as file:
         assert len(list(csv.reader(file))) == 201
+    verified = run("verify", "released.json", "--coordinator", "coordinator.json", "--answer", answers[0])
+    assert "signed by 'coordinator'" in verified
+    assert "the answer of 'north' counts" in verified

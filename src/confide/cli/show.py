@@ -16,9 +16,8 @@ from confide.evaluation import PrivateEvaluation, load_evaluation
 from confide.federated import (
     AnyPlan,
     FederatedCalibration,
-    FederatedGroups,
-    FederatedLevels,
     FederatedPlan,
+    FederatedRelease,
     MessageHead,
     Refusal,
     RoundHead,
@@ -450,7 +449,7 @@ def verify(
     path = named_release(file, calibration)
     released = load(path)
     head = f"claims: computed again, and they hold\n{released}"
-    if not isinstance(released, FederatedCalibration | FederatedLevels | FederatedGroups):
+    if not isinstance(released, FederatedRelease):
         if coordinator is not None or answer:
             raise InputError(f"{str(path)!r} is no federated calibration: leave --coordinator and --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"

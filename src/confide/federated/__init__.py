@@ -35,6 +35,7 @@ from confide.federated.calibration import (
     FederatedLevels,
     FederatedRelease,
     FederatedSides,
+    first_of,
     part_of,
     plan_of,
 )

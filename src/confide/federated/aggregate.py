@@ -40,7 +40,7 @@ def aggregate(
 
     Returns
     -------
-    FederatedCalibration, FederatedLevels or FederatedGroups
+    FederatedCalibration, FederatedLevels, FederatedGroups or FederatedSides
         Works with `confide.predict_set` and `confide.predict_interval`.
 
     Warns

@@ -22,9 +22,12 @@ from confide.federated import (
     CODES,
     FederatedCalibration,
     FederatedPlan,
+    FederatedRelease,
     NoisyCounts,
     Shared,
     SiloReport,
+    first_of,
+    plan_of,
     read_answer,
     unlike_replies,
 )
@@ -97,7 +100,7 @@ def limits(release: Release) -> tuple[tuple[str, str], ...]:
         return (*_of_labels(), ("Every group alike", uneven))
     several = ("Several silos", "A person with records in several silos has the sum of their losses.")
     return (
-        *((several,) if isinstance(release, FederatedCalibration) else ()),
+        *((several,) if isinstance(release, FederatedRelease) else ()),
         ("The model", "The records that trained the model are not protected by this release."),
         (
             "Further releases",
@@ -381,41 +384,45 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
     Raises
     ------
     InputError
-        If answers or reports belong to another federation, or do not give the released threshold.
+        If answers or reports belong to another federation, or do not give the released threshold; if there are answers
+        to several thresholds, or reports on several levels or sides.
     """
-    if not isinstance(release, FederatedCalibration):
+    if not isinstance(release, FederatedRelease):
         if answers or reports:
-            raise InputError(
-                "answers and silo reports must be left out: the calibration is not federated, or has several thresholds"
-            )
+            raise InputError("answers and silo reports must be left out: the calibration is not federated")
         return None
-    plan, refused = release.plan, dict(release.refused)
+    if answers and not isinstance(release, FederatedCalibration):
+        raise InputError("answers must be left out: the calibration has several thresholds")
+    if reports and release.by in ("level", "side"):
+        raise InputError(f"silo reports must be left out: they do not say which {release.by} they are about")
+    first, plan = first_of(release), plan_of(release)
+    refused, asks = dict(first.refused), {id(ask): ask for ask in plan.asks}.values()
     known = {silo.name for silo in plan.silos}
     counts = Counter(report.silo for report in reports)
     wrong = [name for name, times in counts.items() if name not in known or times > 1]
     if wrong:
         raise InputError(f"silo reports must come once each from silos of the plan; found {len(wrong)} that do not")
-    replies = _replies(release, answers)
+    replies = _replies(first, answers)
     rows = []
     for i, silo in enumerate(plan.silos):
-        state = "answered" if silo.name in release.answered else refused.get(silo.name, "did not answer")
-        target = plan.protocol.target_rank(i)
+        state = "answered" if silo.name in first.answered else refused.get(silo.name, "did not answer")
+        targets = dict.fromkeys(ask.protocol.target_rank(i) for ask in asks)
         rows.append(
             (
                 silo.name,
                 "secret" if silo.size is None else f"{silo.size:,}",
-                "in the sum" if target is None else number(float(target)),
+                "; ".join("in the sum" if target is None else number(float(target)) for target in targets),
                 "not private" if math.isinf(plan.loss(i)) else number(plan.loss(i)),
                 state if state in ("answered", "did not answer") else f"left out: {CODES[state]}",
                 number(replies[silo.name]) if silo.name in replies else "",
             )
         )
-    unknown = [code for name, code in release.refused if name not in known]
+    unknown = [code for name, code in first.refused if name not in known]
     rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
     far = unlike_replies(plan, replies)
     sent = _IN_SUM if not plan.channel.each else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
     return {
-        "summary": f"{len(release.answered)} of {len(plan.silos)} silos answered. {sent}",
+        "summary": f"{len(first.answered)} of {len(plan.silos)} silos answered. {sent}",
         "rows": rows,
         "replies": sorted(replies.items(), key=lambda pair: pair[1]),
         "unlike": None if far is None else f"{far[0].upper()}{far[1:]}.",

@@ -6,7 +6,7 @@ from typing import Any
 
 from confide.calibration import typical_of_groups
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, fingerprint, worst_parts
-from confide.federated import FederatedCalibration, SiloReport
+from confide.federated import FederatedCalibration, FederatedRelease, SiloReport
 from confide.ledger import Ledger
 from confide.mechanisms import Slopes
 from confide.planning import ClassShift, Plan, RecordWeights, plan
@@ -67,7 +67,7 @@ def release_page(
     broken = any(one.broken for one in short.values())
     federation = silos(release, answers, silo_reports)
     drawn, chosen = _drawn(parts), _plan(first, _guessed(release))
-    kind = "Federated calibration" if isinstance(release, FederatedCalibration) else "Calibration"
+    kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
     # Whether the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
     average = isinstance(release, Calibration) and first.guarantee.kind == "marginal"
@@ -181,7 +181,7 @@ def _by_class(found: Evaluation | LevelEvaluation | None, release: Release, chos
 
 
 def _grid_note(release: Release, first: Calibration) -> str:
-    if isinstance(release, FederatedCalibration):
+    if isinstance(release, FederatedRelease):
         return (
             "These are plans for one site that holds all records. A federation pays more, for every silo adds noise of "
             "its own; confide federated plan says how much."
