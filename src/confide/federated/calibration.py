@@ -39,6 +39,7 @@ from confide.releases import (
     Calibration,
     GroupCalibration,
     LevelCalibration,
+    Release,
     SidesCalibration,
     class_list,
     register_kind,
@@ -196,8 +197,39 @@ def _sender(sender: str | int) -> str:
     return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else one_line(sender)
 
 
+@dataclass(frozen=True, repr=False, kw_only=True)
+class _Several(Release):
+    """What releases of several thresholds have in common: the signed plans, and what was made of them."""
+
+    plans_text: str
+    plans: SeveralPlans
+    opened: OpenedList | None = None
+    signature: str | None = None
+    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
+
+    @property
+    def first(self) -> FederatedCalibration:
+        """The first of the thresholds: silos, answers and signers are the same in all."""
+        first = next(iter(self.parts.values()))
+        assert isinstance(first, FederatedCalibration)
+        return first
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of all thresholds together (docs/theory-groups.md); of one sum for all levels, that of the sum."""
+        return self.plans.privacy([self.plans.position(name) for name in self.first.answered])
+
+    def to_json(self) -> str:
+        """The release as a JSON document, its signed plans inside."""
+        assert isinstance(self, FederatedRelease)
+        return _write(self)
+
+    def __str__(self) -> str:
+        return f"{super().__str__()}\n{self.first.turnout}"
+
+
 @dataclass(frozen=True, repr=False)
-class FederatedLevels(LevelCalibration):
+class FederatedLevels(_Several, LevelCalibration):
     """Nested thresholds for several levels, from one message of each silo. Made by `aggregate`.
 
     Parameters
@@ -210,89 +242,31 @@ class FederatedLevels(LevelCalibration):
         As in `FederatedCalibration`, for all of them.
     """
 
-    plans_text: str
-    plans: SeveralPlans
-    opened: OpenedList | None = None
-    signature: str | None = None
-    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """The loss of all thresholds together; for `secure-sum` that of the one sum they were read off."""
-        return _privacy(self)
-
-    def to_json(self) -> str:
-        """The release as a JSON document, its signed plans inside."""
-        return _write(self)
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}\n{first_of(self).turnout}"
-
 
 @dataclass(frozen=True, repr=False)
-class FederatedGroups(GroupCalibration):
+class FederatedGroups(_Several, GroupCalibration):
     """One threshold per group or class, from one message of each silo. Made by `aggregate`.
 
     Parameters
     ----------
     by, neighbors, parts
         As in `GroupCalibration`; each part is a `FederatedCalibration`.
-    plans_text, plans
-        The signed plans, and the same, read.
-    opened, signature, sent
-        As in `FederatedCalibration`, for all of them.
+    plans_text, plans, opened, signature, sent
+        As in `FederatedLevels`.
     """
-
-    plans_text: str
-    plans: SeveralPlans
-    opened: OpenedList | None = None
-    signature: str | None = None
-    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """The loss of all thresholds together: parallel composition (docs/theory-groups.md)."""
-        return _privacy(self)
-
-    def to_json(self) -> str:
-        """The release as a JSON document, its signed plans inside."""
-        return _write(self)
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}\n{first_of(self).turnout}"
 
 
 @dataclass(frozen=True, repr=False)
-class FederatedSides(SidesCalibration):
+class FederatedSides(_Several, SidesCalibration):
     """One threshold for each side of an interval, from one message of each silo. Made by `aggregate`.
 
     Parameters
     ----------
     low, high
         As in `SidesCalibration`; each is a `FederatedCalibration`.
-    plans_text, plans
-        The signed plans, and the same, read.
-    opened, signature, sent
-        As in `FederatedCalibration`, for both.
+    plans_text, plans, opened, signature, sent
+        As in `FederatedLevels`.
     """
-
-    plans_text: str
-    plans: SeveralPlans
-    opened: OpenedList | None = None
-    signature: str | None = None
-    sent: Mapping[str, Any] = field(default_factory=dict, hash=False)
-
-    @property
-    def privacy(self) -> PrivacyStatement:
-        """The loss of both thresholds together."""
-        return _privacy(self)
-
-    def to_json(self) -> str:
-        """The release as a JSON document, its signed plans inside."""
-        return _write(self)
-
-    def __str__(self) -> str:
-        return f"{super().__str__()}\n{first_of(self).turnout}"
 
 
 Several: TypeAlias = FederatedLevels | FederatedGroups | FederatedSides
@@ -301,11 +275,7 @@ FederatedRelease: TypeAlias = FederatedCalibration | Several
 
 def first_of(release: FederatedRelease) -> FederatedCalibration:
     """The release itself, or its first part: silos, answers and signers are the same in all."""
-    if isinstance(release, FederatedCalibration):
-        return release
-    first = next(iter(release.parts.values()))
-    assert isinstance(first, FederatedCalibration)
-    return first
+    return release if isinstance(release, FederatedCalibration) else release.first
 
 
 def part_of(release: FederatedRelease, of: Any = None) -> tuple[int, FederatedCalibration]:
@@ -333,10 +303,6 @@ def part_of(release: FederatedRelease, of: Any = None) -> tuple[int, FederatedCa
 def plan_of(release: FederatedRelease) -> AnyPlan:
     """What was asked."""
     return release.plan if isinstance(release, FederatedCalibration) else release.plans
-
-
-def _privacy(release: Several) -> PrivacyStatement:
-    return release.plans.privacy([release.plans.position(name) for name in first_of(release).answered])
 
 
 def make_release(
@@ -396,11 +362,10 @@ def _built(
         assert isinstance(only, FederatedCalibration)
         return only
     if plan.by == "level":
-        return FederatedLevels(parts, text, plan, opened)
+        return FederatedLevels(parts, plans_text=text, plans=plan, opened=opened)
     if plan.by == "side":
-        low, high = parts.values()
-        return FederatedSides(low, high, text, plan, opened)
-    return FederatedGroups(plan.by, plan.neighbors, parts, text, plan, opened)
+        return FederatedSides(*parts.values(), plans_text=text, plans=plan, opened=opened)
+    return FederatedGroups(plan.by, plan.neighbors, parts, plans_text=text, plans=plan, opened=opened)
 
 
 def told_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, Any]:
