@@ -7,11 +7,11 @@ import matplotlib.pyplot as plt
 import numpy as np
 
 from benchmarks.small import small
-from confide.federated.order_statistics import conditional_coverage_failure
+from confide.federated.certificates import conditional_coverage_failure
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.protocols.fedcp2_qq import best_published
 from confide.federated.quantile_of_quantiles import best_qq, qq_coverage
-from confide.federated.reply_table import RandomRankReply
+from confide.federated.reply_laws import RandomRankReply
 from confide.papers.one_shot_federated import published_conditional_k, published_deviation
 from experiments.federated.study import ALPHA
 

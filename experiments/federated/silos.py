@@ -178,7 +178,7 @@ def place_drawn(plan: federated.FederatedPlan, k: int, counts: np.ndarray, rng: 
     p, shares = -np.expm1(-1 / plan.protocol.scale), len(who) / plan.protocol.honest
     noise = [rng.negative_binomial(shares, p, counts.shape[1]) for _ in range(2)]
     n = sum(plan.silos[i].size for i in who)
-    target = plan.protocol.target_of(plan, who.tolist()) if plan.dropouts else plan.protocol.target
+    target = plan.protocol.target_of(plan, who.tolist())
     return choose_summed(counts[who].sum(axis=0) + noise[0] - noise[1], n, target)
 
 

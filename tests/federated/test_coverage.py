@@ -12,8 +12,8 @@ from scipy import stats
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.federated.order_statistics import order_statistic_coverage
-from confide.federated.reply_table import RandomRankReply
+from confide.federated.certificates import order_statistic_coverage
+from confide.federated.reply_laws import RandomRankReply
 from tests.exact import histograms
 from tests.federated.exact_coverage import (
     coverage,

@@ -8,14 +8,12 @@ import pytest
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.federated.certified_k import certified_k, every_certified_k
+from confide.federated.certificates import certified_k, every_certified_k, order_statistic_coverage, probabilities
 from confide.federated.keys import Silo
 from confide.federated.many_silos import StandIns, matched, tails
-from confide.federated.order_statistics import order_statistic_coverage, probabilities
 from confide.federated.plan import ranges
 from confide.federated.private_quantiles import best_private_qq
-from confide.federated.reply_laws import random_rank
-from confide.federated.reply_table import RandomRankReply, ReplyTable
+from confide.federated.reply_laws import RandomRankReply, ReplyTable, random_rank
 from confide.mechanisms.slopes import slopes_for
 
 LEVEL = Fraction(9, 10)
@@ -63,7 +61,7 @@ def test_what_the_sweep_leaves_in_doubt_is_computed_exactly(monkeypatch):
     laws = [RandomRankReply.fixed(n, n) for n in (9, 19, 39)]
     asked = []
     monkeypatch.setattr(
-        "confide.federated.certified_k.certified_k", lambda *given: asked.append(given[3]) or certified_k(*given)
+        "confide.federated.certificates.certified_k", lambda *given: asked.append(given[3]) or certified_k(*given)
     )
     found = every_certified_k(laws, LEVEL, None)
     assert asked == [1]

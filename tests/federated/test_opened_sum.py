@@ -14,11 +14,13 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
+from confide.federated.certificates import conditional_coverage_failure
 from confide.federated.envelope import seal, unseal
 from confide.federated.openings import list_digest, opened_sum
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols.channels import MOST_ELEMENTS, MOST_OPENERS, least_needed
-from confide.federated.protocols.secure_sum import choose_summed, summed_coverage, summed_failure, total_deficit
+from confide.federated.protocols.secure_sum import choose_summed, total_deficit
+from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import P, noise_law
 from tests.federated.helpers import Federation
 
@@ -128,7 +130,8 @@ def test_the_certificate_is_that_of_the_list(seven):
         n = sum(len(seven.scores[i]) for i in who)
         deficit = total_deficit(read.protocol.scale, len(who), 5, 21)  # least 6, of which one may collude
         target = read.protocol.target_of(read, who)
-        assert summed_coverage(n, target, deficit, 0, 1) >= 0.9 > summed_coverage(n, target - 1, deficit, 0, 1)
+        coverages = [SummedReply(n - 1, rank - 1, deficit).coverage for rank in (target, target - 1)]
+        assert coverages[0] >= 0.9 > coverages[1]
         assert read.certify(who) == (0, read.protocol.guarantee(read, 0.9, who))
     with refused("missing"):
         read.certify([0, 1, 2, 3, 4])
@@ -140,7 +143,9 @@ def test_a_promise_after_one_calibration_is_that_of_the_list(seven):
     for who in ([0, 1, 2, 3, 4, 5], list(range(7))):
         target, n = read.protocol.target_of(read, who), sum(len(seven.scores[i]) for i in who)
         deficit = total_deficit(read.protocol.scale, len(who), 5, 21)
-        assert summed_failure(n, target, deficit, 0.9) <= 0.1 < summed_failure(n, target - 1, deficit, 0.9)
+        replies = [SummedReply(n, rank, deficit) for rank in (target, target - 1)]
+        failures = [conditional_coverage_failure([reply], 1, 0.9) for reply in replies]
+        assert failures[0] <= 0.1 < failures[1]
         assert (read.certify(who)[1].coverage, read.certify(who)[1].delta) == (0.9, 0.1)
         assert read.protocol.coverage_failure(read, who, 0)(0.9) <= 0.1
     assert [promise.infinite for promise in read.promises().values()] == ["never"] * 2
@@ -177,7 +182,8 @@ def test_coverage_of_every_list_by_enumeration(who):
         for axis in range(1, size):
             both = (both.take(low, axis) + both.take(high, axis)) / 2
         covered = covered + np.moveaxis(both, 0, j) / size
-    promised = summed_coverage(size, plan.protocol.target_of(plan, who), total_deficit(0.25, size, 3, bins), 0, 1)
+    target, deficit = plan.protocol.target_of(plan, who), total_deficit(0.25, size, 3, bins)
+    promised = SummedReply(size - 1, target - 1, deficit).coverage
     assert 0.4 <= float(promised) <= covered.min() + 1e-9 < 0.8
     assert plan.certify(who)[1].coverage == 0.4
 

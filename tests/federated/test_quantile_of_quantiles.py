@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.federated.order_statistics import (
+from confide.federated.certificates import (
     at_least,
     conditional_coverage_failure,
     integral,
@@ -20,7 +20,7 @@ from confide.federated.quantile_of_quantiles import (
     published_ranks,
     qq_coverage,
 )
-from confide.federated.reply_table import RandomRankReply
+from confide.federated.reply_laws import RandomRankReply
 
 
 def qq_coverage_largest(k, m, n):

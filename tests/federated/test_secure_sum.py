@@ -9,15 +9,19 @@ import numpy as np
 import pytest
 from scipy import stats
 
+from confide.federated.certificates import (
+    certifies,
+    conditional_coverage_failure,
+    order_statistic_coverage,
+    smallest,
+)
 from confide.federated.keys import SiloKeys
 from confide.federated.protocols.secure_sum import (
     choose_summed,
     modulus_bits,
-    summed_coverage,
-    summed_failure,
-    summed_target,
     total_deficit,
 )
+from confide.federated.reply_laws import RandomRankReply, SummedReply
 from confide.federated.sharing import mask, noise_law, noise_share, open_sum
 from confide.guarantee.noise_walk import maximum, walk_maximum
 from confide.support import scale_for
@@ -154,7 +158,7 @@ def test_certificate_against_every_data_set():
     half = len(law) // 2
     law = law[half - 6 : half + 7]
     deficit = walk_maximum(law, m - 1)
-    promised = float(summed_coverage(n, target, deficit, 1))
+    promised = float(SummedReply(n, target, deficit).coverage)
     chosen = {}
     for h in histograms(n, m):
         p = np.zeros(m)
@@ -227,7 +231,8 @@ def test_mixture_of_unlike_silos_by_enumeration(weights, target):
     law = noise_law(scale, 1.5)
     law = law[len(law) // 2 - reach : len(law) // 2 + reach + 1]
     silos = len(sizes)
-    promised = float(summed_coverage(n, target, walk_maximum(law, m - 1), *((0, 1) if weights else (silos, 0))))
+    reply = (n - 1, target - 1) if weights else (n + silos - 1, target)
+    promised = float(SummedReply(*reply, walk_maximum(law, m - 1)).coverage)
     odds = [size / n if weights else (size + 1) / (n + silos) for size in sizes]
     chosen = choice_laws(n, m, target, law, reach)
     worst = 1.0
@@ -244,6 +249,48 @@ def test_mixture_of_unlike_silos_by_enumeration(weights, target):
     assert worst <= promised + len(sizes) / (n + len(sizes))  # within one rank per silo of the truth
 
 
+@pytest.mark.parametrize("population", ["common", "mixture", "mixture of 0.1"])
+def test_a_sum_over_silos_is_one_silo_with_a_random_rank(population):
+    """Theorems F6 and F6b beside F1 and F2: E[(T - N)+]/(n + 1), and the same of other n and T, for 60 federations.
+
+    The law of the one silo is written without its deficit, and its coverage is an integral.
+    """
+    rng, level, compared = np.random.default_rng(0), Fraction(9, 10), 0
+    while compared < 60:
+        m, n, candidates = rng.integers(2, 40), int(rng.integers(300, 8000)), int(rng.integers(10, 120))
+        deficit = total_deficit(float(rng.uniform(0.3, 6)), int(m), int(rng.integers(1, m + 1)), candidates)
+        records, lost = {"common": (n, 0), "mixture": (n - 1, 1), "mixture of 0.1": (n + int(m) - 1, 0)}[population]
+        target = smallest(lambda T: certifies([SummedReply(records, T - lost, deficit)], 1, level, None), n)  # noqa: B023
+        if target is None:
+            continue
+        ranks = target - lost - np.arange(len(deficit))
+        kept = ranks >= 1
+        silo = RandomRankReply(
+            records,
+            tuple(ranks[kept][::-1].tolist()),
+            tuple(deficit[kept][::-1].tolist()),
+            max(0.0, float(1 - deficit[kept].sum())),
+        )
+        extra = records + 1 - n
+        published = math.fsum(np.maximum(ranks, 0) * deficit) / (n + extra)
+        assert float(SummedReply(records, target - lost, deficit).coverage) == pytest.approx(published, abs=1e-12)
+        assert order_statistic_coverage([silo], 1) == pytest.approx(published, abs=1e-12)
+        assert float(silo.coverage) == pytest.approx(published, abs=1e-12)
+        reply = SummedReply(records, target - lost, deficit)
+        for below in (0.85, 0.9, 0.93):
+            failure = deficit @ np.where(kept, stats.binom.sf(ranks - 1, records, below), 1.0)
+            assert conditional_coverage_failure([reply], 1, below) == pytest.approx(failure, abs=1e-11)
+            assert conditional_coverage_failure([silo], 1, below) == pytest.approx(failure, abs=1e-11)
+        compared += 1
+
+
+def test_the_failure_of_a_sum_of_millions_of_records_keeps_its_digits():
+    """At n = 2**26 the tail of the binomial by cephes (`scipy.special.bdtrc`) is 2 % too small."""
+    n, target = 2**26, 60398081
+    failure = conditional_coverage_failure([SummedReply(n, target, np.ones(1))], 1, 0.9)
+    assert failure == pytest.approx(0.4833227064881928, rel=1e-11)  # summed term by term, to 40 digits
+
+
 def test_training_conditional_failure_by_enumeration():
     n, m, target, scale, reach = 6, 3, 5, 0.4, 6
     law = noise_law(scale, 1.5)
@@ -251,7 +298,7 @@ def test_training_conditional_failure_by_enumeration():
     chosen, deficit = choice_laws(n, m, target, law, reach), walk_maximum(law, m - 1)
     rng = np.random.default_rng(1)
     for level in (0.4, 0.55):
-        bound = summed_failure(n, target, deficit, level)
+        bound = conditional_coverage_failure([SummedReply(n, target, deficit)], 1, level)
         worst = 0.0
         some = [
             [level - 1e-9, 1 - level - 1e-9, 2e-9],
@@ -272,7 +319,7 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
     sizes, bins, scale = np.array([80, 120, 200]), 60, 0.5
     n, silos = int(sizes.sum()), len(sizes)
     deficit = total_deficit(scale, silos, 2, bins)
-    target = summed_target(n, 0.9, None, deficit, 0, 1)
+    target = smallest(lambda rank: certifies([SummedReply(n - 1, rank - 1, deficit)], 1, Fraction(9, 10), None), n)
     edges = np.linspace(0.1, 2.95, bins - 1)
     keys = [SiloKeys.generate(f"silo {i}") for i in range(silos)]
     roster = [k.public().agreement for k in keys]
@@ -294,10 +341,11 @@ def test_installed_noise_covers_unlike_silos_and_not_too_much():
     assert stats.binomtest(hits, rounds, at_most, "greater").pvalue > 1e-6
 
 
-def test_summed_failure_by_simulation():
+def test_failure_of_a_sum_by_simulation():
     deficit = total_deficit(1.0, 4, 3, 20)
-    n, target = 300, summed_target(300, 0.9, 0.05, total_deficit(1.0, 4, 3, 20), 1)
-    bound = summed_failure(n, target, deficit, 0.9)
+    n = 300
+    target = smallest(lambda rank: certifies([SummedReply(n, rank, deficit)], 1, Fraction(9, 10), 0.05), n)
+    bound = conditional_coverage_failure([SummedReply(n, target, deficit)], 1, 0.9)
     assert bound <= 0.05
     rng = np.random.default_rng(4)
     N = rng.choice(len(deficit), p=deficit / deficit.sum(), size=20000)
@@ -352,13 +400,13 @@ def test_certificate_of_a_mixture_costs_a_rank():
         for population in ("common", "mixture")
     ]
     deficit = total_deficit(plans[0].protocol.scale, 5, 3, 40)
-    for plan, price in zip(plans, ((1, 0), (0, 1)), strict=True):
-        target = plan.protocol.target
+    for plan, lost in zip(plans, (0, 1), strict=True):
+        replies = [SummedReply(300 - lost, plan.protocol.target - lost - less, deficit) for less in (0, 1)]
         assert plan.certify()[1].coverage == 0.9
-        assert summed_coverage(300, target, deficit, *price) >= 0.9 > summed_coverage(300, target - 1, deficit, *price)
+        assert replies[0].coverage >= Fraction(9, 10) > replies[1].coverage
     lower = dataclasses.replace(plans[1].protocol, target=plans[1].protocol.target - 1)
     low = dataclasses.replace(plans[1], protocol=lower)
-    assert low.certify()[1].coverage == float(summed_coverage(300, lower.target, deficit, 0, 1)) < 0.9
+    assert low.certify()[1].coverage == float(SummedReply(299, lower.target - 1, deficit).coverage) < 0.9
 
 
 def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
@@ -376,7 +424,7 @@ def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
     old = dict(content)
     del old["weights"]
     before = federated.FederatedPlan.from_fields(old)
-    assert before.certify()[1].coverage == float(summed_coverage(300, made.protocol.target, deficit, 5, 0)) < 0.9
+    assert before.certify()[1].coverage == float(SummedReply(304, made.protocol.target, deficit).coverage) < 0.9
     for change in ({"weights": "equal"}, {"weights": None}, {"population": "common"}, {"method": "private-qq"}):
         with pytest.raises(federated.Refusal):
             federated.FederatedPlan.read(seal("plan", content | change, coordinator.signing))

@@ -14,8 +14,8 @@ from confide import federated, guarantee, noisy_counts, selection, support
 from confide.arrays import softmax
 from confide.errors import InputError
 from confide.federated import envelope, keys, sharing
-from confide.federated.order_statistics import order_statistic_coverage
-from confide.federated.reply_table import RandomRankReply
+from confide.federated.certificates import order_statistic_coverage
+from confide.federated.reply_laws import RandomRankReply
 from confide.ledger.events import FIRST_SEAL, seal
 from confide.ledger.state import State
 from confide.mechanisms import Slopes

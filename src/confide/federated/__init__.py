@@ -28,7 +28,6 @@ Three hospitals and a coordinator, here in one process:
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
 from confide.federated.answers import read_answer, replies, unlike_replies
-from confide.federated.baselines import average_threshold, centralised_threshold
 from confide.federated.calibration import (
     FederatedCalibration,
     FederatedGroups,
@@ -39,19 +38,19 @@ from confide.federated.calibration import (
     part_of,
     plan_of,
 )
-from confide.federated.comparison import compare
-from confide.federated.envelope import check_integrity, read_time
-from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
-from confide.federated.many_silos import clones_delta, clones_epsilon, clones_local
-from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
-from confide.federated.open_part import open_part
-from confide.federated.openings import openings
-from confide.federated.order_statistics import (
+from confide.federated.certificates import (
     conditional_coverage_failure,
+    coverage_fraction,
     expectation,
     order_statistic_coverage,
     poisson_binomial,
 )
+from confide.federated.comparison import compare
+from confide.federated.envelope import check_integrity, read_time
+from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
+from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
+from confide.federated.open_part import open_part
+from confide.federated.openings import openings
 from confide.federated.plan import AnyPlan, By, FederatedPlan, colluders, identity_rows, openers, roster_number
 from confide.federated.planning import COMPARABLE, Alternative, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
@@ -71,10 +70,18 @@ from confide.federated.protocols import (
     published_correction,
     published_quantile,
 )
-from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks, qq_coverage
+from confide.federated.quantile_of_quantiles import (
+    average_threshold,
+    best_qq,
+    best_qq_unequal,
+    centralised_threshold,
+    published_ranks,
+    qq_coverage,
+)
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.reply_table import RandomRankReply, ReplyLaw, coverage_fraction
+from confide.federated.reply_laws import RandomRankReply, ReplyLaw
 from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, plan_sides, read_plan
+from confide.federated.shuffling import clones_delta, clones_epsilon, clones_local
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import (
     OwnShare,

@@ -1,45 +1,85 @@
-"""Federations of many silos: certificates for a random silo, and what shuffling hides.
+"""private-qq for many silos: a search with a few sizes that stand for all, and with laws that are quick to compute.
 
-private-qq for many silos: a quick search with sizes and laws that stand for others, and an exact certificate.
-
-Whatever the search finds is certified by the laws of all silos (docs/federated.md, Theorem F3): only the choice is
-approximate, never the promise.
-
-Privacy amplification by shuffling or summing: what hiding among other participants' answers adds, and when.
-
-Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.2: the randomizer is any epsilon_0-DP one.
-(The tighter theorem of 2023 holds only for a restricted class of randomizers, by its own erratum, and is not used.)
-Answers are as if n participants used the same randomizer and nobody knew who said what: a trusted shuffler, or a sum of
-one-hot vectors, which tell the same. The theorem asks for the loss of replacing the WHOLE input of another participant.
-Where a participant holds one record that is the loss of one record; where it is a silo of many records it is another,
-far larger number, `whole`, and mostly nothing is gained (docs/federated.md, Theorems A1 and A2).
+`private_quantiles.py` certifies the result by the laws of all silos (docs/federated.md, Theorem F3): the choice is
+approximate, the promise is not. The coverage on evenly spread scores, by which plans are chosen, is no promise.
 """
 
-import math
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import NamedTuple, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.errors import InputError
-from confide.federated.certified_k import bisect
-from confide.federated.order_statistics import nodes_around, poisson_binomial
-from confide.federated.reply_laws import random_rank, typical_reply, whole_ranks
-from confide.federated.reply_table import ReplyTable, WholeRanks
+from confide.federated.certificates import (
+    bisect,
+    certified_k,
+    certifies,
+    nodes_around,
+    order_statistic_coverage,
+    poisson_binomial,
+)
+from confide.federated.reply_laws import RandomRankReply, ReplyTable, WholeRanks, random_rank, slopes_reply
 from confide.mechanisms import Slopes
-from confide.support import Level, exact_level, positive_integer, privacy_loss
+from confide.selection import Selector, selection_law
 
 _SIZES = 48
 """So many sizes stand for all others in the search."""
 _LAW = 64
 """For so few silos the law itself is quick enough; nearly, it can be .02 off for eight that differ."""
-_FAR, _GRID = 2**30, 12
+_FAR, _GRID, _FINE = 2**30, 12, 100
 _HIGHEST, _LOWEST = 0.96, 0.08
 """What share of the silos may reply below the level."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """The public numbers from which a plan is searched for: see `best_private_qq`.
+
+    Here `honest` and `most_k` are numbers of silos, by default all.
+    """
+
+    sizes: tuple[int | None, ...]
+    level: Fraction
+    epsilon: float
+    candidates: int
+    delta: float | None
+    honest: int
+    absent: int
+    most_k: int
+    n_min: int
+    n_typical: int
+    selector: Selector
+
+    @property
+    def public(self) -> tuple[int, ...]:
+        """The sizes, if they are public."""
+        return tuple(n for n in self.sizes if n is not None)
+
+    @property
+    def present(self) -> int:
+        """How many silos answer."""
+        return len(self.sizes) - self.absent
+
+    @property
+    def lies(self) -> int:
+        """How many of the answers are lies, which are expected to be lowest."""
+        return max(self.present - self.honest, 0)
+
+    def replies(self, mechanisms: Sequence[Slopes]) -> ReplyTable:
+        """The laws of the replies of all silos."""
+        pairs = zip(self.sizes, mechanisms, strict=True)
+        return ReplyTable([slopes_reply(n, one, self.candidates, self.n_min) for n, one in pairs])
+
+    def certifies(self, mechanisms: Sequence[Slopes], k: int) -> bool:
+        """Whether the k-th smallest honest reply of these mechanisms is certified."""
+        return certifies(self.replies(mechanisms), k, self.level, self.delta, self.honest)
+
+    def certified_k(self, mechanisms: Sequence[Slopes], guess: int | None = None) -> tuple[int, float] | None:
+        """The smallest k that is certified with these mechanisms, and its coverage."""
+        return certified_k(self.replies(mechanisms), self.level, self.delta, self.honest, guess)
 
 
 Tail: TypeAlias = Callable[[int], NDArray[np.float64]]
@@ -94,31 +134,26 @@ class Line(NamedTuple):
 class Search:
     """Rates from which nearly all silos, to which few of them, reply below the level, and the smallest k for each."""
 
+    goal: Goal
     stand: StandIns
     trial: Slopes
-    candidates: int
-    level: Fraction
-    delta: float | None
-    honest: int
-    top: int
 
     def lines(self, steps: int) -> Iterator[Line]:
         """So many of them, evenly spread."""
-        largest = int(self.stand.sizes[-1])
-        nodes, weights = nodes_around(float(self.level))
-        if self.delta is not None:
-            nodes, weights = np.array([float(self.level)]), np.ones(1)
-        enough = float(self.level) if self.delta is None else 1 - self.delta
+        largest, level, delta = int(self.stand.sizes[-1]), float(self.goal.level), self.goal.delta
+        nodes, weights = nodes_around(level) if delta is None else (np.array([level]), np.ones(1))
+        enough = level if delta is None else 1 - delta
         first, last = self._falls_to(_HIGHEST), self._falls_to(_LOWEST)
         for step in sorted({round(step) for step in np.linspace(first, last, steps)}):
             rate = Fraction(step, largest + 1)
-            tail = tails(self._below(self.stand.sizes, self.stand.targets(rate), nodes), self.stand.silos, self.honest)
+            chances = self._below(self.stand.sizes, self.stand.targets(rate), nodes)
+            tail = tails(chances, self.stand.silos, self.goal.honest)
 
             def certified(k: int, tail: Tail = tail) -> bool:
                 return 1 - float(tail(k) @ weights) >= enough
 
-            if certified(self.top):
-                yield Line(rate, bisect(certified, 0, self.top))
+            if certified(self.goal.most_k):
+                yield Line(rate, bisect(certified, 0, self.goal.most_k))
 
     def _falls_to(self, share: float) -> int:
         """The first step, of as many as there are ranks in the largest silo, with so few silos below the level."""
@@ -128,7 +163,7 @@ class Search:
             steps = np.unique(np.linspace(low, high, _GRID + 2).astype(np.int64))[1:-1].tolist() or [low + 1]
             aims = [self.stand.targets(Fraction(step, largest + 1)) for step in steps]
             sizes = np.tile(self.stand.sizes, len(steps))
-            chances = self._below(sizes, np.concatenate(aims), np.array([float(self.level)]))
+            chances = self._below(sizes, np.concatenate(aims), np.array([float(self.goal.level)]))
             shares = chances.reshape(len(steps), -1) @ self.stand.silos / self.stand.silos.sum()
             few = int(np.searchsorted(-shares, -share))
             low, high = ([low, *steps][few], [*steps, high][few])
@@ -140,13 +175,13 @@ class Search:
         if self._far is not None:
             return self._far.moved(sizes, targets).below(t)
         pairs = zip(sizes.tolist(), targets.tolist(), strict=True)
-        aimed = [random_rank(n, replace(self.trial, offset=Fraction(T)), self.candidates) for n, T in pairs]
+        aimed = [random_rank(n, replace(self.trial, offset=Fraction(T)), self.goal.candidates) for n, T in pairs]
         return ReplyTable(aimed).below(t)
 
     @cached_property
     def _far(self) -> WholeRanks | None:
         """The law far from the first rank; None if its ranks have gaps, as they do where slopes are very flat."""
-        law = random_rank(_FAR, replace(self.trial, offset=Fraction(_FAR)), self.candidates)
+        law = random_rank(_FAR, replace(self.trial, offset=Fraction(_FAR)), self.goal.candidates)
         return WholeRanks([law]).short() if law.whole else None
 
 
@@ -215,115 +250,74 @@ def matched(
     return result
 
 
-_TAIL = 1e-14
-_MOST_LOCAL, _LARGEST = 50.0, 700.0
+def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: Slopes, candidates: int) -> float:
+    """Mean coverage of the k-th smallest reply on evenly spread scores.
+
+    `silos` are pairs (number of scores, target rank); slopes, heights and noise of the mechanism are the same in all.
+    """
+    replies = [typical_reply(n, replace(mechanism, offset=Fraction(target)), candidates) for n, target in silos]
+    return order_statistic_coverage(replies, k)
 
 
-def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | None = None) -> float:
-    """The delta at which n shuffled answers of an epsilon_0-DP randomizer are (epsilon, delta)-DP.
-
-    The hockey-stick divergence between (A + D, C - A + 1 - D) and its mirror image, with C ~ Bin(n-1, e^-whole),
-    A ~ Bin(C, 1/2) and D ~ Bernoulli(e^epsilon_0 / (1 + e^epsilon_0)). Binomial tails beyond 1e-14 are added to it.
-
-    Parameters
-    ----------
-    epsilon
-        The loss after shuffling.
-    epsilon_0
-        The loss of one answer when what the statement is about changes: one record of the participant looked at.
-    n
-        How many participants answer honestly, the one looked at among them.
-    whole
-        The loss of one answer when the whole input of its participant is replaced, at least; by default `epsilon_0`,
-        for participants of one record each.
+def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
+    """What a silo of public size replies on evenly spread scores; its ranks are not whole.
 
     Examples
     --------
-    >>> clones_delta(0.17, 4.0, 100_000) < 1e-6 < clones_delta(0.165, 4.0, 100_000)
-    True
-    >>> clones_delta(0.17, 4.0, 100_000, whole=40.0) > 0.9
-    True
+    >>> reply = typical_reply(100, Slopes(Fraction(0), Fraction(90), 3, 1, 4.0, "permute_and_flip"), 50)
+    >>> round(float(np.dot(reply.ranks, reply.probabilities)), 1)
+    92.4
     """
-    from scipy.stats import binom
-
-    n = positive_integer("n", n)
-    epsilon_0 = privacy_loss("epsilon_0", epsilon_0)
-    if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise InputError(f"epsilon must be a finite number of at least 0; found {epsilon!r}")
-    whole = epsilon_0 if whole is None else privacy_loss("whole", whole)
-    if epsilon >= epsilon_0:
-        return 0.0
-    stays, alike, odds = math.exp(-whole), 1 / (1 + math.exp(-epsilon_0)), math.exp(min(epsilon, _LARGEST))
-    mean = (n - 1) * stays
-    low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40  # beyond either: less than 1e-17
-    c = np.arange(max(0, math.floor(low)), min(n - 1, math.ceil(high)) + 1)
-    weight = binom.pmf(c, n - 1, stays)
-    gain = alike - odds * (1 - alike)
-    if gain <= 0:
-        return 0.0
-    ratio = (odds * alike - (1 - alike)) / gain
-    first = np.floor((c + 1) * ratio / (1 + ratio)) + 1
-    with_d, without = binom.sf(first - 2, c, 0.5), binom.sf(first - 1, c, 0.5)
-    here, there = alike * with_d + (1 - alike) * without, (1 - alike) * with_d + alike * without
-    return float((weight * np.maximum(here - odds * there, 0)).sum() + 2 * _TAIL)
+    slopes = _LogOdds(
+        mechanism.slope_left, mechanism.slope_right, float(mechanism.flat), mechanism.total_rise, mechanism.selector
+    )
+    return _typical_reply(n, float(mechanism.offset), slopes, candidates)
 
 
-def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | None = None) -> float:
-    """The smallest epsilon, to 1e-6 and rounded up, at which `clones_delta` is at most dp_delta.
+def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
+    """The same with ranks rounded to whole ones and without gaps; beyond n it is +inf.
 
     Examples
     --------
-    >>> clones_epsilon(1.0, 10_000, 1e-6) < 0.054
-    True
-    >>> clones_epsilon(1.0, 10_000, 1e-6, whole=20.0) > 0.999
-    True
+    >>> whole_ranks(RandomRankReply(9, (5.2, 7.4, 9.7), (0.5, 0.25, 0.25)))
+    RandomRankReply(n=9, ranks=(5, 6, 7), probabilities=(0.5, 0.0, 0.25), bottom=0.0)
     """
-    delta = check_dp_delta(dp_delta)
-    low, high = 0.0, float(epsilon_0)
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (low, middle) if clones_delta(middle, epsilon_0, n, whole=whole) <= delta else (middle, high)
-    return high
+    at = np.maximum(np.rint(reply.ranks).astype(np.int64), 1)
+    law = np.bincount(at, weights=reply.probabilities, minlength=reply.n + 1)
+    first, last = min(int(at[0]), reply.n), min(int(at[-1]), reply.n)
+    while last > first and not law[last]:
+        last -= 1
+    return RandomRankReply(reply.n, tuple(range(first, last + 1)), tuple(law[first : last + 1].tolist()))
 
 
-def clones_local(
-    epsilon: float, n: int, dp_delta: Level, *, whole: Callable[[float], float] = lambda epsilon_0: epsilon_0
-) -> float:
-    """The largest loss of one answer, to 1e-6 and rounded down, at which n of them shuffled are (epsilon, dp_delta)-DP.
+class _LogOdds(NamedTuple):
+    """Slopes and heights of a mechanism, whatever its target."""
 
-    Parameters
-    ----------
-    epsilon, dp_delta
-        The loss after shuffling.
-    n
-        How many participants answer honestly.
-    whole
-        The loss of replacing a participant's whole input, by the loss of one record; it must not fall. By default the
-        same, for participants of one record each.
+    left: float
+    right: float
+    flat: float
+    rise: float
+    selector: Selector
 
-    Returns
-    -------
-    float
-        At least epsilon, which shuffling does not raise.
 
-    Examples
-    --------
-    >>> 2.36 < clones_local(0.5, 2_000, 1e-6) < 2.37
-    True
-    >>> clones_local(0.5, 2_000, 1e-6, whole=lambda loss: 200 * loss) - 0.5 < 1e-5
-    True
+@lru_cache(maxsize=8192)
+def _typical_reply(n: int, target: float, slopes: _LogOdds, candidates: int) -> RandomRankReply:
+    """The law of the mechanism's choice among candidates evenly spread over the ranks 0..n+1, which are not whole here.
+
+    A candidate beyond all n scores is penalised as if it were the n-th: with a target near n nothing keeps the choice
+    from running to the end, which a plan has to weigh.
     """
-    delta = check_dp_delta(dp_delta)
-    low, high = privacy_loss("epsilon", epsilon), max(_MOST_LOCAL, 2 * epsilon)
-    while high - low > 1e-6:
-        middle = (low + high) / 2
-        low, high = (middle, high) if clones_delta(epsilon, middle, n, whole=whole(middle)) <= delta else (low, middle)
-    return low
-
-
-def check_dp_delta(dp_delta: Level) -> float:
-    """A delta of differential privacy, strictly between 0 and 1."""
-    delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
-    if not 0 < delta < 1:
-        raise InputError(f"dp_delta must lie strictly between 0 and 1; found {dp_delta!r}")
-    return delta
+    left, right, reach = slopes.left, slopes.right, 25 + slopes.rise
+    low = max(target - 25 / left, 0.0)
+    high = n + 1 if right * (n - target) < reach else target + reach / right
+    spacing = max((n + 1) / candidates, (high - low) / _FINE)
+    ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
+    ranks = np.maximum(ranks, 1e-3)
+    short = left * np.maximum(target - np.minimum(ranks, n), 0)
+    over = right * np.maximum(np.minimum(ranks - spacing, n) - target, 0)
+    place = candidates * ranks / (n + 1)
+    ahead = slopes.rise * np.maximum(place - slopes.flat, 0) / max(candidates - slopes.flat, 1.0)
+    utility = ahead - np.maximum(short, over)
+    law = selection_law(np.exp(utility - utility.max()), slopes.selector)
+    kept = law > 1e-9
+    return RandomRankReply(n, tuple(ranks[kept].tolist()), tuple((law[kept] / law[kept].sum()).tolist()))

@@ -18,9 +18,9 @@ from confide.candidates import AnyCandidates, Candidates
 from confide.errors import InputError, SimilarNameWarning
 from confide.federated.envelope import write_time
 from confide.federated.keys import Silo
-from confide.federated.many_silos import check_dp_delta
 from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.protocols import METHODS, PROTOCOLS, FedCP2QQ, Options
+from confide.federated.shuffling import check_dp_delta
 from confide.federated.terms import PlanChoices, Terms, check_count
 from confide.ledger import name_key, similar
 from confide.planning import OnPilot

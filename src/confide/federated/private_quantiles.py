@@ -5,29 +5,32 @@ of FedCP-QQ stays, with a mixture in place of one order statistic: no union boun
 """
 
 import math
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from itertools import product
 from operator import itemgetter
-from typing import TypeAlias
 
 import numpy as np
 
-from confide.federated.certified_k import bisect, certified_k, certifies
-from confide.federated.many_silos import Line, Search, StandIns, expected_in_search, target_rank
-from confide.federated.reply_laws import expected_coverage, slopes_reply
-from confide.federated.reply_table import ReplyLaw, ReplyTable
+from confide.federated.certificates import bisect
+from confide.federated.many_silos import (
+    Goal,
+    Line,
+    Search,
+    StandIns,
+    expected_coverage,
+    expected_in_search,
+    target_rank,
+)
 from confide.guarantee import private_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, flat_for
 from confide.selection import Selector
 
-Enough: TypeAlias = Callable[[Sequence[Slopes], int], bool]
-"""Whether the k-th smallest honest reply of these mechanisms is certified."""
-
-_SPLITS = (8, 10, 12, 14, 16)
+_SPLITS, _LEFT = (8, 10, 12, 14, 16), 14
+"""Parts of the loss left of the target, for public and for secret sizes."""
 MANY = 64
 """Beyond so many silos a quick search with stand-ins finds the plan; its certificate is that of all of them."""
 
@@ -119,139 +122,96 @@ def best_private_qq(
     >>> found.coverage >= 0.9, found.expected < 0.95
     (True, True)
     """
-    return _best(tuple(sizes), level, epsilon, candidates, delta, honest, absent, most_k, n_min, n_typical, selector)
+    m = len(sizes) if honest is None else honest
+    top = min(m, most_k or m)
+    return _best(Goal(tuple(sizes), level, epsilon, candidates, delta, m, absent, top, n_min, n_typical, selector))
 
 
 @lru_cache(maxsize=256)
-def _best(
-    sizes: tuple[int | None, ...],
-    level: Fraction,
-    epsilon: float,
-    candidates: int,
-    delta: float | None,
-    honest: int | None,
-    absent: int,
-    most_k: int | None,
-    n_min: int,
-    n_typical: int,
-    selector: Selector,
-) -> MechanismChoice | None:
-    """The same, once for each request: comparisons, several levels and the plan that is made at last share most."""
-    m = len(sizes) if honest is None else honest
-    top = min(m, most_k or m)
-    public = tuple(n for n in sizes if n is not None)
-
-    def replies(mechanisms: Sequence[Slopes]) -> list[ReplyLaw]:
-        return [slopes_reply(n, one, candidates, n_min) for n, one in zip(sizes, mechanisms, strict=True)]
-
-    def enough(mechanisms: Sequence[Slopes], k: int) -> bool:
-        return certifies(replies(mechanisms), k, level, delta, honest)
-
-    if len(public) > MANY or len(set(public)) > 1:
-        return _for_many(public, level, epsilon, candidates, delta, m, absent, top, selector)
-    options: Iterator[tuple[tuple[Slopes, ...], int | None]]
-    if public:
-        options = _targets(public, enough, epsilon, candidates, _some(top), selector)
-    else:
-        options = _lines(len(sizes), level, epsilon, candidates, n_min, n_typical, selector)
-    typical = [n_typical if n is None else n for n in sizes]
-    present = sorted(range(len(sizes)), key=lambda i: typical[i])[: len(sizes) - absent]
+def _best(goal: Goal) -> MechanismChoice | None:
+    """The same, once for each goal: comparisons, several levels and the plan that is made at last share most."""
+    if len(goal.public) > MANY or len(set(goal.public)) > 1:
+        return _for_many(goal)
+    typical = [goal.n_typical if n is None else n for n in goal.sizes]
+    present = sorted(range(len(typical)), key=lambda i: typical[i])[: goal.present]
     best: MechanismChoice | None = None
-    for mechanisms, guess in options:
-        found = certified_k(replies(mechanisms), level, delta, honest, guess)
-        if found is None or found[0] > top:
+    for mechanisms, guess in _targets(goal) if goal.public else _lines(goal):
+        found = goal.certified_k(mechanisms, guess)
+        if found is None or found[0] > goal.most_k:
             continue
-        k = found[0] + max(len(present) - m, 0)
-        there = [(typical[i], mechanisms[i].target(typical[i])) for i in present]
-        expected = expected_coverage(there, k, mechanisms[0], candidates)
+        answers = [(typical[i], mechanisms[i].target(typical[i])) for i in present]
+        expected = expected_coverage(answers, found[0] + goal.lies, mechanisms[0], goal.candidates)
         if best is None or expected < best.expected:
             best = MechanismChoice(mechanisms, *found, expected)
     return best
 
 
-def _targets(
-    sizes: tuple[int, ...], enough: Enough, epsilon: float, candidates: int, ks: Sequence[int], selector: Selector
-) -> Iterator[tuple[tuple[Slopes, ...], int]]:
+def _targets(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], int]]:
     """For every rise, split of the loss and k the smallest certified targets, with k as a first guess.
 
     Target ranks are whole: with few records per silo a smaller k may serve at the same targets.
     """
-    splits: Sequence[int] = _SPLITS if len(set(sizes)) == 1 else _SPLITS[1::2]
-    for rise, left in product(_RISES, splits):
-        plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", epsilon, selector)
-        trial = _raised(plain, rise, candidates)
-        for k in ks:
-            if (found := _smallest_targets(sizes, trial, k, enough)) is not None:
+    for rise, left in product(_RISES, _SPLITS):
+        trial = _trial(goal, rise, left)
+        for k in _some(goal.most_k):
+            if (found := _smallest_targets(goal, trial, k)) is not None:
                 yield found, k
 
 
-def _for_many(
-    sizes: tuple[int, ...],
-    level: Fraction,
-    epsilon: float,
-    candidates: int,
-    delta: float | None,
-    honest: int,
-    absent: int,
-    top: int,
-    selector: Selector,
-) -> MechanismChoice | None:
+def _for_many(goal: Goal) -> MechanismChoice | None:
     """The line of least expected coverage, by the quick search; its k by the certificate of all silos."""
-    stand, present = StandIns.of(sizes), StandIns.of(sorted(sizes)[: len(sizes) - absent])
-    more = max(len(sizes) - absent - honest, 0)
+    stand, present = StandIns.of(goal.public), StandIns.of(sorted(goal.public)[: goal.present])
 
     def looked(rise: float, left: int, steps: int) -> Iterator[tuple[float, float, int, Slopes, Line]]:
-        plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", epsilon, selector)
-        trial = _raised(plain, rise, candidates)
-        for line in Search(stand, trial, candidates, level, delta, honest, top).lines(steps):
-            there = Line(line.rate, line.k + more)
-            expected = expected_in_search(present, there, trial, candidates, level)
+        trial = _trial(goal, rise, left)
+        for line in Search(goal, stand, trial).lines(steps):
+            answers = Line(line.rate, line.k + goal.lies)
+            expected = expected_in_search(present, answers, trial, goal.candidates, goal.level)
             yield expected, rise, left, trial, line
 
-    splits, steps = (_SPLITS[::2], _FEW_LINES) if len(sizes) > _FEW else (_SPLITS, _LINES)
+    few = len(goal.sizes) <= _FEW
+    splits, steps = (_SPLITS, _LINES) if few else (_SPLITS[::2], _FEW_LINES)
     found = [one for rise, left in product(_RISES_OF_MANY, splits) for one in looked(rise, left, steps)]
     best = dict.fromkeys((rise, left) for _, rise, left, *_ in sorted(found, key=itemgetter(0)))
     for rise, left in list(best)[:_BEST]:
         found += looked(rise, left, _LINES)
     refined = list[MechanismChoice]()
     for expected, _, _, trial, line in sorted(found, key=itemgetter(0)):
-        choice = _certified(sizes, trial, line, level, candidates, delta, honest)
-        if choice is None or choice.k > top:
+        choice = _certified(goal, trial, line)
+        if choice is None or choice.k > goal.most_k:
             continue
-        if len(sizes) > _FEW:
+        if not few:
             return replace(choice, expected=expected)
-        there = [(n, m.offset) for n, m in sorted(zip(sizes, choice.mechanisms, strict=True), key=itemgetter(0))]
-        seen = expected_coverage(there[: len(sizes) - absent], choice.k + more, trial, candidates)
+        answers = [
+            (n, m.offset) for n, m in sorted(zip(goal.public, choice.mechanisms, strict=True), key=itemgetter(0))
+        ]
+        seen = expected_coverage(answers[: goal.present], choice.k + goal.lies, trial, goal.candidates)
         refined.append(replace(choice, expected=seen))
         if len(refined) == _REFINED:
             break
     return min(refined, key=lambda choice: choice.expected, default=None)
 
 
-def _certified(
-    sizes: tuple[int, ...],
-    trial: Slopes,
-    line: Line,
-    level: Fraction,
-    candidates: int,
-    delta: float | None,
-    honest: int,
-) -> MechanismChoice | None:
+def _certified(goal: Goal, trial: Slopes, line: Line) -> MechanismChoice | None:
     """The line by the certificate of all silos; for few of them the lowest one that its k certifies."""
 
     def mechanisms(rate: Fraction) -> tuple[Slopes, ...]:
-        return tuple(replace(trial, offset=Fraction(target_rank(n, rate))) for n in sizes)
+        return _aimed(trial, [target_rank(n, rate) for n in goal.public])
 
-    def replies(rate: Fraction) -> ReplyTable:
-        return ReplyTable([slopes_reply(n, m, candidates, 1) for n, m in zip(sizes, mechanisms(rate), strict=True)])
-
-    found, rate = certified_k(replies(line.rate), level, delta, honest, line.k), line.rate
-    if found is not None and len(sizes) <= _FEW:
-        k, parts = found[0], max(sizes) + 1
-        lowest = bisect(lambda s: certifies(replies(Fraction(s, parts)), k, level, delta, honest), 0, int(rate * parts))
+    rate = line.rate
+    found = goal.certified_k(mechanisms(rate), line.k)
+    if found is not None and len(goal.sizes) <= _FEW:
+        k, parts = found[0], max(goal.public) + 1
+        lowest = bisect(lambda step: goal.certifies(mechanisms(Fraction(step, parts)), k), 0, int(rate * parts))
         rate = Fraction(lowest, parts)
-        found = certified_k(replies(rate), level, delta, honest, k)
+        found = goal.certified_k(mechanisms(rate), k)
     return None if found is None else MechanismChoice(mechanisms(rate), *found, 1.0)
+
+
+def _trial(goal: Goal, rise: float, left: int) -> Slopes:
+    """The mechanism of this rise and split of the loss for a public size, at no target yet."""
+    plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", goal.epsilon, goal.selector)
+    return _raised(plain, rise, goal.candidates)
 
 
 def _raised(plain: Slopes, rise: float, candidates: int) -> Slopes:
@@ -260,29 +220,30 @@ def _raised(plain: Slopes, rise: float, candidates: int) -> Slopes:
     return replace(plain, flat=flat, rise=steps) if flat and steps else plain
 
 
-def _smallest_targets(sizes: tuple[int, ...], trial: Slopes, k: int, enough: Enough) -> tuple[Slopes, ...] | None:
-    largest = max(sizes)
-
-    def aimed(step: int) -> tuple[Slopes, ...]:
-        aims = [min(n, math.ceil(Fraction(step * (n + 1), largest + 1))) for n in sizes]
-        return tuple(replace(trial, offset=Fraction(T)) for T in aims)
-
-    return aimed(bisect(lambda step: enough(aimed(step), k), 0, largest)) if enough(aimed(largest), k) else None
+def _aimed(trial: Slopes, targets: Sequence[int]) -> tuple[Slopes, ...]:
+    return tuple(replace(trial, offset=Fraction(target)) for target in targets)
 
 
-def _lines(
-    silos: int, level: Fraction, epsilon: float, candidates: int, n_min: int, n_typical: int, selector: Selector
-) -> Iterator[tuple[tuple[Slopes, ...], None]]:
+def _smallest_targets(goal: Goal, trial: Slopes, k: int) -> tuple[Slopes, ...] | None:
+    """The smallest target that is certified with this k, for silos of one size; None if no target is."""
+    n, m = goal.public[0], len(goal.sizes)
+
+    def enough(target: int) -> bool:
+        return goal.certifies(_aimed(trial, [target]) * m, k)
+
+    return _aimed(trial, [bisect(enough, 0, n)]) * m if enough(n) else None
+
+
+def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
     """Lines rate (n + 1) + offset on which one silo's reply misses the level with a few probabilities."""
-    unit = level.denominator * -(-UNIT // level.denominator)
-    left = 14
+    level, unit = goal.level, goal.level.denominator * -(-UNIT // goal.level.denominator)
+    slopes = _LEFT, PARTS - _LEFT, "add_remove", goal.epsilon, goal.selector
     for failure, rise in product((0.35, 0.2, 0.1), _RISES[1::2]):
-        rate = tangent_rate(level, failure, n_typical)
-        slopes = left, PARTS - left, "add_remove", epsilon, selector
-        trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, candidates)
-        rivals, slope = trial.rivals(candidates), trial.slope_left
-        offset = private_offset(rate, level, failure, max(n_min, 1), n_typical, slope, rivals, selector, unit)
-        yield (_raised(slopes_for(rate, offset, *slopes), rise, candidates),) * silos, None
+        rate = tangent_rate(level, failure, goal.n_typical)
+        trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, goal.candidates)
+        rivals, slope, least = trial.rivals(goal.candidates), trial.slope_left, max(goal.n_min, 1)
+        offset = private_offset(rate, level, failure, least, goal.n_typical, slope, rivals, goal.selector, unit)
+        yield (_raised(slopes_for(rate, offset, *slopes), rise, goal.candidates),) * len(goal.sizes), None
 
 
 def _some(top: int) -> Sequence[int]:

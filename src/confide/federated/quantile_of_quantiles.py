@@ -2,7 +2,8 @@
 
 Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Their coverage M(l, k) is a
 sum over hypergeometric terms; as an integral over one variable (docs/federated.md, Theorem F1) it is thousands of times
-faster and extends to silos of unequal sizes.
+faster and extends to silos of unequal sizes. The publication compares with two baselines, which are here, too: the mean
+of the silos' quantiles, and all scores in one place.
 """
 
 import math
@@ -13,9 +14,17 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.federated.certified_k import bisect, certified_k
-from confide.federated.order_statistics import gauss_legendre, order_statistic_coverage
-from confide.federated.reply_table import RandomRankReply, settled
+from confide.arrays import as_vector
+from confide.federated.certificates import (
+    DOUBT,
+    bisect,
+    certified_k,
+    coverage_fraction,
+    gauss_legendre,
+    is_simple,
+    order_statistic_coverage,
+)
+from confide.federated.reply_laws import RandomRankReply
 from confide.support import Level, exact_level, positive_integer
 
 _NODES = 64
@@ -136,6 +145,28 @@ def _least(l: NDArray[np.float64], k: NDArray[np.float64], coverage: NDArray[np.
     if not np.isfinite(coverage[best]):
         return None
     return RankChoice((int(l[best]),) * m, int(k[best]), float(coverage[best]))
+
+
+def settled(coverage: ArrayLike, l: ArrayLike, k: ArrayLike, m: int, n: int, wanted: float) -> NDArray[np.float64]:
+    """Computed values of M(l, k), those within 1e-12 of what is wanted replaced by exact ones where that is simple.
+
+    A quadrature cannot tell 9/10 from a little less; a level that is met exactly must count as met.
+
+    Examples
+    --------
+    >>> settled([0.9 - 1e-15, 0.8], [27, 24], 1, 1, 29, 0.9)
+    array([0.9, 0.8])
+    """
+    coverage = np.array(coverage, dtype=np.float64)
+    if not np.any(np.abs(coverage - wanted) < DOUBT):
+        return coverage
+    l, k = np.broadcast_to(l, coverage.shape), np.broadcast_to(k, coverage.shape)
+    for at in np.argwhere(np.abs(coverage - wanted) < DOUBT):
+        place = tuple(at)
+        whole = int(l[place]), int(k[place])
+        if is_simple([n] * m) and whole == (l[place], k[place]):
+            coverage[place] = float(coverage_fraction([n] * m, [whole[0]] * m, whole[1]))
+    return coverage
 
 
 def smallest_k_of_ranks(m: int, n: int, wanted: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -275,3 +306,38 @@ def _rank_options(sizes: Sequence[int], level: float, delta: float | None) -> li
         if option not in options:
             options.append(option)
     return options
+
+
+def conformal_quantile(scores: ArrayLike, alpha: Level) -> float:
+    """The ceil((n+1)(1-alpha))-th smallest score, +inf if there are too few.
+
+    Examples
+    --------
+    >>> conformal_quantile([0.3, 0.1, 0.2], 0.5)
+    0.2
+    """
+    array = as_vector("scores", scores)
+    rank = math.ceil((1 - exact_level("alpha", alpha)) * (len(array) + 1))
+    return float(np.sort(array)[rank - 1]) if rank <= len(array) else math.inf
+
+
+def average_threshold(silos: Sequence[ArrayLike], alpha: Level) -> float:
+    """FedCP-Avg: the mean of the silos' conformal quantiles. No guarantee.
+
+    Examples
+    --------
+    >>> round(average_threshold([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]], 0.5), 6)
+    4.0
+    """
+    return float(np.mean([conformal_quantile(scores, alpha) for scores in silos]))
+
+
+def centralised_threshold(silos: Sequence[ArrayLike], alpha: Level) -> float:
+    """Split conformal prediction on the pooled scores: what could be done if data could be pooled.
+
+    Examples
+    --------
+    >>> centralised_threshold([[1.0, 2.0, 3.0], [5.0, 6.0, 7.0]], 0.5)
+    5.0
+    """
+    return conformal_quantile(np.concatenate([as_vector("scores", scores) for scores in silos]), alpha)

@@ -1,27 +1,167 @@
-"""What the reply of a silo dominates that runs a mechanism on its scores, for a public or a secret number of records.
+"""The laws of replies: how likely what a silo, or the sum of silos, replies is to be low.
 
-And, for the choice among plans but never for a promise, what it is like on evenly spread scores.
+Scores are uniform on [0, 1] without loss of generality (docs/federated.md, Theorem F1). A reply that is at least the
+R-th smallest of n scores, R random and independent of them, is at most t with probability P(R <= Bin(n, t)) at most. A
+mechanism states the law of R for a silo whose number of records is public (Theorem F3). For a secret number there is
+one bound for all numbers (F4). The noisy counts of all silos together are one reply (F6).
 """
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from copy import copy
+from dataclasses import dataclass
 from fractions import Fraction
-from functools import lru_cache
-from typing import NamedTuple
+from functools import cached_property, lru_cache
+from typing import Protocol
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.federated.order_statistics import order_statistic_coverage
-from confide.federated.reply_table import RandomRankReply, ReplyLaw
 from confide.guarantee import line_holds
 from confide.mechanisms import Mechanism, Slopes
-from confide.selection import Selector, selection_law
 
 _UNLIKELY = 1e-10
 _LEVELS = 24
-_GRID = 100
+
+
+class ReplyLaw(Protocol):
+    """How likely a silo's reply is to be low."""
+
+    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """An upper bound on P(reply <= t) for uniform scores, shape of t; never falling in t."""
+        ...
+
+
+@dataclass(frozen=True)
+class RandomRankReply:
+    """A reply that is at least the R-th smallest of n scores, R random and independent of them.
+
+    Parameters
+    ----------
+    n
+        Number of scores in the silo.
+    ranks, probabilities
+        The law of R on 1..n, rising; what is missing to 1 beyond `bottom` stands for +inf.
+    bottom
+        P(R = 0): the reply may be anything.
+
+    Examples
+    --------
+    >>> float(RandomRankReply.fixed(1, 1).below(np.array([0.25]))[0])
+    0.25
+    """
+
+    n: int
+    ranks: tuple[float, ...]
+    probabilities: tuple[float, ...]
+    bottom: float = 0.0
+
+    @classmethod
+    def fixed(cls, n: int, rank: int) -> "RandomRankReply":
+        """The reply that is exactly the rank-th smallest score; +inf if rank > n."""
+        return cls(n, (rank,), (1.0,)) if rank <= n else cls(n, (), ())
+
+    @property
+    def coverage(self) -> Fraction:
+        """E[min(R, n + 1)] / (n + 1): the coverage of this reply as the threshold."""
+        missed = float(np.array(self.probabilities) @ (self.n + 1 - np.array(self.ranks)))
+        return 1 - Fraction(missed) / (self.n + 1) - Fraction(self.bottom)
+
+    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(S_(R) <= t) for n uniform scores: P(R <= Bin(n, t)), so one tail and a few binomial probabilities."""
+        from scipy.special import betainc
+
+        if not self.ranks:
+            return np.full(np.shape(t), self.bottom)
+        n, top = self.n, self.ranks[-1]
+        if self._consecutive is None:
+            r = np.array(self.ranks)[:, None]
+            mixed: NDArray[np.float64] = self.bottom + np.array(self.probabilities) @ betainc(r, n - r + 1, t[None, :])
+            return np.minimum(mixed, 1.0)
+        below_top, ways, up_to = self._consecutive
+        mixed = self.bottom + float(np.sum(self.probabilities)) * betainc(top, n - top + 1, t)
+        if below_top.size:
+            with np.errstate(divide="ignore"):
+                logs = ways + np.outer(np.log(t), below_top) + np.outer(np.log1p(-t), n - below_top)
+            mixed = mixed + np.exp(logs) @ up_to
+        return np.minimum(mixed, 1.0)
+
+    @property
+    def whole(self) -> bool:
+        """Whether ranks are whole numbers without gaps."""
+        return bool(self.ranks) and bool(np.all(np.diff(self.ranks) == 1))
+
+    @cached_property
+    def _consecutive(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
+        """For ranks without gaps: those below the last, their ln C(n, r), and P(R <= r), as Bin = r counts them all."""
+        from scipy.special import gammaln
+
+        if not self.whole:
+            return None
+        n, r = self.n, np.array(self.ranks[:-1], dtype=np.float64)
+        return r, gammaln(n + 1) - gammaln(r + 1) - gammaln(n - r + 1), np.cumsum(self.probabilities[:-1])
+
+
+@dataclass(frozen=True, eq=False)
+class SummedReply:
+    """A reply that is at least the (T - N)-th smallest of n scores, N random and independent of them.
+
+    The threshold of a noisy sum is one: n counts the records of all silos, T is the target rank and N the rank deficit
+    that noise causes (docs/federated.md, Theorem F6).
+
+    Parameters
+    ----------
+    n
+        Number of scores in all silos.
+    target
+        T, at most n.
+    deficit
+        P(N = 0), P(N = 1), ..., float64 of shape (reach,); what is missing to 1 counts as no coverage.
+
+    Examples
+    --------
+    >>> reply = SummedReply(99, 91, np.array([0.5, 0.5]))
+    >>> float(reply.coverage), float(reply.below(np.array([0.9]))[0].round(4))
+    (0.905, 0.3985)
+    """
+
+    n: int
+    target: int
+    deficit: NDArray[np.float64]
+
+    @property
+    def coverage(self) -> Fraction:
+        """E[max(T - N, 0)] / (n + 1): the coverage of this reply as the threshold."""
+        ranks = np.maximum(self.target - np.arange(len(self.deficit)), 0)
+        return Fraction(float(ranks @ self.deficit)) / (self.n + 1)
+
+    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(T - N <= Bin(n, t)), shape of t."""
+        from scipy.special import betainc
+
+        ranks = self.target - np.arange(len(self.deficit))
+        at = np.maximum(ranks, 1)
+        low = np.where(ranks > 0, betainc(at, self.n - at + 1.0, t[:, None]), 1.0)
+        mixed: NDArray[np.float64] = low @ self.deficit + max(0.0, 1 - self.deficit.sum())
+        return np.minimum(mixed, 1.0)
+
+
+@dataclass(frozen=True)
+class AnySizeReply:
+    """The worst reply over all numbers of scores from n_min on: for silos whose sizes are secret (Theorem F4).
+
+    `steps` are pairs (t, bound), rising: for every n >= n_min the reply is at most t with probability at most `bound`.
+    Between two t the bound of the upper one is used, above the last one it is 1.
+    """
+
+    steps: tuple[tuple[float, float], ...]
+
+    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """The step function, shape of t."""
+        at = np.array([step[0] for step in self.steps])
+        bound = np.array([step[1] for step in self.steps] + [1.0])
+        found: NDArray[np.float64] = np.where(t <= 0, 0.0, bound[np.searchsorted(at, t, side="left")])
+        return found
 
 
 def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int) -> ReplyLaw:
@@ -49,24 +189,6 @@ def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankRepl
     kept, mass = ranks[first:], mass[first:]
     finite = kept <= n
     return RandomRankReply(n, tuple(kept[finite].tolist()), tuple(mass[finite].tolist()), max(bottom, 0.0))
-
-
-@dataclass(frozen=True)
-class AnySizeReply:
-    """The worst reply over all numbers of scores from n_min on: for silos whose sizes are secret (Theorem F4).
-
-    `steps` are pairs (t, bound), rising: for every n >= n_min the reply is at most t with probability at most `bound`.
-    Between two t the bound of the upper one is used, above the last one it is 1.
-    """
-
-    steps: tuple[tuple[float, float], ...]
-
-    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """The step function, shape of t."""
-        at = np.array([step[0] for step in self.steps])
-        bound = np.array([step[1] for step in self.steps] + [1.0])
-        found: NDArray[np.float64] = np.where(t <= 0, 0.0, bound[np.searchsorted(at, t, side="left")])
-        return found
 
 
 @lru_cache(maxsize=64)
@@ -109,74 +231,123 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
     return math.exp(high)
 
 
-def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: Slopes, candidates: int) -> float:
-    """Mean coverage of the k-th smallest reply on evenly spread scores.
+_AGAIN = 12
+"""Binomial probabilities follow from one another; after so many of them they are computed afresh, so that one that is
+too small for a float does not make all others vanish."""
 
-    `silos` are pairs (number of scores, target rank); slopes, heights and noise of the mechanism are the same in all.
-    """
-    replies = [typical_reply(n, replace(mechanism, offset=Fraction(target)), candidates) for n, target in silos]
-    return order_statistic_coverage(replies, k)
+_FEW = 4
+"""So many distinct laws are quicker together than one by one."""
 
-
-def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
-    """What a silo of public size replies on evenly spread scores; its ranks are not whole.
-
-    Examples
-    --------
-    >>> reply = typical_reply(100, Slopes(Fraction(0), Fraction(90), 3, 1, 4.0, "permute_and_flip"), 50)
-    >>> round(float(np.dot(reply.ranks, reply.probabilities)), 1)
-    92.4
-    """
-    slopes = _LogOdds(
-        mechanism.slope_left, mechanism.slope_right, float(mechanism.flat), mechanism.total_rise, mechanism.selector
-    )
-    return _typical_reply(n, float(mechanism.offset), slopes, candidates)
+_EDGE, _RARE = 1e-12, 1e-6
 
 
-def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
-    """The same with ranks rounded to whole ones and without gaps; beyond n it is +inf.
+class ReplyTable:
+    """The laws of the replies of m silos: each distinct one computed once, and those of whole ranks all together.
+
+    Parameters
+    ----------
+    replies
+        One law per silo.
 
     Examples
     --------
-    >>> whole_ranks(RandomRankReply(9, (5.2, 7.4, 9.7), (0.5, 0.25, 0.25)))
-    RandomRankReply(n=9, ranks=(5, 6, 7), probabilities=(0.5, 0.0, 0.25), bottom=0.0)
+    >>> table = ReplyTable([RandomRankReply.fixed(1, 1), RandomRankReply.fixed(2, 2), RandomRankReply.fixed(1, 1)])
+    >>> table.below(np.array([0.5]))
+    array([[0.5 ],
+           [0.25],
+           [0.5 ]])
     """
-    at = np.maximum(np.rint(reply.ranks).astype(np.int64), 1)
-    law = np.bincount(at, weights=reply.probabilities, minlength=reply.n + 1)
-    first, last = min(int(at[0]), reply.n), min(int(at[-1]), reply.n)
-    while last > first and not law[last]:
-        last -= 1
-    return RandomRankReply(reply.n, tuple(range(first, last + 1)), tuple(law[first : last + 1].tolist()))
+
+    def __init__(self, replies: Sequence[ReplyLaw]) -> None:
+        places: dict[ReplyLaw, int] = {}
+        self._place = np.array([places.setdefault(reply, len(places)) for reply in replies], dtype=np.int64)
+        self._distinct = tuple(places)
+        whole = {i: law for i, law in enumerate(places) if isinstance(law, RandomRankReply) and law.whole}
+        if len(whole) < _FEW:
+            whole = {}
+        self._whole, self._places_of_whole = WholeRanks(list(whole.values())) if whole else None, list(whole)
+        self._others = [i for i in range(len(places)) if i not in whole]
+
+    @classmethod
+    def of(cls, replies: "Sequence[ReplyLaw] | ReplyTable") -> "ReplyTable":
+        """The table of these laws, or what is one already."""
+        return replies if isinstance(replies, ReplyTable) else cls(replies)
+
+    def __len__(self) -> int:
+        return len(self._place)
+
+    @property
+    def alike(self) -> bool:
+        """Whether all silos have one law."""
+        return len(self._distinct) == 1
+
+    @property
+    def alone(self) -> RandomRankReply | SummedReply | None:
+        """The law of the only silo, if its coverage is a mean rank."""
+        law = self._distinct[0]
+        return law if len(self) == 1 and isinstance(law, RandomRankReply | SummedReply) else None
+
+    def fixed(self) -> list[tuple[int, int]] | None:
+        """The number of scores and the rank of every silo, if all replies are order statistics of their scores."""
+        found = list[tuple[int, int]]()
+        for law in self._distinct:
+            if not isinstance(law, RandomRankReply) or law.probabilities != (1.0,) or law.ranks[0] % 1:
+                return None
+            found.append((law.n, int(law.ranks[0])))
+        return [found[place] for place in self._place]
+
+    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """G_j(t), float64 of shape (silos, nodes)."""
+        rows = np.empty((len(self._distinct), len(t)))
+        if self._whole is not None:
+            rows[self._places_of_whole] = self._whole.below(t)
+        for i in self._others:
+            rows[i] = self._distinct[i].below(t)
+        return rows[self._place]
 
 
-class _LogOdds(NamedTuple):
-    """Slopes and heights of a mechanism, whatever its target."""
+class WholeRanks:
+    """Laws of whole ranks without gaps: one tail of the binomial at the last rank, then its probabilities downwards."""
 
-    left: float
-    right: float
-    flat: float
-    rise: float
-    selector: Selector
+    def __init__(self, laws: Sequence[RandomRankReply]) -> None:
+        deepest = max(len(law.ranks) for law in laws) - 1
+        self._n = np.array([law.n for law in laws], dtype=np.float64)[:, None]
+        self._top = np.array([law.ranks[-1] for law in laws], dtype=np.float64)[:, None]
+        self._sure = np.array([sum(law.probabilities) for law in laws])[:, None]
+        self._bottom = np.array([law.bottom for law in laws])[:, None]
+        self._up_to = np.zeros((deepest, len(laws), 1))  # P(0 < R < top - d) of every law, in row d
+        for i, law in enumerate(laws):
+            self._up_to[: len(law.ranks) - 1, i, 0] = np.cumsum(law.probabilities[:-1])[::-1]
 
+    def short(self) -> "WholeRanks":
+        """Without ranks that are less likely than a millionth, for a search."""
+        made = copy(self)
+        made._up_to = self._up_to[: int((self._up_to.max(axis=(1, 2)) > _RARE).sum())]
+        return made
 
-@lru_cache(maxsize=8192)
-def _typical_reply(n: int, target: float, slopes: _LogOdds, candidates: int) -> RandomRankReply:
-    """The law of the mechanism's choice among candidates evenly spread over the ranks 0..n+1, which are not whole here.
+    def moved(self, n: NDArray[np.int64], targets: NDArray[np.int64]) -> "WholeRanks":
+        """The only law for other numbers of scores and last ranks: ranks lie as far below the target as here."""
+        made = copy(self)
+        made._n, made._top = n.astype(np.float64)[:, None], targets.astype(np.float64)[:, None]
+        return made
 
-    A candidate beyond all n scores is penalised as if it were the n-th: with a target near n nothing keeps the choice
-    from running to the end, which a plan has to weigh.
-    """
-    left, right, reach = slopes.left, slopes.right, 25 + slopes.rise
-    low = max(target - 25 / left, 0.0)
-    high = n + 1 if right * (n - target) < reach else target + reach / right
-    spacing = max((n + 1) / candidates, (high - low) / _GRID)
-    ranks = np.minimum(np.arange(low, high, spacing) + spacing / 2, n + 1 - 1e-3)
-    ranks = np.maximum(ranks, 1e-3)
-    short = left * np.maximum(target - np.minimum(ranks, n), 0)
-    over = right * np.maximum(np.minimum(ranks - spacing, n) - target, 0)
-    place = candidates * ranks / (n + 1)
-    ahead = slopes.rise * np.maximum(place - slopes.flat, 0) / max(candidates - slopes.flat, 1.0)
-    utility = ahead - np.maximum(short, over)
-    law = selection_law(np.exp(utility - utility.max()), slopes.selector)
-    kept = law > 1e-9
-    return RandomRankReply(n, tuple(ranks[kept].tolist()), tuple((law[kept] / law[kept].sum()).tolist()))
+    def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
+        """P(R <= Bin(n, t)), shape (laws, nodes); never falling in t."""
+        from scipy.special import betainc, gammaln
+
+        n, t = self._n, np.clip(t, _EDGE, 1 - _EDGE)[None, :]
+        found = self._bottom + self._sure * betainc(self._top, n - self._top + 1, t)
+        log_t, log_rest, odds = np.log(t), np.log1p(-t), (1 - t) / t
+        chance, weighed = np.zeros_like(found), np.empty_like(found)
+        for d, weight in enumerate(self._up_to):
+            r = self._top - 1 - d
+            if d % _AGAIN == 0:
+                at = np.maximum(r, 0)
+                ways = gammaln(n + 1) - gammaln(at + 1) - gammaln(n - at + 1)
+                chance = np.where(r < 0, 0.0, np.exp(ways + at * log_t + (n - at) * log_rest))
+            else:
+                chance *= odds
+                chance *= np.maximum(r + 1, 0) / (n - r)
+            found += np.multiply(chance, weight, out=weighed)
+        result: NDArray[np.float64] = np.minimum(found, 1.0)
+        return result

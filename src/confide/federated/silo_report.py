@@ -37,11 +37,11 @@ from confide.federated.calibration import (
     plan_of,
     read_federated,
 )
+from confide.federated.certificates import order_statistic_coverage
 from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document, write_document
-from confide.federated.order_statistics import order_statistic_coverage
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
-from confide.federated.reply_table import ReplyLaw
+from confide.federated.reply_laws import ReplyLaw
 from confide.federated.silo_ledger import SiloLedger
 from confide.guarantee import Guarantee
 from confide.ledger import Cost, Ledger

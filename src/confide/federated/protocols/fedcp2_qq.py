@@ -27,14 +27,14 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.many_silos import clones_delta, clones_local
-from confide.federated.order_statistics import order_statistic_coverage
+from confide.federated.certificates import order_statistic_coverage
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import too_few_records
 from confide.federated.protocols.plan_fields import Options, read_field, refuse_contradiction
 from confide.federated.protocols.sorted_replies import SortedReplies, mean_law_of_choice, read_ranks
 from confide.federated.quantile_of_quantiles import least_above, qq_coverage, smallest_k_of_ranks
-from confide.federated.reply_table import RandomRankReply, ReplyLaw
+from confide.federated.reply_laws import RandomRankReply, ReplyLaw
+from confide.federated.shuffling import clones_delta, clones_local
 from confide.federated.terms import Terms
 from confide.mechanisms import PrivatePredictionSets
 from confide.support import Fields, Level, exact_level, positive_integer, privacy_loss, scale_for

@@ -13,9 +13,9 @@ from typing import Any, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.federated.many_silos import check_dp_delta
 from confide.federated.refusals import Refusal
 from confide.federated.sharing import word_of
+from confide.federated.shuffling import check_dp_delta
 from confide.federated.terms import Terms, check_count
 from confide.selection import SELECTORS, Selector
 from confide.support import MOST_RECORDS, Fields, one_of, positive_integer, positive_number, privacy_loss, read_fraction

@@ -7,7 +7,7 @@ public sizes.
 
 import math
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import lru_cache
 from typing import Any, Literal, Self
@@ -16,11 +16,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
-from confide.federated.certified_k import bisect
+from confide.federated.certificates import certified, certifies, conditional_coverage_failure, smallest
 from confide.federated.plausible import refuse_implausible
 from confide.federated.protocols.channels import Channel, by_size
 from confide.federated.protocols.method import Method, Promise, too_few_records
 from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
+from confide.federated.reply_laws import SummedReply
 from confide.federated.sharing import check_scale, noise_law, noise_share
 from confide.federated.terms import Terms
 from confide.guarantee import AboutSilos, Guarantee, walk_maximum
@@ -144,20 +145,16 @@ class NoisyCounts(Method):
         """The target rank among the records of these silos; None for +inf."""
         if self.target is not None:
             return self.target
-        deficit = self._deficit(terms, len(who))
-        return summed_target(_records(terms, who), terms.level, terms.delta, deficit, *self._price(terms))
+        n = _records(terms, who)
+        return smallest(lambda rank: self._is_enough(terms, n, len(who), rank), n, math.ceil(terms.level * (n + 1)))
 
     def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
         """Of the sum of these silos; nothing is sorted."""
-        return 0, self.guarantee(terms, self._coverage(terms, who), who)
-
-    def _coverage(self, terms: Terms, who: Sequence[int]) -> float:
-        n, deficit, target = _records(terms, who), self._deficit(terms, len(who)), self.target_of(terms, who)
-        if target is None:
-            return 1.0  # by +inf
-        if terms.delta is None:
-            return float(min(summed_coverage(n, target, deficit, *self._price(terms)), Fraction(1)))
-        return float(terms.level) if summed_failure(n, target, deficit, float(terms.level)) <= terms.delta else 0.0
+        target, coverage = self.target_of(terms, who), 1.0  # by +inf
+        if target is not None:
+            reply = self._new_record_reply(terms, _records(terms, who), len(who), target)
+            coverage = float(certified([reply], 1, terms.level, terms.delta))
+        return 0, self.guarantee(terms, coverage, who)
 
     def about_silos(self, terms: Terms) -> AboutSilos | None:
         """Plans of version 0.1 count a record more for every silo."""
@@ -170,30 +167,29 @@ class NoisyCounts(Method):
         if self.target is not None:
             return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
         sizes = sorted(silo.size or 0 for silo in terms.silos)
+
+        def has_target(n: int, shares: int) -> bool:
+            return self._is_enough(terms, n, shares, n)
+
         # E[N] grows with the number of shares, for N is a convex function of the noise, whose mean is zero: if the
         # fewest records have a target in spite of all shares, so has every list.
-        always = terms.delta is None and self._enough(terms, sum(sizes[: numbers[-1]]), m)
+        always = terms.delta is None and has_target(sum(sizes[: numbers[-1]]), m)
         found = {}
         for count in numbers:
-            if always or self._enough(terms, sum(sizes[:count]), count):
+            if always or has_target(sum(sizes[:count]), count):
                 found[count] = Promise(level, 0, "never")
             else:
-                some = self._enough(terms, sum(sizes[m - count :]), count)
+                some = has_target(sum(sizes[m - count :]), count)
                 found[count] = Promise(level if some else 1.0, 0, "perhaps" if some else "always")
         return found
 
-    def _enough(self, terms: Terms, n: int, shares: int) -> bool:
-        """Whether n records have a target in spite of so many shares of noise: whether n itself is one."""
-        deficit = self._deficit(terms, shares)
-        if terms.delta is None:
-            return summed_coverage(n, n, deficit, *self._price(terms)) >= terms.level
-        return summed_failure(n, n, deficit, float(terms.level)) <= terms.delta
-
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
-        """For i.i.d. records, `summed_failure`."""
-        target, deficit = self.target_of(terms, who), self._deficit(terms, len(who))
-        n = _records(terms, who)
-        return lambda level: 0.0 if target is None else summed_failure(n, target, deficit, level)
+        """For i.i.d. records."""
+        target = self.target_of(terms, who)
+        if target is None:
+            return lambda level: 0.0
+        reply = self._alike_reply(terms, _records(terms, who), len(who), target)
+        return lambda level: conditional_coverage_failure([reply], 1, level)
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
         """By draws of the counts of all silos, and of all their noise."""
@@ -208,14 +204,26 @@ class NoisyCounts(Method):
         law: NDArray[np.float64] = np.bincount(chosen, minlength=size) / _DRAWS
         return law
 
-    def _deficit(self, terms: Terms, shares: int) -> NDArray[np.float64]:
-        return total_deficit(self.scale, shares, self.honest, terms.candidates.size)
+    def _is_enough(self, terms: Terms, n: int, shares: int, target: int) -> bool:
+        """Whether a target rank among n records is certified in spite of so many shares of noise."""
+        return certifies([self._new_record_reply(terms, n, shares, target)], 1, terms.level, terms.delta)
 
-    def _price(self, terms: Terms) -> tuple[int, int]:
-        """What the new record costs: how many records are added to n, and how many ranks are lost."""
+    def _alike_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
+        """The law of the sum if all records are alike."""
+        return SummedReply(n, target, total_deficit(self.scale, shares, self.honest, terms.candidates.size))
+
+    def _new_record_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
+        """The law that is certified for the new record of the terms.
+
+        A record of silo j with probability n_j/n costs one record and one rank (Theorem F6b). With probability
+        (n_j + 1)/(n + m), as in version 0.1, it costs m - 1 records more.
+        """
+        reply = self._alike_reply(terms, n, shares, target)
         if terms.population == "common":
-            return 1, 0
-        return (0, 1) if self.weights == "sizes" else (len(terms.silos), 0)
+            return reply
+        if self.weights == "sizes":
+            return replace(reply, n=n - 1, target=target - 1)
+        return replace(reply, n=n + len(terms.silos) - 1)
 
 
 def _records(terms: Terms, who: Sequence[int]) -> int:
@@ -229,52 +237,6 @@ def total_deficit(scale: float, silos: int, honest: int, candidates: int) -> NDA
     The shares of all silos add up to more than discrete Laplace noise. The array must not be changed.
     """
     return walk_maximum(noise_law(scale, silos / honest), candidates - 1)
-
-
-def summed_coverage(n: int, target: int, deficit: NDArray[np.float64], extra: int, lost: int = 0) -> Fraction:
-    """E[max(T - lost - N, 0)] / (n + extra): marginal coverage of the noisy histogram with target rank T <= n.
-
-    n is the number of records in all silos, `deficit` P(N = 0), P(N = 1), ... If all records are exchangeable `extra`
-    is 1 and `lost` 0. If silos differ and the new record comes from silo j with probability n_j/n, `extra` is 0 and
-    `lost` 1; with probability (n_j + 1)/(n + silos), `extra` is the number of silos and `lost` 0.
-
-    Examples
-    --------
-    >>> float(summed_coverage(99, 91, np.array([0.5, 0.5]), 1))
-    0.905
-    >>> float(summed_coverage(100, 92, np.array([0.5, 0.5]), 0, 1))
-    0.905
-    """
-    ranks = np.maximum(target - lost - np.arange(len(deficit)), 0)
-    return Fraction(float(ranks @ deficit)) / (n + extra)
-
-
-def summed_failure(n: int, target: int, deficit: NDArray[np.float64], level: float) -> float:
-    """An upper bound on P(coverage given the data < level): sum over N of P(Bin(n, level) >= T - N), i.i.d. records."""
-    from scipy.special import bdtrc
-
-    ranks = target - np.arange(len(deficit))
-    fails = np.where(ranks <= 0, 1.0, bdtrc(np.clip(ranks, 1, n) - 1, n, level))
-    return float(fails @ deficit + max(0.0, 1 - deficit.sum()))
-
-
-def summed_target(
-    n: int, level: Fraction, delta: float | None, deficit: NDArray[np.float64], extra: int, lost: int = 0
-) -> int | None:
-    """The smallest target rank that certifies the level; None if it exceeds n.
-
-    Examples
-    --------
-    >>> summed_target(99, Fraction(9, 10), None, np.array([0.5, 0.5]), 1)
-    91
-    """
-
-    def enough(target: int) -> bool:
-        if delta is None:
-            return summed_coverage(n, target, deficit, extra, lost) >= level
-        return summed_failure(n, target, deficit, float(level)) <= delta
-
-    return bisect(enough, 0, n) if enough(n) else None
 
 
 def choose_summed(counts: NDArray[np.int64], n: int, target: int) -> int:

@@ -27,17 +27,15 @@ from typing import Any, Self, TypeAlias
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.federated.certified_k import certified_k, every_certified_k
+from confide.federated.certificates import certified_k, conditional_coverage_failure, every_certified_k
 from confide.federated.many_silos import StandIns, tails
-from confide.federated.order_statistics import conditional_coverage_failure
 from confide.federated.private_quantiles import MANY, best_private_qq
 from confide.federated.protocols.channels import Channel
 from confide.federated.protocols.method import Method, Promise, too_few_records
 from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
 from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, published_ranks
 from confide.federated.refusals import Refusal
-from confide.federated.reply_laws import random_rank, slopes_reply
-from confide.federated.reply_table import ReplyLaw
+from confide.federated.reply_laws import ReplyLaw, random_rank, slopes_reply
 from confide.federated.terms import Terms
 from confide.guarantee import Guarantee
 from confide.mechanisms import Mechanism, PrivacyStatement, PrivatePredictionSets, Slopes, SplitConformal

@@ -1,0 +1,130 @@
+"""Privacy amplification by shuffling or summing: what hiding among other participants' answers adds, and when.
+
+Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.2: the randomizer is any epsilon_0-DP one.
+(The tighter theorem of 2023 holds only for a restricted class of randomizers, by its own erratum, and is not used.)
+Answers are as if n participants used the same randomizer and nobody knew who said what: a trusted shuffler, or a sum of
+one-hot vectors, which tell the same. The theorem asks for the loss of replacing the WHOLE input of another participant.
+Where a participant holds one record that is the loss of one record; where it is a silo of many records it is another,
+far larger number, `whole`, and mostly nothing is gained (docs/federated.md, Theorems A1 and A2).
+"""
+
+import math
+from collections.abc import Callable
+
+import numpy as np
+
+from confide.errors import InputError
+from confide.support import Level, exact_level, positive_integer, privacy_loss
+
+_TAIL = 1e-14
+_MOST_LOCAL, _LARGEST = 50.0, 700.0
+
+
+def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | None = None) -> float:
+    """The delta at which n shuffled answers of an epsilon_0-DP randomizer are (epsilon, delta)-DP.
+
+    The hockey-stick divergence between (A + D, C - A + 1 - D) and its mirror image, with C ~ Bin(n-1, e^-whole),
+    A ~ Bin(C, 1/2) and D ~ Bernoulli(e^epsilon_0 / (1 + e^epsilon_0)). Binomial tails beyond 1e-14 are added to it.
+
+    Parameters
+    ----------
+    epsilon
+        The loss after shuffling.
+    epsilon_0
+        The loss of one answer when what the statement is about changes: one record of the participant looked at.
+    n
+        How many participants answer honestly, the one looked at among them.
+    whole
+        The loss of one answer when the whole input of its participant is replaced, at least; by default `epsilon_0`,
+        for participants of one record each.
+
+    Examples
+    --------
+    >>> clones_delta(0.17, 4.0, 100_000) < 1e-6 < clones_delta(0.165, 4.0, 100_000)
+    True
+    >>> clones_delta(0.17, 4.0, 100_000, whole=40.0) > 0.9
+    True
+    """
+    from scipy.stats import binom
+
+    n = positive_integer("n", n)
+    epsilon_0 = privacy_loss("epsilon_0", epsilon_0)
+    if not (math.isfinite(epsilon) and epsilon >= 0):
+        raise InputError(f"epsilon must be a finite number of at least 0; found {epsilon!r}")
+    whole = epsilon_0 if whole is None else privacy_loss("whole", whole)
+    if epsilon >= epsilon_0:
+        return 0.0
+    stays, alike, odds = math.exp(-whole), 1 / (1 + math.exp(-epsilon_0)), math.exp(min(epsilon, _LARGEST))
+    mean = (n - 1) * stays
+    low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40  # beyond either: less than 1e-17
+    c = np.arange(max(0, math.floor(low)), min(n - 1, math.ceil(high)) + 1)
+    weight = binom.pmf(c, n - 1, stays)
+    gain = alike - odds * (1 - alike)
+    if gain <= 0:
+        return 0.0
+    ratio = (odds * alike - (1 - alike)) / gain
+    first = np.floor((c + 1) * ratio / (1 + ratio)) + 1
+    with_d, without = binom.sf(first - 2, c, 0.5), binom.sf(first - 1, c, 0.5)
+    here, there = alike * with_d + (1 - alike) * without, (1 - alike) * with_d + alike * without
+    return float((weight * np.maximum(here - odds * there, 0)).sum() + 2 * _TAIL)
+
+
+def clones_epsilon(epsilon_0: float, n: int, dp_delta: Level, *, whole: float | None = None) -> float:
+    """The smallest epsilon, to 1e-6 and rounded up, at which `clones_delta` is at most dp_delta.
+
+    Examples
+    --------
+    >>> clones_epsilon(1.0, 10_000, 1e-6) < 0.054
+    True
+    >>> clones_epsilon(1.0, 10_000, 1e-6, whole=20.0) > 0.999
+    True
+    """
+    delta = check_dp_delta(dp_delta)
+    low, high = 0.0, float(epsilon_0)
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (low, middle) if clones_delta(middle, epsilon_0, n, whole=whole) <= delta else (middle, high)
+    return high
+
+
+def clones_local(
+    epsilon: float, n: int, dp_delta: Level, *, whole: Callable[[float], float] = lambda epsilon_0: epsilon_0
+) -> float:
+    """The largest loss of one answer, to 1e-6 and rounded down, at which n of them shuffled are (epsilon, dp_delta)-DP.
+
+    Parameters
+    ----------
+    epsilon, dp_delta
+        The loss after shuffling.
+    n
+        How many participants answer honestly.
+    whole
+        The loss of replacing a participant's whole input, by the loss of one record; it must not fall. By default the
+        same, for participants of one record each.
+
+    Returns
+    -------
+    float
+        At least epsilon, which shuffling does not raise.
+
+    Examples
+    --------
+    >>> 2.36 < clones_local(0.5, 2_000, 1e-6) < 2.37
+    True
+    >>> clones_local(0.5, 2_000, 1e-6, whole=lambda loss: 200 * loss) - 0.5 < 1e-5
+    True
+    """
+    delta = check_dp_delta(dp_delta)
+    low, high = privacy_loss("epsilon", epsilon), max(_MOST_LOCAL, 2 * epsilon)
+    while high - low > 1e-6:
+        middle = (low + high) / 2
+        low, high = (middle, high) if clones_delta(epsilon, middle, n, whole=whole(middle)) <= delta else (low, middle)
+    return low
+
+
+def check_dp_delta(dp_delta: Level) -> float:
+    """A delta of differential privacy, strictly between 0 and 1."""
+    delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
+    if not 0 < delta < 1:
+        raise InputError(f"dp_delta must lie strictly between 0 and 1; found {dp_delta!r}")
+    return delta
