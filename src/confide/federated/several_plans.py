@@ -11,7 +11,7 @@ from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from functools import cached_property
 from types import MappingProxyType
-from typing import Any, Literal, Unpack
+from typing import Any, Literal, TypeAlias, Unpack
 
 from confide.calibration import (
     SIDES,
@@ -321,13 +321,25 @@ def plan_levels(
     else:
         parts_of_it = divide_budget(epsilon, None, exact_shares(shares, len(levels)))
         budgets = [budget.get("epsilon") for budget in parts_of_it]
-    made: dict[Fraction, FederatedPlan] = {}
-    for level, budget in sorted(zip(levels, budgets, strict=True), key=lambda one: one[1] or 0.0):
-        made[level] = plan(silos, level, budget, **options)
-        options |= {"candidates": made[level].candidates, "unit": None}  # those that suit the least share serve all
-    session = made[levels[0]].session
-    parts = {level: replace(made[level], session=session) for level in sorted(levels, reverse=True)}
-    return SeveralPlans("level", parts[levels[0]].neighbors, parts)
+    asked = [(level, level, budget) for level, budget in zip(levels, budgets, strict=True)]
+    return _of_same_records("level", sorted(asked, reverse=True), silos, options)
+
+
+Asked: TypeAlias = tuple[Any, Fraction, float | None]
+"""The name of a part, its miscoverage level and its share of the loss."""
+
+
+def _of_same_records(by: By, asked: Sequence[Asked], silos: Sequence[Silo], options: AnyPlanChoices) -> SeveralPlans:
+    """The parts in their order, under one session, by the method and the candidates of the part of least loss."""
+    made: dict[Any, FederatedPlan] = {}
+    for name, level, budget in sorted(asked, key=lambda one: one[2] or 0.0):
+        if by == "side":
+            options["score"] = name
+        made[name] = plan(silos, level, budget, **options)
+        options |= {"candidates": made[name].candidates, "unit": None, "method": made[name].method}
+    first = asked[0][0]
+    parts = {name: replace(made[name], session=made[first].session) for name, _, _ in asked}
+    return SeveralPlans(by, made[first].neighbors, parts)
 
 
 def plan_sides(
@@ -378,15 +390,8 @@ def plan_sides(
         raise InputError("dp_delta must be left out for two sides: it is about the one sum of one of them")
     options["delta"] = part_of_failure(options.get("delta"), len(SIDES))
     budgets = divide_budget(epsilon, None, shares_of_sides(share_low))
-    made: dict[str, FederatedPlan] = {}
     asked = zip(SIDES, levels_of_sides(alpha), (budget.get("epsilon") for budget in budgets), strict=True)
-    for side, level, budget in sorted(asked, key=lambda one: one[2] or 0.0):
-        options["score"] = side
-        made[side] = plan(silos, level, budget, **options)
-        options |= {"candidates": made[side].candidates, "unit": None, "method": made[side].method}
-    session = made[SIDES[0]].session
-    parts = {side: replace(made[side], session=session) for side in SIDES}
-    return SeveralPlans("side", parts[SIDES[0]].neighbors, parts)
+    return _of_same_records("side", list(asked), silos, options)
 
 
 def plan_groups(
