@@ -69,6 +69,19 @@ def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatc
     assert "whatever the other silos are like" in capsys.readouterr().out
 
 
+def test_what_is_shown_says_what_it_is_made_of(round_, tmp_path, capsys):
+    """A share has no mechanism of its own, and is not +inf."""
+    _, answers, released = round_
+    federated.own_share(released, answers[0]).save(tmp_path / "own.json")
+    assert main(["show", str(tmp_path / "own.json")]) == 0
+    shown = capsys.readouterr().out
+    assert "the larger of the common threshold and what" in shown
+    assert "+inf was answered" not in shown
+    page = confide.report(federated.own_share(released, answers[0])).html
+    assert "the larger of the common threshold" in page
+    assert "+∞ covers everything" not in page
+
+
 def test_methods_without_replies_say_how_else(round_):
     three, _, _ = round_
     plan = three.plan(0.2, 6.0, method="secure-sum")

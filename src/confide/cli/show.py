@@ -19,6 +19,7 @@ from confide.federated import (
     FederatedPlan,
     FederatedRelease,
     MessageHead,
+    OwnShare,
     Refusal,
     RoundHead,
     SeveralPlans,
@@ -339,6 +340,8 @@ def _mechanism(released: Calibration) -> str:
     if isinstance(released, FederatedCalibration):
         among = f"; number {released.k} of {len(released.answered)} answers in order" if released.k else ""
         return f"{released.plan.method}, in {len(released.answered)} silos{among}"
+    if isinstance(released, OwnShare):
+        return f"the larger of the common threshold and what {released.silo!r} answered; {_mechanism(released.common)}"
     if mechanism is None:
         return "none: +inf was answered without touching the data"
     if isinstance(mechanism, NoisyLabels):

@@ -88,11 +88,16 @@ class OwnShare(Calibration):
     silo: str
     of: str | None = None
 
+    @property
+    def common(self) -> FederatedCalibration:
+        """The common threshold that it is the larger of."""
+        return part_of(self.released, self.of)[1]
+
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that this silo's coverage given its records is below c."""
         if n is not None:
             raise InputError("n must be left out: the plan knows the sizes that are public")
-        law = _law(part_of(self.released, self.of)[1], self.silo)
+        law = _law(self.common, self.silo)
         return lambda level: float(law.below(np.array([level]))[0])
 
     def coverage_at_most(self, n: int | None = None) -> float:
@@ -128,7 +133,7 @@ class OwnShare(Calibration):
         return f"{super()._brief()}, for new records of silo {self.silo!r}"
 
     def __str__(self) -> str:
-        alike = f"where all silos are alike also: {part_of(self.released, self.of)[1].guarantee}"
+        alike = f"where all silos are alike also: {self.common.guarantee}"
         return f"{super().__str__()}\nnew records: those of {self.silo!r}, whatever the other silos are like\n{alike}"
 
 

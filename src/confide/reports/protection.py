@@ -24,6 +24,7 @@ from confide.federated import (
     FederatedPlan,
     FederatedRelease,
     NoisyCounts,
+    OwnShare,
     Shared,
     SiloReport,
     first_of,
@@ -219,6 +220,9 @@ def mechanism_rows(calibration: Calibration) -> Rows:
     """The mechanism and its parameters."""
     if isinstance(calibration, FederatedCalibration):
         return _federated(calibration)
+    if isinstance(calibration, OwnShare):
+        larger = f"the larger of the common threshold and what {calibration.silo} answered"
+        return (("Own share", larger), *_federated(calibration.common))
     mechanism = calibration.mechanism
     if mechanism is None:
         return (("Mechanism", "none: +∞ was answered without touching the data"),)
@@ -325,6 +329,8 @@ def _certificate(guarantee: Guarantee) -> str:
 def _theorems(calibration: Calibration) -> str:
     if isinstance(calibration, FederatedCalibration):
         return f"docs/federated.md, {calibration.plan.protocol.theorem}"
+    if isinstance(calibration, OwnShare):
+        return "docs/federated.md, Theorem F1 with one silo"
     if calibration.guarantee.kind == "none":
         return "nothing: this mechanism has no certificate"
     if calibration.mechanism is None:
