@@ -131,22 +131,21 @@ def answer(
     cost = ledger.cost(read, own)
     policy.check_cost(read, cost)
     known = served(keys.memory)
-    if (earlier := ledger.earlier_answer(read)) is not None:
-        ledger.point_out_other_data(read, _seen_again(read, scores, groups))
-        return earlier
-    refuse_forgotten(known, read.session)
-    if read.closed(time):
-        raise Refusal("late", "the plan is closed; ask for a new one")
-    if ledger.has_opened(read):
-        raise Refusal("late", "this silo has helped to open the sum of the others; ask for a new plan")
-    counts = count_for(read, scores, groups)
-    if read.silos[own].size not in (None, int(counts.sum())):
-        raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
-    refuse_unwritable(keys.memory)
-    with ledger.held(read):
-        if (faster := ledger.charge(read, cost, policy.budget)) is not None:
-            ledger.point_out_other_data(read, _seen(counts))
-            return faster
+    drawn: list[str] = []
+
+    def look() -> NDArray[np.int64]:
+        refuse_forgotten(known, read.session)
+        if read.closed(time):
+            raise Refusal("late", "the plan is closed; ask for a new one")
+        if ledger.has_opened(read):
+            raise Refusal("late", "this silo has helped to open the sum of the others; ask for a new plan")
+        counts = count_for(read, scores, groups)
+        if read.silos[own].size not in (None, int(counts.sum())):
+            raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
+        refuse_unwritable(keys.memory)
+        return counts
+
+    def draw(counts: NDArray[np.int64]) -> str:
         remember(keys.memory, read.session, read.digest)
         context = f"{read.session}|{read.digest}".encode()
         content = {
@@ -157,9 +156,15 @@ def answer(
             **_drawn_with(read, envelope),
             **read.message(own, counts, keys.agreement, context),
         }
-        message = seal("answer", content, keys.signing)
-        ledger.store_answer(read, message, _seen(counts))
-    tell("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
+        drawn.append(seal("answer", content, keys.signing))
+        return drawn[0]
+
+    def look_again() -> bytes:
+        return _seen_again(read, scores, groups)
+
+    message = ledger.pay_answer(read, cost, policy.budget, look, _seen, draw, look_again=look_again)
+    if drawn:
+        tell("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
     return message
 
 

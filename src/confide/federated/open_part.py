@@ -52,25 +52,25 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     _refuse_foreign(read, asked, keys, ledger)
     listed = list_digest(read, asked.counted)
     known = served(keys.memory)
-    if (earlier := ledger.earlier_part(read, listed)) is not None:
-        return earlier
-    refuse_forgotten(known, opening_token(read), listed)
-    refuse_unwritable(keys.memory)
-    total = _summed(read, asked, own, keys)
-    ledger.keep_list(read, listed)
-    remember(keys.memory, opening_token(read), listed)
-    places = [read.position(name) for name, _ in asked.counted]
-    content = {
-        "plan": read.digest,
-        "session": read.session,
-        "silo": keys.name,
-        "counted": listed,
-        "places": places,
-        "sum": base64.b64encode(pack(total)).decode(),
-    }
-    part = seal("part", content, keys.signing)
-    ledger.store_part(read, part)
-    return part
+
+    def look() -> Elements:
+        refuse_forgotten(known, opening_token(read), listed)
+        refuse_unwritable(keys.memory)
+        return _summed(read, asked, own, keys)
+
+    def draw(total: Elements) -> str:
+        remember(keys.memory, opening_token(read), listed)
+        content = {
+            "plan": read.digest,
+            "session": read.session,
+            "silo": keys.name,
+            "counted": listed,
+            "places": [read.position(name) for name, _ in asked.counted],
+            "sum": base64.b64encode(pack(total)).decode(),
+        }
+        return seal("part", content, keys.signing)
+
+    return ledger.pay_part(read, listed, look, draw)
 
 
 def _refuse_foreign(plan: FederatedPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:

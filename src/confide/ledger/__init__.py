@@ -28,7 +28,7 @@ from confide.ledger.decisions import Charge
 from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, fingerprint, name_key, request_digest, similar
 from confide.ledger.limit import Limit
-from confide.ledger.payment import Bill, Payment, make_payment, pay
+from confide.ledger.payment import Bill, Once, Payment, make_payment, pay
 from confide.ledger.place import Server, file_of, place_of
 from confide.ledger.postgres_store import make_server_ledger
 from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule, counted

@@ -12,7 +12,6 @@ With a release the ledger keeps a fingerprint of what the mechanism saw, under a
 whether a request that looks identical is about the same data.
 """
 
-import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -23,7 +22,7 @@ from confide.errors import InputError, InputTypeError
 from confide.ledger import decisions
 from confide.ledger.account import Account, Entry, known, plain
 from confide.ledger.cost import Cost, check_name, decimal_form
-from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, recognised
+from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, new_token, recognised
 from confide.ledger.events import Charged, Event, Limited
 from confide.ledger.identity import Dataset, keyed_digest
 from confide.ledger.limit import Limit
@@ -289,8 +288,8 @@ class Ledger(Shown):
         'what was released'
         >>> folder.cleanup()
         """
-        token = secrets.token_hex(16) if token is None else token
-        return self.charge_all([Charge(as_dataset(dataset), cost, request, token)], at_most=at_most, again=again)[0]
+        one = Charge(as_dataset(dataset), cost, request, new_token() if token is None else token)
+        return self.charge_all([one], at_most=at_most, again=again)[0]
 
     @tried_again
     def charge_all(
