@@ -14,7 +14,7 @@ from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import SCHEMA, Envelope, schema_of, seal, write_time
-from confide.federated.keys import SiloKeys, refuse_forgotten, refuse_unwritable, remember, served
+from confide.federated.keys import SiloKeys, refuse_served, remember
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
@@ -130,11 +130,10 @@ def answer(
     policy.check(read, envelope.signer, own)
     cost = ledger.cost(read, own)
     policy.check_cost(read, cost)
-    known = served(keys.memory)
     drawn: list[str] = []
 
     def look() -> NDArray[np.int64]:
-        refuse_forgotten(known, read.session)
+        refuse_served(keys.memory, read.session)
         if read.closed(time):
             raise Refusal("late", "the plan is closed; ask for a new one")
         if ledger.has_opened(read):
@@ -142,11 +141,11 @@ def answer(
         counts = count_for(read, scores, groups)
         if read.silos[own].size not in (None, int(counts.sum())):
             raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
-        refuse_unwritable(keys.memory)
+        remember(keys.memory, ledger.ledger, charged=False)
         return counts
 
     def draw(counts: NDArray[np.int64]) -> str:
-        remember(keys.memory, read.session, read.digest)
+        remember(keys.memory, ledger.ledger, charged=True)
         context = f"{read.session}|{read.digest}".encode()
         content = {
             "plan": read.digest,

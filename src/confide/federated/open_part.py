@@ -4,7 +4,7 @@ import base64
 
 from confide.federated.answer import invited
 from confide.federated.envelope import seal, unseal
-from confide.federated.keys import SiloKeys, refuse_forgotten, refuse_unwritable, remember, served
+from confide.federated.keys import SiloKeys, refuse_served, remember
 from confide.federated.openings import Opening, list_digest, opened_sum, read_opening
 from confide.federated.plan import FederatedPlan
 from confide.federated.policy import Policy
@@ -51,15 +51,15 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     asked = read_opening(read, opening, envelope.signer)
     _refuse_foreign(read, asked, keys, ledger)
     listed = list_digest(read, asked.counted)
-    known = served(keys.memory)
 
     def look() -> Elements:
-        refuse_forgotten(known, opening_token(read), listed)
-        refuse_unwritable(keys.memory)
-        return _summed(read, asked, own, keys)
+        refuse_served(keys.memory, opening_token(read), listed)
+        total = _summed(read, asked, own, keys)
+        remember(keys.memory, ledger.ledger, charged=False)
+        return total
 
     def draw(total: Elements) -> str:
-        remember(keys.memory, opening_token(read), listed)
+        remember(keys.memory, ledger.ledger, charged=True)
         content = {
             "plan": read.digest,
             "session": read.session,

@@ -9,7 +9,7 @@ decisions.py    from a state and what is asked to new records, or a refusal (pur
 place.py        where a ledger lies: a file, or the address of a server
 store.py        records in SQLite: durable, atomic across processes, suspicious of what it reads
 postgres_store.py   the same on a PostgreSQL server; postgres_schema.py: its table, guards and roles
-witness.py      who remembers a ledger's head notices that it forgot
+checkpoint.py   who remembers how far a ledger reached notices that it forgot
 stores.py       both behind one interface, and the move of a ledger from one place to another
 schedule.py     what a year may spend on one person, and its file
 budget_plan.py  the dearest schedule that keeps a total, by each rule
@@ -22,6 +22,7 @@ payment.py      whatever is released for a cost: the earlier release, or a charg
 from confide.ledger.account import Account, Entry, known, plain
 from confide.ledger.book import Ledger
 from confide.ledger.budget_plan import best_of, budget_plan, by_rules
+from confide.ledger.checkpoint import check_head
 from confide.ledger.composition import compose
 from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form, unbounded
 from confide.ledger.decisions import Charge
@@ -33,7 +34,6 @@ from confide.ledger.place import Server, file_of, place_of
 from confide.ledger.postgres_store import make_server_ledger
 from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule, counted
 from confide.ledger.stores import move
-from confide.ledger.witness import check_head
 
 __all__ = [
     "Account", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "Planned",

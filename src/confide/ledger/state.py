@@ -33,14 +33,18 @@ Row: TypeAlias = tuple[int, str, str | None, str]
 """A stored record: its number, counted from 1, when it was made, its body, its seal. A body may not be seen: None."""
 
 
-class Head(NamedTuple):
-    """The last record: its number, counted from 1 (0 if there is none), and its seal."""
+class Checkpoint(NamedTuple):
+    """How far a ledger reached: the number of a record, counted from 1 (0 if there is none), and its seal.
+
+    Whoever remembers one notices a ledger that lacks the record: an older copy that was put back, one that went on from
+    there, or another ledger.
+    """
 
     number: int
     seal: str
 
 
-NOTHING = Head(0, FIRST_SEAL)
+NOTHING = Checkpoint(0, FIRST_SEAL)
 """Of a ledger without records, and of whoever has read none."""
 
 OPEN = "this open ledger"
@@ -60,7 +64,7 @@ class State:
         pickled is one that remembers its head, and holds nothing else: neither the ledger's key nor its releases.
     """
 
-    def __init__(self, remembered: Head = NOTHING) -> None:
+    def __init__(self, remembered: Checkpoint = NOTHING) -> None:
         self.remembered = remembered
         self.records: list[tuple[str, Event]] = []
         self.seals: list[str] = []
@@ -78,9 +82,15 @@ class State:
         return "\n".join(lines + ([] if self.moved_to is None else [f"moved to {self.moved_to}: charged there only"]))
 
     @property
-    def head(self) -> Head:
+    def head(self) -> Checkpoint:
         """How far it reaches."""
-        return Head(len(self.seals), self.seals[-1]) if self.seals else NOTHING
+        return Checkpoint(len(self.seals), self.seals[-1]) if self.seals else NOTHING
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """How far it reaches, and will wherever it goes on: without the record that closes a ledger that was moved."""
+        number = len(self.seals) - (self.moved_to is not None)
+        return Checkpoint(number, self.seals[number - 1]) if number else Checkpoint(0, "")
 
     @cached_property
     def accounts(self) -> Mapping[str, Account]:
@@ -186,7 +196,7 @@ class State:
                 self.moved_to = to
 
 
-def refuse_forgotten(place: Path | Server, seals: list[str], known: Head, who: str) -> None:
+def refuse_forgotten(place: Path | Server, seals: list[str], known: Checkpoint, who: str) -> None:
     """Refuse a ledger that lacks the record that was the last one before, which `who` remembers.
 
     Raises

@@ -16,7 +16,7 @@ from pathlib import Path
 
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
-from confide.ledger.state import NOTHING, Head, Row
+from confide.ledger.state import NOTHING, Checkpoint, Row
 from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
 
 APPLICATION_ID = LEDGER_ID
@@ -105,7 +105,7 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection) -> None:
         self._connection = connection
         last = connection.execute("SELECT id, seal FROM record ORDER BY id DESC LIMIT 1").fetchone()
-        self._head = NOTHING if last is None else Head(*last)
+        self._head = NOTHING if last is None else Checkpoint(*last)
 
     def since(self, number: int) -> list[Row]:
         """The records from this number on, as they are stored."""
@@ -114,7 +114,7 @@ class Writer:
     def append(self, event: Event) -> Row:
         """Append one record, sealed with the last."""
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
-        self._head = Head(self._head.number + 1, seal(self._head.seal, made, body))
+        self._head = Checkpoint(self._head.number + 1, seal(self._head.seal, made, body))
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
         self._connection.execute(_INSERT, (made, body, self._head.seal))
