@@ -170,6 +170,8 @@ def answer(
 def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
     """The place of a silo in a plan that names it with its keys, and with its ledger if any; else `not-invited`.
 
+    Keys that name a ledger answer with no other, whatever the plan says.
+
     Two copies of the keys with a ledger each would answer a plan twice. Under masks, which follow from keys and
     session, the two messages differ by what the data differ by.
     """
@@ -181,6 +183,12 @@ def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
                     "not-invited",
                     "the plan names another ledger of this silo than this one; answer with that ledger, or issue the "
                     "public file with this one and ask for a new plan",
+                )
+            if keys.ledger is not None and keys.ledger != ledger.identity:
+                raise Refusal(
+                    "not-invited",
+                    "these keys name another ledger than this one; answer with that ledger, or name this one with "
+                    "`confide federated public --ledger` and ask for a new plan",
                 )
             return i
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")

@@ -47,7 +47,7 @@ from confide.federated.envelope import (
 )
 from confide.federated.refusals import Refusal
 from confide.ledger import Ledger, check_head
-from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text
+from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text, to_disk
 
 _IDENTITY = b"confide/federated/identity/1\n"
 _ROSTER = b"confide/federated/roster/1\n"
@@ -361,6 +361,8 @@ class SiloKeys:
     agreement: bytes = field(repr=False)
     memory: Path | None = field(default=None, repr=False, compare=False)
     """Where these keys remember how far their ledger reached: beside their file."""
+    ledger: str | None = field(default=None, repr=False, kw_only=True)
+    """`SiloLedger.identity` of the one ledger that these keys answer with, wherever they are copied; None for any."""
 
     @classmethod
     def generate(cls, name: str) -> "SiloKeys":
@@ -384,12 +386,14 @@ class SiloKeys:
         size
             The number of calibration records, if it may be public.
         ledger
-            `SiloLedger.identity` of the ledger that these keys answer with. Then no copy of the keys answers with
-            another one. Silos of version 0.2 do not read plans with such public files.
+            `SiloLedger.identity` of the ledger that these keys answer with, by default the one that they name
+            themselves. Then no copy of the keys answers with another one. Silos of version 0.2 do not read plans with
+            such public files.
         now
             The present time, by default the clock.
         """
-        face, issued = replace(self.face(size), ledger=ledger), write_time(now or datetime.now(UTC))
+        named = self.ledger if ledger is None else ledger
+        face, issued = replace(self.face(size), ledger=named), write_time(now or datetime.now(UTC))
         signature = json.loads(seal("silo", {**face.fields(), "issued": issued}, self.signing))["signature"]
         return replace(face, issued=issued, signature=signature)
 
@@ -410,6 +414,7 @@ class SiloKeys:
             "name": self.name,
             "signing": self.signing.hex(),
             "agreement": self.agreement.hex(),
+            **({} if self.ledger is None else {"ledger": self.ledger}),
         }
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -418,12 +423,46 @@ class SiloKeys:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(json.dumps(content, indent=1) + "\n")
 
+    def name_ledger(self, path: str | Path, ledger: str) -> "SiloKeys":
+        """Write into the file of these keys which ledger they answer with, so that no copy of it answers with another.
+
+        Parameters
+        ----------
+        path
+            The file that `save` wrote; it is replaced.
+        ledger
+            `SiloLedger.identity`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     SiloKeys.generate("north").save(Path(folder) / "north.key")
+        ...     keys = SiloKeys.load(Path(folder) / "north.key").name_ledger(Path(folder) / "north.key", "ab" * 32)
+        ...     keys == SiloKeys.load(Path(folder) / "north.key"), keys.public(300).ledger[:4]
+        (True, 'abab')
+        """
+        place, own = Path(path), replace(self, ledger=ledger)
+        own.public()  # checks the name
+        part = place.with_name(f"{place.name}.part")
+        part.unlink(missing_ok=True)
+        own.save(part)
+        try:
+            to_disk(part)
+            part.replace(place)
+            to_disk(place.parent)
+        finally:
+            part.unlink(missing_ok=True)
+        return own
+
     @classmethod
     def load(cls, path: str | Path) -> "SiloKeys":
         """Read a file written by `save`."""
         hint = "the file does not hold private keys; keygen writes one"
         content = read_file("private-keys", read_text(Path(path)), "key file", hint, _MOST)
         name, signing, agreement = (str(content.get(part)) for part in ("name", "signing", "agreement"))
-        if not (_HEX.fullmatch(signing) and _HEX.fullmatch(agreement)):
+        ledger = str(content["ledger"]) if "ledger" in content else None
+        if not all(_HEX.fullmatch(one) for one in (signing, agreement, *([] if ledger is None else [ledger]))):
             raise Refusal("malformed", "the key file is damaged; restore it or make new keys")
-        return cls(name, bytes.fromhex(signing), bytes.fromhex(agreement), Path(f"{path}{CHECKPOINT}"))
+        memory = Path(f"{path}{CHECKPOINT}")
+        return cls(name, bytes.fromhex(signing), bytes.fromhex(agreement), memory, ledger=ledger)
