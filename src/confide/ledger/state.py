@@ -5,11 +5,11 @@ read is still there: a copy of before, put back under an open ledger, is noticed
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from confide.errors import FormatError, LedgerError
 from confide.ledger.account import Account, Entry
@@ -27,10 +27,7 @@ from confide.ledger.events import (
     seal,
 )
 from confide.ledger.limit import Limit
-from confide.ledger.place import Server
-
-Row: TypeAlias = tuple[int, str, str | None, str]
-"""A stored record: its number, counted from 1, when it was made, its body, its seal. A body may not be seen: None."""
+from confide.ledger.log import Row, Server
 
 
 class Checkpoint(NamedTuple):
@@ -128,13 +125,15 @@ class State:
             after._add(*row)
         return after
 
-    def caught_up(self, since: Callable[[int], Iterable[Row]], place: Path | Server) -> "State":
+    def caught_up(self, rows: Sequence[Row], whole: Callable[[], Iterable[Row]], place: Path | Server) -> "State":
         """The state of a ledger now.
 
         Parameters
         ----------
-        since
-            The rows from this number on, the one with the number included.
+        rows
+            Its rows from the last one known on, that one included.
+        whole
+            Reads all of them, where that one is not among them.
         place
             Where the ledger lies, for messages.
 
@@ -145,10 +144,8 @@ class State:
         FormatError
             As `then`.
         """
-        rows = list(since(self.head.number))
         if self.seals and (not rows or (rows[0][0], rows[0][3]) != self.head):
-            whole = State().then(since(0))
-            refuse_forgotten(place, whole.seals, self.head, OPEN)
+            refuse_forgotten(place, State().then(whole()).seals, self.head, OPEN)
         state = self.then(rows)
         refuse_forgotten(place, state.seals, self.remembered, OPEN)
         return state
