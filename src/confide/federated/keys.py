@@ -32,7 +32,7 @@ from functools import lru_cache
 from pathlib import Path
 from typing import Any, Protocol
 
-from confide.errors import FormatError, InputError
+from confide.errors import FormatError, InputError, LedgerError
 from confide.federated.envelope import (
     PREFIX,
     envelope,
@@ -46,7 +46,7 @@ from confide.federated.envelope import (
     write_time,
 )
 from confide.federated.refusals import Refusal
-from confide.ledger import Ledger, check_head
+from confide.ledger import ForgottenError, Ledger, check_head
 from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text, to_disk
 
 _IDENTITY = b"confide/federated/identity/1\n"
@@ -177,6 +177,10 @@ def remember(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
             check_head(ledger, memory)
     except FormatError:
         raise
+    except ForgottenError as error:
+        raise LedgerError(
+            f"{error}. If it is lost, make new keys: with these the forgotten plans could be answered again"
+        ) from None
     except (InputError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         if charged:

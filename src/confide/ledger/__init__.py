@@ -33,6 +33,7 @@ from confide.ledger.log import Server, file_of, place_of
 from confide.ledger.payment import Bill, Once, Payment, make_payment, pay
 from confide.ledger.postgres_store import make_server_ledger
 from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule, counted
+from confide.ledger.state import ForgottenError
 from confide.ledger.stores import move
 
 __all__ = [

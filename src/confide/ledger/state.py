@@ -193,16 +193,20 @@ class State:
                 self.moved_to = to
 
 
+class ForgottenError(LedgerError):
+    """A ledger lacks a record that is remembered: it is an older copy, one that went on from there, or another one."""
+
+
 def refuse_forgotten(place: Path | Server, seals: list[str], known: Checkpoint, who: str) -> None:
     """Refuse a ledger that lacks the record that was the last one before, which `who` remembers.
 
     Raises
     ------
-    LedgerError
+    ForgottenError
         With what to do.
     """
     if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
-        raise LedgerError(
+        raise ForgottenError(
             f"ledger {str(place)!r} has {len(seals)} records, and not the one numbered {known.number} that {who} "
             "remembers: a backup was put back, or it is another ledger; what was charged since is not in it. Charge "
             "nothing before the newest ledger is back, or what is missing was added up"
