@@ -168,6 +168,23 @@ def test_two_processes_open_two_lists(seven, monkeypatch):
     assert part(seven, plan, one, 2) == first[1]
 
 
+def test_two_processes_that_cannot_wait_keep_one_part(seven, monkeypatch):
+    """As on Windows: both have made the part of one list, and one of them keeps it."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    plan = planned(seven)
+    one = asked(seven, plan, seven.answers(plan))
+    keep, first = Ledger.attach_all, []
+
+    def slow(self, kept):
+        if not first:
+            first.append(None)
+            first.append(part(seven, plan, one, 2))
+        keep(self, kept)
+
+    monkeypatch.setattr(Ledger, "attach_all", slow)
+    assert part(seven, plan, one, 2) == first[1]
+
+
 def test_a_restored_ledger_of_an_opener_is_one_colluder_more(seven, tmp_path):
     """It opens a second list; without enough others nothing comes of it."""
     plan = planned(seven)

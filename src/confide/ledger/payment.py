@@ -324,30 +324,33 @@ def _pay_once(
     Where processes cannot wait for each other (Windows), a charge or a release that is there meanwhile is found.
     """
     ledger, bill = payment.ledger, Bill({None: payment}, {}, None, None)
-    entry = ledger.snapshot().entry(once.token)
+
+    def found() -> Entry | None:
+        return ledger.snapshot().entry(once.token)
+
+    entry = found()
     if entry is not None and entry.release is None:  # another process may be at it
         with ledger.held(once.token):
-            entry = ledger.snapshot().entry(once.token)
+            entry = found()
     if entry is not None and (text := once.kept(entry)) is not None:
         return text
     seen = look()
     if payment.cost.epsilon > 0:
         check_sampler()
     with ledger.held(once.token):
-        entry = ledger.snapshot().entry(once.token)
-        if entry is None:
-            try:
+        try:
+            if (entry := found()) is None:
                 bill.charge()
-            except InputError:
-                if (entry := ledger.snapshot().entry(once.token)) is None:
-                    raise
+        except InputError:
+            if (entry := found()) is None:
+                raise
         if entry is not None and (text := once.kept(entry)) is not None:
             return text
         text = draw(seen)
         try:
             bill.keep([(once.token, text, mark(seen))])
         except InputError:
-            entry = ledger.snapshot().entry(once.token)
+            entry = found()
             if entry is None or entry.release != text:
                 raise
     return text
