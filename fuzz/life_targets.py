@@ -15,6 +15,7 @@ from confide.cli.choices import ClassShiftOptions
 from confide.errors import ConfideError
 from confide.evaluation import PrivateEvaluation
 from confide.ledger import check_head
+from confide.ledger.state import State
 from confide.planning import ClassShift
 from confide.releases import Document
 from confide.reports.private_section import private_charts, private_section
@@ -165,8 +166,10 @@ class _Ledger:
 
     path = "budget.db"
 
-    def seals(self) -> list[str]:
-        return list(SEALS)
+    def snapshot(self) -> State:
+        read = State()
+        read.seals = list(SEALS)
+        return read
 
 
 @cache

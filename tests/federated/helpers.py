@@ -10,7 +10,9 @@ import numpy as np
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.federated import silo_ledger
+from confide.ledger import Ledger
+from confide.ledger.events import Charged, Released
+from confide.ledger.store import Writer
 
 
 class Federation:
@@ -69,18 +71,34 @@ def forked(work):
     return child
 
 
-def killed(name, when, work):
+# Every step of what is paid for once: owner and name of a function, of which record, before it or after it.
+CHARGED, KEPT = (Ledger, "charge_all"), (Ledger, "attach_all")
+PAID_STEPS = {
+    "before the charge": (*CHARGED, None, "before"),
+    "charge written, not committed": (Writer, "append", Charged, "after"),
+    "charge on disk": (*CHARGED, None, "after"),
+    "made, not kept": (*KEPT, None, "before"),
+    "written, not committed": (Writer, "append", Released, "after"),
+    "kept, not returned": (*KEPT, None, "after"),
+}
+
+
+def killed(step, work):
     """Does the work in a process of its own, which is killed with SIGKILL before or after a step."""
+    owner, name, only, when = step
 
     def armed_work():
-        original = getattr(silo_ledger.SiloLedger, name)
+        original = getattr(owner, name)
 
-        def armed(*arguments):
-            if when == "after":
-                original(*arguments)
-            os.kill(os.getpid(), signal.SIGKILL)
+        def armed(*arguments, **options):
+            chosen = only is None or isinstance(arguments[1], only)
+            if when == "after" or not chosen:
+                found = original(*arguments, **options)
+            if chosen:
+                os.kill(os.getpid(), signal.SIGKILL)
+            return found
 
-        setattr(silo_ledger.SiloLedger, name, armed)
+        setattr(owner, name, armed)
         work()
 
     assert os.WIFSIGNALED(os.waitpid(forked(armed_work), 0)[1])
@@ -90,21 +108,20 @@ def asked_twice_at_once(monkeypatch, federation):
     """The first request has charged and not answered when the second one looks: one message, for one charge."""
     plan = federation.plan()
     charged, found = threading.Event(), threading.Event()
-    store, entry = silo_ledger.SiloLedger.store_answer, silo_ledger.SiloLedger._entry
+    keep, hold = Ledger.attach_all, Ledger.held
 
     def wait(self, *arguments):
         charged.set()
         assert found.wait(60)
-        store(self, *arguments)
+        keep(self, *arguments)
 
     def look(self, token):
-        one = entry(self, token)
-        if one is not None and one.release is None:
+        if charged.is_set():
             found.set()
-        return one
+        return hold(self, token)
 
-    monkeypatch.setattr(silo_ledger.SiloLedger, "store_answer", wait)
-    monkeypatch.setattr(silo_ledger.SiloLedger, "_entry", look)
+    monkeypatch.setattr(Ledger, "attach_all", wait)
+    monkeypatch.setattr(Ledger, "held", look)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(federation.answer, 0, plan)
         try:

@@ -1,14 +1,16 @@
 """Two copies of one private key file: one ledger is named by the public file, and answers come from that one alone."""
 
 import json
+import shutil
 
 import numpy as np
 import pytest
 
 from confide import federated
 from confide.candidates import Candidates
+from confide.errors import LedgerError
 from confide.federated.envelope import SCHEMA
-from confide.ledger import Ledger, move
+from confide.ledger import Ledger, check_head, move
 from tests.federated.helpers import Federation
 
 FEW = Candidates.unit(11)
@@ -94,3 +96,73 @@ def test_a_public_file_without_a_ledger_is_that_of_0_2(tmp_path):
     content["schema"] = 1
     with pytest.raises(federated.Refusal, match="altered"):
         federated.Silo.from_json(json.dumps(content))
+
+
+def test_keys_that_name_a_ledger_answer_with_no_other(copies, tmp_path):
+    """Also if the plan holds a public file from before, which names none; a copy of the key file names it, too."""
+    identity = federated.SiloLedger(tmp_path / "command-line" / "budget.db").identity
+    own = tmp_path / "command-line" / "keys.json"
+    federated.SiloKeys.load(own).name_ledger(own, identity)
+    (tmp_path / "flower" / "keys.json").write_bytes(own.read_bytes())
+    plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
+    assert federated.FederatedPlan.read(plan)[0].silos[0].ledger is None
+    both = answers_of_both(copies, tmp_path, plan)
+    next(both)
+    with pytest.raises(federated.Refusal, match="these keys name another ledger than this one") as caught:
+        next(both)
+    assert caught.value.code == "not-invited"
+    assert federated.SiloLedger(tmp_path / "flower" / "budget.db").spent == 0
+
+
+def test_issued_anew_the_ledger_stays_named(tmp_path, run):
+    """By the command line and from Python, with another size and without saying it again."""
+    key, public = tmp_path / "north.key", tmp_path / "north.json"
+
+    def issued(*words):
+        run("federated", "public", "--keys", key, "--out", public, "--force", *words)
+        return federated.Silo.from_json(public.read_text()).ledger
+
+    run("federated", "keygen", "north", "--keys", key, "--public", public, "--ledger", tmp_path / "north.db")
+    north, south = (federated.SiloLedger(tmp_path / f"{name}.db").identity for name in ("north", "south"))
+    assert federated.Silo.from_json(public.read_text()).ledger == north
+    assert issued("--size", 300) == north
+    assert federated.SiloKeys.load(key).public(299).ledger == north
+    assert issued("--ledger", tmp_path / "south.db") == issued() == south
+    assert key.stat().st_mode & 0o777 == 0o600
+    assert sorted(path.name for path in tmp_path.glob("north.*")) == ["north.db", "north.json", "north.key"]
+
+
+def test_keys_without_a_ledger_are_those_of_0_2(tmp_path):
+    keys = federated.SiloKeys.generate("north")
+    keys.save(tmp_path / "north.key")
+    assert set(json.loads((tmp_path / "north.key").read_text())) == {"kind", "name", "signing", "agreement"}
+    (tmp_path / "damaged.key").write_text((tmp_path / "north.key").read_text().replace("}", ', "ledger": "ab"}'))
+    with pytest.raises(federated.Refusal, match="the key file is damaged"):
+        federated.SiloKeys.load(tmp_path / "damaged.key")
+
+
+def test_a_copy_of_keys_and_ledger_that_fell_behind_is_refused_beside_the_keys(copies, tmp_path):
+    """Copies of one ledger have one identity; the keys that went on with one of them refuse the other."""
+    own = tmp_path / "command-line"
+    keys, ledger = federated.SiloKeys.load(own / "keys.json"), federated.SiloLedger(own / "budget.db")
+    copies.silos[0] = keys.public(200, ledger=ledger.identity)
+    (tmp_path / "flower" / "budget.db").write_bytes((own / "budget.db").read_bytes())
+    behind = federated.SiloLedger(tmp_path / "flower" / "budget.db")
+    assert behind.identity == ledger.identity
+    plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
+    federated.answer(plan, copies.scores[0], keys, copies.policy, ledger)
+    with pytest.raises(LedgerError, match=r"'[^']*keys.json.checkpoint' remembers"):
+        federated.answer(plan, copies.scores[0], keys, copies.policy, behind)
+
+
+def test_copies_of_everything_are_noticed_by_the_coordinator_and_by_another_machine_alone(copies, tmp_path):
+    """No silo can tell: each copy of keys, checkpoint and ledger fits together. docs/federated.md says so."""
+    for name in ("command-line", "flower"):
+        shutil.copy(copies.ledgers[0].path, tmp_path / name / "budget.db")
+    plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
+    both = list(answers_of_both(copies, tmp_path, plan))
+    with pytest.raises(federated.Refusal, match=r"^duplicate"):
+        federated.aggregate(plan, [*both, *copies.answers(plan, [1, 2])])
+    check_head(Ledger(tmp_path / "command-line" / "budget.db"), tmp_path / "elsewhere.json")
+    with pytest.raises(LedgerError, match="a backup was put back, or it is another ledger"):
+        check_head(Ledger(tmp_path / "flower" / "budget.db"), tmp_path / "elsewhere.json")

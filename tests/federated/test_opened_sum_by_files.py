@@ -9,12 +9,11 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.federated import silo_ledger
 from confide.federated.envelope import seal
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Ledger
 from confide.reports.protection import _federated
-from tests.federated.helpers import killed
+from tests.federated.helpers import PAID_STEPS, killed
 from tests.federated.test_opened_sum import asked, part, planned, refused
 
 NAMES = ("north", "south", "east", "west", "far")
@@ -116,39 +115,31 @@ def test_wrong_files_are_refused_by_name(files, run):
     assert "west-part.json" in run(*opening("west"))
 
 
-# Where a process is killed: a function, whether before or after it, and whether the list is on disk.
-STEPS = {
-    "before the list": ("keep_list", "before", False),
-    "list on disk": ("keep_list", "after", True),
-    "part made, not kept": ("store_part", "before", True),
-    "part kept, not returned": ("store_part", "after", True),
-}
-
-
-def test_killed_while_it_opens(seven):
+@pytest.mark.some(1)
+@pytest.mark.parametrize("step", PAID_STEPS)
+def test_killed_while_it_opens(seven, step):
     """Once a list is on disk no other is opened, and the part of this one is always the same."""
     plan = planned(seven)
     read, answers = FederatedPlan.read(plan)[0], seven.answers(plan)
     one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
-    parts = [part(seven, plan, one, i) for i in range(4, 7)]  # loads everything before the fork
-    for i, (name, when, kept) in enumerate(STEPS.values()):
-        killed(name, when, lambda i=i: part(seven, plan, one, i))
-        assert seven.ledgers[i].has_opened(read) == kept
-        if kept:
-            with refused("session-used"):
-                part(seven, plan, other, i)
-        made = part(seven, plan, one, i)
-        assert part(seven, plan, one, i) == made
-        assert seven.ledgers[i].spent == 2.0
-        parts.append(made)
-    assert len(federated.aggregate(plan, answers, parts=parts).answered) == 7
+    parts = [part(seven, plan, one, i) for i in range(1, 7)]  # loads everything before the fork
+    killed(PAID_STEPS[step], lambda: part(seven, plan, one, 0))
+    kept = step not in ("before the charge", "charge written, not committed")
+    assert seven.ledgers[0].has_opened(read) == kept
+    if kept:
+        with refused("session-used"):
+            part(seven, plan, other, 0)
+    made = part(seven, plan, one, 0)
+    assert part(seven, plan, one, 0) == made
+    assert seven.ledgers[0].spent == 2.0
+    assert len(federated.aggregate(plan, answers, parts=[made, *parts]).answered) == 7
 
 
 def test_killed_while_it_answers(seven):
     """Charged and not kept: never dealt again, not on the list, and able to help the others."""
     plan = planned(seven)
     answers = seven.answers(plan, range(1, 7))
-    killed("store_answer", "before", lambda: seven.answer(0, plan))
+    killed(PAID_STEPS["made, not kept"], lambda: seven.answer(0, plan))
     with refused("interrupted"):
         seven.answer(0, plan)
     texts = asked(seven, plan, answers)
@@ -162,19 +153,35 @@ def test_two_processes_open_two_lists(seven, monkeypatch):
     plan = planned(seven)
     answers = seven.answers(plan)
     one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
-    entry, first = silo_ledger.SiloLedger._entry, []
+    hold, first = Ledger.held, []
 
     def slow(self, token):
-        found = entry(self, token)
-        if token != FederatedPlan.read(plan)[0].session and not first:
+        if not first:
             first.append(None)
             first.append(part(seven, plan, one, 2))
-        return found
+        return hold(self, token)
 
-    monkeypatch.setattr(silo_ledger.SiloLedger, "_entry", slow)
+    monkeypatch.setattr(Ledger, "held", slow)
     with refused("session-used"):
         part(seven, plan, other, 2)
     monkeypatch.undo()
+    assert part(seven, plan, one, 2) == first[1]
+
+
+def test_two_processes_that_cannot_wait_keep_one_part(seven, monkeypatch):
+    """As on Windows: both have made the part of one list, and one of them keeps it."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    plan = planned(seven)
+    one = asked(seven, plan, seven.answers(plan))
+    keep, first = Ledger.attach_all, []
+
+    def slow(self, kept):
+        if not first:
+            first.append(None)
+            first.append(part(seven, plan, one, 2))
+        keep(self, kept)
+
+    monkeypatch.setattr(Ledger, "attach_all", slow)
     assert part(seven, plan, one, 2) == first[1]
 
 

@@ -1,5 +1,6 @@
-"""A ledger that has forgotten, or another one: keys from a file know what they have served."""
+"""A ledger that has forgotten, or another one: keys from a file know how far the one reached that they served with."""
 
+import json
 import os
 import shutil
 import sys
@@ -9,10 +10,10 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.errors import LedgerError
-from confide.federated.keys import ENDING, SiloKeys, remember, served
-from confide.federated.silo_ledger import OPENINGS
-from confide.ledger import Ledger
+from confide.errors import FormatError, LedgerError
+from confide.federated.keys import CHECKPOINT, SESSIONS, SiloKeys, served
+from confide.federated.silo_ledger import OPENINGS, opening_token
+from confide.ledger import Cost, Ledger, check_head, move
 from tests.federated.helpers import Federation, forked
 
 
@@ -31,58 +32,205 @@ def three(tmp_path):
     return from_files(Federation(tmp_path, [rng.random(300) for _ in range(3)]), tmp_path)
 
 
+@pytest.fixture
+def five(tmp_path):
+    rng = np.random.default_rng(0)
+    return from_files(Federation(tmp_path, [rng.random(200) for _ in range(5)]), tmp_path)
+
+
+@pytest.fixture
+def asked(five):
+    """A plan whose sum is opened, and what the coordinator asks of openers: about all answers, and all but one."""
+    plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
+    answers = five.answers(plan)
+    return plan, *(federated.openings(plan, some, five.coordinator) for some in (answers, answers[:4]))
+
+
+def part(five, plan, texts):
+    return federated.open_part(plan, texts["silo 0"], five.keys[0], five.policy, five.ledgers[0])
+
+
 def forgotten():
+    lacks = r"and not the one numbered \d+ that '[^']*0\.key\.checkpoint' remembers.*make new keys"
+    return pytest.raises(LedgerError, match=lacks)
+
+
+def served_by_0_2():
     return pytest.raises(federated.Refusal, match=r"^session-used: these keys have served this session")
 
 
 @pytest.mark.some(1)
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
-def test_a_restored_ledger_asks_for_a_new_plan(three, tmp_path, method):
-    three.answer(0, three.plan(method=method))
+def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
+    """Neither what it has forgotten, which would be a second message under the same masks, nor anything else."""
+    before = three.plan(method=method)
+    kept = three.answer(0, before)
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
     plan = three.plan(method=method)
     first = three.answer(0, plan)
     assert three.answer(0, plan) == first
+    newest = (tmp_path / "0.db").read_bytes()
     shutil.copy(tmp_path / "copy.db", tmp_path / "0.db")
     with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
         three.answer(0, plan)
     three.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")  # as the next process opens it
-    three.scores[0] = 1 - three.scores[0] / 2
+    scores, three.scores[0] = three.scores[0], 1 - three.scores[0] / 2
+    for forgot_or_new in (plan, three.plan(method=method)):
+        with forgotten():
+            three.answer(0, forgot_or_new)
+    assert three.ledgers[0].spent == 2.0  # as the copy has it: nothing new was charged
+    three.scores[0] = scores
+    assert three.answer(0, before) == kept  # what has left may leave again
+    (tmp_path / "0.db").write_bytes(newest)
+    three.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")
+    assert three.answer(0, plan) == first
+    three.answer(0, three.plan(method=method))
+
+
+def test_a_copy_that_went_on_answers_nothing(three, tmp_path):
+    """It has more records than the keys remember, and others."""
+    shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
+    plan = three.plan()
+    three.answer(0, plan)
+    three.ledgers[0] = federated.SiloLedger(tmp_path / "copy.db")
+    for _ in range(9):
+        three.ledgers[0].ledger.charge("others", Cost(0.1, "add_remove", "m"), "0" * 64)
     with forgotten():
         three.answer(0, plan)
-    assert three.ledgers[0].spent == 2.0  # as the copy has it: nothing new was charged
+    assert three.ledgers[0].spent == 0
+
+
+def test_another_ledger_answers_nothing(three, tmp_path):
+    plan = three.plan()
+    three.answer(0, plan)
     three.ledgers[0] = federated.SiloLedger(tmp_path / "another.db")
     with forgotten():
         three.answer(0, plan)
-    three.answer(0, three.plan(method=method))  # a new session is served
+    assert three.ledgers[0].spent == 0
 
 
-def test_a_charge_that_is_refused_is_no_session(three, tmp_path):
-    plan = three.plan(epsilon=11.0)
-    with pytest.raises(federated.Refusal, match=r"not-allowed|budget-spent"):
+def test_two_ledgers_at_one_moment_sign_one_message(three, tmp_path, monkeypatch):
+    """Both have found that the keys remember nothing, and charged; one goes on."""
+    plan, charge, first = three.plan(method="secure-sum"), Ledger.charge_all, []
+    other = federated.SiloLedger(tmp_path / "another.db")
+
+    def both(self, *arguments, **options):
+        if not first:
+            first.append(None)
+            first.append(federated.answer(plan, three.scores[0], three.keys[0], three.policy, other))
+        return charge(self, *arguments, **options)
+
+    monkeypatch.setattr(Ledger, "charge_all", both)
+    with forgotten():
         three.answer(0, plan)
-    assert not (tmp_path / f"0.key{ENDING}").exists()
+    monkeypatch.undo()
+    assert other.kept_answer(federated.FederatedPlan.read(plan)[0]) == first[1]
+    assert three.ledgers[0].spent == 2.0  # charged, and nothing drawn
+    with pytest.raises(federated.Refusal, match=r"^interrupted"):
+        three.answer(0, plan)
 
 
-def test_the_list_is_no_secret_and_its_owners(three, tmp_path):
+def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three, tmp_path):
+    """Nothing beside the keys can tell; who remembers a later record elsewhere can, and by the same kind of file."""
+    three.answer(0, three.plan())
+    backup, there = tmp_path / "backup", tmp_path / "elsewhere.json"
+    backup.mkdir()
+    for name in ("0.db", "0.key", f"0.key{CHECKPOINT}"):
+        shutil.copy(tmp_path / name, backup)
     plan = three.plan()
     three.answer(0, plan)
+    check_head(Ledger(tmp_path / "0.db"), there)
+    assert check_head(Ledger(tmp_path / "0.db"), tmp_path / f"0.key{CHECKPOINT}") == check_head(
+        Ledger(tmp_path / "0.db"), there
+    )
+    for name in ("0.db", "0.key", f"0.key{CHECKPOINT}"):
+        shutil.copy(backup / name, tmp_path)
+    three.keys[0], three.ledgers[0] = SiloKeys.load(tmp_path / "0.key"), federated.SiloLedger(tmp_path / "0.db")
+    with pytest.raises(LedgerError, match=r"'[^']*elsewhere.json' remembers: a backup was put back"):
+        check_head(Ledger(tmp_path / "0.db"), there)
+    three.answer(0, plan)  # a second message, which is why another machine should remember
+    assert three.ledgers[0].spent == 4.0
+
+
+def test_a_ledger_that_moved_is_the_same(three, tmp_path):
+    """Also if the keys met it when it was closed already."""
+    three.answer(0, three.plan())
+    move(tmp_path / "0.db", tmp_path / "moved.db")
+    three.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")
+    with pytest.raises(LedgerError, match="was moved to"):
+        three.answer(0, three.plan())
+    three.ledgers[0] = federated.SiloLedger(tmp_path / "moved.db")
+    three.answer(0, three.plan())
+    assert three.ledgers[0].spent == 4.0
+
+
+@pytest.mark.parametrize("served_with", ["restored", "another"])
+def test_the_sessions_of_0_2_still_count(three, tmp_path, served_with):
+    """What 0.2 served, and the ledger has forgotten, is refused; a new session is served."""
+    plan, sessions = three.plan(), tmp_path / f"0.key{SESSIONS}"
     read, _ = federated.FederatedPlan.read(plan)
-    path = tmp_path / f"0.key{ENDING}"
-    assert path.read_text() == f"{read.session} {read.digest}\n"
-    assert path.stat().st_mode & 0o777 == 0o600
-    path.write_bytes(b"\xff\xfe")
+    sessions.write_text(f"{'ab' * 16} {'cd' * 32}\n{read.session} {read.digest}\n")  # and no checkpoint
+    if served_with == "another":
+        three.ledgers[0] = federated.SiloLedger(tmp_path / "another.db")
+    with served_by_0_2():
+        three.answer(0, plan)
+    assert three.ledgers[0].spent == 0
+    three.answer(0, three.plan())
+    with served_by_0_2():
+        three.answer(0, plan)
+    assert three.ledgers[0].spent == 2.0
+    sessions.write_bytes(b"\xff\xfe")
     with pytest.raises(federated.Refusal, match=r"^internal"):
         three.answer(0, three.plan())
     assert three.ledgers[0].spent == 2.0
 
 
+def test_the_sessions_of_0_2_count_for_openers(five, asked, tmp_path):
+    plan, whole, fewer = asked
+    listed = federated.FederatedPlan.read(plan)[0]
+    first = part(five, plan, whole)
+    digest = Ledger(five.ledgers[0].path).account(OPENINGS).entries[0].request
+    (tmp_path / f"0.key{SESSIONS}").write_text(f"{opening_token(listed)} {digest}\n")
+    (tmp_path / f"0.key{CHECKPOINT}").unlink()
+    five.ledgers[0] = federated.SiloLedger(tmp_path / "anew.db")
+    five.ledgers[0].ledger.charge(  # it has the answer, and not the list
+        "calibration records", Cost(5.0, "replace_one", "m"), listed.digest, token=listed.session
+    )
+    five.ledgers[0].ledger.attach(listed.session, kept_by(tmp_path / "0.db", listed.session))
+    with served_by_0_2():
+        part(five, plan, fewer)
+    assert part(five, plan, whole) == first
+
+
+def kept_by(ledger, token):
+    return Ledger(ledger).snapshot().entry(token).release
+
+
+def test_sessions_of_0_2_behind_a_torn_line_are_found(tmp_path):
+    memory = tmp_path / f"north.key{SESSIONS}"
+    memory.write_text("cc" * 16 + " dd" + "ee" * 16 + " " + "ff" * 32 + "\n")
+    assert served(memory) == {"ee" * 16: "ff" * 32}
+
+
+def test_the_checkpoint_is_no_secret(three, tmp_path):
+    three.answer(0, three.plan())
+    state, path = Ledger(tmp_path / "0.db").snapshot(), tmp_path / f"0.key{CHECKPOINT}"
+    content = json.loads(path.read_text())
+    last = content.pop("number")
+    assert content == {"kind": "confide.ledger-head", "schema": 1, "seal": state.seals[last - 1]}
+    assert last == len(state.seals) - 1  # before the release, which was drawn afterwards
+    path.write_text("damaged")
+    with pytest.raises(FormatError):
+        three.answer(0, three.plan())
+    assert three.ledgers[0].spent == 2.0
+
+
 def read_only(monkeypatch, when=lambda call: True):
-    """The list of sessions cannot be opened for writing, at the calls that `when` says."""
+    """Nothing can be written beside the keys, at the calls that `when` says."""
     real, calls = os.open, []
 
     def refuse(path, flags, *rest, **named):
-        if str(path).endswith(ENDING):
+        if str(path).endswith(f"{CHECKPOINT}.lock"):
             calls.append(path)
             if when(len(calls)):
                 raise PermissionError(13, "Permission denied")
@@ -94,9 +242,7 @@ def read_only(monkeypatch, when=lambda call: True):
 def test_keys_beside_which_nothing_can_be_kept_sign_nothing_and_charge_nothing(three, monkeypatch):
     plan = three.plan()
     read_only(monkeypatch)
-    with pytest.raises(
-        federated.Refusal, match=r"^internal: .* cannot be written \(Permission denied\).*nothing was charged"
-    ):
+    with pytest.raises(federated.Refusal, match=r"^internal: .* cannot be .*Permission denied.*nothing was charged"):
         three.answer(0, plan)
     assert three.ledgers[0].spent == 0
     monkeypatch.undo()
@@ -105,7 +251,7 @@ def test_keys_beside_which_nothing_can_be_kept_sign_nothing_and_charge_nothing(t
     assert three.answer(0, plan) == first  # what has left may leave again
 
 
-def test_a_session_that_cannot_be_kept_after_the_charge_leaves_no_answer(three, monkeypatch):
+def test_a_checkpoint_that_cannot_be_kept_after_the_charge_leaves_no_answer(three, monkeypatch):
     plan = three.plan()
     read_only(monkeypatch, lambda call: call == 2)
     with pytest.raises(federated.Refusal, match=r"^internal: .*nothing was signed; what was charged stands"):
@@ -115,68 +261,33 @@ def test_a_session_that_cannot_be_kept_after_the_charge_leaves_no_answer(three, 
         three.answer(0, plan)
 
 
-def test_an_opener_beside_whose_keys_nothing_can_be_kept_opens_nothing(tmp_path, monkeypatch):
-    rng = np.random.default_rng(0)
-    five = from_files(Federation(tmp_path, [rng.random(200) for _ in range(5)]), tmp_path)
-    plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
-    texts = federated.openings(plan, five.answers(plan), five.coordinator)
+def test_an_opener_beside_whose_keys_nothing_can_be_kept_opens_nothing(five, asked, monkeypatch):
+    plan, whole, _ = asked
     read_only(monkeypatch)
     with pytest.raises(federated.Refusal, match=r"^internal: .* cannot be written"):
-        federated.open_part(plan, texts["silo 0"], five.keys[0], five.policy, five.ledgers[0])
+        part(five, plan, whole)
     assert not five.ledgers[0].has_opened(federated.FederatedPlan.read(plan)[0])
 
 
-TORN = {
-    "in the middle": "cc" * 16 + " dd",
-    "in the token": "cc" * 8,
-    "before its end": "cc" * 16 + " " + "dd" * 32,
-    "to nothing but zeros": "\0" * 40,
-}
+def test_an_opening_that_was_interrupted_is_taken_up_again(five, asked, monkeypatch):
+    """The ledger knows the list; the keys had not remembered it yet."""
+    plan, whole, _ = asked
+    remember, calls = sys.modules["confide.federated.open_part"].remember, []
 
+    def killed(*arguments, charged):
+        if charged and not calls:
+            calls.append(None)
+            raise KeyboardInterrupt
+        remember(*arguments, charged=charged)
 
-@pytest.mark.parametrize("torn", TORN)
-def test_a_torn_line_swallows_no_session(tmp_path, torn):
-    """Power was lost while a line was written; what is remembered afterwards stands on a line of its own."""
-    memory = tmp_path / f"north.key{ENDING}"
-    remember(memory, "aa" * 16, "bb" * 32)
-    with memory.open("a") as file:
-        file.write(TORN[torn])
-    remember(memory, "ee" * 16, "ff" * 32)
-    whole = {"cc" * 16: "dd" * 32} if torn == "before its end" else {}
-    assert served(memory) == {"aa" * 16: "bb" * 32, **whole, "ee" * 16: "ff" * 32}
-    assert memory.read_text().splitlines()[-1] == "ee" * 16 + " " + "ff" * 32
-
-
-def test_a_session_that_0_2_wrote_behind_a_torn_line_is_found(tmp_path):
-    memory = tmp_path / f"north.key{ENDING}"
-    memory.write_text("cc" * 16 + " dd" + "ee" * 16 + " " + "ff" * 32 + "\n")
-    assert served(memory) == {"ee" * 16: "ff" * 32}
-
-
-def test_an_opening_whose_line_was_torn_is_taken_up_again(tmp_path, monkeypatch):
-    """The ledger knows the list; half a line beside the keys is no other list."""
-    rng = np.random.default_rng(0)
-    five = from_files(Federation(tmp_path, [rng.random(200) for _ in range(5)]), tmp_path)
-    plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
-    texts = federated.openings(plan, five.answers(plan), five.coordinator)
-    memory = tmp_path / f"0.key{ENDING}"
-
-    def torn(memory, token, request):
-        with memory.open("a") as file:
-            file.write(f"{token} {request[:10]}")
-        raise KeyboardInterrupt
-
-    monkeypatch.setattr(sys.modules["confide.federated.open_part"], "remember", torn)
+    monkeypatch.setattr(sys.modules["confide.federated.open_part"], "remember", killed)
     with pytest.raises(KeyboardInterrupt):
-        federated.open_part(plan, texts["silo 0"], five.keys[0], five.policy, five.ledgers[0])
-    monkeypatch.undo()
-    part = federated.open_part(plan, texts["silo 0"], five.keys[0], five.policy, five.ledgers[0])
-    assert federated.open_part(plan, texts["silo 0"], five.keys[0], five.policy, five.ledgers[0]) == part
-    assert len(served(memory)) == 2
+        part(five, plan, whole)
+    assert part(five, plan, whole) == part(five, plan, whole)
 
 
-def test_sessions_are_on_disk_with_their_file(tmp_path, monkeypatch):
-    """The line is synced, and then the folder, where the file may be new: in this order."""
+def test_a_checkpoint_is_on_disk_with_its_file(three, tmp_path, monkeypatch):
+    """What is written is synced, takes its place, and then the folder is synced: in this order."""
     synced, real = [], os.fsync
 
     def fsync(handle):
@@ -184,32 +295,38 @@ def test_sessions_are_on_disk_with_their_file(tmp_path, monkeypatch):
         real(handle)
 
     monkeypatch.setattr(os, "fsync", fsync)
-    memory = tmp_path / f"north.key{ENDING}"
-    remember(memory, "aa" * 16, "bb" * 32)
-    assert synced == [memory.stat().st_ino, tmp_path.stat().st_ino]
+    check_head(three.ledgers[0].ledger, tmp_path / "north.key.checkpoint")
+    assert synced == [(tmp_path / "north.key.checkpoint").stat().st_ino, tmp_path.stat().st_ino]
 
 
-def test_an_opener_with_a_restored_ledger_opens_no_second_list(tmp_path):
-    rng = np.random.default_rng(0)
-    five = from_files(Federation(tmp_path, [rng.random(200) for _ in range(5)]), tmp_path)
-    plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
-    answers = five.answers(plan)
-    whole, part = (federated.openings(plan, some, five.coordinator) for some in (answers, answers[:4]))
+def test_the_keys_remember_before_anything_is_drawn(three, tmp_path, monkeypatch):
+    """A draw that is interrupted has left a checkpoint that holds its charge."""
+    plan = three.plan()
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
-    first = federated.open_part(plan, whole["silo 0"], five.keys[0], five.policy, five.ledgers[0])
-    shutil.copy(tmp_path / "copy.db", tmp_path / "0.db")
-    five.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")  # as the next process opens it
+    monkeypatch.setattr(sys.modules["confide.federated.answer"], "write_time", lambda *_: 1 / 0)
+    with pytest.raises(ZeroDivisionError):
+        three.answer(0, plan)
+    monkeypatch.undo()
+    three.ledgers[0] = federated.SiloLedger(tmp_path / "copy.db")
     with forgotten():
-        federated.open_part(plan, part["silo 0"], five.keys[0], five.policy, five.ledgers[0])
-    assert federated.open_part(plan, whole["silo 0"], five.keys[0], five.policy, five.ledgers[0]) == first
+        three.answer(0, plan)
+
+
+def test_an_opener_with_a_restored_ledger_opens_no_second_list(five, asked, tmp_path):
+    plan, whole, fewer = asked
+    shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
+    part(five, plan, whole)
+    five.ledgers[0] = federated.SiloLedger(tmp_path / "copy.db")
+    for texts in (fewer, whole):
+        with forgotten():
+            part(five, plan, texts)
+    assert not five.ledgers[0].has_opened(federated.FederatedPlan.read(plan)[0])
 
 
 @pytest.mark.slow_cases("one list")
 @pytest.mark.parametrize("lists", ["two lists", "one list"])
-def test_two_processes_open_at_once(tmp_path, lists):
+def test_two_processes_open_at_once(five, tmp_path, lists):
     """Both have found that no list was opened: one of two lists is opened, and of one list both have the part."""
-    rng = np.random.default_rng(0)
-    five = from_files(Federation(tmp_path, [rng.random(200) for _ in range(5)]), tmp_path)
     plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
     answers = five.answers(plan)
     counted = (answers, answers[:4]) if lists == "two lists" else (answers, answers)
@@ -222,7 +339,7 @@ def test_two_processes_open_at_once(tmp_path, lists):
             os.write(tell, b"1")
             os.read(wait, 1)
 
-        sys.modules["confide.federated.open_part"].refuse_forgotten = both_are_here
+        sys.modules["confide.federated.open_part"].refuse_served = both_are_here
         try:
             path.write_text(federated.open_part(plan, text, five.keys[0], five.policy, five.ledgers[0]))
         except federated.Refusal as refusal:
@@ -239,4 +356,4 @@ def test_two_processes_open_at_once(tmp_path, lists):
         assert sorted(found, key=len) == ["session-used", entry.release]
     else:
         assert found == [entry.release, entry.release]
-    assert len(served(tmp_path / f"0.key{ENDING}")) == 2  # the answer and the list
+    check_head(Ledger(five.ledgers[0].path), tmp_path / f"0.key{CHECKPOINT}")  # which is none of another ledger

@@ -19,7 +19,7 @@ from confide.federated import silo_ledger
 from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
-from tests.federated.helpers import Federation, asked_twice_at_once, forked, killed
+from tests.federated.helpers import PAID_STEPS, Federation, asked_twice_at_once, forked, killed
 
 
 @pytest.fixture
@@ -252,7 +252,8 @@ def test_asked_again_with_other_data_a_silo_says_so(three, monkeypatch):
             assert answer(plan, scores, three.keys[0], three.policy, three.ledgers[0]) == first
         assert caught[0].filename == __file__
     assert three.ledgers[0].spent == pytest.approx(2.0)
-    monkeypatch.setattr(Ledger, "attach", lambda self, token, text, seen: self.attach_all([(token, text, None)]))
+    keep = Ledger.attach_all
+    monkeypatch.setattr(Ledger, "attach_all", lambda self, kept: keep(self, [(*one[:2], None) for one in kept]))
     second = three.plan()
     kept_by_0_1 = three.answer(1, second)
     monkeypatch.undo()
@@ -287,16 +288,15 @@ def test_interrupted_answer_stays_spent(three, monkeypatch):
 def test_a_faster_process_is_noticed(three, monkeypatch):
     """Both find no earlier answer; one charges and answers; the other returns that answer."""
     plan = three.plan()
-    earlier, first = silo_ledger.SiloLedger.earlier_answer, []
+    hold, first = Ledger.held, []
 
-    def slow(self, read):
-        found = earlier(self, read)
+    def slow(self, token):
         if not first:
             first.append(None)
             first.append(three.answer(0, plan))
-        return found
+        return hold(self, token)
 
-    monkeypatch.setattr(silo_ledger.SiloLedger, "earlier_answer", slow)
+    monkeypatch.setattr(Ledger, "held", slow)
     assert three.answer(0, plan) == first[1]
     monkeypatch.undo()
     assert three.ledgers[0].spent == pytest.approx(2.0)
@@ -343,30 +343,28 @@ def test_a_second_request_waits_for_the_first(three, monkeypatch):
 
 
 def beside_a_process(monkeypatch, three, plan, then):
-    """Another process has charged and not answered; `then` gets its number and a pipe when this one has found that."""
+    """Another process has charged and not answered; `then` gets its number and a pipe when this one waits for it."""
     told, tell = os.pipe()
     go_on, going = os.pipe()
-    store, entry = silo_ledger.SiloLedger.store_answer, silo_ledger.SiloLedger._entry
+    keep, hold = Ledger.attach_all, Ledger.held
 
     def wait(self, *arguments):
         os.write(tell, b"1")
         os.read(go_on, 1)
-        store(self, *arguments)
+        keep(self, *arguments)
 
     def look(self, token):
-        one = entry(self, token)
-        if one is not None and one.release is None:
-            monkeypatch.undo()
-            then(child, going)
-        return one
+        monkeypatch.undo()
+        then(child, going)
+        return hold(self, token)
 
     def answer_slowly():
-        silo_ledger.SiloLedger.store_answer = wait
+        Ledger.attach_all = wait
         three.answer(0, plan)
 
     child = forked(answer_slowly)
     assert os.read(told, 1) == b"1"
-    monkeypatch.setattr(silo_ledger.SiloLedger, "_entry", look)
+    monkeypatch.setattr(Ledger, "held", look)
     return child
 
 
@@ -376,7 +374,7 @@ def test_a_second_process_waits_for_the_first(three, monkeypatch):
     child = beside_a_process(monkeypatch, three, plan, lambda _, going: os.write(going, b"1"))
     message = three.answer(0, plan)
     assert os.waitpid(child, 0)[1] == 0
-    assert three.ledgers[0].earlier_answer(FederatedPlan.read(plan)[0]) == message
+    assert three.ledgers[0].kept_answer(FederatedPlan.read(plan)[0]) == message
     assert three.ledgers[0].spent == 2.0
 
 
@@ -391,13 +389,18 @@ def test_a_second_process_hears_when_the_first_one_dies(three, monkeypatch):
     assert three.ledgers[0].spent == 2.0
 
 
+def charged(silo, read):
+    """A silo's answer is charged, and not made."""
+    silo.ledger.charge(silo.dataset, silo.cost(read, 0), read.digest, token=read.session)
+
+
 def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypatch):
     plan = three.plan()
     read = FederatedPlan.read(plan)[0]
     monkeypatch.setattr(silo_ledger, "Ledger", partial(Ledger, timeout=0.1))
     silo = three.ledgers[0] = federated.SiloLedger(three.ledgers[0].path)
-    with silo.held(read):
-        silo.charge(read, silo.cost(read, 0), 2.0)
+    with silo.ledger.held(read.session):
+        charged(silo, read)
         with pytest.raises(LedgerError, match="is in use by another process"):
             three.answer(0, plan)
     with refused("interrupted"):
@@ -409,41 +412,48 @@ def test_where_there_are_no_file_locks_nobody_waits(three, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     plan = three.plan()
     read, silo = FederatedPlan.read(plan)[0], three.ledgers[0]
-    with silo.held(read):
-        silo.charge(read, silo.cost(read, 0), 2.0)
+    with silo.ledger.held(read.session):
+        charged(silo, read)
         with refused("interrupted"):
             three.answer(0, plan)
     assert silo.spent == 2.0
 
 
-# Where a process is killed: a function, whether before or after it, and what remains.
-STEPS = {
-    "before the charge": ("charge", "before", 0.0, "answers"),
-    "charge on disk": ("charge", "after", 2.0, "interrupted"),
-    "message made, not kept": ("store_answer", "before", 2.0, "interrupted"),
-    "message kept, not returned": ("store_answer", "after", 2.0, "returns the kept one"),
-}
+def test_where_there_are_no_file_locks_a_faster_process_is_noticed_by_its_charge(three, monkeypatch):
+    """Both find no charge behind the lock that is none; the ledger takes the session once."""
+    monkeypatch.setitem(sys.modules, "fcntl", None)
+    plan, first, charge = three.plan(), [], Ledger.charge_all
+
+    def slow(self, *arguments, **options):
+        if not first:
+            first.append(None)
+            first.append(three.answer(0, plan))
+        return charge(self, *arguments, **options)
+
+    monkeypatch.setattr(Ledger, "charge_all", slow)
+    assert three.answer(0, plan) == first[1]
+    assert three.ledgers[0].spent == 2.0
 
 
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.some(1)
+@pytest.mark.parametrize("step", PAID_STEPS)
 def test_killed_between_charge_and_answer(three, step):
     """SIGKILL in a process of its own: what was drawn is always paid for, and never drawn twice."""
-    name, when, spent, then = STEPS[step]
     plan = three.plan()
     three.answer(1, plan)  # loads everything before the fork
-    killed(name, when, lambda: three.answer(0, plan))
+    killed(PAID_STEPS[step], lambda: three.answer(0, plan))
     silo = three.ledgers[0]
-    assert silo.spent == spent
-    if then == "interrupted":
+    paid = step not in ("before the charge", "charge written, not committed")
+    assert silo.spent == (2.0 if paid else 0.0)
+    kept = silo.kept_answer(FederatedPlan.read(plan)[0])
+    assert (kept is not None) == (step == "kept, not returned")
+    if paid and kept is None:
         with refused("interrupted"):
             three.answer(0, plan)
-        assert silo.spent == spent
     else:
-        kept = silo.earlier_answer(FederatedPlan.read(plan)[0])
-        assert (kept is None) == (then == "answers")
         assert three.answer(0, plan) == three.answer(0, plan)
         assert kept in (None, three.answer(0, plan))
-        assert silo.spent == 2.0
+    assert silo.spent == 2.0
 
 
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):

@@ -13,7 +13,7 @@ import pytest
 from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import read_event
-from confide.ledger.stores import Server, open_store
+from confide.ledger.stores import Server, open_log
 from tests.ledger.proxy import proxy
 from tests.ledger.servers import JOBS, ServerLedger, make_template, new_database
 from tests.tables.postgres_server import needs_postgres, running
@@ -112,12 +112,12 @@ def test_a_commit_that_nobody_can_ask_about_is_said_to_be_unknown(through_proxy)
 def test_a_terminated_session_has_charged_nothing(on_server):
     """An administrator ends it between look and charge."""
     Ledger(on_server.url()).set_limit("patients", 10.0)
-    store = open_store(Server(on_server.url(JOBS)), create=False, timeout=5.0)
+    store = open_log(Server(on_server.url(JOBS)), create=False, timeout=5.0)
 
     def cut():
-        with store.writing() as writer:
+        with store.writing(0) as writer:
             on_server.execute("SELECT pg_terminate_backend(%s)", writer._connection.info.backend_pid)
-            writer.append(read_event(writer.since(0)[0][2]))
+            writer.append(read_event(writer.rows[0][2]))
 
     with pytest.raises(LedgerError, match="the connection was lost, and nothing was charged"):
         cut()
@@ -239,16 +239,16 @@ def test_a_charge_whose_session_was_ended_goes_on_when_the_standby_has_it(on_ser
 def test_a_client_that_falls_silent_gives_the_lock_back(on_server):
     """Its network is gone and its connection stands: the server ends the transaction, and others go on."""
     Ledger(on_server.url()).set_limit("patients", 10.0)
-    store = open_store(Server(on_server.url(JOBS)), create=False, timeout=5.0)
+    store = open_log(Server(on_server.url(JOBS)), create=False, timeout=5.0)
 
     def fall_silent():
-        with store.writing() as writer:
+        with store.writing(0) as writer:
             asked = writer._connection.execute("SHOW idle_in_transaction_session_timeout").fetchone()
             assert asked == ("65s",)
             writer._connection.execute("SET LOCAL idle_in_transaction_session_timeout = 200")
             with ThreadPoolExecutor(1) as pool:
                 pool.submit(spend, Ledger(on_server.url(JOBS))).result(timeout=20)  # waits for the lock
-            writer.append(read_event(writer.since(0)[0][2]))
+            writer.append(read_event(writer.rows[0][2]))
 
     with pytest.raises(LedgerError, match="connection was lost"):
         fall_silent()

@@ -12,7 +12,7 @@ import pytest
 
 from confide.ledger import Ledger
 from confide.ledger.events import Opened
-from confide.ledger.stores import open_store
+from confide.ledger.stores import open_log
 
 SPEND = """
 import sys
@@ -249,7 +249,7 @@ def test_opening_a_ledger_leaves_the_locks_of_other_threads_in_place(tmp_path):
     A file that is opened and closed beside SQLite would give back all locks of the process.
     """
     ledger = Ledger(tmp_path / "budget.db")
-    with open_store(ledger.path, create=False, timeout=5.0).writing() as writer:
+    with open_log(ledger.path, create=False, timeout=5.0).writing(0) as writer:
         writer.append(Opened("patients", "add_remove", None))
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(lambda: Ledger(ledger.path).accounts()).result() == {}

@@ -309,10 +309,10 @@ def test_a_server_that_forgets_is_refused(charged):
 
 def test_a_charge_is_on_disk_whatever_the_role_prefers(charged):
     """Under synchronous_commit = off a commit could be forgotten; the transaction that charges sets it on."""
-    from confide.ledger.stores import open_store
+    from confide.ledger.stores import open_log
 
     address = charged.url(JOBS) + "?options=-csynchronous_commit%3Doff"
-    with open_store(Server(address), create=False, timeout=5.0).writing() as writer:
+    with open_log(Server(address), create=False, timeout=5.0).writing(0) as writer:
         assert writer._connection.execute("SHOW synchronous_commit").fetchone() == ("on",)
         assert writer._connection.execute("SHOW transaction_isolation").fetchone() == ("read committed",)
         (locks,) = charged.execute(

@@ -166,7 +166,7 @@ def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None
     found = opened.snapshot()
     number, seal = len(found.seals), found.seals[-1] if found.seals else ""
     if head is not None:
-        number, seal = check_head(opened, head)
+        check_head(opened, head)
     right = f"{number:,} records, every seal is right{f'; the last is {seal}' if seal else ''}"
     moved = None if found.moved_to is None else f"moved to {found.moved_to}"
     tell(lambda: {"records": number, "seal": seal, "moved_to": found.moved_to}, right, moved, as_json=as_json)

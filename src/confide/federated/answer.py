@@ -14,7 +14,7 @@ from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
 from confide.federated.envelope import SCHEMA, Envelope, schema_of, seal, write_time
-from confide.federated.keys import SiloKeys, refuse_forgotten, refuse_unwritable, remember, served
+from confide.federated.keys import SiloKeys, refuse_served, remember
 from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
@@ -138,25 +138,23 @@ def answer(
     policy.check(read, envelope.signer, own)
     cost = ledger.cost(read, own)
     policy.check_cost(read, cost)
-    known = served(keys.memory)
-    if (earlier := ledger.earlier_answer(read)) is not None:
-        ledger.point_out_other_data(read, _seen_again(read, scores, groups))
-        return earlier
-    refuse_forgotten(known, read.session)
-    if read.closed(time):
-        raise Refusal("late", "the plan is closed; ask for a new one")
-    if ledger.has_opened(read):
-        raise Refusal("late", "this silo has helped to open the sum of the others; ask for a new plan")
-    counts = count_for(read, scores, groups)
-    counted = int(counts.sum()) // (len(counts) if read.by == "side" else 1)
-    if read.silos[own].size not in (None, counted):
-        raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
-    refuse_unwritable(keys.memory)
-    with ledger.held(read):
-        if (faster := ledger.charge(read, cost, policy.budget)) is not None:
-            ledger.point_out_other_data(read, _seen(counts))
-            return faster
-        remember(keys.memory, read.session, read.digest)
+    drawn: list[str] = []
+
+    def look() -> NDArray[np.int64]:
+        refuse_served(keys.memory, read.session)
+        if read.closed(time):
+            raise Refusal("late", "the plan is closed; ask for a new one")
+        if ledger.has_opened(read):
+            raise Refusal("late", "this silo has helped to open the sum of the others; ask for a new plan")
+        counts = count_for(read, scores, groups)
+        counted = int(counts.sum()) // (len(counts) if read.by == "side" else 1)
+        if read.silos[own].size not in (None, counted):
+            raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
+        remember(keys.memory, ledger.ledger, charged=False)
+        return counts
+
+    def draw(counts: NDArray[np.int64]) -> str:
+        remember(keys.memory, ledger.ledger, charged=True)
         context = f"{read.session}|{read.digest}".encode()
         content = {
             "plan": read.digest,
@@ -166,14 +164,22 @@ def answer(
             **_drawn_with(read, envelope),
             **read.message(own, counts, keys.agreement, context),
         }
-        message = seal("answer", content, keys.signing)
-        ledger.store_answer(read, message, _seen(counts))
-    tell("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
+        drawn.append(seal("answer", content, keys.signing))
+        return drawn[0]
+
+    def look_again() -> bytes:
+        return _seen_again(read, scores, groups)
+
+    message = ledger.pay_answer(read, cost, policy.budget, look, _seen, draw, look_again=look_again)
+    if drawn:
+        tell("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
     return message
 
 
 def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
     """The place of a silo in a plan that names it with its keys, and with its ledger if any; else `not-invited`.
+
+    Keys that name a ledger answer with no other, whatever the plan says.
 
     Two copies of the keys with a ledger each would answer a plan twice. Under masks, which follow from keys and
     session, the two messages differ by what the data differ by.
@@ -186,6 +192,12 @@ def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
                     "not-invited",
                     "the plan names another ledger of this silo than this one; answer with that ledger, or issue the "
                     "public file with this one and ask for a new plan",
+                )
+            if keys.ledger is not None and keys.ledger != ledger.identity:
+                raise Refusal(
+                    "not-invited",
+                    "these keys name another ledger than this one; answer with that ledger, or name this one with "
+                    "`confide federated public --ledger` and ask for a new plan",
                 )
             return i
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")

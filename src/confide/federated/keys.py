@@ -5,13 +5,14 @@ Fingerprints: what two people compare by another channel before they trust a pub
 An identity covers a name and both public keys; sizes are signed by the key that it covers, so they can be issued anew
 without another comparison. A roster is the identities of all who take part.
 
-What private keys have signed, remembered beside their file: so that a ledger which has forgotten it is noticed.
+What private keys remember, beside their file: how far the ledger reached with which they last answered, so that one
+which has forgotten is noticed.
 
 A ledger that was restored from a copy, or another one, does not know the answers that were given since. With the same
 keys an answer to the same plan would cost a second loss that nobody counts, and under masks, which follow from keys and
-session, the two messages would differ by what the data differ by. So keys that were read from a file keep a list of
-sessions in a second file beside it, and sign nothing where that file cannot be written. It holds no secret. Restored
-together with the ledger it forgets, too.
+session, the two messages would differ by what the data differ by. So keys that were read from a file keep a checkpoint
+of the ledger beside it, and sign nothing where it cannot be written, or where the ledger lacks the record. It holds no
+secret. Restored together with the ledger it forgets, too. Version 0.2 kept a list of sessions, which still counts.
 
 Who speaks: an Ed25519 key that signs and an X25519 key that agrees on masks, per silo and coordinator.
 
@@ -24,13 +25,14 @@ import json
 import os
 import re
 from collections.abc import Iterable, Mapping
+from contextlib import nullcontext
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from functools import lru_cache
 from pathlib import Path
-from typing import Any, BinaryIO, Protocol
+from typing import Any, Protocol
 
-from confide.errors import InputError
+from confide.errors import FormatError, InputError, LedgerError
 from confide.federated.envelope import (
     PREFIX,
     envelope,
@@ -44,7 +46,8 @@ from confide.federated.envelope import (
     write_time,
 )
 from confide.federated.refusals import Refusal
-from confide.support import MOST_RECORDS, needs_extra, positive_integer, read_text, to_disk
+from confide.ledger import ForgottenError, Ledger, check_head
+from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text, to_disk
 
 _IDENTITY = b"confide/federated/identity/1\n"
 _ROSTER = b"confide/federated/roster/1\n"
@@ -116,13 +119,15 @@ def fingerprint(digest: str, groups: int = 8) -> str:
     return " ".join(digits[i : i + 5] for i in range(0, size, 5))
 
 
-ENDING = ".sessions"
+CHECKPOINT, SESSIONS = ".checkpoint", ".sessions"
+"""Endings of what lies beside a key file: the checkpoint of its ledger, and the list that version 0.2 kept."""
+
 _SESSION = re.compile(r"([0-9a-f]{32}) ([0-9a-f]{64})")
 """A line. It is also found behind one that a crash tore: version 0.2 wrote the next one there without a break."""
 
 
-def served(memory: Path | None) -> dict[str, str]:
-    """What these keys have served: requests by token. To be read before the ledger, which is written first.
+def served(sessions: Path) -> dict[str, str]:
+    """What keys served with version 0.2: requests by token.
 
     Raises
     ------
@@ -130,22 +135,22 @@ def served(memory: Path | None) -> dict[str, str]:
         `internal` if the list cannot be read.
     """
     try:
-        return {} if memory is None else dict(_SESSION.findall(memory.read_text(encoding="ascii")))
+        return dict(_SESSION.findall(sessions.read_text(encoding="ascii")))
     except FileNotFoundError:
         return {}
     except (OSError, ValueError):
         raise Refusal("internal", "the list of sessions beside the keys cannot be read; put it back") from None
 
 
-def refuse_forgotten(known: Mapping[str, str], token: str, request: str | None = None) -> None:
-    """Refuse a session that the keys have served and the ledger does not know, unless it was for this very request.
+def refuse_served(memory: Path | None, token: str, request: str | None = None) -> None:
+    """Refuse a session that version 0.2 served and the ledger does not know, unless it was for this very request.
 
     Raises
     ------
     Refusal
         `session-used`.
     """
-    if known.get(token, request) != request:
+    if memory is not None and served(memory.with_suffix(SESSIONS)).get(token, request) != request:
         raise Refusal(
             "session-used",
             "these keys have served this session, and the ledger does not know it: it is another one or an older copy; "
@@ -153,61 +158,39 @@ def refuse_forgotten(known: Mapping[str, str], token: str, request: str | None =
         )
 
 
-def refuse_unwritable(memory: Path | None) -> None:
-    """Refuse keys beside whose file no session can be kept; to be asked before anything is charged.
+def remember(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
+    """Compare a ledger with what keys remember of it, and remember how far it reaches, on disk when this returns.
+
+    To be called before a charge and, with `charged`, after it, before anything is drawn. Keys in no file keep nothing.
 
     Raises
     ------
+    LedgerError
+        If the ledger lacks what is remembered: an older copy of it was put back, or it is another one.
     Refusal
-        `internal`.
+        `internal` if nothing can be kept beside the keys, as on a full disk; then nothing may be signed.
     """
     if memory is None:
         return
     try:
-        os.close(_opened(memory))
-    except OSError as error:
-        raise Refusal(
-            "internal",
-            f"the list of sessions beside the keys cannot be written ({error.strerror}), and a restored ledger would "
-            "not be noticed; nothing was charged. Keep the keys in a folder that this program can write",
+        with locked(memory, "checkpoint") if has_locks() else nullcontext():
+            check_head(ledger, memory)
+    except FormatError:
+        raise
+    except ForgottenError as error:
+        raise LedgerError(
+            f"{error}. If it is lost, make new keys: with these the forgotten plans could be answered again"
         ) from None
-
-
-def remember(memory: Path | None, token: str, request: str) -> None:
-    """Keep a session, on disk when this returns; keys that are in no file keep nothing.
-
-    Raises
-    ------
-    Refusal
-        `internal` if the list cannot be written, as on a full disk; then nothing may be signed.
-    """
-    if memory is None or served(memory).get(token) == request:
-        return
-    try:
-        with os.fdopen(_opened(memory), "rb+") as file:
-            begin = b"\n" if _torn(file) else b""
-            file.write(begin + f"{token} {request}\n".encode("ascii"))
-            file.flush()
-            os.fsync(file.fileno())
-        to_disk(memory.parent)
-    except OSError as error:
-        raise Refusal(
-            "internal",
-            f"the session cannot be kept beside the keys ({error.strerror}), so nothing was signed; what was charged "
-            "stands, and a charged answer needs a new plan",
-        ) from None
-
-
-def _torn(file: BinaryIO) -> bool:
-    """Whether the last line has no end, as after a crash."""
-    if file.seek(0, os.SEEK_END) == 0:
-        return False
-    file.seek(-1, os.SEEK_END)
-    return file.read(1) != b"\n"
-
-
-def _opened(memory: Path) -> int:
-    return os.open(memory, os.O_RDWR | os.O_CREAT | os.O_APPEND, 0o600)
+    except (InputError, OSError) as error:
+        why = error.strerror if isinstance(error, OSError) else str(error)
+        if charged:
+            then = "so nothing was signed; what was charged stands, and a charged answer needs a new plan"
+        else:
+            then = (
+                "and a restored ledger would not be noticed; nothing was charged. Keep the keys in a folder that this "
+                "program can write"
+            )
+        raise Refusal("internal", f"the checkpoint beside the keys cannot be written ({why}), {then}") from None
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
@@ -381,7 +364,9 @@ class SiloKeys:
     signing: bytes = field(repr=False)
     agreement: bytes = field(repr=False)
     memory: Path | None = field(default=None, repr=False, compare=False)
-    """Where the sessions are kept that these keys have served: beside their file."""
+    """Where these keys remember how far their ledger reached: beside their file."""
+    ledger: str | None = field(default=None, repr=False, kw_only=True)
+    """`SiloLedger.identity` of the one ledger that these keys answer with, wherever they are copied; None for any."""
 
     @classmethod
     def generate(cls, name: str) -> "SiloKeys":
@@ -405,12 +390,14 @@ class SiloKeys:
         size
             The number of calibration records, if it may be public.
         ledger
-            `SiloLedger.identity` of the ledger that these keys answer with. Then no copy of the keys answers with
-            another one. Silos of version 0.2 do not read plans with such public files.
+            `SiloLedger.identity` of the ledger that these keys answer with, by default the one that they name
+            themselves. Then no copy of the keys answers with another one. Silos of version 0.2 do not read plans with
+            such public files.
         now
             The present time, by default the clock.
         """
-        face, issued = replace(self.face(size), ledger=ledger), write_time(now or datetime.now(UTC))
+        named = self.ledger if ledger is None else ledger
+        face, issued = replace(self.face(size), ledger=named), write_time(now or datetime.now(UTC))
         signature = json.loads(seal("silo", {**face.fields(), "issued": issued}, self.signing))["signature"]
         return replace(face, issued=issued, signature=signature)
 
@@ -431,6 +418,7 @@ class SiloKeys:
             "name": self.name,
             "signing": self.signing.hex(),
             "agreement": self.agreement.hex(),
+            **({} if self.ledger is None else {"ledger": self.ledger}),
         }
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -439,12 +427,46 @@ class SiloKeys:
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(json.dumps(content, indent=1) + "\n")
 
+    def name_ledger(self, path: str | Path, ledger: str) -> "SiloKeys":
+        """Write into the file of these keys which ledger they answer with, so that no copy of it answers with another.
+
+        Parameters
+        ----------
+        path
+            The file that `save` wrote; it is replaced.
+        ledger
+            `SiloLedger.identity`.
+
+        Examples
+        --------
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     SiloKeys.generate("north").save(Path(folder) / "north.key")
+        ...     keys = SiloKeys.load(Path(folder) / "north.key").name_ledger(Path(folder) / "north.key", "ab" * 32)
+        ...     keys == SiloKeys.load(Path(folder) / "north.key"), keys.public(300).ledger[:4]
+        (True, 'abab')
+        """
+        place, own = Path(path), replace(self, ledger=ledger)
+        own.public()  # checks the name
+        part = place.with_name(f"{place.name}.part")
+        part.unlink(missing_ok=True)
+        own.save(part)
+        try:
+            to_disk(part)
+            part.replace(place)
+            to_disk(place.parent)
+        finally:
+            part.unlink(missing_ok=True)
+        return own
+
     @classmethod
     def load(cls, path: str | Path) -> "SiloKeys":
         """Read a file written by `save`."""
         hint = "the file does not hold private keys; keygen writes one"
         content = read_file("private-keys", read_text(Path(path)), "key file", hint, _MOST)
         name, signing, agreement = (str(content.get(part)) for part in ("name", "signing", "agreement"))
-        if not (_HEX.fullmatch(signing) and _HEX.fullmatch(agreement)):
+        ledger = str(content["ledger"]) if "ledger" in content else None
+        if not all(_HEX.fullmatch(one) for one in (signing, agreement, *([] if ledger is None else [ledger]))):
             raise Refusal("malformed", "the key file is damaged; restore it or make new keys")
-        return cls(name, bytes.fromhex(signing), bytes.fromhex(agreement), Path(f"{path}{ENDING}"))
+        memory = Path(f"{path}{CHECKPOINT}")
+        return cls(name, bytes.fromhex(signing), bytes.fromhex(agreement), memory, ledger=ledger)

@@ -4,7 +4,7 @@ import base64
 
 from confide.federated.answer import invited
 from confide.federated.envelope import seal, unseal
-from confide.federated.keys import SiloKeys, refuse_forgotten, refuse_unwritable, remember, served
+from confide.federated.keys import SiloKeys, refuse_served, remember
 from confide.federated.openings import Opening, list_digest, opened_sum, read_opening
 from confide.federated.plan import AnyPlan
 from confide.federated.policy import Policy
@@ -52,26 +52,26 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     asked = read_opening(read, opening, envelope.signer)
     _refuse_foreign(read, asked, keys, ledger)
     listed = list_digest(read, asked.counted)
-    known = served(keys.memory)
-    if (earlier := ledger.earlier_part(read, listed)) is not None:
-        return earlier
-    refuse_forgotten(known, opening_token(read), listed)
-    refuse_unwritable(keys.memory)
-    total = _summed(read, asked, own, keys)
-    ledger.keep_list(read, listed)
-    remember(keys.memory, opening_token(read), listed)
-    places = [read.position(name) for name, _ in asked.counted]
-    content = {
-        "plan": read.digest,
-        "session": read.session,
-        "silo": keys.name,
-        "counted": listed,
-        "places": places,
-        "sum": base64.b64encode(pack(total)).decode(),
-    }
-    part = seal("part", content, keys.signing)
-    ledger.store_part(read, part)
-    return part
+
+    def look() -> Elements:
+        refuse_served(keys.memory, opening_token(read), listed)
+        total = _summed(read, asked, own, keys)
+        remember(keys.memory, ledger.ledger, charged=False)
+        return total
+
+    def draw(total: Elements) -> str:
+        remember(keys.memory, ledger.ledger, charged=True)
+        content = {
+            "plan": read.digest,
+            "session": read.session,
+            "silo": keys.name,
+            "counted": listed,
+            "places": [read.position(name) for name, _ in asked.counted],
+            "sum": base64.b64encode(pack(total)).decode(),
+        }
+        return seal("part", content, keys.signing)
+
+    return ledger.pay_part(read, listed, look, draw)
 
 
 def _refuse_foreign(plan: AnyPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:

@@ -13,12 +13,11 @@ import hashlib
 import math
 import warnings
 from collections.abc import Callable, Mapping
-from contextlib import AbstractContextManager
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from confide.errors import BudgetError, InputError, OtherDataError, OtherDataWarning
+from confide.errors import BudgetError, OtherDataError, OtherDataWarning
 from confide.federated.plan import AnyPlan
 from confide.federated.refusals import Refusal
 from confide.ledger import (
@@ -27,6 +26,7 @@ from confide.ledger import (
     Entry,
     Ledger,
     Limit,
+    Once,
     Payment,
     Server,
     decimal_form,
@@ -35,12 +35,13 @@ from confide.ledger import (
     place_of,
     request_digest,
 )
-from confide.selection import check_sampler
 from confide.support import outside
 
 RECORDS = "calibration records"
 OPENINGS = "sums opened with other silos"
 """Where a ledger keeps which list of a session it has opened: it is not about the silo's own records."""
+
+Seen = TypeVar("Seen")
 
 
 @dataclass(frozen=True)
@@ -55,6 +56,11 @@ class SiloLedger:
     dataset
         The name of the silo's records in the ledger. An answer without privacy makes what was spent on them infinite.
 
+    Attributes
+    ----------
+    ledger
+        The ledger itself.
+
     Examples
     --------
     >>> import tempfile
@@ -66,11 +72,11 @@ class SiloLedger:
     path: str | Path | Server
     dataset: str = RECORDS
 
-    _ledger: Ledger = field(init=False, repr=False, compare=False)
+    ledger: Ledger = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
         object.__setattr__(self, "path", place_of(self.path))
-        object.__setattr__(self, "_ledger", Ledger(self.path))
+        object.__setattr__(self, "ledger", Ledger(self.path))
 
     @property
     def spent(self) -> float:
@@ -78,7 +84,7 @@ class SiloLedger:
 
         Infinite after an answer without privacy, also where 0.1 kept it apart, under this name and " (not private)".
         """
-        accounts = self._ledger.accounts()
+        accounts = self.ledger.accounts()
         names = (self.dataset, f"{self.dataset} (not private)")
         found = [account for name in names if (account := known(accounts, name)) is not None]
         return sum((account.spent().epsilon for account in found), 0.0)
@@ -86,59 +92,24 @@ class SiloLedger:
     @property
     def identity(self) -> str:
         """What a public file says of this ledger, so that no other one serves: see `confide.Ledger.identity`."""
-        return self._ledger.identity()
-
-    def earlier_answer(self, plan: AnyPlan) -> str | None:
-        """The message that answered this plan before, or None.
-
-        Raises
-        ------
-        Refusal
-            `interrupted` if an answer was charged and never finished, `session-used` if the session served another
-            plan.
-        """
-        entry = self._entry(plan.session)
-        if entry is not None and entry.release is None:  # another process may be at it
-            with self.held(plan):
-                entry = self._entry(plan.session)
-        return _message(entry, plan)
-
-    def held(self, plan: AnyPlan) -> AbstractContextManager[None]:
-        """Hold the plan's session from before its charge until its answer is kept: others who ask for it wait."""
-        return self._ledger.held(plan.session)
+        return self.ledger.identity()
 
     def answered(self, plan: AnyPlan) -> str | None:
         """When this plan was answered, UTC, ISO 8601; None if it was not."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest or entry.release is None else entry.made
 
-    def point_out_other_data(self, plan: AnyPlan, seen: bytes) -> None:
-        """Warn if the kept answer to this plan cannot be known to be about the data that are `seen` now.
-
-        Warns
-        -----
-        OtherDataWarning
-            If it is about others, or of a version that kept nothing to tell.
-        """
-        if (name := self._ledger.snapshot().charged_to(plan.session)) is None:
-            return
-        try:
-            self._ledger.find(name, plan.digest, seen)
-        except OtherDataError:
-            text = (
-                f"the answer of {self.answered(plan)} was made from other data than these, or by a version that kept "
-                "nothing to tell; it is returned as it was, and nothing was charged; only a new plan gets an answer "
-                "from these data"
-            )
-            warnings.warn(OtherDataWarning(text), stacklevel=outside())
-
     def kept_answer(self, plan: AnyPlan) -> str | None:
         """The message that answered this plan; None if there is none, for whatever reason."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest else entry.release
 
+    def has_opened(self, plan: AnyPlan) -> bool:
+        """Whether this silo has written down a list of this plan's session that it opens."""
+        return self._entry(opening_token(plan)) is not None
+
     def _entry(self, token: str) -> Entry | None:
-        return self._ledger.snapshot().entry(token)
+        return self.ledger.snapshot().entry(token)
 
     def cost(self, plan: AnyPlan, own: int) -> Cost:
         """What the answer of silo `own` is charged: its loss under the relation of the ledger's account.
@@ -148,41 +119,82 @@ class SiloLedger:
         InputError
             If the ledger accounts for these records under a relation for which the plan has no finite loss.
         """
-        return Cost.of(plan.privacy([own]), plan.method, self._ledger.relation(self.dataset))
+        return Cost.of(plan.privacy([own]), plan.method, self.ledger.relation(self.dataset))
 
-    def charge(self, plan: AnyPlan, cost: Cost, budget: float) -> str | None:
-        """Charge an answer at its `cost`, under `held`. When this returns, the charge is on disk.
+    def pay_answer(
+        self,
+        plan: AnyPlan,
+        cost: Cost,
+        budget: float,
+        look: Callable[[], Seen],
+        mark: Callable[[Seen], bytes],
+        draw: Callable[[Seen], str],
+        *,
+        look_again: Callable[[], bytes],
+    ) -> str:
+        """The message that answers a plan: the one that was kept, or a new one, which is charged first.
 
-        Returns
-        -------
-        str or None
-            The message of another process that was faster; then nothing was charged and nothing may be drawn.
+        Parameters
+        ----------
+        plan
+            The plan.
+        cost
+            What `cost` says.
+        budget
+            What all releases about these records together may cost. It does not bound an answer without privacy, which
+            a policy allows by the name of its method; a limit in the ledger refuses it.
+        look, mark, draw
+            As in `confide.ledger.pay`.
+        look_again
+            The mark of the data as they are now, where an answer is kept.
+
+        Warns
+        -----
+        OtherDataWarning
+            If the kept answer cannot be known to be about these data: it is about others, or of a version that kept
+            nothing to tell.
 
         Raises
         ------
         Refusal
-            `budget-spent` if the ledger's limit or the budget, all releases about these records together, does not
-            allow it; `session-used` or `interrupted` if another process was faster. No budget bounds an answer without
-            privacy, which a policy allows by the name of its method; a limit in the ledger refuses it.
+            `session-used` if the session served another plan, `interrupted` if an answer was charged and never
+            finished, `budget-spent` if the ledger's limit or the budget does not allow it.
         InputError
             If the ledger accounts for these records under another relation than that of the cost.
         """
-        check_sampler()
-        most = budget if plan.protocol.private else None
+
+        def kept(entry: Entry) -> str:
+            if entry.request != plan.digest:
+                raise Refusal("session-used")
+            if entry.release is None:
+                raise Refusal("interrupted")
+            self._point_out_other_data(entry, look_again())
+            return entry.release
+
+        most = Limit(budget) if plan.protocol.private else None
+        once = Once(plan.session, kept)
+        payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, at_most=most, once=once)
         try:
-            self._ledger.charge(self.dataset, cost, plan.digest, token=plan.session, at_most=most)
-            return None
+            return pay(payment, look, mark, draw)
         except BudgetError as error:
             raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
-        except InputError:
-            earlier = _message(self._entry(plan.session), plan)  # what another process did meanwhile
-            if earlier is None:
-                raise
-            return earlier
+
+    def _point_out_other_data(self, entry: Entry, seen: bytes) -> None:
+        name = self.ledger.snapshot().charged_to(entry.token)
+        assert name is not None
+        try:
+            self.ledger.find(name, entry.request, seen)
+        except OtherDataError:
+            text = (
+                f"the answer of {entry.made} was made from other data than these, or by a version that kept "
+                "nothing to tell; it is returned as it was, and nothing was charged; only a new plan gets an answer "
+                "from these data"
+            )
+            warnings.warn(OtherDataWarning(text), stacklevel=outside())
 
     def _refusal(self, cost: Cost, budget: float) -> str | None:
         """Why a charge was refused, if a larger budget of the policy would allow it; None otherwise."""
-        account = known(self._ledger.accounts(), self.dataset)
+        account = known(self.ledger.accounts(), self.dataset)
         spent = 0.0 if account is None else account.spent().epsilon
         if math.isinf(spent) or (account is not None and not account.allows(cost)):
             return None
@@ -192,57 +204,25 @@ class SiloLedger:
             "less, or raise the budget"
         )
 
-    def store_answer(self, plan: AnyPlan, message: str, seen: bytes) -> None:
-        """Store the message of a charged plan, and a keyed trace of what it was made from.
+    def pay_part(self, plan: AnyPlan, listed: str, look: Callable[[], Seen], draw: Callable[[Seen], str]) -> str:
+        """The part of a list of answers: the one that was kept, or a new one; which list it is, is on disk first.
 
-        When this returns, it is on disk and may leave.
-        """
-        self._ledger.attach(plan.session, message, seen)
-
-    def has_opened(self, plan: AnyPlan) -> bool:
-        """Whether this silo has written down a list of this plan's session that it opens."""
-        return self._entry(opening_token(plan)) is not None
-
-    def earlier_part(self, plan: AnyPlan, listed: str) -> str | None:
-        """The part of this list that was kept, or None.
+        It costs nothing, whatever was spent. A run that ended before its part was kept is taken up again: the part
+        follows from the list and the keys.
 
         Raises
         ------
         Refusal
             `session-used` if another list of the session was opened.
         """
-        entry = self._entry(opening_token(plan))
-        if entry is not None and entry.request != listed:
-            raise Refusal("session-used", "this silo has opened another list of this session; ask for a new plan")
-        return None if entry is None else entry.release
 
-    def keep_list(self, plan: AnyPlan, listed: str) -> None:
-        """Write down which list is opened. When this returns, it is on disk; it costs nothing, whatever was spent.
+        def kept(entry: Entry) -> str | None:
+            if entry.request != listed:
+                raise Refusal("session-used", "this silo has opened another list of this session; ask for a new plan")
+            return entry.release
 
-        A run that ended before its part was kept is taken up again: the part follows from the list and the keys.
-
-        Raises
-        ------
-        Refusal
-            `session-used` if another process was faster, with another list.
-        """
-        token = opening_token(plan)
-        if self._entry(token) is None:
-            try:
-                self._ledger.charge(OPENINGS, Cost(0.0, "replace_one", f"{plan.method}, opened"), listed, token=token)
-            except InputError:
-                if self._entry(token) is None:
-                    raise
-        self.earlier_part(plan, listed)
-
-    def store_part(self, plan: AnyPlan, part: str) -> None:
-        """Store a part whose list was kept. When this returns, it is on disk and may leave."""
-        try:
-            self._ledger.attach(opening_token(plan), part)
-        except InputError:
-            entry = self._entry(opening_token(plan))
-            if entry is None or entry.release != part:  # another process kept the same
-                raise
+        cost, once = Cost(0.0, "replace_one", f"{plan.method}, opened"), Once(opening_token(plan), kept)
+        return pay(Payment(self.ledger, Dataset(OPENINGS), cost, listed, once=once), look, lambda _: None, draw)
 
     def release(
         self,
@@ -284,19 +264,8 @@ class SiloLedger:
             If the ledger's limit or the budget does not allow it.
         """
         most = None if budget is None else Limit(budget)
-        payment = Payment(self._ledger, Dataset(self.dataset), cost, request_digest(request), again, most)
+        payment = Payment(self.ledger, Dataset(self.dataset), cost, request_digest(request), again, most)
         return pay(payment, lambda: seen, lambda seen: seen, lambda _: draw())
-
-
-def _message(entry: Entry | None, plan: AnyPlan) -> str | None:
-    """The message that an entry keeps for a plan; None if there is no entry."""
-    if entry is None:
-        return None
-    if entry.request != plan.digest:
-        raise Refusal("session-used")
-    if entry.release is None:
-        raise Refusal("interrupted")
-    return entry.release
 
 
 def opening_token(plan: AnyPlan) -> str:

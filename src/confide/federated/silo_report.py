@@ -44,7 +44,7 @@ from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
 from confide.federated.silo_ledger import SiloLedger
 from confide.guarantee import Guarantee
-from confide.ledger import Cost, Ledger
+from confide.ledger import Cost
 from confide.mechanisms import practically_none
 from confide.noisy_counts import draw_counts, one_count_interval
 from confide.releases import Calibration, register_kind
@@ -367,7 +367,7 @@ def coverage_in_silo(
     if ledger is None:
         noisy, versions = _kept(count())
     else:
-        if Ledger(ledger.path).relation(ledger.dataset) == "add_remove":
+        if ledger.ledger.relation(ledger.dataset) == "add_remove":
             raise InputError(
                 f"the ledger keeps the number of records of {ledger.dataset!r} secret, and a report makes it public; "
                 "report on other records, under another data set's name"
@@ -420,7 +420,7 @@ def own_calibration(
     """
     paid: dict[str, Any] = {}
     if ledger is not None:
-        paid = {"ledger": Ledger(ledger.path), "dataset": ledger.dataset, "again": again}
+        paid = {"ledger": ledger.ledger, "dataset": ledger.dataset, "again": again}
     return calibrate(scores, alpha, epsilon, score=score, candidates=candidates, neighbors="replace_one", **paid)
 
 

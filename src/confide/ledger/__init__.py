@@ -6,11 +6,11 @@ events.py       the append-only records of a ledger, each sealed with the one be
 account.py      what was spent on one data set, and what may still be
 state.py        rows to accounts: one fold, every seal checked
 decisions.py    from a state and what is asked to new records, or a refusal (pure functions)
-place.py        where a ledger lies: a file, or the address of a server
+log.py          where a ledger lies, what its two stores do, and how they fail
 store.py        records in SQLite: durable, atomic across processes, suspicious of what it reads
 postgres_store.py   the same on a PostgreSQL server; postgres_schema.py: its table, guards and roles
-witness.py      who remembers a ledger's head notices that it forgot
-stores.py       both behind one interface, and the move of a ledger from one place to another
+checkpoint.py   who remembers how far a ledger reached notices that it forgot
+stores.py       the store of a place, and the move of a ledger from one to another
 schedule.py     what a year may spend on one person, and its file
 budget_plan.py  the dearest schedule that keeps a total, by each rule
 limit.py        whether charges fit a limit, and what a schedule allows next (pure functions)
@@ -22,18 +22,19 @@ payment.py      whatever is released for a cost: the earlier release, or a charg
 from confide.ledger.account import Account, Entry, known, plain
 from confide.ledger.book import Ledger
 from confide.ledger.budget_plan import best_of, budget_plan, by_rules
+from confide.ledger.checkpoint import check_head
 from confide.ledger.composition import compose
 from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form, unbounded
 from confide.ledger.decisions import Charge
 from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, fingerprint, name_key, request_digest, similar
 from confide.ledger.limit import Limit
-from confide.ledger.payment import Bill, Payment, make_payment, pay
-from confide.ledger.place import Server, file_of, place_of
+from confide.ledger.log import Server, file_of, place_of
+from confide.ledger.payment import Bill, Once, Payment, make_payment, pay
 from confide.ledger.postgres_store import make_server_ledger
 from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule, counted
+from confide.ledger.state import ForgottenError
 from confide.ledger.stores import move
-from confide.ledger.witness import check_head
 
 __all__ = [
     "Account", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "Planned",

@@ -12,7 +12,6 @@ With a release the ledger keeps a fingerprint of what the mechanism saw, under a
 whether a request that looks identical is about the same data.
 """
 
-import secrets
 from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from dataclasses import dataclass, field, replace
@@ -23,14 +22,14 @@ from confide.errors import InputError, InputTypeError
 from confide.ledger import decisions
 from confide.ledger.account import Account, Entry, known, plain
 from confide.ledger.cost import Cost, check_name, decimal_form
-from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, recognised
+from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, new_token, recognised
 from confide.ledger.events import Charged, Event, Limited
 from confide.ledger.identity import Dataset, keyed_digest
 from confide.ledger.limit import Limit
-from confide.ledger.place import Server, place_of
+from confide.ledger.log import Log, Server, place_of
 from confide.ledger.schedule import Schedule
 from confide.ledger.state import State, refuse_moved
-from confide.ledger.stores import Store, open_store, tried_again
+from confide.ledger.stores import open_log, tried_again
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import Shown, html_table, listening, one_of, positive_number, tell
 
@@ -108,7 +107,7 @@ class Ledger(Shown):
         if by is not None and isinstance(self.path, Server):
             raise InputError("by must be left out: a server keeps the role that charges")
         object.__setattr__(self, "_known", State())
-        open_store(self.path, create=create, timeout=self.timeout)
+        open_log(self.path, create=create, timeout=self.timeout)
         self.snapshot()
 
     def __str__(self) -> str:
@@ -289,8 +288,8 @@ class Ledger(Shown):
         'what was released'
         >>> folder.cleanup()
         """
-        token = secrets.token_hex(16) if token is None else token
-        return self.charge_all([Charge(as_dataset(dataset), cost, request, token)], at_most=at_most, again=again)[0]
+        one = Charge(as_dataset(dataset), cost, request, new_token() if token is None else token)
+        return self.charge_all([one], at_most=at_most, again=again)[0]
 
     @tried_again
     def charge_all(
@@ -335,7 +334,7 @@ class Ledger(Shown):
         ...         token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64, token="ab" * 16)
         ...         ledger.attach(token, "what was released")
         """
-        return self._store().held(token)
+        return self._log().held(token)
 
     def attach(self, token: str, release: str, seen: bytes | None = None) -> None:
         """Keep the release that a charge paid for. When this returns, it is on disk, and may be published.
@@ -406,14 +405,16 @@ class Ledger(Shown):
 
     def snapshot(self) -> State:
         """Everything that is known at one moment, of a ledger that has at least what was read from it before."""
-        return self._remember(self._known.caught_up(self._store().since, self.path))
+        log, known = self._log(), self._known
+        return self._remember(known.caught_up(log.since(known.head.number), lambda: log.since(0), self.path))
 
     def _decided(self, decide: Decision) -> State:
         """The state after a decision that nobody interleaves. When this returns, what it adds is on disk."""
-        with self._store().writing() as writer:
-            state = self._known.caught_up(writer.since, self.path)
+        log, known = self._log(), self._known
+        with log.writing(known.head.number) as writing:
+            state = known.caught_up(list(writing.rows), lambda: log.since(0), self.path)
             refuse_moved(state)
-            rows = [writer.append(_signed(event, writer.by or self.by)) for event in decide(state)]
+            rows = [writing.append(_signed(event, writing.by or self.by)) for event in decide(state)]
         return self._remember(state.then(rows))
 
     def _account_after(self, dataset: str, decide: Decision) -> Account:
@@ -425,8 +426,8 @@ class Ledger(Shown):
         object.__setattr__(self, "_known", state)
         return state
 
-    def _store(self) -> Store:
-        return open_store(self.path, create=False, timeout=self.timeout)
+    def _log(self) -> Log:
+        return open_log(self.path, create=False, timeout=self.timeout)
 
 
 def _signed(event: Event, by: str | None) -> Event:

@@ -26,6 +26,11 @@ Decision: TypeAlias = Callable[[State], Sequence[Event]]
 """What is added to a ledger in this state; an error adds nothing."""
 
 
+def new_token() -> str:
+    """A random token, which no charge has had."""
+    return secrets.token_hex(16)
+
+
 @dataclass(frozen=True)
 class Charge:
     """A release that is to be paid for: about which data, at what price, for which request; see `Ledger.charge`."""
@@ -33,7 +38,7 @@ class Charge:
     dataset: Dataset
     cost: Cost
     request: str
-    token: str = field(default_factory=lambda: secrets.token_hex(16))
+    token: str = field(default_factory=new_token)
 
     def __post_init__(self) -> None:
         if self.cost.group != self.dataset.group:

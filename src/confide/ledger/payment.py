@@ -10,6 +10,9 @@ the mechanism sees decides.
    a keyed fingerprint. The same data: the earlier release is the answer. Other data: refused. Nothing is charged yet.
 3. All other parts are charged in one transaction and drawn, once; the ledger keeps them, in another transaction, before
    anything is said about them or they are returned.
+
+What is made once, whatever is asked later, has a token of its own (`Once`): answers to federated plans, and parts of
+opened sums. What the ledger keeps for the token is returned; a second process that asks waits for the first.
 """
 
 import warnings
@@ -21,7 +24,15 @@ from confide.errors import EarlierReleaseWarning, InputError, InputTypeError
 from confide.ledger.account import Account, Entry, known
 from confide.ledger.book import Ledger
 from confide.ledger.cost import Cost
-from confide.ledger.decisions import Charge, as_dataset, check_binding, check_cells, check_limits, recognised
+from confide.ledger.decisions import (
+    Charge,
+    as_dataset,
+    check_binding,
+    check_cells,
+    check_limits,
+    new_token,
+    recognised,
+)
 from confide.ledger.identity import Dataset, request_digest
 from confide.ledger.limit import Limit
 from confide.mechanisms import PrivacyStatement
@@ -39,11 +50,28 @@ Drawn = TypeVar("Drawn")
 
 
 @dataclass(frozen=True)
+class Once:
+    """A release that is made once, with a token of its own: a ledger charges a token once.
+
+    Parameters
+    ----------
+    token
+        As in `Ledger.charge`.
+    kept
+        What a charge with this token gives: the text of its release, or an error; or None to make what an interrupted
+        process left. Only a text that is the same whenever it is made may be made again.
+    """
+
+    token: str
+    kept: Callable[[Entry], str | None]
+
+
+@dataclass(frozen=True)
 class Payment:
     """Who pays what for which request: the price under the data set's relation, and the request's digest.
 
     With `again` earlier releases of the request are not looked at. `at_most` bounds all releases about the data set
-    besides its own limit.
+    besides its own limit. With `once` there is one release for its token, whatever the data are later.
     """
 
     ledger: Ledger
@@ -52,6 +80,7 @@ class Payment:
     request: str
     again: bool = False
     at_most: Limit | None = None
+    once: Once | None = None
 
 
 @dataclass(frozen=True)
@@ -168,7 +197,7 @@ class Bill(Generic[Part]):
             _say_earlier(tuple(one.made for one in earlier.values()), len(self.payments))
         return drawn, earlier
 
-    def keep(self, released: Iterable[tuple[str, str, bytes]]) -> None:
+    def keep(self, released: Iterable[tuple[str, str, bytes | None]]) -> None:
         """Record texts durably, by the tokens of their charges, with what was seen; only then may they be shown."""
         next(iter(self.payments.values())).ledger.attach_all(list(released))
 
@@ -187,7 +216,10 @@ class Bill(Generic[Part]):
         """Charge all other parts durably, all or none; only then may a mechanism run."""
         due = {name: one for name, one in self.payments.items() if name not in without}
         first = next(iter(self.payments.values()))
-        charges = [Charge(one.dataset, one.cost, one.request) for one in due.values()]
+        charges = [
+            Charge(one.dataset, one.cost, one.request, one.once.token if one.once else new_token())
+            for one in due.values()
+        ]
         return dict(zip(due, first.ledger.charge_all(charges, at_most=first.at_most, again=first.again), strict=True))
 
 
@@ -239,14 +271,16 @@ def make_payment(
 def pay(
     payment: Payment,
     look: Callable[[], Seen],
-    mark: Callable[[Seen], bytes],
+    mark: Callable[[Seen], bytes | None],
     draw: Callable[[Seen], str],
     *,
     charge_first: bool = False,
 ) -> str:
     """The text of one release that is paid for: drawn now and kept, or, for the same request and data, the earlier one.
 
-    Arguments, warnings and errors are those of `Bill.settle`, for one part.
+    Arguments, warnings and errors are those of `Bill.settle`, for one part. A payment that is made `once` gives what
+    the ledger keeps for its token; only if there is nothing, `look` is called. There `mark` may be None, for what needs
+    no fingerprint.
 
     Examples
     --------
@@ -262,13 +296,64 @@ def pay(
     ('look', 0.5)
     >>> folder.cleanup()
     """
+    if payment.once is not None:
+        return _pay_once(payment, payment.once, look, mark, draw)
+
+    def marks_of(seen: Seen) -> dict[None, bytes]:
+        marked = mark(seen)
+        assert marked is not None  # else nothing would be found again
+        return {None: marked}
 
     def drawn_of(seen: Seen, names: Iterable[None]) -> dict[None, str]:
         return {name: draw(seen) for name in names}
 
     bill = Bill.of({None: payment})
-    drawn, earlier = bill.settle(look, lambda seen: {None: mark(seen)}, drawn_of, str, charge_first=charge_first)
+    drawn, earlier = bill.settle(look, marks_of, drawn_of, str, charge_first=charge_first)
     return earlier[None].text if earlier else drawn[None]
+
+
+def _pay_once(
+    payment: Payment,
+    once: Once,
+    look: Callable[[], Seen],
+    mark: Callable[[Seen], bytes | None],
+    draw: Callable[[Seen], str],
+) -> str:
+    """Charge, draw, keep: one process at a time, and for a token that the ledger does not know.
+
+    Where processes cannot wait for each other (Windows), a charge or a release that is there meanwhile is found.
+    """
+    ledger, bill = payment.ledger, Bill({None: payment}, {}, None, None)
+
+    def found() -> Entry | None:
+        return ledger.snapshot().entry(once.token)
+
+    entry = found()
+    if entry is not None and entry.release is None:  # another process may be at it
+        with ledger.held(once.token):
+            entry = found()
+    if entry is not None and (text := once.kept(entry)) is not None:
+        return text
+    seen = look()
+    if payment.cost.epsilon > 0:
+        check_sampler()
+    with ledger.held(once.token):
+        try:
+            if (entry := found()) is None:
+                bill.charge()
+        except InputError:
+            if (entry := found()) is None:
+                raise
+        if entry is not None and (text := once.kept(entry)) is not None:
+            return text
+        text = draw(seen)
+        try:
+            bill.keep([(once.token, text, mark(seen))])
+        except InputError:
+            entry = found()
+            if entry is None or entry.release != text:
+                raise
+    return text
 
 
 def _say_earlier(made: tuple[str, ...], parts: int) -> None:

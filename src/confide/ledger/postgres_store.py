@@ -19,8 +19,7 @@ from typing import Any
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import postgres_schema
 from confide.ledger.events import Event, write_event
-from confide.ledger.place import Server
-from confide.ledger.state import Row
+from confide.ledger.log import AloneError, NothingWrittenError, Row, Server, about, failure
 from confide.support import needs_extra, tell
 
 LEAST_VERSION = 120000
@@ -43,14 +42,6 @@ _UNKNOWN = (
 )
 
 
-class NothingWrittenError(LedgerError):
-    """The server was lost, and it is certain that nothing was written: the same may be tried again."""
-
-
-class AloneError(LedgerError):
-    """A record is on the server and perhaps on no standby: nothing may be released for it."""
-
-
 class PostgresStore:
     """The records of one ledger on a server; `timeout` is in seconds, for waiting on others and on the server."""
 
@@ -66,7 +57,7 @@ class PostgresStore:
             return _rows(connection, _ALL if self._state(connection).sees_all else _SHOWN, number)
 
     @contextmanager
-    def writing(self) -> Iterator["Writer"]:
+    def writing(self, number: int) -> Iterator["Writer"]:
         """A transaction that nobody can interleave. When the block ends without an error, it is on the server's disk.
 
         Raises
@@ -80,7 +71,7 @@ class PostgresStore:
             state = self._state(connection)
             state.refuse_forgetful(self.place)
             self._begin(connection)
-            writer = Writer(connection, state.role)
+            writer = Writer(connection, state.role, _rows(connection, _ALL, number))
             yield writer
             try:
                 self._commit(connection)
@@ -98,7 +89,7 @@ class PostgresStore:
         connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
         connection.execute("COMMIT")
         if "WARNING" in warnings:
-            raise AloneError(_about(self.place, _ALONE))
+            raise AloneError(about(self.place, _ALONE))
 
     @contextmanager
     def held(self, token: str) -> Iterator[None]:
@@ -122,11 +113,11 @@ class PostgresStore:
                 raise
             except LedgerError:
                 if time.monotonic() > end:
-                    raise LedgerError(_about(self.place, _UNKNOWN)) from None
+                    raise LedgerError(about(self.place, _UNKNOWN)) from None
                 tell("ledger", "server asked again", after="commit")
                 time.sleep(_PAUSE)
         if not there:
-            raise NothingWrittenError(_about(self.place, _LOST))
+            raise NothingWrittenError(about(self.place, _LOST))
 
     def _holds(self, last: Row) -> bool:
         """Whether a record is there, and on the standby. Behind the lock every earlier transaction has ended.
@@ -158,15 +149,15 @@ class PostgresStore:
         """What the role may do, of a ledger whose guards are in place."""
         found = connection.execute(postgres_schema.STATE).fetchone()
         if found is None or found[1] is None or not found[1].startswith("confide.ledger "):
-            raise LedgerError(_about(self.place, "there is none; the owner makes one with `confide ledger init`"))
+            raise LedgerError(about(self.place, "there is none; the owner makes one with `confide ledger init`"))
         role, comment, version, fsync, whole_pages, sees_all, owns, ruled, triggers, functions = found
         if comment != f"confide.ledger {postgres_schema.SCHEMA}":
-            raise FormatError(_about(self.place, "it has a newer schema than this version reads; upgrade confide"))
+            raise FormatError(about(self.place, "it has a newer schema than this version reads; upgrade confide"))
         if version < LEAST_VERSION:
-            raise LedgerError(_about(self.place, "the server is older than PostgreSQL 12; upgrade it"))
+            raise LedgerError(about(self.place, "the server is older than PostgreSQL 12; upgrade it"))
         if ruled or not postgres_schema.guarded(triggers or {}, functions or {}):
             raise FormatError(
-                _about(self.place, "the triggers that guard its records were changed; compare it with a backup")
+                about(self.place, "the triggers that guard its records were changed; compare it with a backup")
             )
         return _State(role, sees_all, owns, fsync == "on" and whole_pages == "on")
 
@@ -183,22 +174,18 @@ class _State:
     def refuse_forgetful(self, place: Server) -> None:
         if not self.durable:
             raise LedgerError(
-                _about(place, "the server runs with fsync or full_page_writes off and forgets charges; switch them on")
+                about(place, "the server runs with fsync or full_page_writes off and forgets charges; switch them on")
             )
         if not self.sees_all:
-            raise LedgerError(_about(place, f"role {self.role!r} may read and not charge"))
+            raise LedgerError(about(place, f"role {self.role!r} may read and not charge"))
 
 
 class Writer:
     """Appends records within a transaction, in the name of a role."""
 
-    def __init__(self, connection: Any, by: str) -> None:
-        self._connection, self.by = connection, by
+    def __init__(self, connection: Any, by: str, rows: list[Row]) -> None:
+        self._connection, self.by, self.rows = connection, by, rows
         self.last: Row | None = None
-
-    def since(self, number: int) -> list[Row]:
-        """The records from this number on, as they are stored."""
-        return _rows(self._connection, _ALL, number)
 
     def append(self, event: Event) -> Row:
         """Append one record; the server numbers, dates and seals it."""
@@ -256,13 +243,13 @@ def filled(
         state = store._state(connection)
         state.refuse_forgetful(place)
         if not state.owns:
-            raise LedgerError(_about(place, f"role {state.role!r} is not its owner"))
+            raise LedgerError(about(place, f"role {state.role!r} is not its owner"))
         postgres_schema.grant(connection, charge_roles, read_roles)
 
         def fill(rows: Iterable[Row]) -> None:
             connection.execute("SELECT confide.lock_ledger()")
             if connection.execute("SELECT FROM confide.record LIMIT 1").fetchone() is not None:
-                raise InputError(_about(place, "it has records already; name an empty one"))
+                raise InputError(about(place, "it has records already; name an empty one"))
             with connection.cursor() as cursor:
                 cursor.executemany(
                     "INSERT INTO confide.record (made, body, seal) VALUES (%s, %s, %s)", [row[1:] for row in rows]
@@ -278,7 +265,7 @@ def end_of_filling(connection: Any, place: Server) -> None:
         connection.execute("COMMIT")
     except connection_errors() as error:
         if lost(connection, error):
-            raise LedgerError(_about(place, "the connection was lost at the end; ask for the same again")) from None
+            raise LedgerError(about(place, "the connection was lost at the end; ask for the same again")) from None
         raise
 
 
@@ -306,7 +293,7 @@ def connected(place: Server, timeout: float) -> Iterator[Any]:
         connection.execute(_PATH)
         yield connection
     except psycopg.Error as error:
-        raise failure(place, error, gone=lost(connection, error)) from None
+        raise _failure(place, error, gone=lost(connection, error)) from None
     finally:
         with suppress(psycopg.Error):
             connection.close()
@@ -320,7 +307,7 @@ def _dsn(place: Server, timeout: float) -> str:
     try:
         given = conninfo_to_dict(place.url)
     except psycopg.ProgrammingError:
-        raise InputError(_about(place, "its address cannot be read; write postgresql://user@host/database")) from None
+        raise InputError(about(place, "its address cannot be read; write postgresql://user@host/database")) from None
     own = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
     hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
     if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
@@ -345,38 +332,19 @@ def lost(connection: Any, error: Exception) -> bool:
 
 
 _GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
-_SAYING: dict[str, tuple[type[ConfideError], str]] = {
-    "55P03": (LedgerError, "it is in use by other processes for too long; try again"),
-    "57014": (LedgerError, "the server did not answer in time; try again"),
-    "25006": (LedgerError, "the server is a standby and cannot be written; name the primary"),
-    "53100": (LedgerError, "it cannot grow: the server's disk is full"),
-    "42501": (
-        LedgerError,
-        "the role may not do that: limits, schedules and moves are the owner's, and charging needs a charging role",
-    ),
-    "23505": (InputError, "token must be new; the ledger has a charge with this one"),
-    "CF001": (LedgerError, "it was moved to another place and is charged there only"),
-}
 
 
-def failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
-    """One line about what a server reports. Its own text is not shown: it may quote what was sent."""
+def _failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
     if gone:
-        return NothingWrittenError(_about(place, _LOST))
-    state = getattr(error, "sqlstate", None) or "unknown"
-    kind, saying = _SAYING.get(state, (LedgerError, f"the server reports an error (SQLSTATE {state})"))
-    return kind(_about(place, saying))
+        return NothingWrittenError(about(place, _LOST))
+    return failure(place, getattr(error, "sqlstate", None) or "unknown")
 
 
 def _unreachable(place: Server, error: Exception) -> ConfideError:
     return NothingWrittenError(
-        _about(
+        about(
             place,
             "the server cannot be reached, or does not let this role in; check host, port, database, role, password "
             "(in a file that PGPASSFILE names) and encryption",
         )
     )
-
-
-def _about(place: Server, saying: str) -> str:
-    return f"ledger {str(place)!r}: {saying}"

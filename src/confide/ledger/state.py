@@ -5,11 +5,11 @@ read is still there: a copy of before, put back under an open ledger, is noticed
 """
 
 import math
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
 from functools import cached_property
 from pathlib import Path
-from typing import Any, NamedTuple, TypeAlias
+from typing import Any, NamedTuple
 
 from confide.errors import FormatError, LedgerError
 from confide.ledger.account import Account, Entry
@@ -27,20 +27,21 @@ from confide.ledger.events import (
     seal,
 )
 from confide.ledger.limit import Limit
-from confide.ledger.place import Server
-
-Row: TypeAlias = tuple[int, str, str | None, str]
-"""A stored record: its number, counted from 1, when it was made, its body, its seal. A body may not be seen: None."""
+from confide.ledger.log import Row, Server
 
 
-class Head(NamedTuple):
-    """The last record: its number, counted from 1 (0 if there is none), and its seal."""
+class Checkpoint(NamedTuple):
+    """How far a ledger reached: the number of a record, counted from 1 (0 if there is none), and its seal.
+
+    Whoever remembers one notices a ledger that lacks the record: an older copy that was put back, one that went on from
+    there, or another ledger.
+    """
 
     number: int
     seal: str
 
 
-NOTHING = Head(0, FIRST_SEAL)
+NOTHING = Checkpoint(0, FIRST_SEAL)
 """Of a ledger without records, and of whoever has read none."""
 
 OPEN = "this open ledger"
@@ -60,7 +61,7 @@ class State:
         pickled is one that remembers its head, and holds nothing else: neither the ledger's key nor its releases.
     """
 
-    def __init__(self, remembered: Head = NOTHING) -> None:
+    def __init__(self, remembered: Checkpoint = NOTHING) -> None:
         self.remembered = remembered
         self.records: list[tuple[str, Event]] = []
         self.seals: list[str] = []
@@ -78,9 +79,15 @@ class State:
         return "\n".join(lines + ([] if self.moved_to is None else [f"moved to {self.moved_to}: charged there only"]))
 
     @property
-    def head(self) -> Head:
+    def head(self) -> Checkpoint:
         """How far it reaches."""
-        return Head(len(self.seals), self.seals[-1]) if self.seals else NOTHING
+        return Checkpoint(len(self.seals), self.seals[-1]) if self.seals else NOTHING
+
+    @property
+    def checkpoint(self) -> Checkpoint:
+        """How far it reaches, and will wherever it goes on: without the record that closes a ledger that was moved."""
+        number = len(self.seals) - (self.moved_to is not None)
+        return Checkpoint(number, self.seals[number - 1]) if number else Checkpoint(0, "")
 
     @cached_property
     def accounts(self) -> Mapping[str, Account]:
@@ -118,13 +125,15 @@ class State:
             after._add(*row)
         return after
 
-    def caught_up(self, since: Callable[[int], Iterable[Row]], place: Path | Server) -> "State":
+    def caught_up(self, rows: Sequence[Row], whole: Callable[[], Iterable[Row]], place: Path | Server) -> "State":
         """The state of a ledger now.
 
         Parameters
         ----------
-        since
-            The rows from this number on, the one with the number included.
+        rows
+            Its rows from the last one known on, that one included.
+        whole
+            Reads all of them, where that one is not among them.
         place
             Where the ledger lies, for messages.
 
@@ -135,10 +144,8 @@ class State:
         FormatError
             As `then`.
         """
-        rows = list(since(self.head.number))
         if self.seals and (not rows or (rows[0][0], rows[0][3]) != self.head):
-            whole = State().then(since(0))
-            refuse_forgotten(place, whole.seals, self.head, OPEN)
+            refuse_forgotten(place, State().then(whole()).seals, self.head, OPEN)
         state = self.then(rows)
         refuse_forgotten(place, state.seals, self.remembered, OPEN)
         return state
@@ -186,16 +193,20 @@ class State:
                 self.moved_to = to
 
 
-def refuse_forgotten(place: Path | Server, seals: list[str], known: Head, who: str) -> None:
+class ForgottenError(LedgerError):
+    """A ledger lacks a record that is remembered: it is an older copy, one that went on from there, or another one."""
+
+
+def refuse_forgotten(place: Path | Server, seals: list[str], known: Checkpoint, who: str) -> None:
     """Refuse a ledger that lacks the record that was the last one before, which `who` remembers.
 
     Raises
     ------
-    LedgerError
+    ForgottenError
         With what to do.
     """
     if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
-        raise LedgerError(
+        raise ForgottenError(
             f"ledger {str(place)!r} has {len(seals)} records, and not the one numbered {known.number} that {who} "
             "remembers: a backup was put back, or it is another ledger; what was charged since is not in it. Charge "
             "nothing before the newest ledger is back, or what is missing was added up"

@@ -14,9 +14,10 @@ from datetime import UTC, datetime
 from functools import partial
 from pathlib import Path
 
-from confide.errors import ConfideError, FormatError, InputError, LedgerError
+from confide.errors import FormatError, InputError, LedgerError
 from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
-from confide.ledger.state import NOTHING, Head, Row
+from confide.ledger.log import Row, failure
+from confide.ledger.state import NOTHING, Checkpoint
 from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
 
 APPLICATION_ID = LEDGER_ID
@@ -52,11 +53,11 @@ class Store:
             return _rows(connection, number)
 
     @contextmanager
-    def writing(self) -> Iterator["Writer"]:
+    def writing(self, number: int) -> Iterator["Writer"]:
         """A transaction that no other process can interleave. When the block ends without an error, it is on disk."""
         with self._connection(write=True) as connection:
             connection.execute("BEGIN IMMEDIATE")
-            yield Writer(connection)
+            yield Writer(connection, _rows(connection, number))
             connection.execute("COMMIT")
 
     @contextmanager
@@ -82,9 +83,9 @@ class Store:
                 _check_database(connection)
                 yield connection
         except sqlite3.Error as error:
-            raise failure(self.path, error) from None
+            raise failure(self.path, _code(error)) from None
         except UnicodeDecodeError:  # a damaged text, or a message of SQLite that quotes one
-            raise failure(self.path, sqlite3.DatabaseError()) from None
+            raise failure(self.path, sqlite3.SQLITE_CORRUPT) from None
 
     def _connect(self, *, write: bool) -> sqlite3.Connection:
         # A reader needs WAL's shared memory file; where it cannot be made, a file at rest is read as it is. Only a
@@ -102,19 +103,15 @@ class Writer:
 
     by: str | None = None
 
-    def __init__(self, connection: sqlite3.Connection) -> None:
-        self._connection = connection
+    def __init__(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
+        self._connection, self.rows = connection, rows
         last = connection.execute("SELECT id, seal FROM record ORDER BY id DESC LIMIT 1").fetchone()
-        self._head = NOTHING if last is None else Head(*last)
-
-    def since(self, number: int) -> list[Row]:
-        """The records from this number on, as they are stored."""
-        return _rows(self._connection, number)
+        self._head = NOTHING if last is None else Checkpoint(*last)
 
     def append(self, event: Event) -> Row:
         """Append one record, sealed with the last."""
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
-        self._head = Head(self._head.number + 1, seal(self._head.seal, made, body))
+        self._head = Checkpoint(self._head.number + 1, seal(self._head.seal, made, body))
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
         self._connection.execute(_INSERT, (made, body, self._head.seal))
@@ -162,7 +159,7 @@ def _fill(path: Path, part: Path, rows: Iterable[Row]) -> None:
             connection.executemany(_INSERT, stored)
             connection.execute("COMMIT")
     except sqlite3.Error as error:
-        raise failure(path, error) from None
+        raise failure(path, _code(error)) from None
 
 
 def _create(path: Path) -> None:
@@ -216,20 +213,5 @@ def _check_database(connection: sqlite3.Connection) -> None:
         raise FormatError("the ledger has tables of another program; restore it from a backup")
 
 
-_SAYING: dict[int, tuple[type[ConfideError], str]] = {
-    sqlite3.SQLITE_BUSY: (LedgerError, "is in use by other processes for too long; try again"),
-    sqlite3.SQLITE_LOCKED: (LedgerError, "is in use by other processes for too long; try again"),
-    sqlite3.SQLITE_FULL: (LedgerError, "cannot grow: the disk is full; free some space"),
-    sqlite3.SQLITE_READONLY: (LedgerError, "cannot be written: it is read-only"),
-    sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened; check that its folder exists and may be written"),
-    sqlite3.SQLITE_PERM: (LedgerError, "cannot be opened: permission denied"),
-    sqlite3.SQLITE_IOERR: (LedgerError, "cannot be read or written: the disk reports an error or is full"),
-    sqlite3.SQLITE_TOOBIG: (FormatError, "holds a record that is too large; restore it from a backup"),
-}
-
-
-def failure(path: Path, error: sqlite3.Error) -> ConfideError:
-    """One line about what SQLite reports. Its own text is not shown: it may hold parts of a damaged file."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT) & 0xFF
-    kind, saying = _SAYING.get(code, (FormatError, "is damaged or not a ledger; restore it from a backup"))
-    return kind(f"ledger {str(path)!r} {saying}")
+def _code(error: sqlite3.Error) -> int:
+    return int(getattr(error, "sqlite_errorcode", sqlite3.SQLITE_CORRUPT)) & 0xFF

@@ -1,6 +1,4 @@
-"""Where a ledger is kept: both kinds of stores behind one interface, and the way from one to the other.
-
-The two kinds of stores behind one interface, and what goes on when a server was lost.
+"""Where a ledger is kept: the store of a place, what goes on when a server was lost, and the way from one to the other.
 
 A ledger moves to another place, whole: every record with its seal, and the key. At no moment are there two.
 
@@ -19,10 +17,10 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from confide.errors import InputError, LedgerError
 from confide.ledger import postgres_store, store
-from confide.ledger.events import Event, Moved
-from confide.ledger.place import Server, place_of
-from confide.ledger.postgres_store import NothingWrittenError, PostgresStore
-from confide.ledger.state import Row, State, refuse_moved
+from confide.ledger.events import Moved
+from confide.ledger.log import Log, NothingWrittenError, Row, Server, place_of
+from confide.ledger.postgres_store import PostgresStore
+from confide.ledger.state import State, refuse_moved
 from confide.ledger.store import Store as FileStore
 from confide.support import tell
 
@@ -31,35 +29,8 @@ T = TypeVar("T")
 _PAUSE = 0.2
 
 
-class Writer(Protocol):
-    """Reads and appends records within a transaction."""
-
-    @property
-    def by(self) -> str | None:
-        """Who writes, where the store knows it."""
-
-    def since(self, number: int) -> list[Row]:
-        """The records from this number on, as they are stored."""
-
-    def append(self, event: Event) -> Row:
-        """Append one record, numbered, dated and sealed."""
-
-
-class Store(Protocol):
-    """Records of one ledger: read in a consistent snapshot, appended in transactions that nobody interleaves."""
-
-    def since(self, number: int) -> list[Row]:
-        """The records from this number on, as they are stored."""
-
-    def writing(self) -> AbstractContextManager[Writer]:
-        """A transaction, durable when the block ends without an error."""
-
-    def held(self, token: str) -> AbstractContextManager[None]:
-        """Held by one process at a time; the others wait."""
-
-
-def open_store(place: Path | Server, *, create: bool, timeout: float) -> Store:
-    """The store of a place; a missing file is made if `create` is true, a server's ledger never."""
+def open_log(place: Path | Server, *, create: bool, timeout: float) -> Log:
+    """The records in a place; a missing file is made if `create` is true, a server's ledger never."""
     if isinstance(place, Server):
         return PostgresStore(place, timeout=timeout)
     return FileStore(place, create=create, timeout=timeout)
@@ -135,8 +106,8 @@ def move(
     to = name_of(new)
     if name_of(old) == to:
         raise InputError("target must be another place than the source")
-    from_store = open_store(old, create=False, timeout=timeout)
-    rows = from_store.since(0)
+    log = open_log(old, create=False, timeout=timeout)
+    rows = log.since(0)
     closed = State().then(rows).moved_to
     if closed not in (None, to):
         raise LedgerError(f"the ledger was moved to {closed!r} before; move that one")
@@ -147,11 +118,11 @@ def move(
         with _filled(new, timeout, charge_roles, read_roles) as fill:
             fill(rows)
         return len(rows)
-    with _filled(new, timeout, charge_roles, read_roles) as fill, from_store.writing() as writer:
-        rows = writer.since(0)
+    with _filled(new, timeout, charge_roles, read_roles) as fill, log.writing(0) as writing:
+        rows = list(writing.rows)
         refuse_moved(State().then(rows))
         fill(rows)
-        writer.append(Moved(to))
+        writing.append(Moved(to))
     return len(rows)
 
 
@@ -174,7 +145,7 @@ def _there(place: Path | Server, rows: list[Row], timeout: float) -> bool:
         return False
     if isinstance(place, Server) and not postgres_store.has_ledger(place, timeout=timeout):
         return False
-    there = _whole(place, open_store(place, create=False, timeout=timeout).since(0))
+    there = _whole(place, open_log(place, create=False, timeout=timeout).since(0))
     return bool(rows) and there[: len(rows)] == rows
 
 

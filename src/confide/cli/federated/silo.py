@@ -81,9 +81,9 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
     check_output(public, Kind.SILO, keys, force=False)
     if not keys.parent.is_dir():
         raise InputError(f"output {str(keys)!r} cannot be written: its folder does not exist")
-    made, named = SiloKeys.generate(name), _identity_of(ledger)
+    made = replace(SiloKeys.generate(name), ledger=_identity_of(ledger))
     made.save(keys)
-    silo = made.public(size, ledger=named)
+    silo = made.public(size)
     write_text(public, silo.to_json(), overwrite=False)
     say(f"keys: {keys} (private)\npublic: {public}\n{aligned(silo_rows(silo))}")
 
@@ -93,7 +93,8 @@ def public(*, keys: Path, size: int | None = None, ledger: str | None = None, ou
     r"""Issue the public file anew, with the same keys and another size or ledger.
 
     The fingerprint stays the same, so nobody has to compare it again: the
-    size is signed by the key that the fingerprint covers.
+    size is signed by the key that the fingerprint covers. A ledger that was
+    named before stays named; --ledger is written into the key file, too.
 
     Example:
 
@@ -101,7 +102,10 @@ def public(*, keys: Path, size: int | None = None, ledger: str | None = None, ou
         --ledger north.db --out north.json --force
     """
     output.check(Kind.SILO, keys, None if ledger is None else file_of(ledger))
-    silo = SiloKeys.load(keys).public(size, ledger=_identity_of(ledger))
+    own, named = SiloKeys.load(keys), _identity_of(ledger)
+    if named not in (None, own.ledger):
+        own = own.name_ledger(keys, named)
+    silo = own.public(size)
     output.save(silo.to_json(), "public")
     say(aligned(silo_rows(silo)))
 

@@ -1,0 +1,138 @@
+"""Where a ledger lies, in a file or on a PostgreSQL server; what both kinds of stores do; and how they fail.
+
+A log is a list of records that only grows. Its two stores are store.py and postgres_store.py.
+"""
+
+import sqlite3
+from collections.abc import Iterable
+from contextlib import AbstractContextManager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Protocol, TypeAlias
+
+from confide.errors import ConfideError, FormatError, InputError, InputTypeError, LedgerError
+from confide.ledger.events import Event
+from confide.support import names_object, names_server, shown_address
+
+Row: TypeAlias = tuple[int, str, str | None, str]
+"""A stored record: its number, counted from 1, when it was made, its body, its seal. A body may not be seen: None."""
+
+
+@dataclass(frozen=True, repr=False)
+class Server:
+    """The address of a ledger on a PostgreSQL server. As a text it has neither password nor options.
+
+    Examples
+    --------
+    >>> Server("postgresql://clinic:secret@db.example/budget?sslmode=verify-full")
+    Server('postgresql://clinic@db.example/budget')
+    """
+
+    url: str
+
+    def __str__(self) -> str:
+        return shown_address(self.url)
+
+    def __repr__(self) -> str:
+        return f"Server({str(self)!r})"
+
+
+def place_of(place: str | Path | Server) -> Path | Server:
+    """A file's path, or a server's address.
+
+    Raises
+    ------
+    InputTypeError
+        If it is neither.
+    InputError
+        If it is an address of an object store, which keeps no ledger.
+    """
+    if isinstance(place, Server):
+        return place
+    if not isinstance(place, str | Path):
+        raise InputTypeError(f"ledger's path must be a path; found {type(place).__name__}")
+    if names_object(place):
+        raise InputError(
+            "ledger must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can charge: an "
+            "object store cannot keep it, since two jobs could both spend what is left"
+        )
+    return Server(place) if isinstance(place, str) and names_server(place) else Path(place)
+
+
+def file_of(place: str | Path | Server | None) -> Path | None:
+    """The file of this machine in which a ledger lies; None for a server's, and without a ledger."""
+    found = None if place is None else place_of(place)
+    return found if isinstance(found, Path) else None
+
+
+class Writing(Protocol):
+    """A transaction that nobody interleaves."""
+
+    @property
+    def by(self) -> str | None:
+        """Who writes, where the store knows it."""
+
+    @property
+    def rows(self) -> Iterable[Row]:
+        """The records that were there when it began, from the number on that was asked for."""
+
+    def append(self, event: Event) -> Row:
+        """Append one record, numbered, dated and sealed."""
+
+
+class Log(Protocol):
+    """The records of one ledger."""
+
+    def since(self, number: int) -> list[Row]:
+        """The records from this number on as they are stored, in one consistent snapshot; not checked yet."""
+
+    def writing(self, number: int) -> AbstractContextManager[Writing]:
+        """A transaction, durable when the block ends without an error."""
+
+    def held(self, token: str) -> AbstractContextManager[None]:
+        """Held by one process at a time; the others wait."""
+
+
+class NothingWrittenError(LedgerError):
+    """The server was lost, and it is certain that nothing was written: the same may be tried again."""
+
+
+class AloneError(LedgerError):
+    """A record is on the server and perhaps on no standby: nothing may be released for it."""
+
+
+FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
+    sqlite3.SQLITE_BUSY: (LedgerError, "is in use by other processes for too long; try again"),
+    sqlite3.SQLITE_LOCKED: (LedgerError, "is in use by other processes for too long; try again"),
+    sqlite3.SQLITE_FULL: (LedgerError, "cannot grow: the disk is full; free some space"),
+    sqlite3.SQLITE_READONLY: (LedgerError, "cannot be written: it is read-only"),
+    sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened; check that its folder exists and may be written"),
+    sqlite3.SQLITE_PERM: (LedgerError, "cannot be opened: permission denied"),
+    sqlite3.SQLITE_IOERR: (LedgerError, "cannot be read or written: the disk reports an error or is full"),
+    sqlite3.SQLITE_TOOBIG: (FormatError, "holds a record that is too large; restore it from a backup"),
+    "55P03": (LedgerError, "it is in use by other processes for too long; try again"),
+    "57014": (LedgerError, "the server did not answer in time; try again"),
+    "25006": (LedgerError, "the server is a standby and cannot be written; name the primary"),
+    "53100": (LedgerError, "it cannot grow: the server's disk is full"),
+    "42501": (
+        LedgerError,
+        "the role may not do that: limits, schedules and moves are the owner's, and charging needs a charging role",
+    ),
+    "23505": (InputError, "token must be new; the ledger has a charge with this one"),
+    "CF001": (LedgerError, "it was moved to another place and is charged there only"),
+}
+"""What SQLite's codes and a server's SQLSTATEs mean, and what to do."""
+
+
+def failure(place: Path | Server, code: int | str) -> ConfideError:
+    """One line about what SQLite or a server reports. Its own text is not shown: it may hold what a record holds."""
+    if isinstance(place, Server):
+        kind, saying = FAILURES.get(code, (LedgerError, f"the server reports an error (SQLSTATE {code})"))
+    else:
+        kind, saying = FAILURES.get(code, (FormatError, "is damaged or not a ledger; restore it from a backup"))
+    return kind(about(place, saying))
+
+
+def about(place: Path | Server, saying: str) -> str:
+    """A sentence about a ledger, which a file is the subject of."""
+    return f"ledger {str(place)!r}{':' if isinstance(place, Server) else ''} {saying}"

@@ -1,0 +1,462 @@
+"""A ledger under arbitrary use, against a small model: a list of charges, and sums as fractions. On both stores.
+
+Two open ledgers charge, pay, keep, set limits and follow schedules in any order, forget and come back; copies of before
+are put back; the ledger moves. After every step all of it is compared with the model.
+"""
+
+import itertools
+import shutil
+import tempfile
+import warnings
+from dataclasses import dataclass, field
+from fractions import Fraction
+from pathlib import Path
+
+import pytest
+from hypothesis import HealthCheck, settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, initialize, precondition, rule, run_state_machine_as_test
+
+from confide.errors import BudgetError, EarlierReleaseWarning, InputError, LedgerError, OtherDataError
+from confide.ledger import (
+    Cost,
+    Dataset,
+    Ledger,
+    Limit,
+    Once,
+    Payment,
+    Planned,
+    Schedule,
+    check_head,
+    move,
+    pay,
+    request_digest,
+)
+from tests.ledger.servers import make
+
+REQUESTS = {request_digest({"k": k}): Fraction(price) for k, price in enumerate(["0.1", "0.25", "0.5", "1.5"])}
+LOOKS, PER_PERSON = 3, 2
+SETTINGS = settings(
+    max_examples=30, stateful_step_count=15, derandomize=True, database=None, deadline=None,
+    suppress_health_check=list(HealthCheck),
+)  # fmt: skip
+
+datasets, requests = st.sampled_from(["patients", "wards"]), st.sampled_from(list(REQUESTS))
+ledgers, data = st.integers(0, 1), st.sampled_from([b"these", b"these", b"others"])
+tokens = st.sampled_from([32 * "a", 32 * "b"])
+small, limits = st.sampled_from(["0.25", "0.5"]), st.sampled_from(["0.5", "0.75", "1", "1.5", "2.1"])
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A charge: its token, what was asked, what was kept, and from which data."""
+
+    token: str
+    request: str
+    text: str | None = None
+    seen: bytes | None = None
+
+    @property
+    def price(self):
+        return REQUESTS[self.request]
+
+
+@dataclass(frozen=True)
+class Account:
+    """A limit, and charges in stages: before the first schedule, and under each, with the most that one may cost."""
+
+    limit: Fraction | None = None
+    stages: tuple[tuple[Fraction | None, tuple[Entry, ...]], ...] = ((None, ()),)
+
+    @property
+    def entries(self):
+        return [entry for _, entries in self.stages for entry in entries]
+
+    @property
+    def lost(self):
+        """By one person, who is in so many looks of each schedule."""
+        total = Fraction(0)
+        for most, entries in self.stages:
+            prices = [entry.price for entry in entries]
+            plain = sum(prices, Fraction(0))
+            total += plain if most is None else min(plain, PER_PERSON * max(prices, default=Fraction(0)))
+        return total
+
+    def charged(self, entry):
+        """The account after a charge; None if that is not allowed."""
+        *before, (most, entries) = self.stages
+        after = Account(self.limit, (*before, (most, (*entries, entry))))
+        fits = most is None or (len(entries) < LOOKS and entry.price <= most)
+        return after if fits and (self.limit is None or after.lost <= self.limit) else None
+
+    def changed(self, old, new):
+        stages = tuple((most, tuple(new if one == old else one for one in entries)) for most, entries in self.stages)
+        return Account(self.limit, stages)
+
+
+@dataclass
+class Model:
+    """What a ledger holds, and the changes that made it: the seal of the last record of each."""
+
+    accounts: dict[str, Account] = field(default_factory=dict)
+    changes: tuple[str, ...] = ()
+
+    def copy(self):
+        return Model(dict(self.accounts), self.changes)
+
+    def follows(self, seen):
+        return self.changes[: len(seen)] == seen
+
+    def entry(self, token):
+        return next((e for account in self.accounts.values() for e in account.entries if e.token == token), None)
+
+
+class Machine(RuleBasedStateMachine):
+    """Each rule does one thing with one of the ledgers that are open."""
+
+    places: "Files | Servers"
+
+    def __init__(self):
+        super().__init__()
+        self.numbers = itertools.count(1)
+        self.model, self.copies, self.remembered = Model(), [], ()
+        self.place = self.places.first()
+        self.head = self.places.folder / "head.json"
+        self.head.unlink(missing_ok=True)
+
+    @initialize()
+    def open_both(self):
+        self.open = [Ledger(self.place), Ledger(self.place)]
+        self.seen = [(), ()]
+        self.reader = Ledger(self.place)
+        self.limit(0, "patients", "1.5", lifted=False)
+        self.follow(1, "wards", "0.25")
+
+    # What is asked of a ledger, and what comes of it.
+
+    def use(self, which, work, *, after=None, refused=None):
+        """Do the work: refused where this ledger knows more than there is, or for a reason; else the model goes on."""
+        ledger = self.open[which]
+        if not self.model.follows(self.seen[which]):
+            with pytest.raises(LedgerError, match="that this open ledger remembers"):
+                work(ledger)
+            return None
+        if refused is not None:
+            with pytest.raises(refused):
+                work(ledger)
+            found = None
+        else:
+            found = work(ledger)
+        if refused is not None or after is None:
+            ledger.snapshot()
+        else:
+            now = self.reader.seals()[-1]
+            self.model = Model({**self.model.accounts, **after}, (*self.model.changes, now))
+        self.compare(self.reader)
+        self.seen[which] = self.model.changes
+        return found
+
+    def compare(self, ledger):
+        """Everything that a ledger knows is what the model says."""
+        found = ledger.accounts()
+        assert set(found) == set(self.model.accounts)
+        for name, account in self.model.accounts.items():
+            there = found[name]
+            assert [(e.token, e.request, e.release) for e in there.entries] == [
+                (e.token, e.request, e.text) for e in account.entries
+            ]
+            spent = sum((entry.price for entry in account.entries), Fraction(0))
+            assert Fraction(repr(there.spent().epsilon)) == spent
+            assert there.limit == (None if account.limit is None else Limit(float(account.limit)))
+            most, under = account.stages[-1]
+            assert there.left == ({} if most is None else {"look": LOOKS - len(under)})
+            if most is not None:
+                assert Fraction(repr(there.under_schedule.epsilon)) == account.lost
+            if account.limit is not None:
+                assert Fraction(repr(there.remaining())) == max(account.limit - spent, Fraction(0))
+
+    def cost(self, request):
+        return Cost(float(REQUESTS[request]), "add_remove", "look by noise")
+
+    def token(self):
+        return f"{next(self.numbers):032x}"
+
+    # The rules.
+
+    @rule(which=ledgers, name=datasets, asked=st.lists(requests, min_size=1, max_size=4))
+    def charge(self, which, name, asked):
+        for request in asked:
+            self.charge_one(which, name, request)
+
+    def charge_one(self, which, name, request):
+        token = self.token()
+        after = self.model.accounts.get(name, Account()).charged(Entry(token, request))
+        self.use(
+            which, lambda ledger: ledger.charge(name, self.cost(request), request, token=token),
+            after={name: after}, refused=BudgetError if after is None else None,
+        )  # fmt: skip
+
+    @rule(which=ledgers, name=datasets, request=requests, place=st.integers(0, 9))
+    def charge_twice(self, which, name, request, place):
+        """A token that is known is refused, for whichever data set."""
+        entries = [entry for account in self.model.accounts.values() for entry in account.entries]
+        if entries:
+            token = entries[place % len(entries)].token
+            work = lambda ledger: ledger.charge(name, self.cost(request), request, token=token)  # noqa: E731
+            self.use(which, work, refused=InputError)
+
+    @rule(which=ledgers, place=st.integers(0, 9), seen=st.one_of(st.none(), data))
+    def keep(self, which, place, seen):
+        """A release is kept for a charge that has none, and for no other."""
+        entries = [(name, entry) for name, account in self.model.accounts.items() for entry in account.entries]
+        if not entries:
+            return
+        name, entry = entries[place % len(entries)]
+        text = f"release {next(self.numbers)}"
+        after = self.model.accounts[name].changed(entry, Entry(entry.token, entry.request, text, seen))
+        refused = InputError if entry.text is not None else None
+        self.use(which, lambda ledger: ledger.attach(entry.token, text, seen), after={name: after}, refused=refused)
+
+    @rule(
+        name=datasets, request=requests, asked=st.lists(st.tuples(ledgers, data, st.booleans()), min_size=2, max_size=4)
+    )
+    def pay(self, name, request, asked):
+        """The same request about the same data gets what was kept; about others it is refused; or it is drawn anew."""
+        for which, seen, again in asked:
+            self.pay_for(which, name, request, seen, again=again)
+
+    def pay_for(self, which, name, request, seen, *, again):
+        account, text, drawn = self.model.accounts.get(name, Account()), f"drawn {next(self.numbers)}", []
+        answers = [e for e in reversed(account.entries) if e.request == request and e.text is not None and not again]
+        same = next((entry for entry in answers if entry.seen == seen), None)
+
+        def work(ledger):
+            payment = Payment(ledger, Dataset(name), self.cost(request), request, again)
+            return pay(payment, lambda: seen, bytes, lambda _: drawn.append(text) or text)
+
+        def earlier(ledger):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                found = work(ledger)
+            assert [one.category for one in said] == [EarlierReleaseWarning]
+            return found
+
+        if same is not None:
+            assert self.use(which, earlier) in (None, same.text)
+            assert not drawn
+        elif answers:
+            self.use(which, work, refused=OtherDataError)
+            assert not drawn
+        elif account.charged(Entry("", request)) is None:
+            self.use(which, work, refused=BudgetError)
+            assert not drawn
+        else:
+            self.new_release(which, name, work, lambda token: Entry(token, request, text, seen), drawn)
+
+    def new_release(self, which, name, work, entry, drawn):
+        """The model takes the token from the ledger, which made it."""
+        if not self.model.follows(self.seen[which]):
+            self.use(which, work)
+            assert not drawn
+            return
+        ledger = self.open[which]
+        assert [work(ledger)] == drawn
+        new = entry(ledger.account(name).entries[-1].token)
+        after = self.model.accounts.get(name, Account()).charged(new)
+        self.use(which, lambda ledger: None, after={name: after})
+
+    @rule(
+        name=datasets, token=tokens,
+        asked=st.lists(st.tuples(ledgers, requests, st.booleans()), min_size=1, max_size=3),
+    )  # fmt: skip
+    def pay_once(self, name, token, asked):
+        """A token is charged once: what was kept for it comes back, and what was interrupted stays so."""
+        for which, request, fails in asked:
+            self.pay_for_token(which, name, request, token, fails=fails)
+
+    def pay_for_token(self, which, name, request, token, *, fails):
+        entry = self.model.entry(token)
+        account = self.model.accounts.get(name, Account())
+        text, drawn = f"once {next(self.numbers)}", []
+        after = account.charged(Entry(token, request, None if fails else text, None if fails else b"seen"))
+
+        def draw(_):
+            drawn.append(text)
+            if fails:
+                raise ZeroDivisionError
+            return text
+
+        def kept(entry):
+            if entry.request != request or entry.release is None:
+                raise OtherDataError
+            return entry.release
+
+        def work(ledger):
+            payment = Payment(ledger, Dataset(name), self.cost(request), request, once=Once(token, kept))
+            if fails and entry is None:
+                with pytest.raises(ZeroDivisionError):
+                    pay(payment, lambda: b"seen", bytes, draw)
+                return text
+            return pay(payment, lambda: b"seen", bytes, draw)
+
+        if entry is not None:
+            usable = entry.request == request and entry.text is not None
+            found = self.use(which, work, refused=None if usable else OtherDataError)
+            assert found in (None, entry.text)
+            assert not drawn
+        elif after is None:
+            self.use(which, work, refused=BudgetError)
+            assert not drawn
+        else:
+            known = self.model.follows(self.seen[which])
+            self.use(which, work, after={name: after})
+            assert drawn == ([text] if known else [])
+
+    @rule(which=ledgers, name=datasets, limit=limits, lifted=st.booleans())
+    def limit(self, which, name, limit, *, lifted):
+        most = None if lifted else Fraction(limit)
+        after = Account(most, self.model.accounts.get(name, Account()).stages)
+        new = None if lifted else float(most)
+        self.use(which, lambda ledger: ledger.set_limit(name, new), after={name: after})
+
+    @rule(which=ledgers, name=datasets, price=small)
+    def follow(self, which, name, price):
+        most, account = Fraction(price), self.model.accounts.get(name, Account())
+        limit = PER_PERSON * most if account.limit is None else account.limit
+        fits = account.lost + PER_PERSON * most <= limit
+        schedule = Schedule(float(PER_PERSON * most), 0.0, "basic", (Planned("look", LOOKS, PER_PERSON, float(most)),))
+        after = Account(limit, (*account.stages, (most, ())))
+        self.use(
+            which, lambda ledger: ledger.follow(name, schedule), after={name: after},
+            refused=None if fits else BudgetError,
+        )  # fmt: skip
+
+    @rule(which=ledgers)
+    def read(self, which):
+        self.use(which, lambda ledger: self.compare(ledger))
+
+    @rule(which=ledgers)
+    def forget(self, which):
+        """A new process, which knows what there is and nothing of what there was."""
+        self.open[which], self.seen[which] = Ledger(self.place), ()
+        self.use(which, Ledger.snapshot)
+
+    @rule(which=ledgers)
+    def remember(self, which):
+        """Whoever remembers a checkpoint finds out whether the ledger still reaches it."""
+        if self.model.follows(self.seen[which]) and not self.model.follows(self.remembered):
+            kept = self.head.read_text()
+            self.use(which, lambda ledger: check_head(ledger, self.head), refused=LedgerError)
+            assert self.head.read_text() == kept
+            self.head.unlink()
+            self.remembered = ()
+        else:
+            known = self.model.follows(self.seen[which])
+            self.use(which, lambda ledger: check_head(ledger, self.head))
+            self.remembered = self.model.changes if known else self.remembered
+
+    @rule()
+    @precondition(lambda self: not self.copies)
+    def copy(self):
+        self.copies.append((self.places.copied(self.place), self.model.copy()))
+
+    @rule()
+    @precondition(lambda self: self.copies)
+    def put_back(self):
+        """A backup, or a standby that lacks the last changes."""
+        copied, self.model = self.copies.pop()
+        self.places.put_back(copied, self.place)
+        self.reader = Ledger(self.place)
+
+    @rule(which=ledgers, name=datasets, request=requests, noted=st.booleans(), went_on=st.booleans())
+    def restore(self, which, name, request, noted, went_on):
+        """One of the two has charged since; the other knows nothing of it, and may charge as much."""
+        self.copies.clear()
+        self.copy()
+        self.charge_one(which, name, request)
+        if noted:
+            self.remember(which)
+        self.put_back()
+        self.forget(1 - which)
+        if noted:
+            self.remember(1 - which)
+        if went_on:
+            self.charge_one(1 - which, name, request)
+        self.charge_one(which, name, request)
+
+    @rule()
+    @precondition(lambda self: self.model.accounts)
+    def move(self):
+        """Everything goes on in the new place; in the old one nothing more is charged."""
+        old, self.place = self.place, self.places.other(self.place)
+        move(old, self.place)
+        self.copies.clear()
+        self.reader = Ledger(self.place)
+        for which, ledger in enumerate(self.open):
+            if self.model.follows(self.seen[which]):
+                with pytest.raises(LedgerError, match="moved to"):
+                    ledger.charge("patients", self.cost(next(iter(REQUESTS))), next(iter(REQUESTS)))
+                self.compare(ledger)
+            self.forget(which)
+
+
+class Files:
+    """Ledger files in a folder."""
+
+    def __init__(self, folder):
+        self.folder, self.numbers = folder, itertools.count()
+
+    def first(self):
+        return self.other(None)
+
+    def other(self, place):
+        return self.folder / f"{next(self.numbers)}.db"
+
+    def copied(self, place):
+        return shutil.copy(place, self.folder / "copy.db")
+
+    def put_back(self, copied, place):
+        shutil.copy(copied, place)
+
+
+class Servers:
+    """Two databases of a server, of which a new ledger takes one, and a moved one the other."""
+
+    def __init__(self, folder, new):
+        self.folder, self.databases = folder, {one.url(): one for one in (new(), new())}
+
+    def first(self):
+        return self._emptied(next(iter(self.databases)))
+
+    def other(self, place):
+        return self._emptied(next(one for one in self.databases if one != place))
+
+    def _emptied(self, place):
+        self.databases[place].execute("DROP SCHEMA confide CASCADE")
+        make(place)
+        return place
+
+    def copied(self, place):
+        return self.databases[place].execute("SELECT count(*) FROM confide.record")[0][0]
+
+    def put_back(self, copied, place):
+        off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
+        self.databases[place].execute(off)
+        self.databases[place].execute("DELETE FROM confide.record WHERE id > %s", copied)
+        self.databases[place].execute(on)
+
+
+def run(places):
+    run_state_machine_as_test(type("Ledgers", (Machine,), {"places": places}), settings=SETTINGS)
+
+
+def test_a_file_under_arbitrary_use():
+    """In memory, where there is such a folder: a ledger waits for the disk at every change."""
+    memory = Path("/dev/shm")  # noqa: S108
+    with tempfile.TemporaryDirectory(dir=memory if memory.is_dir() else None) as folder:
+        run(Files(Path(folder)))
+
+
+@pytest.mark.slow
+def test_a_server_under_arbitrary_use(tmp_path, new_server_ledger):
+    run(Servers(tmp_path, new_server_ledger))
