@@ -1,6 +1,6 @@
 """The number of successes among independent trials of unequal probability, for many parameter vectors at once.
 
-Coverage when the threshold is the k-th smallest of m independent replies (docs/federated.md, Theorem F1).
+Coverage when the threshold is the k-th smallest of m independent replies (docs/theory-federated.md, Theorem F1).
 
 Scores may be taken uniform: a score enters through its value F(S), and ties only raise coverage. If reply j is at most
 t with probability G_j(t), the threshold is at most t when at least k replies are, and

@@ -5,7 +5,7 @@ The plan by one method: targets, slopes and noise from what is public.
 What the methods would give for the silos at hand, said before anybody pays; and which of them to take.
 
 Everything here is computed from public numbers, and from a public pilot sample if there is one. What is expected is no
-promise: it is what would happen if scores were spread in a known way (docs/federated.md, section 1, "Which method").
+promise: it is what would happen if scores were spread in a known way (docs/federated.md, "Which method").
 
 Planning a federated calibration: by the method that is asked for, or else by the one that suits the silos best.
 """

@@ -1,8 +1,8 @@
 """FedCP-QQ: every silo sends its l-th smallest score, the threshold is the k-th smallest of the m replies.
 
 Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Their coverage M(l, k) is a
-sum over hypergeometric terms; as an integral over one variable (docs/federated.md, Theorem F1) it is thousands of times
-faster and extends to silos of unequal sizes.
+sum over hypergeometric terms; as an integral over one variable (docs/theory-federated.md, Theorem F1) it is thousands
+of times faster and extends to silos of unequal sizes.
 """
 
 import math

@@ -1,6 +1,6 @@
 """The score that a silo's reply is at least, tables of its law, and exact sums over them.
 
-What a silo's reply is like: how likely it is to be low, if scores are uniform on [0, 1] (docs/federated.md, F1).
+What a silo's reply is like: how likely it is to be low, if scores are uniform on [0, 1] (docs/theory-federated.md, F1).
 
 How likely the replies of all silos are to be low, for many thresholds at once.
 

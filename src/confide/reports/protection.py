@@ -322,7 +322,7 @@ def _certificate(guarantee: Guarantee) -> str:
 
 def _theorems(calibration: Calibration) -> str:
     if isinstance(calibration, FederatedCalibration):
-        return f"docs/federated.md, {calibration.plan.protocol.theorem}"
+        return f"docs/theory-federated.md, {calibration.plan.protocol.theorem}"
     if calibration.guarantee.kind == "none":
         return "nothing: this mechanism has no certificate"
     if calibration.mechanism is None:

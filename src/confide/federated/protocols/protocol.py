@@ -138,7 +138,7 @@ class FederatedProtocol(ABC):
     method: ClassVar[str]
     """Its name in plans."""
     theorem: ClassVar[str]
-    """Where its promise is proved, in docs/federated.md."""
+    """Where its promise is proved, in docs/theory-federated.md."""
     private: ClassVar[bool] = True
     """Whether its messages are differentially private."""
     secret_sizes: ClassVar[bool] = False

@@ -2,12 +2,12 @@
 
 secure-sum in one message: every silo sends its counts, with a share of noise and masked; only the sum of all opens.
 
-Privacy is that of the opened sum (docs/federated.md, Theorem F5), the certificate that of a noisy histogram of all
-records, unlike silos included (Theorems F6 and F6b). It needs public sizes and all of its silos.
+Privacy is that of the opened sum (docs/theory-federated.md, Theorem F5), the certificate that of a noisy histogram of
+all records, unlike silos included (Theorems F6 and F6b). It needs public sizes and all of its silos.
 
 secure-sum with silos that may be missing: openers help to open the sum of those who answered, whoever these are.
 
-See `DealtVectors` for the two messages (docs/federated.md, Theorem S1); the loss is that of the opened sum (S2).
+See `DealtVectors` for the two messages (docs/theory-federated.md, Theorem S1); the loss is that of the opened sum (S2).
 """
 
 import math

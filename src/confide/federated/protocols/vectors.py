@@ -11,7 +11,7 @@ A sum without everybody: openers help to open the sum of those who answered, who
 Every silo deals Shamir shares of its vector, sealed to the openers (message 1). The coordinator signs one list
 of answers, and each opener returns the sum of the shares that it holds of those on the list (message 2); `needed` parts
 open the sum, and nothing else ever opens. An opener helps to open one list per session; with 3 needed > 2 K + c that is
-enough whatever lists are told to whom (docs/federated.md, Theorem S1).
+enough whatever lists are told to whom (docs/theory-federated.md, Theorem S1).
 """
 
 import re
