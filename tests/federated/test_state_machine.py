@@ -15,7 +15,7 @@ import tempfile
 import warnings
 from collections import Counter
 from copy import deepcopy
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
 from fractions import Fraction
 from functools import cache
@@ -59,6 +59,7 @@ POLICY = federated.Policy(
     peers={silo.name: silo.identity for silo in PUBLIC},
     least_colluding=0,
 )
+STRICT = replace(POLICY, methods=("private-qq", "secure-sum", "fedcp2-qq", "fedcp2-qq-sum"), per_plan=0.5)
 RNG = np.random.default_rng(0)
 DATA = [[RNG.random(N), RNG.random(N) ** 2, RNG.random(N - 1)] for _ in range(M)]
 """Of each silo: its scores, others of the same number, and one fewer than it says."""
@@ -90,7 +91,6 @@ class Kind:
         return self.epsilon is not None
 
 
-DEAR = Kind("private-qq", {"dropouts": 1}, epsilon=PER_PLAN + 1)
 SUM, SOME = {"colluding": 0}, {"colluding": 0, "dropouts": 1}
 KINDS = {
     "private-qq": Kind("private-qq", {"dropouts": 1}),
@@ -319,11 +319,11 @@ class FederationMachine(RuleBasedStateMachine):
     @precondition(lambda self: len(self.unwelcome) < 2)
     @rule(silo=st.integers(0, M - 1), code=st.sampled_from(["coordinator-unknown", "not-invited", "not-allowed"]))
     def a_plan_that_is_not_answered(self, silo, code):
-        """Of another coordinator, without this silo, or dearer than the policy allows."""
+        """Of another coordinator, without this silo, or of a method or a loss that the silo's policy does not allow."""
         self.unwelcome.append(code)
-        plan = DEAR.plan() if code == "not-allowed" else self.first.plan()
-        text = plan.sign(STRANGER if code == "coordinator-unknown" else COORDINATOR)
-        self.refused(code, silo, text, STRANGER if code == "not-invited" else self.keys[silo], NOW)
+        text = self.first.plan().sign(STRANGER if code == "coordinator-unknown" else COORDINATOR)
+        keys = STRANGER if code == "not-invited" else self.keys[silo]
+        self.refused(code, silo, text, keys, NOW, STRICT if code == "not-allowed" else POLICY)
 
     # ---- silos
 
@@ -363,14 +363,14 @@ class FederationMachine(RuleBasedStateMachine):
             return
         self.refused(code, silo, asked.text, self.keys[silo], now)
 
-    def sent(self, silo, text, keys, now):
+    def sent(self, silo, text, keys, now, policy=POLICY):
         scores = DATA[silo][self.data[silo]]
         groups = {"groups": GROUPS[len(scores)]} if '"by": "group"' in text or '"by": "class"' in text else {}
-        return federated.answer(text, scores, keys, POLICY, self.ledgers[silo], now=now, **groups)
+        return federated.answer(text, scores, keys, policy, self.ledgers[silo], now=now, **groups)
 
-    def refused(self, code, silo, text, keys, now):
+    def refused(self, code, silo, text, keys, now, policy=POLICY):
         with pytest.raises(federated.Refusal) as caught:
-            self.sent(silo, text, keys, now)
+            self.sent(silo, text, keys, now, policy)
         assert caught.value.code == code
 
     @rule(silo=st.integers(0, M - 1), data=st.integers(0, 2))
@@ -478,6 +478,11 @@ class FederationMachine(RuleBasedStateMachine):
 
     # ---- the second round
 
+    @property
+    def shared(self):
+        """Rounds whose sums are opened by parts."""
+        return [asked for asked in self.rounds if asked.kind.channel == "shared" and asked.answers]
+
     def chosen(self, things, numbers):
         return [self.pick(things, number) for number in numbers] if things else []
 
@@ -490,10 +495,12 @@ class FederationMachine(RuleBasedStateMachine):
             return [firsts[silo] for silo in sorted(firsts)]
         return self.chosen(things, numbers)
 
-    @precondition(lambda self: any(asked.kind.channel == "shared" for asked in self.rounds))
+    @precondition(lambda self: any(len(asked.lists) < 3 for asked in self.shared))
     @rule(round_=st.integers(0, 9), numbers=SOME_OF_THEM, drop=st.booleans())
     def list_answers(self, round_, numbers, drop):
-        asked = self.pick([asked for asked in self.rounds if asked.kind.channel == "shared"], round_)
+        self.list_answers_of(self.pick([asked for asked in self.shared if len(asked.lists) < 3], round_), numbers, drop)
+
+    def list_answers_of(self, asked, numbers, drop):
         given = self.given(asked.answers, numbers)
         texts = [one.text for one in given]
 
@@ -582,6 +589,24 @@ class FederationMachine(RuleBasedStateMachine):
 
     # ---- releases
 
+    @rule(round_=st.integers(0, 9), away=AWAY, helpers=AWAY, signed=st.booleans())
+    def everything(self, round_, away, helpers, signed):
+        """One plan from its answers to what is read back, on top of all that was done about it before."""
+        place = self.rounds.index(self.pick(self.rounds, round_))
+        asked = self.rounds[place]
+        self.answer(place, away, 0)
+        if asked in self.shared:
+            if not asked.lists:
+                self.list_answers_of(asked, [], drop=True)
+            for silo in sorted(set(range(M)) - helpers):
+                for listed, texts in asked.lists[:1]:
+                    self.open_part(asked, silo, listed, texts[NAMES[silo]])
+        if asked.answers:
+            before = len(self.releases)
+            self.aggregate_of(asked, [], [], drop=True, signed=signed)
+            if len(self.releases) > before:
+                self.read_back_and_verify(before, 0, 0)
+
     @precondition(lambda self: any(asked.answers for asked in self.rounds))
     @rule(
         round_=st.integers(0, 9),
@@ -592,6 +617,9 @@ class FederationMachine(RuleBasedStateMachine):
     )
     def aggregate(self, round_, numbers, parts, drop, signed):
         asked = self.pick([asked for asked in self.rounds if asked.answers], round_)
+        self.aggregate_of(asked, numbers, parts, drop, signed)
+
+    def aggregate_of(self, asked, numbers, parts, drop, signed):
         given = self.given(asked.answers, numbers)
         helped = self.given(asked.parts, parts) if asked.kind.channel == "shared" else []
         texts, of_parts = [one.text for one in given], [one.text for one in helped]
@@ -741,7 +769,7 @@ def runs(first, examples, steps):
 
 @pytest.mark.parametrize("first", [name for name, kind in KINDS.items() if not kind.secret])
 def test_a_federation(first):
-    runs(first, examples=6, steps=20)
+    runs(first, examples=12 if KINDS[first].channel == "shared" else 5, steps=25)
 
 
 @pytest.mark.slow
