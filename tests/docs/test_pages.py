@@ -16,13 +16,13 @@ PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in an environment
 
 SLOW = {
     "docs/engines/README.md",
-    "docs/federated-liars.md",
     "docs/howto/frameworks.md",
     "docs/howto/language-models.md",
     "docs/howto/ledger.md",
     "docs/howto/many-classes.md",
     "docs/howto/regression.md",
     "docs/howto/schedulers.md",
+    "docs/theory-federated.md",
 }
 """Pages that make many plans."""
 

@@ -74,5 +74,5 @@ def test_what_is_out_of_range_is_refused(change, name):
 
 
 def test_the_table_of_the_page_is_what_the_command_prints():
-    page = (Path(__file__).parents[2] / "docs" / "federated-liars.md").read_text(encoding="utf-8")
+    page = (Path(__file__).parents[2] / "docs" / "theory-federated.md").read_text(encoding="utf-8")
     assert "\n".join(rob_fcp_table()) in page.replace("$", "")  # the page sets the formulas of the head

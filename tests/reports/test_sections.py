@@ -77,7 +77,7 @@ def test_who_what_and_when_and_what_is_missing():
 @pytest.mark.slow
 def test_what_the_data_have_spent(tmp_path):
     ledger = confide.Ledger(tmp_path / "budget.db", limit=4.0, by="trial office")
-    known, scores = {"ledger": ledger, "dataset": "patients"}, np.random.default_rng(0).random(2000)
+    known, scores = {"ledger": ledger, "dataset": "patients"}, np.random.default_rng(0).random(3000)
     confide.calibrate(scores, 0.2, 0.75, score="lac", **known)
     released = confide.calibrate(scores, 0.1, 0.5, score="lac", **known)
     confide.calibrate(scores, 0.05, 0.25, score="lac", **known)

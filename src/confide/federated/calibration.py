@@ -128,8 +128,8 @@ class FederatedCalibration(Calibration):
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c.
 
-        Exact for continuous scores with `fedcp-qq`, an upper bound for the private methods (docs/federated.md, Theorem
-        F2), and 1 for `fedcp-avg`. Sizes are those of the plan; `n` must be left out.
+        Exact for continuous scores with `fedcp-qq`, an upper bound for the private methods (docs/theory-federated.md,
+        Theorem F2), and 1 for `fedcp-avg`. Sizes are those of the plan; `n` must be left out.
         """
         if n is not None:
             raise InputError("n must be left out: a federated calibration knows the sizes that are public")

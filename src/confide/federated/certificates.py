@@ -1,7 +1,8 @@
 """Certificates: what the k-th smallest of some replies covers, and the smallest k with which that is enough.
 
 Scores may be taken uniform: a score enters through its value F(S), and ties only raise coverage. If reply j is at most
-t with probability G_j(t), the threshold is at most t when at least k replies are (docs/federated.md, Theorem F1):
+t with probability G_j(t), the threshold is at most t when at least k replies are (docs/theory-federated.md, Theorem
+F1):
 
     coverage = 1 - int_0^1 P( at least k of independent events of probability G_j(t) ) dt.
 

@@ -1,7 +1,7 @@
 """What the methods would give for the silos at hand, said before anybody pays, for one threshold or for several.
 
 Everything is computed from public numbers, and from a public pilot sample if there is one. What is expected is no
-promise: it is what would happen if scores were spread in a known way (docs/federated.md, section 1, "Which method").
+promise: it is what would happen if scores were spread in a known way (docs/federated.md, "Which method").
 """
 
 from collections.abc import Sequence

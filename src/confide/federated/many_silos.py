@@ -1,7 +1,7 @@
 """private-qq for many silos: a search with a few sizes that stand for all, and with laws that are quick to compute.
 
-`private_quantiles.py` certifies the result by the laws of all silos (docs/federated.md, Theorem F3): the choice is
-approximate, the promise is not. The coverage on evenly spread scores, by which plans are chosen, is no promise.
+`private_quantiles.py` certifies the result by the laws of all silos (docs/theory-federated.md, Theorem F3): the choice
+is approximate, the promise is not. The coverage on evenly spread scores, by which plans are chosen, is no promise.
 """
 
 from collections.abc import Callable, Iterator, Sequence

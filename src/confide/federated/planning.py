@@ -1,7 +1,7 @@
 """From what is asked of a federation to its plan: by the method that is asked for, or by the one that suits best.
 
 Targets, slopes and noise follow from public numbers. What is expected of a method is no promise: it is what would
-happen if scores were spread in a known way (docs/federated.md, section 1, "Which method").
+happen if scores were spread in a known way (docs/federated.md, "Which method").
 """
 
 import secrets

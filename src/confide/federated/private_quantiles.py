@@ -1,7 +1,8 @@
-"""private-qq: every silo answers with the slope mechanism; its noise is a random rank (docs/federated.md, Theorem F3).
+"""private-qq: every silo answers with the slope mechanism; its noise is a random rank.
 
 By the random-rank lemma a silo's reply is at least S_(R), R independent of the data and of known law. So the integral
-of FedCP-QQ stays, with a mixture in place of one order statistic: no union bound over silos, no free parameter.
+of FedCP-QQ stays, with a mixture in place of one order statistic: no union bound over silos, no free parameter
+(docs/theory-federated.md, Theorem F3).
 """
 
 import math

@@ -1,9 +1,9 @@
 """FedCP-QQ: every silo sends its l-th smallest score, the threshold is the k-th smallest of the m replies.
 
 Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Their coverage M(l, k) is a
-sum over hypergeometric terms; as an integral over one variable (docs/federated.md, Theorem F1) it is thousands of times
-faster and extends to silos of unequal sizes. The publication compares with two baselines, which are here, too: the mean
-of the silos' quantiles, and all scores in one place.
+sum over hypergeometric terms; as an integral over one variable (docs/theory-federated.md, Theorem F1) it is thousands
+of times faster and extends to silos of unequal sizes. The publication compares with two baselines, which are here, too:
+the mean of the silos' quantiles, and all scores in one place.
 """
 
 import math

@@ -1,9 +1,9 @@
 """The laws of replies: how likely what a silo, or the sum of silos, replies is to be low.
 
-Scores are uniform on [0, 1] without loss of generality (docs/federated.md, Theorem F1). A reply that is at least the
-R-th smallest of n scores, R random and independent of them, is at most t with probability P(R <= Bin(n, t)) at most. A
-mechanism states the law of R for a silo whose number of records is public (Theorem F3). For a secret number there is
-one bound for all numbers (F4). The noisy counts of all silos together are one reply (F6).
+Scores are uniform on [0, 1] without loss of generality (docs/theory-federated.md, Theorem F1). A reply that is at least
+the R-th smallest of n scores, R random and independent of them, is at most t with probability P(R <= Bin(n, t)) at
+most. A mechanism states the law of R for a silo whose number of records is public (Theorem F3). For a secret number
+there is one bound for all numbers (F4). The noisy counts of all silos together are one reply (F6).
 """
 
 import math
@@ -107,7 +107,7 @@ class SummedReply:
     """A reply that is at least the (T - N)-th smallest of n scores, N random and independent of them.
 
     The threshold of a noisy sum is one: n counts the records of all silos, T is the target rank and N the rank deficit
-    that noise causes (docs/federated.md, Theorem F6).
+    that noise causes (docs/theory-federated.md, Theorem F6).
 
     Parameters
     ----------

@@ -5,7 +5,8 @@ A silo's own share of the promise: from the same round, without another question
 Where every silo replies with a candidate, the reply is a threshold of the silo's own, at least S_(R) of its own records
 with R of known law. So the larger of the common threshold and the reply covers new records of this silo with the
 probability that the law of one reply certifies, whatever the other silos are like, and if all are alike with the common
-promise as well (docs/federated.md, Theorem F1 with one silo). It is a function of what was sent: nothing is paid.
+promise as well (docs/theory-federated.md, Theorem F1 with one silo). It is a function of what was sent: nothing is
+paid.
 
 Silo by silo: a pooled threshold can protect the average and fail a hospital, so look, and offer a silo its own.
 

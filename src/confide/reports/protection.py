@@ -328,9 +328,9 @@ def _certificate(guarantee: Guarantee) -> str:
 
 def _theorems(calibration: Calibration) -> str:
     if isinstance(calibration, FederatedCalibration):
-        return f"docs/federated.md, {calibration.plan.protocol.theorem}"
+        return f"docs/theory-federated.md, {calibration.plan.protocol.theorem}"
     if isinstance(calibration, OwnShare):
-        return "docs/federated.md, Theorem F1 with one silo"
+        return "docs/theory-federated.md, Theorem F1 with one silo"
     if calibration.guarantee.kind == "none":
         return "nothing: this mechanism has no certificate"
     if calibration.mechanism is None:

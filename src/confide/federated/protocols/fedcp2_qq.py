@@ -6,7 +6,7 @@ Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", I
 (1-alpha)/(1-gamma alpha), a correction of 2/epsilon log(B/(1-(1-gamma alpha)^(1/m))) ranks by a union bound over
 silos, and the exponential mechanism of Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", in each silo.
 gamma is chosen as there, for the least M(l + l_cor, k); no grid is published, and none is needed (`best_published`).
-The certificate, and all that concerns absent and lying silos, is that of docs/federated.md, Theorems F1 and F3.
+The certificate, and all that concerns absent and lying silos, is that of docs/theory-federated.md, Theorems F1 and F3.
 
 FedCP^2-QQ with secure aggregation: every silo's private reply as a one-hot vector, of which only the sum opens.
 
@@ -14,7 +14,7 @@ Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", I
 amplification by shuffling or aggregation". The sum says how many silos replied which candidate, so its k-th smallest
 reply is that of `fedcp2-qq`, with the same certificate. The paper also claims a loss smaller by the order of sqrt(m).
 That holds where a silo is one person, and then the plan gives the replies a larger loss of their own. For silos of
-more records it does not (docs/federated.md, Theorems A1 and A2), and the plan says so.
+more records it does not (docs/theory-federated.md, Theorems A1 and A2), and the plan says so.
 """
 
 import math

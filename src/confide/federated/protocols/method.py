@@ -47,7 +47,7 @@ class Method(ABC):
     """The base of all methods. Silos are named by their place in the terms."""
 
     theorem: ClassVar[str]
-    """Where its promise is proved, in docs/federated.md."""
+    """Where its promise is proved, in docs/theory-federated.md."""
     private: ClassVar[bool] = True
     """Whether its vectors are differentially private."""
     secret_sizes: ClassVar[bool] = False

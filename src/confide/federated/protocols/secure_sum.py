@@ -1,8 +1,8 @@
 """`secure-sum`: noisy counts of all silos, of which only the sum opens.
 
-Every silo adds a share of noise to its counts. Privacy is that of the opened sum (docs/federated.md, Theorems F5 and
-S2), the certificate that of a noisy histogram of all records, unlike silos included (Theorems F6 and F6b). It needs
-public sizes.
+Every silo adds a share of noise to its counts. Privacy is that of the opened sum, the certificate that of a noisy
+histogram of all records, unlike silos included (docs/theory-federated.md, Theorems F5, S2, F6 and F6b). It needs public
+sizes.
 """
 
 import math

@@ -1,19 +1,19 @@
 """Methods in which every silo runs a mechanism on its own counts and replies with one of the candidates.
 
-The threshold is the k-th smallest reply: which k, and what is promised for which answers. By docs/federated.md, Theorem
-F1, coverage follows from the laws of the silos' replies; a method has to say these. For silos that stay away or lie
-see there; `certified_k` looks for k.
+The threshold is the k-th smallest reply: which k, and what is promised for which answers. Coverage follows from the
+laws of the silos' replies (docs/theory-federated.md, Theorem F1); a method has to say these. For silos that stay away
+or lie see there; `certified_k` looks for k.
 
 FedCP-QQ: every silo sends its l_j-th smallest score, the threshold is the k-th smallest reply. Not private.
 
-Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023; docs/federated.md, Theorem F1,
-which is exact here.
+Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Theorem F1 is
+exact here.
 
 FedCP-Avg: the mean of the silos' conformal quantiles. No guarantee, not private: a published baseline.
 
 private-qq, the default: every silo replies by the slope mechanism, the threshold is the k-th smallest reply.
 
-A reply is private by itself, against everybody. docs/federated.md: Theorem F3 for public sizes, F4 for secret ones;
+A reply is private by itself, against everybody (Theorem F3 for public sizes, F4 for secret ones);
 `private_quantiles.py` chooses the mechanisms.
 """
 
