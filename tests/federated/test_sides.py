@@ -170,3 +170,5 @@ def test_by_the_command_line(tmp_path, monkeypatch, run):
     verified = run("verify", "released.json", "--coordinator", "coordinator.json", "--answer", answers[0])
     assert "signed by 'coordinator'" in verified
     assert "the answer of 'north' counts" in verified
+    conditions = ("--signed", "--coverage-at-least", 0.8, "--epsilon-at-most", 8)
+    assert "signed by 'coordinator'" in run("verify", "released.json", "--signer", "coordinator.json", *conditions)

@@ -108,6 +108,7 @@ KINDS = {
     "levels of fedcp-avg": Kind("fedcp-avg", epsilon=None, by="level"),
     "levels of fedcp2-qq": Kind("fedcp2-qq", epsilon=8.0, by="level"),
     "levels of secure-sum": Kind("secure-sum", SUM, channel="masked", by="level"),
+    "levels of secure-sum, shared": Kind("secure-sum", SOME, channel="shared", by="level"),
     "private-qq, secret sizes": Kind("private-qq", {"dropouts": 1}, secret=True),
     "groups": Kind("private-qq", by="group", secret=True),
     "classes": Kind("private-qq", by="class", secret=True),

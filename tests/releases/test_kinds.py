@@ -78,6 +78,7 @@ def edited(content: dict, **guarantee: object) -> dict:
 SINCE_0_2 = {
     "confide.federated.several",
     "confide.federated.own-share",
+    "confide.federated.signed-release",
     "confide.noisy-labels",
     "confide.private-evaluation",
     "confide.watch",

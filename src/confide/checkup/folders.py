@@ -34,8 +34,8 @@ from confide.support import Kind, Shown, aligned, kind_of, parse_object, version
 
 MOST_BYTES = 200_000_000
 _LOOKED_AT = {
-    Kind.RELEASE, Kind.PRIVATE_EVALUATION, Kind.WATCH, Kind.LABELLING, Kind.ANSWER, Kind.REPORT, Kind.EXPORT,
-    Kind.LEDGER,
+    Kind.RELEASE, Kind.SIGNED, Kind.PRIVATE_EVALUATION, Kind.WATCH, Kind.LABELLING, Kind.ANSWER, Kind.REPORT,
+    Kind.EXPORT, Kind.LEDGER,
 }  # fmt: skip
 """What states how it was made. Keys, plans and policies are not opened."""
 
@@ -76,7 +76,7 @@ class Found:
     @property
     def doubt(self) -> str:
         """Why no advisory can be excluded; empty if versions are stated, or if its kind did not state them in 0.1."""
-        if self.kind == Kind.RELEASE and self.made and not any(made.versions for made in self.made):
+        if self.kind in (Kind.RELEASE, Kind.SIGNED) and self.made and not any(made.versions for made in self.made):
             return "no versions are stated: no advisory can be excluded"
         for made in self.made:
             versions = dict(made.versions)

@@ -122,6 +122,7 @@ BELONGS = (
     Belongs(f"{_COLUMNS} {_READING}", "pilot", "columns, and how they are read, are those of the pilot",
             _FEDERATED_PLAN),
     Belongs("also pilot", "compare", commands=_FEDERATED_PLAN),
+    Belongs("neighbors", "epsilon_at_most", commands=("verify",)),
     Belongs("seconds", "mechanism", "the library's own are run a fixed number of times", error=InputError),
 )  # fmt: skip
 """Options that need others."""

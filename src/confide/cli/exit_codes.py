@@ -17,7 +17,7 @@ IN_WORDS = {
     USAGE: "the command line was not understood",
     REFUSED: "refused: an input, or a file that cannot be read or written",
     EXISTS: "the output exists already; --force replaces it if it is of the same kind",
-    CLAIM_FAILED: "a claim that was audited, verified or evaluated does not hold",
+    CLAIM_FAILED: "a claim that was checked, or a condition that was asked, does not hold",
     ALARM: "a watch raised its alarm: a finding, no error; its state was written",
     FOUND: "`doctor` has a finding: an advisory, changed or damaged files",
     INTERNAL: "an internal error, please report it",

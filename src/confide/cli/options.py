@@ -24,10 +24,11 @@ COLUMNS, PROMISE, PRIVACY, THRESHOLD = "Columns", "Coverage promise", "Privacy",
 PEOPLE, GROUPS, SHIFT = "People with several records", "Groups", "A known shift"
 WATCH, PLANNED, LEDGER = "Watch", "What is planned", "Budget ledger"
 FEDERATION, AUDIT, CONTENT, OUTPUT = "Federation", "Audit", "Content", "Output"
+CONDITIONS = "Conditions"
 
 PANELS = (
     COLUMNS, PROMISE, PRIVACY, THRESHOLD, PEOPLE, GROUPS, SHIFT, WATCH, PLANNED, FEDERATION, LEDGER, AUDIT, CONTENT,
-    OUTPUT,
+    CONDITIONS, OUTPUT,
 )  # fmt: skip
 """The panels, in the order of the help."""
 
@@ -268,6 +269,14 @@ OPTIONS: Mapping[str, Row] = dict([
         title=Row("TEXT", "Heading of the page."),
         without_names=Row(None, "Leave out who charged."),
     ),
+    *_panel(CONDITIONS,
+        epsilon_at_most=Row("NUMBER", "The largest privacy loss of one person: the larger under the relations that "
+                            "are stated; of a watch, of all looks together.", float),
+        coverage_at_least=Row("LEVEL", "The least coverage that may be promised: by each of several thresholds; or the "
+                              "rest of the share that is missed at most.", float),
+        private=Row(None, "Records must be protected, not their labels alone. (Without privacy no release passes.)"),
+        signed=Row(None, "There must be a signature, by any key; --signer demands a certain one."),
+    ),
     *_panel(OUTPUT,
         out=Row("FILE", "Where to write.", PLACE, everyday=True),
         out_table=Row("NAME", "A new table in the same database or Spark."),
@@ -372,8 +381,16 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
     "verify": {
         "file": _argument("RELEASE", f"{RELEASE} Or a private evaluation, or a watch.", PLACE),
         "calibration": _SAME,
-        "coordinator": "The coordinator's public file: demand this signature.",
-        "answer": "A silo's answer: demand that it counts; repeat it.",
+        "signer": Row("FILE", "Public file of the signer, or the coordinator: demand this signature.", PLACE,
+                      names=("--signer", "--coordinator"), panel=CONDITIONS),
+        "answer": Change(help="A silo's answer: demand that it counts; repeat it.", panel=CONDITIONS),
+        "previous": Change(panel=CONDITIONS),
+        "neighbors": Change(help="With --epsilon-at-most: the one relation that it is about (default: all that are "
+                            "stated).", panel=CONDITIONS),
+    },
+    "sign": {
+        "file": _argument("RELEASE", "What `confide calibrate` or `recalibrate` wrote.", PLACE),
+        "keys": "The private keys of the signer.",
     },
     "report": {
         "file": _argument("RELEASE", RELEASE, PLACE),

@@ -1,4 +1,4 @@
-"""What a file says: `confide show` in words, `verify` computed again, `report` as a page for people."""
+"""What a file says: `confide show` in words, `verify` computed again, `sign` signed, `report` as a page for people."""
 
 import json
 import math
@@ -15,6 +15,7 @@ from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation, load_evaluation
 from confide.federated import (
     AnyPlan,
+    Conditions,
     FederatedCalibration,
     FederatedPlan,
     FederatedRelease,
@@ -31,7 +32,10 @@ from confide.federated import (
     opening_head,
     part_head,
     read_plan,
+    read_signed,
     roster_number,
+    sign,
+    signed_by,
 )
 from confide.federated import verify as verify_federated
 from confide.ledger import Schedule, decimal_form, file_of
@@ -58,6 +62,7 @@ from confide.releases import (
     is_warm,
     links,
     load,
+    load_release,
     miss_if_reused,
     most_needed,
     parts_of,
@@ -71,6 +76,7 @@ from confide.support import (
     decimal_text,
     kind_of,
     positive_integer,
+    read_as,
     read_text,
     versions_text,
 )
@@ -428,56 +434,67 @@ def course(release: Release) -> list[tuple[str, str]]:
 def verify(
     *,
     file: Path | None = None,
-    coordinator: Path | None = None,
+    asked: Conditions,
+    signer: Path | None = None,
     answer: tuple[Path, ...] = (),
     previous: tuple[Path, ...] = (),
     calibration: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    r"""Check a release: its claims, its chain, who signed it.
+    r"""Check a release: its claims, its chain, who signed it, and your conditions.
 
     Every claim is computed again from what the file states; a file that claims
     more than follows is refused (exit code 3). Of a federation it is said who
     signed the release and what its threshold was made from. No file shows
     that a threshold was drawn with noise: that rests on whoever ran the
-    calibration. Exit code 5 if the release is not private, is not signed by
-    --coordinator, an --answer does not count in it, or a --previous release is
-    not what its chain says.
+    calibration. Exit code 5, and a line for each reason, if the release is not
+    private, does not meet a condition, is not signed by --signer, an --answer
+    does not count in it, or a --previous release is not what its chain says.
 
     Example:
 
-      confide verify released.json --coordinator coordinator.json \
-        --answer north-answer.json
+      confide verify released.json --epsilon-at-most 1.2 \
+        --coverage-at-least 0.9 && publish released.json
     """
     path = named_release(file, calibration)
-    released = load(path)
+    released, key = read_as(path, read_signed)
+    public = None if signer is None else read_silo(signer)
+    conditions = asked.check(released, key)
     head = f"claims: computed again, and they hold\n{released}"
-    if not isinstance(released, FederatedRelease):
-        if coordinator is not None or answer:
-            raise InputError(f"{str(path)!r} is no federated calibration: leave --coordinator and --answer out")
+    if isinstance(released, FederatedRelease):
+        if previous:
+            raise InputError(f"{str(path)!r} is a federated calibration, which renews none: leave --previous out")
+        signed, what = verify_federated(released, public, [read_text(one) for one in answer]), "thresholds"
+    else:
+        if answer:
+            raise InputError(f"{str(path)!r} is no federated calibration: leave --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
-        found, wrong = _chain(released, previous)
-        unsigned = (
-            f"not signed: no signature vouches for the {what} themselves. Everything else was recomputed from the "
-            "public choices"
-        )
-        return _told([head, unsigned, _untold(what), *found], [*_bare(released), *wrong], as_json=as_json)
-    if previous:
-        raise InputError(f"{str(path)!r} is a federated calibration, which renews none: leave --previous out")
-    signer = None if coordinator is None else read_silo(coordinator)
-    told = verify_federated(released, signer, [read_text(path) for path in answer])
-    return _told([head, *told.found, _untold("thresholds")], [*_bare(released), *told.wrong], as_json=as_json)
+        signed = signed_by(key, public, what)
+    chain, broken = _chain(released, previous)
+    found = [head, *signed.found, _untold(what), *chain, *conditions.found]
+    return _told(found, [*conditions.wrong, *signed.wrong, *broken], as_json=as_json)
+
+
+@command("sign")
+def sign_release(*, file: Path, keys: Path, output: Output) -> None:
+    """Sign a release of one machine, for `confide verify --signer`.
+
+    RELEASE is what `confide calibrate` or `recalibrate` wrote. Every claim is
+    computed again first. The signed file is read wherever a release is; keys
+    and their public file come from `confide federated keygen`. (A federation's
+    release is signed by `confide federated aggregate --keys`.)
+
+    Example:
+
+      confide sign released.json --keys office.key --out signed.json
+    """
+    output.check(Kind.SIGNED, file, keys)
+    output.save(sign(load_release(file), SiloKeys.load(keys)), "signed")
 
 
 def _untold(what: str) -> str:
     """What no file can show, signed or not."""
     return f"not shown: that the {what} were drawn with noise; that rests on whoever ran the calibration"
-
-
-def _bare(released: Document) -> list[str]:
-    """What is wrong with a release without privacy, for those who are about to publish it."""
-    privacy = released.privacy
-    return [str(privacy)] if math.isinf(privacy.epsilon) and not privacy.concentrated_only else []
 
 
 def _chain(released: Document, previous: Sequence[Path]) -> tuple[list[str], Sequence[str]]:
@@ -541,8 +558,7 @@ def report(
     )
     output.save(page.html)
     if isinstance(measured, PrivateEvaluation):
-        protected = released.privacy.concentrated_only or not math.isinf(released.privacy.epsilon)
-        whole = "" if not protected else ": all of it may be published"
+        whole = "" if not released.privacy.is_private else ": all of it may be published"
         say(f"The page shows a private evaluation{whole}.")
     elif measured is not None:
         say("The page shows numbers from labelled records: that part is not private.")

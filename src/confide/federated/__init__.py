@@ -46,6 +46,7 @@ from confide.federated.certificates import (
     poisson_binomial,
 )
 from confide.federated.comparison import compare
+from confide.federated.conditions import Conditions
 from confide.federated.envelope import check_integrity, read_time
 from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
@@ -82,6 +83,7 @@ from confide.federated.refusals import CODES, Refusal
 from confide.federated.reply_laws import RandomRankReply, ReplyLaw
 from confide.federated.several_plans import SeveralPlans, plan_groups, plan_levels, plan_sides, read_plan
 from confide.federated.shuffling import clones_delta, clones_epsilon, clones_local
+from confide.federated.signed import read_signed, sign, signed_by
 from confide.federated.silo_ledger import RECORDS, SiloLedger
 from confide.federated.silo_report import (
     OwnShare,
@@ -94,13 +96,13 @@ from confide.federated.silo_report import (
 from confide.federated.verification import Verification, verify
 
 __all__ = [
-    "Alternative", "FederatedCalibration", "FederatedGroups", "FederatedLevels", "FederatedPlan", "FederatedSides",
-    "OwnShare", "Policy", "Refusal", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport", "Verification",
-    "aggregate", "answer", "average_threshold", "best_private_qq", "best_qq", "best_qq_unequal",
+    "Alternative", "Conditions", "FederatedCalibration", "FederatedGroups", "FederatedLevels", "FederatedPlan",
+    "FederatedSides", "OwnShare", "Policy", "Refusal", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport",
+    "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_qq", "best_qq_unequal",
     "centralised_threshold", "check_integrity", "clones_delta", "clones_epsilon", "clones_local", "compare",
     "coverage_in_silo", "expectation", "fingerprint", "open_part", "openers", "openings", "own_calibration",
     "own_share", "plan", "plan_groups", "plan_levels", "plan_sides", "qq_coverage", "read_answer", "read_plan",
-    "replies", "roster", "shrunk_threshold", "unlike_replies", "verify",
+    "read_signed", "replies", "roster", "shrunk_threshold", "sign", "unlike_replies", "verify",
 ]  # fmt: skip
 
 

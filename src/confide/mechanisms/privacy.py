@@ -77,6 +77,17 @@ class PrivacyStatement:
         return math.isinf(self.epsilon) and self.rho is not None and not math.isinf(self.rho)
 
     @property
+    def is_private(self) -> bool:
+        """Whether a privacy loss is bounded, if only in the sense of zCDP.
+
+        Examples
+        --------
+        >>> PrivacyStatement("replace_one", float("inf"), 1, None, float("inf"), None).is_private
+        False
+        """
+        return not math.isinf(self.epsilon) or self.concentrated_only
+
+    @property
     def weak(self) -> str:
         """What an epsilon above 10 means, in a sentence; empty if it is smaller."""
         return practically_none(self.epsilon)
@@ -90,7 +101,7 @@ class PrivacyStatement:
         >>> PrivacyStatement("replace_one", 1.0, 2, None, 0.5, None).brief
         'epsilon 1 (replace_one, 2 records per person)'
         """
-        if math.isinf(self.epsilon) and not self.concentrated_only:
+        if not self.is_private:
             return "NOT PRIVATE"
         several = f", {self.records_per_person} records per person" if self.records_per_person > 1 else ""
         loss = f"epsilon {decimal_text(self.epsilon)}"
@@ -99,7 +110,7 @@ class PrivacyStatement:
         return f"{loss} ({self.neighbors}{several})"
 
     def __str__(self) -> str:
-        if math.isinf(self.epsilon) and not self.concentrated_only:
+        if not self.is_private:
             return "NOT PRIVATE: the threshold is a function of the records without any noise"
         unit = "one record" if self.records_per_person == 1 else f"up to {self.records_per_person} records of a person"
         verb = "adding or removing" if self.neighbors == "add_remove" else "replacing"

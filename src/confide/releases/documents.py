@@ -22,7 +22,13 @@ MOST_CHARACTERS = 50_000_000
 _NAME_BITS = 2**14  # groups may be named by any integer that Python reads
 
 _ABOVE = dict.fromkeys(
-    ("confide.federated.calibration", "confide.federated.several", "confide.federated.own-share"), "confide.federated"
+    (
+        "confide.federated.calibration",
+        "confide.federated.several",
+        "confide.federated.own-share",
+        "confide.federated.signed-release",
+    ),
+    "confide.federated",
 ) | {
     "confide.watch": "confide.watching",
     "confide.private-evaluation": "confide.evaluation",

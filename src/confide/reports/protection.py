@@ -159,7 +159,7 @@ def _of_labels() -> tuple[tuple[str, str], ...]:
 def _short(privacy: PrivacyStatement) -> tuple[str, str]:
     if isinstance(privacy, LabelPrivacy):
         return f"ε = {decimal_text(privacy.epsilon)}", "local differential privacy of each label, not of features"
-    if math.isinf(privacy.epsilon) and not privacy.concentrated_only:
+    if not privacy.is_private:
         return "none", "not private"
     unit = (
         "one record" if privacy.records_per_person == 1 else f"up to {privacy.records_per_person} records of a person"

@@ -29,6 +29,7 @@ class Kind(StrEnum):
     """What a file is, in words."""
 
     RELEASE = "a release"
+    SIGNED = "a signed release"
     EVALUATION = "an evaluation"
     WATCH = "a watch"
     PRIVATE_EVALUATION = "a private evaluation"
@@ -65,6 +66,7 @@ _DOCUMENTS = {
     "federated.calibration": Kind.RELEASE,
     "federated.several": Kind.RELEASE,
     "federated.own-share": Kind.RELEASE,
+    "federated.signed-release": Kind.SIGNED,
     "evaluation": Kind.EVALUATION,
     "watch": Kind.WATCH,
     "private-evaluation": Kind.PRIVATE_EVALUATION,

@@ -1,0 +1,168 @@
+"""Conditions that a release must meet before it is published: on its privacy loss, its promise, its signature.
+
+They apply to releases of every kind, to private evaluations and to watches, of one machine or of a federation.
+"""
+
+import math
+from dataclasses import dataclass
+
+from confide.evaluation import PrivateEvaluation
+from confide.federated.verification import Verification
+from confide.mechanisms import NEIGHBORS, LabelPrivacy, Neighbors
+from confide.releases import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
+from confide.support import exact_level, fraction_of, one_of, privacy_loss
+from confide.watching import Watch
+
+_ROUNDING = 1e-12  # two sides that promise 0.95 each promise 0.8999999999999999 together
+
+
+@dataclass(frozen=True)
+class Conditions:
+    """Conditions on a release. A release without privacy fails all of them, and an empty set of conditions, too.
+
+    Parameters
+    ----------
+    epsilon_at_most
+        The largest privacy loss of one person, under each relation that the release states. A release that is private
+        in the sense of zCDP alone, or that protects labels alone, fails. The losses of all looks of a watch add up.
+    coverage_at_least
+        The smallest coverage that may be promised, by each of several thresholds and by two sides together. A bound on
+        the share of labels or area that is missed promises the rest; a bound on another loss promises no coverage.
+    private
+        Whether records must be protected, not their labels alone.
+    signed
+        Whether there must be a signature, by any key; `confide verify --signer` demands a certain key.
+    neighbors
+        The only relation under which `epsilon_at_most` is compared, instead of all that are stated.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.random.default_rng(0).random(2000), 0.1, 1.0, neighbors="replace_one")
+    >>> found = Conditions(epsilon_at_most=1, coverage_at_least=0.95).check(released)
+    >>> found.found
+    ('epsilon at most 1 is asked; stated: 1 under replace_one',)
+    >>> found.wrong
+    ('coverage of at least 0.95 is asked; promised: 0.9',)
+    """
+
+    epsilon_at_most: float | None = None
+    coverage_at_least: float | None = None
+    private: bool = False
+    signed: bool = False
+    neighbors: Neighbors | None = None
+
+    def __post_init__(self) -> None:
+        if self.epsilon_at_most is not None:
+            object.__setattr__(self, "epsilon_at_most", privacy_loss("epsilon_at_most", self.epsilon_at_most))
+        if self.coverage_at_least is not None:
+            level = float(exact_level("coverage_at_least", self.coverage_at_least))
+            object.__setattr__(self, "coverage_at_least", level)
+        if self.neighbors is not None:
+            one_of("neighbors", self.neighbors, NEIGHBORS)
+
+    def check(self, document: Document, signer: str | None = None) -> Verification:
+        """Compare a release with the conditions.
+
+        Parameters
+        ----------
+        document
+            A release, a private evaluation or a watch.
+        signer
+            The key that signed it, as `read_signed` returns it; None without a signature.
+
+        Returns
+        -------
+        Verification
+            One line for each condition: in `found` if it holds, else in `wrong`.
+        """
+        privacy = document.privacy
+        found: list[str] = []
+        wrong: list[str] = []
+        if not privacy.is_private:
+            wrong.append(str(privacy))
+        elif self.private:
+            protects = not isinstance(privacy, LabelPrivacy)
+            (found if protects else wrong).append(f"privacy of records is asked; stated: {privacy.brief}")
+        if self.epsilon_at_most is not None:
+            losses = self._losses(document)
+            holds = max(losses.values()) <= self.epsilon_at_most
+            stated = ", ".join(f"{_number(loss)} under {name}" for name, loss in losses.items())
+            asked = f"epsilon at most {_number(self.epsilon_at_most)} is asked; stated: {stated}{_looks(document)}"
+            (found if holds else wrong).append(asked)
+        if self.coverage_at_least is not None:
+            promised, said = promised_by(document)
+            holds = promised is not None and promised >= self.coverage_at_least - _ROUNDING
+            asked = f"coverage of at least {self.coverage_at_least:.12g} is asked; {said}"
+            (found if holds else wrong).append(asked)
+        if self.signed:
+            given = "none" if signer is None else f"by the key {signer}"
+            (wrong if signer is None else found).append(f"a signature is asked; given: {given}")
+        return Verification(tuple(found), tuple(wrong))
+
+    def _losses(self, document: Document) -> dict[Neighbors, float]:
+        """The loss of one person by relation: under `neighbors`, or under all that are stated."""
+        privacy, looks = document.privacy, _looks_of(document)
+        losses = {
+            name: privacy.epsilon if name == privacy.neighbors else privacy.loss(name, privacy.records_per_person)
+            for name in NEIGHBORS
+        }
+        if isinstance(privacy, LabelPrivacy):
+            losses = dict.fromkeys(NEIGHBORS, math.inf)
+        if self.neighbors is not None:
+            losses = {self.neighbors: losses[self.neighbors]}
+        elif privacy.add_remove is None:  # the number of records is public
+            del losses["add_remove"]
+        return losses if looks == 1 else {name: float(looks * fraction_of(loss)) for name, loss in losses.items()}
+
+
+def promised_by(document: Document) -> tuple[float | None, str]:
+    """The coverage that is promised, or None, and a description of it.
+
+    For an evaluation or a watch it is the promise of the release that was evaluated or watched.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> rng = np.random.default_rng(0)
+    >>> promised_by(confide.calibrate_levels(rng.random(4000), [0.2, 0.1], epsilon=1.0))
+    (0.8, 'promised: 0.8')
+    >>> p = rng.random((4000, 3))
+    >>> promised_by(confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0))
+    (0.8, "promised: at most 20 % of a record's true labels are missed on average over calibration data and new ...")
+    """
+    loss: tuple[str, float] | None = None
+    said = ""
+    if isinstance(document, Release):
+        promised, loss = [document.promised], document.bounded
+        said = "" if loss is None else f"promised: {document.promises['']}"
+    elif isinstance(document, PrivateEvaluation):
+        promised, loss = list(document.question.statements.values()), document.question.loss
+    else:
+        assert isinstance(document, Watch)
+        promised = list(document.settings.promised.values())
+    if not promised:
+        return None, "promised: none, because set sizes are watched"
+    least = min(promised)
+    if loss is None:
+        return least, f"promised: {least:.12g}"
+    name, bound = loss
+    risk = bound * (1 - least)
+    said = said or f"promised: a loss {name!r} of at most {risk:.6g}"
+    share = name == FALSE_NEGATIVES or MissedAreaLoss.of(name) is not None
+    return (1 - risk, said) if share else (None, f"{said}, which is no coverage")
+
+
+def _looks_of(document: Document) -> int:
+    """How many times the stated loss adds up for a person who is in all of the document."""
+    return max(1, len(document.looks)) if isinstance(document, Watch) else 1
+
+
+def _looks(document: Document) -> str:
+    looks = _looks_of(document)
+    return f", for a person in all {looks} looks" if looks > 1 else ""
+
+
+def _number(loss: float) -> str:
+    """Every digit of a loss, for it is compared as it is."""
+    return "none" if math.isinf(loss) else repr(float(loss)).removesuffix(".0")

@@ -1,0 +1,131 @@
+"""Signed files of releases of one machine, in the envelope of a federation's messages.
+
+The signature belongs to the file and is no part of the release. A signed file is read as the release in it, with the
+same SHA-256; saving that release writes no signature. Releases of a federation are signed by `aggregate`.
+"""
+
+import json
+from collections.abc import Mapping
+from typing import Any, NamedTuple
+
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.federated.calibration import FederatedRelease, first_of
+from confide.federated.envelope import MOST_CHARACTERS, PREFIX, seal, unseal
+from confide.federated.keys import Silo, SiloKeys
+from confide.federated.refusals import Refusal
+from confide.federated.verification import Verification
+from confide.releases import Document, Release, register_kind
+from confide.support import parse_object
+
+KIND = "signed-release"
+_NAME_BITS = 2**14  # of the names of groups, as releases are read
+
+
+class Read(NamedTuple):
+    """The content of a file, and the key that signed it, 64 hexadecimal digits; None without a signature."""
+
+    document: Document
+    signer: str | None
+
+
+def sign(released: Release, keys: SiloKeys) -> str:
+    """Sign a release of one machine.
+
+    Parameters
+    ----------
+    released
+        A release of any kind, except those of a federation, which `aggregate(keys=...)` signs.
+    keys
+        The private keys of the signer.
+
+    Returns
+    -------
+    str
+        The text of a file, which `confide.load` reads as the release, without its signature.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If it is no release of one machine, too long, or has integers that no message holds.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> from confide.federated import SiloKeys, read_signed, sign
+    >>> keys = SiloKeys.generate("statistics office")
+    >>> released = confide.calibrate(np.random.default_rng(0).random(2000), 0.1, 1.0)
+    >>> text = sign(released, keys)
+    >>> confide.Calibration.from_json(text) == released
+    True
+    >>> read_signed(text).signer == keys.public().signing
+    True
+    """
+    if not isinstance(released, Release):
+        raise InputTypeError(f"released must be a release, of thresholds; found {type(released).__name__}")
+    if isinstance(released, FederatedRelease):
+        raise InputError("released must be of one machine: `aggregate` signs those of a federation, by its keys")
+    text = seal(KIND, {"release": json.loads(released.to_json())}, keys.signing)
+    try:
+        _read(text)
+    except FormatError:
+        raise InputError(
+            f"released must have at most {MOST_CHARACTERS} characters, and no group that is named by an integer of "
+            "more than 64 bits, to be signed"
+        ) from None
+    return text
+
+
+def read_signed(text: str) -> Read:
+    """Read the text of a file as `confide.load` does, and return the key that signed it as well.
+
+    Raises
+    ------
+    FormatError
+        If it is no release, evaluation or watch, was altered, or claims what does not follow.
+    """
+    document = Document.from_json(text)
+    if isinstance(document, FederatedRelease):
+        return Read(document, None if document.signature is None else first_of(document).signer)
+    if parse_object(text, _NAME_BITS)["kind"] != PREFIX + KIND:
+        return Read(document, None)
+    return Read(document, unseal(KIND, text).signer)
+
+
+def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verification:
+    """Compare the signer of a release of one machine with the demanded one, if any; `what` cannot be recomputed.
+
+    Examples
+    --------
+    >>> signed_by(None, None, "thresholds").found
+    ('not signed: no signature vouches for the thresholds themselves. Everything else was recomputed from the ...',)
+    """
+    if signer is None:
+        text = (
+            f"not signed: no signature vouches for the {what} themselves. Everything else was recomputed from the "
+            "public choices"
+        )
+        return Verification((text,), ()) if demanded is None else Verification((), (text,))
+    if demanded is None:
+        return Verification((f"signed with the key {signer}; --signer compares it with a public file",), ())
+    if demanded.signing != signer:
+        return Verification((), (f"signed by another key than that of {demanded.name!r}",))
+    return Verification((f"signed by {demanded.name!r}",), ())
+
+
+def _read(text: str) -> Release:
+    try:
+        content = unseal(KIND, text).content
+        release = content.get("release")
+        if set(content) != {"release"} or not isinstance(release, Mapping):
+            raise Refusal("malformed", "a signed file must have the one field release, an object")
+        if str(release.get("kind")) == PREFIX + KIND:
+            raise Refusal("malformed", "a file is signed once")
+        document: Any = Document.from_json(json.dumps(release))
+    except Refusal as refusal:
+        raise FormatError(f"the signed release cannot be used: {refusal}") from None
+    if not isinstance(document, Release) or isinstance(document, FederatedRelease):
+        raise FormatError("the signed release cannot be used: it is no release of one machine")
+    return document
+
+
+register_kind(PREFIX + KIND, _read)

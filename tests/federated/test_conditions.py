@@ -1,0 +1,196 @@
+"""Conditions on a release before it is published: each holds or fails, up to the last digit."""
+
+import json
+import math
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide.cli.run import main
+from confide.errors import InputError
+from confide.federated import Conditions
+from confide.mechanisms import LabelPrivacy, PrivacyStatement
+from confide.releases import Document, Release
+from confide.support import Kind, kind_of
+from confide.watching import Watch
+
+TESTS = Path(__file__).parent.parent
+READ = (Kind.RELEASE, Kind.PRIVATE_EVALUATION, Kind.WATCH)
+FOLDERS = ("releases/samples", "evaluation/samples", "watching/samples", "federated/samples")
+FILES = sorted(path for folder in FOLDERS for path in (TESTS / folder).rglob("*.json") if kind_of(path) in READ)
+"""Every file that is kept of a kind that `verify` reads."""
+
+
+def read(path):
+    return Document.from_json(path.read_text(encoding="utf-8"))
+
+
+def stated(privacy):
+    """The losses of one person, by another way than the code's: from the fields of the statement."""
+    k = privacy.records_per_person
+    others = [k * one for one in (privacy.add_remove, privacy.replace_one) if one is not None]
+    return max(privacy.epsilon, *others)
+
+
+def promised(document):
+    match document:
+        case Watch():
+            return min(document.settings.promised.values(), default=None)
+        case Release() if document.by == "side":
+            return document.low.coverage + document.high.coverage - 1
+        case Release() if document.bounded is not None:
+            share = document.loss in ("false_negative_rate", "missed_area")
+            return 1 - document.risk if share else None
+        case Release():
+            return min(part.coverage for part in document.parts.values())
+    return min(document.question.statements.values())
+
+
+def test_samples_of_all_kinds_are_there():
+    kinds = {type(read(path)).__name__ for path in FILES}
+    assert kinds >= {
+        "Calibration", "LevelCalibration", "GroupCalibration", "SidesCalibration", "RiskCalibration",
+        "NoisyLabelCalibration", "PrivateEvaluation", "Watch", "FederatedCalibration", "FederatedLevels",
+        "FederatedGroups", "OwnShare",
+    }  # fmt: skip
+
+
+@pytest.mark.parametrize("path", FILES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_every_kept_file_meets_just_what_it_states(path):
+    document = read(path)
+    bare = math.isinf(document.privacy.epsilon) and document.privacy.rho is None
+    assert Conditions().check(document).holds is not bare
+    loss = stated(document.privacy) * (max(1, len(document.looks)) if isinstance(document, Watch) else 1)
+    if math.isinf(loss):
+        assert not Conditions(epsilon_at_most=1e6).check(document).holds
+    elif loss > 0:
+        assert Conditions(epsilon_at_most=loss * (1 + 1e-9)).check(document).holds
+        assert not Conditions(epsilon_at_most=loss * (1 - 1e-9)).check(document).holds
+    coverage = promised(document)
+    wrong = Conditions().check(document).wrong
+    if coverage is None:
+        assert Conditions(coverage_at_least=1e-6).check(document).wrong != wrong
+    else:
+        low, high = (round_to(1e6 * coverage) / 1e6 for round_to in (lambda x: math.floor(x + 1e-6), math.ceil))
+        if 0 < low < 1:
+            assert Conditions(coverage_at_least=low).check(document).wrong == wrong
+        if 0 < high + 1e-6 < 1:
+            assert len(Conditions(coverage_at_least=high + 1e-6).check(document).wrong) == len(wrong) + 1
+    protected = not bare and not isinstance(document.privacy, LabelPrivacy)
+    assert Conditions(private=True).check(document).holds is protected
+    assert Conditions(signed=True).check(document).wrong[-1] == "a signature is asked; given: none"
+    assert Conditions(signed=True).check(document, "ab" * 32).wrong == wrong
+
+
+class Stated(Release):
+    """A release of which nothing is known but its loss."""
+
+    def __init__(self, privacy):
+        self.given = privacy
+
+    privacy = property(lambda self: self.given)
+
+
+@pytest.mark.parametrize("epsilon", [0.1, 1.0, 3.3])
+def test_an_epsilon_at_the_border_holds_and_the_next_float_does_not(epsilon):
+    document = Stated(PrivacyStatement("replace_one", epsilon, 1, None, epsilon, None))
+    assert Conditions(epsilon_at_most=epsilon).check(document).holds
+    assert not Conditions(epsilon_at_most=np.nextafter(epsilon, 0)).check(document).holds
+
+
+def test_the_larger_of_the_relations_counts_unless_one_is_named():
+    document = Stated(PrivacyStatement("add_remove", 1.0, 2, 0.5, 0.75, None))
+    found = Conditions(epsilon_at_most=1.4).check(document)
+    assert found.wrong == ("epsilon at most 1.4 is asked; stated: 1 under add_remove, 1.5 under replace_one",)
+    assert Conditions(epsilon_at_most=1.5).check(document).holds
+    assert Conditions(epsilon_at_most=1, neighbors="add_remove").check(document).holds
+    assert not Conditions(epsilon_at_most=1, neighbors="replace_one").check(document).holds
+    public = Stated(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None))
+    found = Conditions(epsilon_at_most=1, neighbors="add_remove").check(public)
+    assert found.wrong == ("epsilon at most 1 is asked; stated: none under add_remove",)
+
+
+def test_zcdp_alone_is_private_and_has_no_epsilon():
+    document = Stated(PrivacyStatement("replace_one", math.inf, 1, None, math.inf, 0.01))
+    assert Conditions(private=True).check(document).holds
+    assert not Conditions(epsilon_at_most=1e6).check(document).holds
+
+
+def test_two_sides_promise_together_what_they_were_asked():
+    found = confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), np.linspace(-3, 3, 4000), 0.1, 1.0)
+    assert found.promised < 0.9  # by the last bit
+    assert Conditions(coverage_at_least=0.9).check(found).found == ("coverage of at least 0.9 is asked; promised: 0.9",)
+    assert not Conditions(coverage_at_least=0.900001).check(found).holds
+
+
+def test_all_looks_of_a_watch_count():
+    watch = read(TESTS / "watching/samples/0.2/coverage.json")
+    assert len(watch.looks) == 2
+    one = stated(watch.privacy)
+    assert Conditions(epsilon_at_most=2 * one).check(watch).holds
+    (wrong,) = Conditions(epsilon_at_most=np.nextafter(2 * one, 0)).check(watch).wrong
+    assert wrong.endswith("for a person in all 2 looks")
+
+
+@pytest.mark.parametrize(
+    "asked",
+    [
+        {"epsilon_at_most": 0}, {"epsilon_at_most": math.nan}, {"epsilon_at_most": math.inf}, {"coverage_at_least": 0},
+        {"coverage_at_least": 90}, {"coverage_at_least": math.nan}, {"neighbors": "swap"},
+    ],
+)  # fmt: skip
+def test_conditions_that_say_nothing_are_refused(asked):
+    with pytest.raises(InputError, match=next(iter(asked))):
+        Conditions(**asked)
+
+
+@pytest.fixture
+def released(tmp_path):
+    scores = np.random.default_rng(0).random(2000)
+    for name, options in {"good": {"epsilon": 1.0, "neighbors": "replace_one"}, "bare": {"mechanism": "none"}}.items():
+        confide.calibrate(scores, 0.1, score="lac", **options).save(tmp_path / f"{name}.json")
+    return tmp_path
+
+
+GOOD = ["--epsilon-at-most", "1", "--coverage-at-least", "0.9", "--private"]
+
+
+def test_the_command_is_a_gate(released, capsys):
+    good, bare = str(released / "good.json"), str(released / "bare.json")
+    assert main(["verify", good, *GOOD]) == 0
+    said = capsys.readouterr()
+    assert "coverage of at least 0.9 is asked; promised: 0.9" in said.out
+    assert said.err == ""
+    assert main(["verify", good, "--epsilon-at-most", "0.5", "--coverage-at-least", "0.95", "--signed"]) == 5
+    said = capsys.readouterr()
+    assert said.err.splitlines() == [
+        "warning: epsilon at most 0.5 is asked; stated: 1 under replace_one",
+        "warning: coverage of at least 0.95 is asked; promised: 0.9",
+        "warning: a signature is asked; given: none",
+    ]
+    assert " is asked" not in said.out
+    assert main(["verify", bare]) == 5
+    assert capsys.readouterr().err.startswith("warning: NOT PRIVATE")
+    assert main(["verify", bare, *GOOD, "--json"]) == 5
+    told = json.loads(capsys.readouterr().out)
+    assert told["holds"] is False
+    assert [line.partition(" ")[0] for line in told["wrong"]] == ["NOT", "epsilon"]
+    assert main(["verify", good, "--coverage-at-least", "90"]) == 3
+    assert main(["verify", good, "--neighbors", "add_remove"]) == 2
+
+
+@pytest.mark.parametrize(
+    "path",
+    [
+        "evaluation/samples/0.2/private-sets.json",
+        "watching/samples/0.2/sizes.json",
+        "federated/samples/0.2/own-share.json",
+    ],
+)
+def test_the_command_has_conditions_for_every_kind(path, capsys):
+    file = str(TESTS / path)
+    assert main(["verify", file, "--epsilon-at-most", "1000"]) == 0
+    assert main(["verify", file, "--epsilon-at-most", "0.001"]) == 5
+    assert "is asked; stated: " in capsys.readouterr().err

@@ -1,0 +1,183 @@
+"""Releases of one machine under a signature: read as the release in them, refused once anything was changed."""
+
+import copy
+import json
+from pathlib import Path
+
+import numpy as np
+import pytest
+
+import confide
+from confide import federated
+from confide.cli.run import main
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.federated.envelope import seal
+from confide.releases import Document, Release
+from confide.support import Kind, kind_of
+from tests.federated.test_conditions import FILES, TESTS
+
+RELEASES = [path for path in FILES if kind_of(path) is Kind.RELEASE]
+FEDERATED = ("confide.federated.calibration", "confide.federated.several")
+OFFICE = federated.SiloKeys("office", b"\1" * 32, b"\2" * 32)
+
+
+def text_of(path):
+    return path.read_text(encoding="utf-8")
+
+
+@pytest.fixture
+def folder(tmp_path, monkeypatch):
+    monkeypatch.chdir(tmp_path)
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([6, 2, 1], 500)
+    labels = (p.cumsum(axis=1) > rng.random((500, 1))).argmax(axis=1)
+    rows = [",".join(map(str, [*row, "abc"[k]])) for row, k in zip(p, labels, strict=True)]
+    Path("t.csv").write_text("\n".join(["p_a,p_b,p_c,y", *rows]) + "\n")
+    scores = confide.lac_score(p, labels)
+    confide.calibrate(scores, 0.1, 1.0, classes=["a", "b", "c"]).save("r.json")
+    OFFICE.save("office.key")
+    Path("office.json").write_text(OFFICE.public().to_json())
+    Path("other.json").write_text(federated.SiloKeys.generate("other").public().to_json())
+    return tmp_path
+
+
+@pytest.mark.parametrize("path", RELEASES, ids=lambda path: str(path.relative_to(TESTS)))
+def test_every_kept_release_is_signed_and_read_as_it_was(path, tmp_path):
+    text = text_of(path)
+    release = Release.from_json(text)
+    if json.loads(text)["kind"] in FEDERATED:
+        with pytest.raises(InputError, match="aggregate"):
+            federated.sign(release, OFFICE)
+        return
+    if any(isinstance(name, int) and name.bit_length() > 64 for name in release.parts):
+        with pytest.raises(InputError, match="64 bits"):
+            federated.sign(release, OFFICE)
+        return
+    signed = federated.sign(release, OFFICE)
+    (tmp_path / "signed.json").write_text(signed, encoding="utf-8")
+    assert kind_of(tmp_path / "signed.json") is Kind.SIGNED
+    found, signer = federated.read_signed(signed)
+    assert signer == OFFICE.public().signing
+    assert type(found) is type(release)
+    assert found.to_json() == text
+    assert found.checksum == release.checksum
+    assert federated.read_signed(text) == (release, None)
+
+
+def test_the_kept_signed_release_is_read_and_signed_again_to_the_same_bytes():
+    kept = text_of(TESTS / "federated/samples/other/signed-release.json")
+    keys = federated.SiloKeys.load(TESTS / "federated/samples/keys/coordinator.json")
+    found, signer = federated.read_signed(kept)
+    assert signer == keys.public().signing
+    assert found.to_json() == text_of(TESTS / "releases/samples/calibration.json")
+    assert federated.sign(found, keys) == kept
+
+
+def changed(value, path=()):
+    """Every way to alter one leaf of a JSON value, with its place."""
+    if isinstance(value, dict):
+        for key, one in value.items():
+            yield from changed(one, (*path, key))
+    elif isinstance(value, list):
+        for key, one in enumerate(value):
+            yield from changed(one, (*path, key))
+    else:
+        yield path, value + 1 if type(value) in (int, float) else "0" if value != "0" else "1"
+
+
+def test_whatever_was_changed_is_refused():
+    document = json.loads(federated.sign(confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac"), OFFICE))
+    places = list(changed(document))
+    assert len(places) > 20
+    for place, value in places:
+        other = copy.deepcopy(document)
+        inside = other
+        for key in place[:-1]:
+            inside = inside[key]
+        inside[place[-1]] = value
+        with pytest.raises(FormatError):
+            Document.from_json(json.dumps(other))
+    for name in document:
+        with pytest.raises(FormatError):
+            Document.from_json(json.dumps({key: one for key, one in document.items() if key != name}))
+
+
+def test_a_signature_makes_no_claim_true():
+    """Who has keys can sign anything: what does not follow is refused all the same."""
+    release = json.loads(confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac").to_json())
+    signed = json.loads(federated.sign(Release.from_json(json.dumps(release)), OFFICE))
+    evaluation = json.loads(text_of(TESTS / "evaluation/samples/0.2/private-sets.json"))
+    common = json.loads(text_of(TESTS / "federated/samples/private-qq/released.json"))
+    guarantee = {**release["guarantee"], "coverage": 0.99}
+    for content in (
+        {},
+        {"release": "text"},
+        {"release": release, "more": 1},
+        {"release": {**release, "guarantee": guarantee}},
+        {"release": signed},
+        {"release": evaluation},
+        {"release": common},
+    ):
+        with pytest.raises(FormatError, match=r"signed release|altered|claims"):
+            Document.from_json(seal("signed-release", content, OFFICE.signing))
+
+
+def test_what_cannot_be_signed_is_refused():
+    watch = Document.from_json(text_of(TESTS / "watching/samples/0.2/sizes.json"))
+    with pytest.raises(InputTypeError, match="Watch"):
+        federated.sign(watch, OFFICE)
+
+
+def test_a_signature_under_another_key_is_another_signature():
+    release = confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac")
+    stranger = federated.SiloKeys.generate("office")
+    told = federated.read_signed(federated.sign(release, stranger))
+    assert told.signer == stranger.public().signing != OFFICE.public().signing
+
+
+def test_on_the_command_line(folder, capsys):
+    assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 0
+    assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 4
+    assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json", "--force"]) == 0
+    assert main(["sign", "s.json", "--keys", "office.key", "--out", "r.json", "--force"]) == 3
+    capsys.readouterr()
+    for option in ("--signer", "--coordinator"):
+        assert main(["verify", "s.json", option, "office.json", "--signed"]) == 0
+        assert "signed by 'office'" in capsys.readouterr().out
+    assert main(["verify", "s.json", "--signed"]) == 0
+    assert f"signed with the key {OFFICE.public().signing}" in capsys.readouterr().out
+    assert main(["verify", "s.json", "--signer", "other.json"]) == 5
+    assert "signed by another key than that of 'other'" in capsys.readouterr().err
+    assert main(["verify", "r.json", "--signer", "office.json"]) == 5
+    assert "not signed" in capsys.readouterr().err
+    assert main(["verify", "s.json", "--answer", "office.json"]) == 3
+    text = Path("s.json").read_text()
+    Path("s.json").write_text(text.replace('"1/10"', '"1/20"'))
+    capsys.readouterr()
+    for command in ("verify", "show"):
+        assert main([command, "s.json"]) == 3
+        assert "the signature of the signed-release does not match" in capsys.readouterr().err
+
+
+def test_every_command_reads_the_signed_file_as_the_release(folder, capsys):
+    assert main(["sign", "r.json", "--keys", "office.key", "--out", "s.json"]) == 0
+    said, columns, label = {}, ["--probabilities", "p_*"], ["--label", "y"]
+    for name in ("r", "s"):
+        released = ["t.csv", "--calibration", f"{name}.json", *columns]
+        assert main(["predict", *released, "--out", f"{name}.csv"]) == 0
+        capsys.readouterr()
+        assert main(["show", f"{name}.json"]) == 0
+        said[name] = capsys.readouterr().out
+        assert main(["evaluate", *released, *label, "--out", f"{name}-e.json"]) == 0
+        assert main(["report", f"{name}.json", "--evaluation", f"{name}-e.json", "--out", f"{name}.html"]) == 0
+    assert said["r"] == said["s"]
+    for ending in (".csv", "-e.json"):
+        assert Path(f"r{ending}").read_bytes() == Path(f"s{ending}").read_bytes()
+    assert main(["report", "s.json", "--evaluation", "r-e.json", "--out", "both.html"]) == 0
+    assert main(["recalibrate", *released, *label, "--out", "next.json"]) == 0
+    assert main(["verify", "next.json", "--previous", "s.json"]) == 0
+    over = ["--alpha", "0.1", "--epsilon", "1", "--out", "s.json", "--force"]
+    assert main(["calibrate", "t.csv", *columns, *label, *over]) == 3  # but another signed release
+    capsys.readouterr()
+    assert main(["doctor", "s.json"]) in (0, 7)
+    assert "s.json: a signed release" in capsys.readouterr().out
