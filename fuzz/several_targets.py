@@ -82,7 +82,7 @@ def answer_to_several(data: bytes) -> None:
     except ConfideError as error:
         one_line(error)
         return
-    assert len(answer.reply) == 2
+    assert len(answer.reply) == (2 if plans.channel.each else plans.width)
 
 
 def several_released(data: bytes) -> None:
