@@ -7,6 +7,7 @@ import numpy as np
 from benchmarks.small import small
 from confide import Candidates, all_scores, federated, lac_score
 from confide.federated import planning
+from confide.federated.comparison import with_pilot
 from confide.planning import Pilot
 
 CASES = [  # silos, records in each, epsilon of the sum, candidates of the sum of replies
@@ -52,8 +53,9 @@ def main() -> None:
     for m, n, epsilon, size in small(CASES, CASES[:2]):
         silos, options = invited(m, n), {"score": "lac", "population": "common"}
         asked = {"dp_delta": DP_DELTA, "candidates": Candidates.spread("probability", size)}
-        replied = planning.alternative(silos, 0.1, epsilon, "fedcp2-qq-sum", sample, options | asked)
-        counted = planning.alternative(silos, 0.1, epsilon, "secure-sum", sample, options)
+        make = planning.one_threshold(0.1, epsilon)
+        replied = with_pilot(planning.alternative(silos, make, "fedcp2-qq-sum", options | asked), sample)
+        counted = with_pilot(planning.alternative(silos, make, "secure-sum", options), sample)
         local = "" if replied.plan is None else f"{replied.plan.epsilon:.2f}"
         claimed = federated.clones_local(epsilon, m - max(1, (m - 1) // 2), DP_DELTA)
         print(f"| {m} | {n} | {epsilon:g} | {local} | {claimed:.2f} | {told(replied)} | {told(counted)} |", flush=True)

@@ -83,7 +83,7 @@ def compare(
     options.pop("dp_delta", None)
     found = alternatives(silos, make, options) + published
     sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
-    return tuple(_with_pilot(one, sample) for one in found)
+    return tuple(with_pilot(one, sample) for one in found)
 
 
 def _make(alpha: Any, epsilon: float, by: By | None, names: Sequence[str | int] | None) -> Make:
@@ -104,7 +104,8 @@ def _make(alpha: Any, epsilon: float, by: By | None, names: Sequence[str | int] 
     return one_threshold(level, epsilon)
 
 
-def _with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
+def with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
+    """The same, with what would come out on a public pilot sample; of several levels for the last one."""
     if one.plan is None or sample is None:
         return one
     ask = one.plan.asks[-1]
