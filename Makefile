@@ -8,7 +8,11 @@ PIP := -m pip install --quiet --disable-pip-version-check
 PINNED := $(PIP) --no-deps --require-hashes
 EDITABLE := $(PIP) --no-deps --no-build-isolation --editable .
 
-.PHONY: demo test test-slow test-long check docs dist packages bench bench-peers smoke peers nvflare mlflow stores dbt fuzz mutation coverage mutants proofs screenshots gallery experiments experiments-full extras lock clean
+.PHONY: help demo test test-slow test-long check docs dist packages bench bench-peers smoke peers nvflare mlflow stores dbt fuzz mutation coverage mutants proofs screenshots gallery experiments experiments-full extras lock clean
+
+# The first target, so that `make` alone prints it.
+help:  ## this list
+	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 $(READY): requirements/dev.txt pyproject.toml
 	$(PYTHON) -m venv $(VENV)
@@ -152,5 +156,5 @@ lock:  ## pin the newest versions that pyproject.toml allows, with the hashes of
 	$(PYTHON) requirements/lock.py
 	npm update --package-lock-only --omit-lockfile-registry-resolved --no-audit --no-fund --prefix requirements/npm
 
-clean:
+clean:  ## remove the environments, caches, built documentation and packages
 	rm -rf $(VENV) .venv-peers .venv-nvflare .venv-mlflow .venv-stores .venv-dbt demo-output docs/_build .pytest_cache .mypy_cache .ruff_cache .import_linter_cache dist

@@ -166,6 +166,7 @@ ROWS = {  # what takes longest comes first
     "make dist": Row(elsewhere="make packages, and make test-slow, which has its tests"),
     "make docs": IN_CI,
     "make extras": IN_CI,
+    "make help": Row(),
     "make lock": Row(elsewhere="takes newer versions from the network"),
     "make mlflow": IN_CI,
     "make nvflare": IN_CI,

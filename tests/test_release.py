@@ -101,7 +101,8 @@ def test_packages_hold_what_they_should(built):
     assert all(name.startswith(("confide/", f"confide-{PROJECT['version']}.dist-info/")) for name in names)
     with tarfile.open(source) as archive:
         packed = {name.partition("/")[2] for name in archive.getnames()}
-    assert {"CHANGELOG.md", "CITATION.cff", "CONTRIBUTING.md", "SECURITY.md", "Makefile", "conftest.py"} <= packed
+    assert {"CHANGELOG.md", "CITATION.cff", "CODE_OF_CONDUCT.md", "CONTRIBUTING.md", "SECURITY.md"} <= packed
+    assert {".pre-commit-config.yaml", "Makefile", "conftest.py"} <= packed
     assert not [name for name in packed if re.search(r"_build|__pycache__|\.db$|results/", name)]
 
 

@@ -127,6 +127,7 @@ def test_pages_cover_the_repository():
         ".venv-stores",
         ".venv-dbt",
         ".git",
+        ".github",
         "_build",
         "vendor",
         "requirements",
