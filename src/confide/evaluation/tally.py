@@ -8,7 +8,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 from dataclasses import replace
-from typing import Any
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -31,6 +31,9 @@ from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelE
 from confide.releases import UNNAMED, Release, as_release, names_for, warn_of
 from confide.scores import refuse_infinite, score_kind
 from confide.sets import intervals_of, predict_set
+
+Measure: TypeAlias = Literal["members", "mean_width"]
+"""What is told of a part besides its coverage: labels in its sets, or the mean width of its intervals."""
 
 
 class LevelCounts:
@@ -94,14 +97,15 @@ class LevelCounts:
 
     def result(self) -> Evaluation:
         """The evaluation of all records so far."""
-        names, rows, measured = self.names, self.own.rows(), self.measured
+        measure: Measure | None = None
+        if self.measured:
+            measure = "members" if self.classes else "mean_width"
+        promised = [part.coverage for part in self.release.parts.values()]
+        own = _parts(self.names, self.own.rows(), promised, measure) if self.names else ()
         if self.by == "side":
-            n, held = int(self.all.n), [int(self.all.held(SIDE_OUTCOMES[end])) for end in SIDES]
-            names, rows, measured = SIDES, [(n, hits, 0.0) for hits in held], False
-        promised = [part.coverage for part in self.release.parts.values()] if names else []
-        own = self._parts(names, rows, promised, measured=measured)
-        groups = self.subgroups.names
-        named = self._parts(groups, self.subgroups.rows(), [None] * len(groups), measured=self.measured)
+            held = [int(self.all.held(SIDE_OUTCOMES[end])) for end in SIDES]
+            own = _parts(SIDES, [(int(self.all.n), hits, 0.0) for hits in held], promised)
+        named = _parts(self.subgroups.names, self.subgroups.rows(), measure=measure)
         subgroups = tuple(sorted(named, key=lambda part: part.name))
         if self.classes:
             by_class, by_size = (np.array(counts.rows()).astype(np.int64) for counts in (self.by_class, self.by_size))
@@ -112,22 +116,6 @@ class LevelCounts:
         mean = _mean(width, n) if self.measured else None
         found = replace(evaluation_of(self.release, hits, n), mean_width=mean, subgroups=subgroups)
         return replace(found, classes=own) if self.by == "class" else replace(found, groups=own)
-
-    def _parts(
-        self,
-        names: Sequence[object],
-        rows: Sequence[tuple[int, int, float]],
-        promised: Sequence[float | None],
-        *,
-        measured: bool,
-    ) -> tuple[Subgroup, ...]:
-        """The parts that occur: records, covered records and sum of sizes or widths of each, and what is promised."""
-        sets, intervals = measured and bool(self.classes), measured and not self.classes
-        return tuple(
-            Subgroup(str(name), n, hits, int(total) if sets else None, one, _mean(total, n) if intervals else None)
-            for name, (n, hits, total), one in zip(names, rows, promised, strict=True)
-            if n
-        )
 
 
 class Tally:
@@ -308,9 +296,9 @@ def evaluation_from_counts(
     own: list[float | None] = [None] * len(names)
     if release.by == "class":
         own = [release.parts[key].coverage for key in class_keys(release, names)]
-    rows = zip(names, by_class.tolist(), own, strict=True)
-    classes = tuple(Subgroup(str(name), a, b, members, one) for name, (a, b, members), one in rows if a)
-    sizes = tuple(Subgroup(str(k), a, b, k * a) for k, (a, b) in enumerate(by_size.tolist()) if a)
+    classes = _parts(names, by_class.tolist(), own, "members")
+    counted = [(a, b, size * a) for size, (a, b) in enumerate(by_size.tolist())]
+    sizes = _parts(range(len(counted)), counted, measure="members")
     return replace(
         evaluation_of(release, hits, n),
         classes=classes,
@@ -483,6 +471,21 @@ class ScoreTally(Tally):
         """The threshold of each record; one for all if there are no groups."""
         own, place = np.array([part.threshold for part in counts.release.parts.values()]), counts.places(groups, n)
         return own if place is None else own[place]
+
+
+def _parts(
+    names: Sequence[object],
+    rows: Sequence[tuple[int, int, float]],
+    promised: Sequence[float | None] = (),
+    measure: Measure | None = None,
+) -> tuple[Subgroup, ...]:
+    """The parts that occur, from the records, covered records and sum of sizes or widths of each."""
+    sets, intervals = measure == "members", measure == "mean_width"
+    return tuple(
+        Subgroup(str(name), n, hits, int(total) if sets else None, one, _mean(total, n) if intervals else None)
+        for name, (n, hits, total), one in zip(names, rows, promised or [None] * len(names), strict=True)
+        if n
+    )
 
 
 def _mean(total: float, n: int) -> float:
