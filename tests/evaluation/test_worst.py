@@ -19,6 +19,7 @@ from confide.evaluation import (
     worst_parts,
 )
 from confide.evaluation import parts as subgroups_module
+from confide.evaluation.counts import NamedCounts
 from tests.calibrations import calibration_at
 from tests.reports.pages import invented, several
 
@@ -145,10 +146,10 @@ def test_intervals_and_scores_of_any_release_group_by_group():
 
 
 def test_groups_are_counted_over_batches_and_named_alike():
-    counts = subgroups_module.SubgroupCounts()
-    counts.add([7, 3], np.array([True, False]), np.array([1, 2]))
-    counts.add(np.array(["7", 7], dtype=object), np.array([True, True]), np.array([4, 5]))
-    assert counts.of_sets() == (Subgroup("3", 1, 0, 2), Subgroup("7", 3, 3, 10))
+    counts = NamedCounts()
+    counts.add_groups([7, 3], np.array([0, 1]), np.array([1, 2]))
+    counts.add_groups(np.array(["7", 7], dtype=object), np.array([0, 0]), np.array([4, 5]))
+    assert dict(zip(counts.names, counts.rows(), strict=True)) == {"3": (1, 0, 2), "7": (3, 3, 10)}
 
 
 def test_groups_that_cannot_be_used(monkeypatch):

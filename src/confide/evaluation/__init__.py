@@ -3,11 +3,12 @@
 As they are, which is not private:
 
 metrics.py         coverage as a whole, by class, by group, by set size; missed area and size of masks
-parts.py           a part of the records: a class, a group, a set size, an end; groups without thresholds of their own
+parts.py           a part of the records: a class, a group, a set size, an end; what the groups are that a column names
+counts.py          the one counter, of records by part and outcome: what is private adds noise to the same counts
 result.py          Evaluation, LevelEvaluation: what is counted, as a value, as text and as JSON
 reading.py         evaluations read from JSON, every number computed again
 release_parts.py   what an evaluation states of its release, which it names by its SHA-256
-tally.py           counting batch by batch, level by level: evaluate_sets, evaluate_intervals, evaluate_scores
+tally.py           what is counted at each level of a release: evaluate_sets, evaluate_intervals, evaluate_scores
 worst.py           who is covered least, and who surely less than was promised
 
 And with noise, which is:

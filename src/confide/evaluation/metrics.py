@@ -25,6 +25,7 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
+from confide.evaluation.counts import Counts
 from confide.evaluation.parts import named_groups, refuse_many_groups
 from confide.releases import RiskCalibration, area_of, classes_of
 from confide.sets import (
@@ -260,13 +261,12 @@ def _table(
     measure: str = "size",
 ) -> CoverageTable:
     level = float(exact_level("confidence", confidence))
-    n = np.bincount(parts, minlength=len(names)).astype(np.int64)
-    hits = np.bincount(parts[inside], minlength=len(names)).astype(np.int64)
-    with np.errstate(over="ignore"):
-        sizes = np.bincount(parts, weights=measured, minlength=len(names))
+    counts = Counts((len(names),))
+    counts.add([parts], ~inside, measured)
+    n, hits = counts.n, counts.held()
     some = np.where(n > 0, n, np.nan)
     low, high = exact_interval(hits, n, level)
-    return CoverageTable(names, n, hits, hits / some, low, high, sizes / some, level, measure)
+    return CoverageTable(names, n, hits, hits / some, low, high, counts.measured / some, level, measure)
 
 
 @dataclass(frozen=True, repr=False)

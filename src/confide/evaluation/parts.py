@@ -2,11 +2,11 @@
 
 Parts of the records of an evaluation: a class, a group, those whose sets have one size, one end of the intervals.
 
-Groups that have no threshold of their own, counted by the names that the records tell: a check of any release.
+Groups that have no threshold of their own are those that the records name, and at most 1000.
 """
 
 from dataclasses import dataclass
-from typing import Any, Literal, Protocol, TypeAlias
+from typing import Literal, Protocol, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -123,44 +123,6 @@ class TooManyGroupsError(InputError):
         super().__init__(
             f"{what} must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
         )
-
-
-class SubgroupCounts:
-    """Records, covered records, and what their sets or intervals measure together, by group."""
-
-    def __init__(self) -> None:
-        self._rows: dict[str, list[Any]] = {}
-
-    def add(self, groups: ArrayLike, covered: NDArray[np.bool_], measured: NDArray[Any] | None = None) -> None:
-        """Count records: the group of each, whether it is covered, and the size of its set or width of its interval.
-
-        Raises
-        ------
-        InputError, InputTypeError
-            If a record has no group, groups are no names, or there are more than 1000.
-        """
-        names, place = group_names(groups, len(covered))
-        columns = (None, covered, np.zeros(len(covered)) if measured is None else measured)
-        with np.errstate(over="ignore"):
-            counted = [np.bincount(place, weights, len(names)).tolist() for weights in columns]
-            for name, *row in zip(names, *counted, strict=True):
-                before = self._rows.get(name, [0, 0, 0.0])
-                self._rows[name] = [one + more for one, more in zip(before, row, strict=True)]
-        refuse_many_groups(len(self._rows))
-
-    def of_sets(self) -> tuple[Subgroup, ...]:
-        """The groups that occur, in the order of their names, with the labels in their sets."""
-        return tuple(Subgroup(name, n, int(hits), int(members)) for name, (n, hits, members) in self._sorted())
-
-    def of_intervals(self, *, wide: bool) -> tuple[Subgroup, ...]:
-        """The same with the mean width of their intervals, if those were measured."""
-        return tuple(
-            Subgroup(name, n, int(hits), mean_width=total / n if wide else None)
-            for name, (n, hits, total) in self._sorted()
-        )
-
-    def _sorted(self) -> list[tuple[str, list[Any]]]:
-        return sorted(self._rows.items())
 
 
 def refuse_many_groups(number: int) -> None:

@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.errors import InputError
+from confide.evaluation.counts import SIDE_OUTCOMES
 from confide.evaluation.private_findings import (
     Cells,
     Partition,
@@ -52,9 +53,7 @@ Outcome: TypeAlias = Literal["covered", "levels", "sides"]
 hold."""
 
 KIND = "confide.private-evaluation"
-SIDES = ("", "lower end", "upper end")
-_HOLDS = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
-"""Outcomes of sides: both hold, the lower one fails, the upper one fails, both fail."""
+SIDES = tuple(SIDE_OUTCOMES)
 
 MOST_CELLS = 2_000_000
 
@@ -165,7 +164,7 @@ class Question:
 
     def statement_cells(self, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
         """The outcomes in which a statement holds, and the others."""
-        held = _HOLDS[name] if self.outcome == "sides" else tuple(range(list(self.statements).index(name) + 1))
+        held = SIDE_OUTCOMES[name] if self.outcome == "sides" else tuple(range(list(self.statements).index(name) + 1))
         return held, tuple(place for place in range(self.outcomes) if place not in held)
 
 

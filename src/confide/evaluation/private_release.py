@@ -1,6 +1,6 @@
 """Private evaluations of records: counted, charged, drawn and kept.
 
-Records to exact cell counts, batch by batch, by what a tally sees of them. **Private**: only `draw` lets any out.
+Records are counted as in any evaluation, by what a tally sees of them. **Private**: only `draw` lets any count out.
 
 Asking for a private evaluation: the public question, who pays for it, and the order in which it is answered.
 
@@ -21,6 +21,7 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Uniforms, as_array, refuse_other_rows
 from confide.errors import CoverageWarning, InputError
+from confide.evaluation.counts import Counts, Look, outcomes_of
 from confide.evaluation.parts import CONFIDENCE, group_names
 from confide.evaluation.private import SIDES, Outcome, PrivateEvaluation, Question, empty, level_name
 from confide.evaluation.private_findings import (
@@ -37,7 +38,6 @@ from confide.evaluation.release_parts import class_keys, division_of, fingerprin
 from confide.evaluation.result import Evaluation, LevelEvaluation
 from confide.evaluation.tally import (
     IntervalTally,
-    Look,
     ScoreTally,
     SetTally,
     Tally,
@@ -70,7 +70,8 @@ class CellTally:
 
     def __init__(self, tally: Tally, question: Question) -> None:
         self._tally, self._question = tally, question
-        self._counts = [np.zeros(np.prod(question.shape(table)), np.int64) for table in question.tables]
+        shapes = [question.shape(table) for table in question.tables]
+        self._tables = [Counts(parts, outcomes) for *parts, outcomes in shapes]
 
     def add(
         self, *arrays: Any, groups: ArrayLike | None = None, places: NDArray[np.int64] | None = None, **more: Any
@@ -89,34 +90,25 @@ class CellTally:
         looks = self._tally.looks(*arrays, groups, **more)
         classes = arrays[1] if isinstance(self._tally, SetTally) else places
         axes = [_axis(partition, looks[0], classes, places) for partition in self._question.partitions]
-        outcome = _outcomes(looks)
-        for table, counts in zip(self._question.tables, self._counts, strict=True):
-            cell = np.ravel_multi_index((*(axes[place] for place in table), outcome), self._question.shape(table))
-            counts += np.bincount(cell, minlength=len(counts))
+        outcome = outcomes_of(looks)
+        for table, counts in zip(self._question.tables, self._tables, strict=True):
+            counts.add([axes[place] for place in table], outcome)
 
     @property
     def total(self) -> int:
         """How many records there are."""
-        return int(self._counts[0].sum())
+        return int(self._tables[0].cells.sum())
 
     def content(self) -> bytes:
         """All counts as bytes: the same for the same data, wherever they were counted."""
-        return b"".join(counts.astype("<i8").tobytes() for counts in self._counts)
+        return b"".join(counts.cells.astype("<i8").tobytes() for counts in self._tables)
 
     def draw(self, question: Question, confidence: float) -> PrivateEvaluation:
         """The private evaluation, from fresh noise; `question` is that of the counts, with n where it is public."""
-        exact = [self._counts[0][:1]] if question.one_count else self._counts
+        cells = [counts.cells.ravel() for counts in self._tables]
+        exact = [cells[0][:1]] if question.one_count else cells
         noisy = tuple(tuple(draw_counts(counts, question.noise).tolist()) for counts in exact)
         return PrivateEvaluation(question, confidence, noisy, library_versions())
-
-
-def _outcomes(looks: list[Look]) -> NDArray[np.int64]:
-    """The outcome of each record: of several levels, which are nested, how many do not cover it."""
-    if looks[0].ends is not None:
-        low, high = looks[0].ends
-        return np.where(low, np.where(high, 0, 2), np.where(high, 1, 3))
-    missed: NDArray[np.int64] = np.sum([~look.covered for look in looks], axis=0, dtype=np.int64)
-    return missed
 
 
 def _axis(
@@ -344,14 +336,14 @@ def _partitions(asking: Asking, release: Release, tally: Tally) -> tuple[Partiti
     wanted = _wanted(asking, tally, several)
     found: list[Partition] = []
     if isinstance(tally, SetTally):
-        names = tally.levels[0].names
+        classes = tally.levels[0].classes
         own = None
         if division == "class":
-            own = [release.parts[key].coverage for key in class_keys(release, names)]
+            own = [release.parts[key].coverage for key in class_keys(release, classes)]
         if own is not None or "class" in wanted:
-            found.append(class_parts(names, own))
+            found.append(class_parts(classes, own))
         if "size" in wanted:
-            found.append(size_parts(len(names)))
+            found.append(size_parts(len(classes)))
     if release.asks_groups(sets=isinstance(tally, SetTally)):
         if asking.group_names is not None:
             raise InputError(f"group_names must be left out: the release names every {division}")

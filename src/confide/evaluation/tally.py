@@ -1,18 +1,14 @@
-"""Counts of sets, by part: while records pass, batch by batch.
+"""What labelled records are evaluated by: sets, intervals or scores, at every level of a release, batch by batch.
 
-Counting while labelled records pass, batch by batch: counts for each level of a release.
-
-Prediction sets of labelled records evaluated, at every level of a release: by true class, by size and by group.
-
-Intervals and scores of labelled records evaluated: how many are covered, in all, by group and by side.
+Prediction sets are counted by true class, by size and by group; intervals and scores in all, by group and by side.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
-from dataclasses import dataclass, replace
-from typing import Any
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
@@ -28,39 +24,106 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.parts import SIDES, Subgroup, SubgroupCounts
+from confide.evaluation.counts import SIDE_OUTCOMES, Counts, Look, NamedCounts, outcomes_of
+from confide.evaluation.parts import SIDES, Subgroup
 from confide.evaluation.release_parts import class_keys, division_of, evaluation_of, fingerprint
 from confide.evaluation.result import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
-from confide.releases import UNNAMED, Calibration, GroupCalibration, Release, as_release, names_for, warn_of
+from confide.releases import UNNAMED, Release, as_release, names_for, warn_of
 from confide.scores import refuse_infinite, score_kind
 from confide.sets import intervals_of, predict_set
 
+Measure: TypeAlias = Literal["members", "mean_width"]
+"""What is told of a part besides its coverage: labels in its sets, or the mean width of its intervals."""
 
-@dataclass(frozen=True)
-class Look:
-    """What is seen of n records at one level of a release, before anything is counted.
+
+class LevelCounts:
+    """What is counted at one level of a release.
 
     Parameters
     ----------
-    covered
-        bool, shape (n,).
-    size
-        The sizes of their sets, or the widths of their intervals, shape (n,); None of scores.
-    ends
-        Whether the lower and the upper end of their intervals hold, if each has a threshold of its own.
+    release
+        One calibration, or one with a threshold per group, class or side.
+    classes
+        The K class names of sets, which are counted by class and by size; none of intervals and scores.
     """
 
-    covered: NDArray[np.bool_]
-    size: NDArray[Any] | None = None
-    ends: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+    def __init__(self, release: Any, classes: Sequence[object]) -> None:
+        self.release, self.by, self.classes = release, division_of(release), tuple(map(str, classes))
+        self.names = tuple(release.parts) if release.asks_groups(sets=bool(classes)) else ()
+        k = len(classes)
+        self.all, self.own = Counts(outcomes=4 if self.by == "side" else 2), Counts((len(self.names),))
+        self.by_class, self.by_size, self.subgroups = Counts((k,)), Counts((k + 1,)), NamedCounts()
+        self.measured, self.examples = False, list[Example]()
+
+    def places(self, groups: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
+        """The position of each record's group, or true class, among those with a threshold; None if none has one."""
+        if not self.names:
+            return None
+        if groups is None:
+            raise InputError(f"groups must be given: the release has one threshold per {self.by}")
+        return as_positions("groups", groups, self.names, n)
+
+    def add(self, look: Look, groups: ArrayLike | None, truth: NDArray[np.int64] | None = None) -> None:
+        """Count records: what is seen of them, their groups and, of sets, the positions of their true classes."""
+        outcome = outcomes_of([look])
+        self.measured = look.size is not None
+        place = self.places(groups, len(outcome))
+        if place is not None:
+            self.own.add([place], outcome, look.size)
+        elif groups is not None:
+            self.subgroups.add_groups(groups, ~look.covered, look.size)
+        self.all.add([], outcome, look.size if truth is None else None)
+        if truth is not None and look.size is not None:
+            self.by_class.add([truth], outcome, look.size)
+            self.by_size.add([look.size], outcome)
+
+    def keep(self, mask: NDArray[np.bool_], truth: NDArray[np.int64], groups: ArrayLike | None) -> None:
+        """Keep the first records as they are, as many as `mask` has rows."""
+        place = self.places(groups, len(truth)) if len(mask) else None
+        for i, inside in enumerate(mask):
+            members = tuple(self.classes[k] for k in np.flatnonzero(inside))
+            group = None if place is None else str(self.names[place[i]])
+            self.examples.append(Example(members, self.classes[truth[i]], group))
+
+    def covered_and_missed(self) -> NDArray[np.int64]:
+        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or of all."""
+        if self.names:
+            return self.own.cells
+        if self.by == "class" and self.classes:
+            keys = class_keys(self.release, self.classes)
+            return self.by_class.cells[[keys.index(name) for name in self.release.parts]]
+        covered = self.all.held()
+        return np.array([[covered, self.all.n - covered]])
+
+    def result(self) -> Evaluation:
+        """The evaluation of all records so far."""
+        measure: Measure | None = None
+        if self.measured:
+            measure = "members" if self.classes else "mean_width"
+        promised = [part.coverage for part in self.release.parts.values()]
+        own = _parts(self.names, self.own.rows(), promised, measure) if self.names else ()
+        if self.by == "side":
+            held = [int(self.all.held(SIDE_OUTCOMES[end])) for end in SIDES]
+            own = _parts(SIDES, [(int(self.all.n), hits, 0.0) for hits in held], promised)
+        named = _parts(self.subgroups.names, self.subgroups.rows(), measure=measure)
+        subgroups = tuple(sorted(named, key=lambda part: part.name))
+        if self.classes:
+            by_class, by_size = (np.array(counts.rows()).astype(np.int64) for counts in (self.by_class, self.by_size))
+            return evaluation_from_counts(
+                self.release, self.classes, by_class, by_size[:, :2], self.examples, own, subgroups
+            )
+        ((n, hits, width),) = self.all.rows()
+        mean = _mean(width, n) if self.measured else None
+        found = replace(evaluation_of(self.release, hits, n), mean_width=mean, subgroups=subgroups)
+        return replace(found, classes=own) if self.by == "class" else replace(found, groups=own)
 
 
 class Tally:
     """The counts of every level of a release, which has one level if it is not a release of several."""
 
-    def __init__(self, release: Release, counts: Callable[[Any], Any]) -> None:
+    def __init__(self, release: Release, classes: Sequence[object] = ()) -> None:
         self.release = release
-        self.levels = [counts(release.at(alpha)) for alpha in release.levels]
+        self.levels = [LevelCounts(release.at(alpha), classes) for alpha in release.levels]
 
     def looks(self, *arrays: Any) -> list[Look]:
         """What is seen of records, whose arrays `add` would take, level by level; nothing is counted."""
@@ -162,7 +225,7 @@ class SetTally(Tally):
         if any(part.score is None for part in release.parts.values()):
             raise InputError(UNNAMED)
         own = names_for(release, tuple(names), len(names)) or tuple(names)
-        super().__init__(release, lambda level: SetCounts(level, own))
+        super().__init__(release, own)
         self._examples = examples
         self.randomised = any(score_kind(part.score).randomised for part in release.parts.values())
 
@@ -170,93 +233,30 @@ class SetTally(Tally):
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
     ) -> None:
         """Count records: probabilities of shape (n, K), and positions of the true classes, int64, shape (n,)."""
-        uniforms = self._uniforms(u, len(y))
         more = self._examples - len(self.levels[0].examples)
-        for counts in self.levels:
-            counts.add(probabilities, y, groups, uniforms, more)
+        for counts, mask in zip(self.levels, self._masks(probabilities, groups, u), strict=True):
+            counts.add(_seen(mask, y), groups, y)
+            counts.keep(mask[:more], y, groups)
 
     def looks(
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
     ) -> list[Look]:
         """Which records are covered, and the sizes of their sets, level by level."""
-        uniforms = self._uniforms(u, len(y))
-        masks = [counts.mask(probabilities, groups, uniforms) for counts in self.levels]
-        return [Look(mask[np.arange(len(y)), y], mask.sum(axis=1)) for mask in masks]
+        return [_seen(mask, y) for mask in self._masks(probabilities, groups, u)]
 
-    def _uniforms(self, u: Uniforms, n: int) -> NDArray[np.float64] | None:
-        return as_uniforms("u", u, n, self.randomised) if self.randomised or u is not None else None
+    def _masks(self, probabilities: NDArray[Any], groups: ArrayLike | None, u: Uniforms) -> Iterator[NDArray[np.bool_]]:
+        """The sets of records at each level, bool, shape (n, K)."""
+        uniforms = None
+        if self.randomised or u is not None:
+            uniforms = as_uniforms("u", u, len(probabilities), self.randomised)
+        for counts in self.levels:
+            keys = class_keys(counts.release, counts.classes) if counts.by == "class" else None
+            own = groups if counts.names else None
+            yield predict_set(probabilities, counts.release, keys, u=uniforms, groups=own).mask
 
 
-class SetCounts:
-    """Counts of the sets of one calibration, or of one with a threshold per group or class."""
-
-    def __init__(self, release: Calibration | GroupCalibration, names: tuple[object, ...]) -> None:
-        k = len(names)
-        self.release, self.names, self.examples = release, tuple(map(str, names)), list[Example]()
-        self.groups: dict[str | int, float] = {}
-        self.classes: list[str | int] | None = None
-        if release.by == "group":
-            self.groups = {name: part.coverage for name, part in release.parts.items()}
-        elif release.by == "class":
-            self.classes = class_keys(release, names)
-        self.class_counts, self.size_counts = np.zeros((k, 3), np.int64), np.zeros((k + 1, 2), np.int64)
-        self.group_counts, self.subgroups = np.zeros((len(self.groups), 3), np.int64), SubgroupCounts()
-
-    def mask(
-        self, probabilities: NDArray[Any], groups: ArrayLike | None, u: NDArray[np.float64] | None
-    ) -> NDArray[np.bool_]:
-        """The sets of records, bool, shape (n, K)."""
-        own = groups if self.groups else None
-        return predict_set(probabilities, self.release, self.classes, u=u, groups=own).mask
-
-    def add(
-        self,
-        probabilities: NDArray[Any],
-        y: NDArray[np.int64],
-        groups: ArrayLike | None,
-        u: NDArray[np.float64] | None,
-        more: int,
-    ) -> None:
-        """Count records, and keep the first `more` of them as examples."""
-        mask = self.mask(probabilities, groups, u)
-        sizes, inside = mask.sum(axis=1), mask[np.arange(len(y)), y]
-        place, group_names = np.zeros(0, np.int64), tuple(self.groups)
-        if self.groups and groups is not None:
-            place = as_positions("groups", groups, group_names, len(y))
-            _count(self.group_counts, place, inside, sizes)
-        elif groups is not None:
-            self.subgroups.add(groups, inside, sizes)
-        _count(self.class_counts, y, inside, sizes)
-        _count(self.size_counts, sizes, inside)
-        for i in range(min(more, len(y))):
-            group = str(group_names[place[i]]) if self.groups else None
-            members = tuple(self.names[k] for k in np.flatnonzero(mask[i]))
-            self.examples.append(Example(members, self.names[y[i]], group))
-
-    def covered_and_missed(self) -> NDArray[np.int64]:
-        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or of all."""
-        if self.groups:
-            counted = self.group_counts
-        elif self.classes is not None:
-            place = [self.classes.index(name) for name in self.release.parts]
-            counted = self.class_counts[place]
-        else:
-            counted = self.class_counts.sum(axis=0, keepdims=True)
-        return np.stack([counted[:, 1], counted[:, 0] - counted[:, 1]], axis=1)
-
-    def result(self) -> Evaluation:
-        """The evaluation of all records so far."""
-        rows = zip(self.groups.items(), self.group_counts.tolist(), strict=True)
-        groups = [Subgroup(str(name), n, hits, members, own) for (name, own), (n, hits, members) in rows if n]
-        return evaluation_from_counts(
-            self.release,
-            self.names,
-            self.class_counts,
-            self.size_counts,
-            self.examples,
-            groups,
-            self.subgroups.of_sets(),
-        )
+def _seen(mask: NDArray[np.bool_], y: NDArray[np.int64]) -> Look:
+    return Look(mask[np.arange(len(y)), y], mask.sum(axis=1))
 
 
 def evaluation_from_counts(
@@ -296,9 +296,9 @@ def evaluation_from_counts(
     own: list[float | None] = [None] * len(names)
     if release.by == "class":
         own = [release.parts[key].coverage for key in class_keys(release, names)]
-    rows = zip(names, by_class.tolist(), own, strict=True)
-    classes = tuple(Subgroup(str(name), a, b, members, one) for name, (a, b, members), one in rows if a)
-    sizes = tuple(Subgroup(str(k), a, b, k * a) for k, (a, b) in enumerate(by_size.tolist()) if a)
+    classes = _parts(names, by_class.tolist(), own, "members")
+    counted = [(a, b, size * a) for size, (a, b) in enumerate(by_size.tolist())]
+    sizes = _parts(range(len(counted)), counted, measure="members")
     return replace(
         evaluation_of(release, hits, n),
         classes=classes,
@@ -308,12 +308,6 @@ def evaluation_from_counts(
         subgroups=tuple(subgroups),
         **shares(classes, sizes, n),
     )
-
-
-def _count(table: NDArray[np.int64], places: NDArray[np.int64], *weights: NDArray[Any]) -> None:
-    """Add to every column of a table: how many fell into each row, then the sums of the weights."""
-    for column, weight in enumerate((None, *weights)):
-        table[:, column] += np.bincount(places, weight, minlength=len(table)).astype(np.int64)
 
 
 def evaluate_intervals(
@@ -370,7 +364,7 @@ class IntervalTally(Tally):
     def __init__(self, release: Release) -> None:
         if as_release(release).by == "loss":
             raise InputTypeError("release must have thresholds for intervals; evaluate critical thresholds instead")
-        super().__init__(release, CoveredCounts)
+        super().__init__(release)
 
     def add(
         self,
@@ -381,9 +375,7 @@ class IntervalTally(Tally):
     ) -> None:
         """Count records: predictions as in `predict_interval`, and true values of shape (n,)."""
         for counts, seen in zip(self.levels, self.looks(predictions, targets, groups, difficulty), strict=True):
-            if seen.ends is not None:
-                counts.count_sides(*seen.ends)
-            counts.count(seen.covered, groups, seen.size)
+            counts.add(seen, groups)
 
     def looks(
         self,
@@ -461,89 +453,39 @@ class ScoreTally(Tally):
     def __init__(self, release: Release) -> None:
         if as_release(release).by == "side":
             raise InputTypeError("release must have one threshold per record; evaluate the intervals instead")
-        super().__init__(release, CoveredCounts)
+        super().__init__(release)
         warn_of(release)
 
     def add(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> None:
         """Count scores, shape (n,)."""
         for counts, seen in zip(self.levels, self.looks(scores, groups), strict=True):
-            counts.count(seen.covered, groups)
+            counts.add(seen, groups)
 
     def looks(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> list[Look]:
         """Which records are covered, level by level."""
         exact = scores.astype(np.float64)
-        return [Look(exact <= counts.thresholds(groups, len(scores))) for counts in self.levels]
+        return [Look(exact <= self._thresholds(counts, groups, len(scores))) for counts in self.levels]
 
-
-class CoveredCounts:
-    """How many records are covered, in all and by group or side, and how wide their intervals are."""
-
-    def __init__(self, release: Any) -> None:
-        self.release, self.by = release, division_of(release)
-        self.names = tuple(release.parts) if release.disjoint else ()
-        self.parts = list(release.parts.values())
-        self.n = self.hits = 0
-        self.total: float | None = None
-        self.counts = np.zeros((2 if self.by == "side" else len(self.names), 2), np.int64)
-        self.widths, self.subgroups = np.zeros(len(self.counts)), SubgroupCounts()
-
-    def thresholds(self, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
+    @staticmethod
+    def _thresholds(counts: LevelCounts, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
         """The threshold of each record; one for all if there are no groups."""
-        own = np.array([part.threshold for part in self.parts])
-        return own[self.places(groups, n)] if self.names else own
+        own, place = np.array([part.threshold for part in counts.release.parts.values()]), counts.places(groups, n)
+        return own if place is None else own[place]
 
-    def places(self, groups: ArrayLike | None, n: int) -> NDArray[np.int64]:
-        """The position of each record's group, or true class."""
-        if groups is None:
-            raise InputError(f"groups must be given: the release has one threshold per {self.by}")
-        return as_positions("groups", groups, self.names, n)
 
-    def count(
-        self, covered: NDArray[np.bool_], groups: ArrayLike | None, widths: NDArray[np.float64] | None = None
-    ) -> None:
-        """Add records."""
-        self.n, self.hits = self.n + len(covered), self.hits + int(covered.sum())
-        with np.errstate(over="ignore"):
-            if widths is not None:
-                self.total = (self.total or 0.0) + float(widths.sum())
-            if self.names:
-                place, size = self.places(groups, len(covered)), len(self.names)
-                self.counts[:, 0] += np.bincount(place, minlength=size)
-                self.counts[:, 1] += np.bincount(place[covered], minlength=size)
-                if widths is not None:
-                    self.widths += np.bincount(place, widths, minlength=size)
-            elif groups is not None:
-                self.subgroups.add(groups, covered, widths)
-
-    def count_sides(self, above: NDArray[np.bool_], below: NDArray[np.bool_]) -> None:
-        """Add records of which the lower end, and the upper end, may hold."""
-        self.counts[:, 0] += len(above)
-        self.counts[:, 1] += [int(above.sum()), int(below.sum())]
-
-    def covered_and_missed(self) -> NDArray[np.int64]:
-        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or of all."""
-        counted = self.counts if self.names else np.array([[self.n, self.hits]])
-        return np.stack([counted[:, 1], counted[:, 0] - counted[:, 1]], axis=1)
-
-    def result(self) -> Evaluation:
-        """The evaluation of all records so far."""
-        mean = None if self.total is None else _mean(self.total, self.n)
-        subgroups = self.subgroups.of_intervals(wide=self.total is not None)
-        found = replace(evaluation_of(self.release, self.hits, self.n), mean_width=mean, subgroups=subgroups)
-        parts = self._parts()
-        return replace(found, classes=parts) if self.by == "class" else replace(found, groups=parts)
-
-    def _parts(self) -> tuple[Subgroup, ...]:
-        if self.by is None:
-            return ()
-        own = [part.coverage for part in self.parts]
-        rows = zip(self.names or SIDES, own, self.counts.tolist(), self.widths.tolist(), strict=True)
-        wide = self.total is not None and self.by != "side"
-        return tuple(
-            Subgroup(str(name), n, hits, promised=one, mean_width=_mean(width, n) if wide else None)
-            for name, one, (n, hits), width in rows
-            if n
-        )
+def _parts(
+    names: Sequence[object],
+    rows: Sequence[tuple[int, int, float]],
+    promised: Sequence[float | None] = (),
+    measure: Measure | None = None,
+) -> tuple[Subgroup, ...]:
+    """The parts that occur, from the records, covered records and sum of sizes or widths of each."""
+    sets, intervals = measure == "members", measure == "mean_width"
+    return tuple(
+        Subgroup(str(name), n, hits, int(total) if sets else None, one, _mean(total, n) if intervals else None)
+        for name, (n, hits, total), one in zip(names, rows, promised or [None] * len(names), strict=True)
+        if n
+    )
 
 
 def _mean(total: float, n: int) -> float:

@@ -1,0 +1,152 @@
+"""One counter for every evaluation: labelled records by part and by outcome, added up batch by batch.
+
+What is not private shows the counts as they are; what is private adds noise to them first. Nothing else is kept of a
+record.
+"""
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.evaluation.parts import group_names, refuse_many_groups
+
+SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
+"""What holds in which outcomes of sides: both ends hold, the lower one fails, the upper one fails, both fail."""
+
+
+@dataclass(frozen=True)
+class Look:
+    """What is seen of n records at one level of a release, before anything is counted.
+
+    Parameters
+    ----------
+    covered
+        bool, shape (n,).
+    size
+        The sizes of their sets, or the widths of their intervals, shape (n,); None of scores.
+    ends
+        Whether the lower and the upper end of their intervals hold, if each has a threshold of its own.
+    """
+
+    covered: NDArray[np.bool_]
+    size: NDArray[Any] | None = None
+    ends: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
+
+
+def outcomes_of(looks: Sequence[Look]) -> NDArray[Any]:
+    """The outcome of each record: of several levels, which are nested, how many do not cover it; of one, whether.
+
+    Examples
+    --------
+    >>> outcomes_of([Look(np.array([True, False, False])), Look(np.array([True, True, False]))])
+    array([0, 1, 2])
+    """
+    first, *others = looks
+    if first.ends is not None:
+        low, high = map(_missed, first.ends)
+        return low + 2 * high
+    if not others:
+        return _missed(first.covered)
+    levels: NDArray[np.int64] = np.sum([_missed(look.covered) for look in looks], axis=0, dtype=np.int64)
+    return levels
+
+
+def _missed(covered: NDArray[np.bool_]) -> NDArray[np.uint8]:
+    return (~covered).view(np.uint8)
+
+
+class Counts:
+    """How many records there are of each part and outcome, and what their sets or intervals measure together.
+
+    Parameters
+    ----------
+    parts
+        How many parts each division has; several are crossed, and of none all records are one part.
+    outcomes
+        How many outcomes a record can have; the first one is that it is covered.
+
+    Examples
+    --------
+    >>> counts = Counts((2,))
+    >>> counts.add([np.array([0, 1, 1])], np.array([0, 0, 1]), np.array([1, 2, 4]))
+    >>> counts.cells.tolist(), counts.measured.tolist(), counts.n.tolist()
+    ([[1, 0], [1, 1]], [1.0, 6.0], [1, 2])
+    """
+
+    def __init__(self, parts: Sequence[int] = (), outcomes: int = 2) -> None:
+        self.cells, self.measured = np.zeros((*parts, outcomes), np.int64), np.zeros(parts)
+
+    def add(
+        self, places: Sequence[NDArray[np.int64]], outcome: NDArray[Any], measured: NDArray[Any] | None = None
+    ) -> None:
+        """Count records.
+
+        Parameters
+        ----------
+        places
+            The part of each record in each division, shape (n,).
+        outcome
+            Of each record, shape (n,): integers, or whether it is missed.
+        measured
+            The size of its set, or the width of its interval, shape (n,).
+        """
+        *parts, outcomes = self.cells.shape
+        with np.errstate(over="ignore"):
+            if not parts:
+                self.cells += [np.count_nonzero(outcome == one) for one in range(outcomes)]
+                self.measured += 0 if measured is None else measured.sum()
+                return
+            row = np.ravel_multi_index(tuple(places), tuple(parts)) if len(parts) > 1 else places[0]
+            self.cells += np.bincount(row * outcomes + outcome, minlength=self.cells.size).reshape(self.cells.shape)
+            if measured is not None:
+                self.measured += np.bincount(row, measured, self.measured.size).reshape(parts)
+
+    @property
+    def n(self) -> NDArray[np.int64]:
+        """Records of each part."""
+        records: NDArray[np.int64] = self.cells.sum(axis=-1)
+        return records
+
+    def held(self, outcomes: Sequence[int] = (0,)) -> NDArray[np.int64]:
+        """Records of each part with one of some outcomes; those that are covered, if none are named."""
+        records: NDArray[np.int64] = self.cells[..., list(outcomes)].sum(axis=-1)
+        return records
+
+    def rows(self) -> list[tuple[int, int, float]]:
+        """Records, covered records, and what their sets or intervals measure together, of each part of one division."""
+        columns = (np.atleast_1d(column).tolist() for column in (self.n, self.held(), self.measured))
+        return list(zip(*columns, strict=True))
+
+
+class NamedCounts(Counts):
+    """The same by groups that have no threshold of their own, whose names are those that the records tell."""
+
+    def __init__(self) -> None:
+        super().__init__((0,))
+        self._places: dict[str, int] = {}
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """The groups that occurred, in the order of their parts."""
+        return tuple(self._places)
+
+    def add_groups(self, groups: ArrayLike, outcome: NDArray[Any], measured: NDArray[Any] | None = None) -> None:
+        """Count records: the group of each, and the rest as in `add`.
+
+        Raises
+        ------
+        InputError, InputTypeError
+            If a record has no group, groups are no names, or there are more than 1000.
+        """
+        names, place = group_names(groups, len(outcome))
+        own = [self._places.setdefault(name, len(self._places)) for name in names]
+        refuse_many_groups(len(self._places))
+        batch = Counts((len(names),))
+        batch.add([place], outcome, measured)
+        new = len(self._places) - len(self.cells)
+        self.cells, self.measured = np.pad(self.cells, ((0, new), (0, 0))), np.pad(self.measured, (0, new))
+        np.add.at(self.cells, own, batch.cells)
+        np.add.at(self.measured, own, batch.measured)
