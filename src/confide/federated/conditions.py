@@ -6,12 +6,10 @@ They apply to releases of every kind, to private evaluations and to watches, of 
 import math
 from dataclasses import dataclass
 
-from confide.evaluation import PrivateEvaluation
 from confide.federated.verification import Verification
 from confide.mechanisms import NEIGHBORS, LabelPrivacy, Neighbors
 from confide.releases import FALSE_NEGATIVES, Document, MissedAreaLoss, Release
 from confide.support import exact_level, fraction_of, one_of, privacy_loss
-from confide.watching import Watch
 
 _ROUNDING = 1e-12  # two sides that promise 0.95 each promise 0.8999999999999999 together
 
@@ -131,6 +129,9 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     >>> promised_by(confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0))
     (0.8, "promised: at most 20 % of a record's true labels are missed on average over calibration data and new ...")
     """
+    from confide.evaluation import PrivateEvaluation
+    from confide.watching import Watch
+
     loss: tuple[str, float] | None = None
     said = ""
     if isinstance(document, Release):
@@ -155,6 +156,8 @@ def promised_by(document: Document) -> tuple[float | None, str]:
 
 def _looks_of(document: Document) -> int:
     """How many times the stated loss adds up for a person who is in all of the document."""
+    from confide.watching import Watch
+
     return max(1, len(document.looks)) if isinstance(document, Watch) else 1
 
 
