@@ -60,8 +60,6 @@ class Method(ABC):
     """Whom it can promise coverage to; the first one by default."""
     one_draw: ClassVar[bool] = False
     """Whether all levels of one plan are read off one draw."""
-    sorts: ClassVar[bool] = True
-    """Whether a vector is one reply, and the threshold one of the sorted replies."""
     serves: ClassVar[str] = ""
     """How many candidates serve best, where there is a bound on them."""
 

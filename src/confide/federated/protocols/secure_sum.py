@@ -65,7 +65,6 @@ class NoisyCounts(Method):
     withstands_liars = False
     populations = ("mixture", "common")
     one_draw = True
-    sorts = False
     serves = "; 30 to 400 serve best"
 
     scale: float

@@ -248,7 +248,6 @@ class FedCPAvg(ExactRanks):
 
     theorem = "no theorem"
     withstands_liars = False
-    sorts = False
 
     @classmethod
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
