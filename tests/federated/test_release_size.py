@@ -47,7 +47,7 @@ def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
     assert all(isinstance(told, dict) for told in whole.sent.values())
     most = len(whole.to_json()) - 1
     monkeypatch.setattr(release_size, "MOST_CHARACTERS_OF_RELEASE", most)
-    monkeypatch.setattr("confide.federated.calibration.MOST_CHARACTERS_OF_RELEASE", most)
+    monkeypatch.setattr("confide.federated.evidence.MOST_CHARACTERS_OF_RELEASE", most)
     with pytest.raises(FormatError, match="at most"):
         type(whole).from_json(whole.to_json())
     made = federated.aggregate(text, answers, keys=coordinator)
@@ -123,7 +123,7 @@ def test_what_is_signed_is_read_back(monkeypatch, tmp_path):
     three = Federation(tmp_path, [np.linspace(0, 1, 90)] * 3)
     text = three.plan(candidates=FEW)
     answers = three.answers(text)
-    monkeypatch.setattr("confide.federated.calibration.MOST_CHARACTERS_OF_RELEASE", 500)
+    monkeypatch.setattr("confide.federated.evidence.MOST_CHARACTERS_OF_RELEASE", 500)
     with pytest.raises(InputError, match=r"the release cannot be signed.*leave keys out"):
         federated.aggregate(text, answers, keys=three.coordinator)
     assert federated.aggregate(text, answers).signature is None
