@@ -1,10 +1,15 @@
-"""Modules that need an extra are collected only where it is installed; one thread per test process; small pages."""
+"""Modules that need an extra are collected only where it is installed; one thread per test process."""
 
 import os
-from collections.abc import Iterator
 from importlib.util import find_spec
 
 import pytest
+from hypothesis import settings
+
+# Examples of a property that does not state their number; `make test-slow` gives --hypothesis-profile=thorough.
+settings.register_profile("everyday", max_examples=100, deadline=None)
+settings.register_profile("thorough", max_examples=1000, deadline=None)
+settings.load_profile("everyday")
 
 NEEDS = {
     "src/confide/torch": ("torch", "array_api_compat"),
@@ -12,12 +17,12 @@ NEEDS = {
     "src/confide/monai.py": ("monai", "torch"),
     "src/confide/onnx": ("onnx",),
     "src/confide/mlflow": ("mlflow",),
-    "tests/reached/contexts.py": ("coverage",),
+    "tests/mutation/contexts.py": ("coverage",),
     "tests/mlflow/logged.py": ("mlflow",),
     "tests/mutation/forks.py": ("cosmic_ray",),
     "tests/mutation/mutants.py": ("cosmic_ray",),
     "tests/mutation/reach.py": ("cosmic_ray", "coverage"),
-    "tests/mutation/session.py": ("cosmic_ray",),
+    "tests/mutation/sample.py": ("cosmic_ray",),
     "src/confide/ledger/composition.py": ("dp_accounting",),
     "tests/federated/in_process_grid.py": ("flwr",),
 }
@@ -32,7 +37,6 @@ SLOW_EXAMPLES = {
     "confide.federated.several_plans.plan_levels",
     "confide.ledger.composition.accounted",
     "confide.releases.remarks.remarks",
-    "confide.reports.plan_page.grid",
 }
 """Examples in docstrings that take seconds."""
 
@@ -47,13 +51,3 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
 # There is a test process for each core already: the threads of numerical libraries would only wait for each other.
 for name in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS"):
     os.environ.setdefault(name, "1")
-
-
-@pytest.fixture(scope="module", autouse=True)
-def few_plans(request: pytest.FixtureRequest) -> Iterator[None]:
-    """Pages carry the grid of the chosen point alone, but where grids are looked at."""
-    with pytest.MonkeyPatch.context() as patch:
-        if request.path.name not in ("test_browser.py", "test_grid.py", "grid.py"):
-            patch.setattr("confide.reports.plan_page.LEVELS", ())
-            patch.setattr("confide.reports.plan_page.LOSS_REACH", (1.0, 1.0))
-        yield

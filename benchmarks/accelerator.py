@@ -5,7 +5,7 @@
 
 The exit code is 1 if a set, a score or a mask differs. Times are the shortest of several runs, in milliseconds, of
 float32 probabilities that lie on the device already; a ratio is TorchCP's time over ours, where TorchCP is installed
-(`make peers` shows how).
+(`nox -s peers` shows how).
 """
 
 import argparse

@@ -78,7 +78,7 @@ def name_array_types(app: Sphinx, what: str, name: str, item: Any, options: Any,
     """Signatures say ArrayLike and NDArray, as the source does, and not what these stand for."""
 
     def plain(text: str) -> str:
-        return re.sub(r"~(?:\w+\.)*", "", NDARRAY.sub(r"NDArray[\1]", text.replace(ARRAY_LIKE, "ArrayLike")))
+        return NDARRAY.sub(r"NDArray[\1]", text.replace(ARRAY_LIKE, "ArrayLike"))
 
     return signature and plain(signature), result and plain(result)
 

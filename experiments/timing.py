@@ -25,14 +25,14 @@ PARTS = {
     "hospitals": "experiments.federated.hospitals:main",
     "federated-paper": "experiments.federated.paper.runs:default",
 }
-"""What `make experiments` runs, in under an hour."""
+"""What `nox -s experiments` runs, in under an hour."""
 
 FULL_PARTS = {
     **{name: code for name, code in PARTS.items() if name.startswith("pps-")},
     "pps-figure3": "experiments.private_prediction_sets.figure3:run",
     "federated-paper-full": "experiments.federated.paper.runs:full",
 }
-"""What `make experiments-full` runs: the papers' settings in full."""
+"""What `nox -s experiments -- --full` runs: the papers' settings in full."""
 
 TIMES = RESULTS / "times.json"
 

@@ -10,7 +10,6 @@ import numpy as np
 
 from confide.errors import ConfideError
 from confide.federated.envelope import digest
-from confide.releases import Release
 
 VALUES: tuple[Any, ...] = (
     None, True, False, 0, 1, -1, 2, 10**6, 2**48, 2**63, 10**30, 0.0, -0.0, 0.5, 1e-300, 1e300, 5e-324, -1.5,
@@ -85,21 +84,8 @@ def one_line(error: ConfideError) -> None:
     assert len(str(error)) < 2000, "an error of many characters"
 
 
-def read_again(text: str | None) -> Release | None:
-    """A release that is written as it was read; None for what is refused, in one line, or is no text."""
-    if text is None:
-        return None
-    try:
-        read = Release.from_json(text)
-    except ConfideError as error:
-        one_line(error)
-        return None
-    assert Release.from_json(read.to_json()) == read
-    return read
-
-
-def with_checksum(document: dict[str, Any]) -> str | None:
-    """A changed document of a federation with a right checksum; None for what has no canonical JSON."""
+def with_checksum(document: Any) -> str | None:
+    """A document with a right checksum; None for what has no canonical JSON."""
     document.pop("sha256", None)
     try:
         return json.dumps({**document, "sha256": digest(document)})

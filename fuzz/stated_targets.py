@@ -6,48 +6,15 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
-import confide
 from confide import federated
 from confide.checkup.folders import look
 from confide.checkup.installation import advisories
 from confide.errors import ConfideError
 from confide.federated.keys import served
 from confide.ledger import Server
-from confide.releases import LabelStatement
 from confide.scores import score_kind, score_name
-from fuzz.life_targets import watches
-from fuzz.release_targets import several, signed
-from fuzz.source import Source, change, one_line
-
-
-@cache
-def statements() -> tuple[Any, ...]:
-    """Valid statements about randomised labels, as JSON values: of names, and of a number of classes."""
-    made = (confide.randomise_labels(["no", "yes"], ["no", "yes"], 1.0), confide.randomise_labels([0, 3, 2], 4, 2.0))
-    return tuple(json.loads(one.statement.to_json()) for one in made)
-
-
-def labelling_text(data: bytes) -> None:
-    """`LabelStatement.from_json` on arbitrary text."""
-    _read_labelling(data.decode("utf-8", "surrogateescape"))
-
-
-def labelling_fields(data: bytes) -> None:
-    """`LabelStatement.from_json` on valid statements with changed fields and a right checksum."""
-    source = Source(data)
-    _read_labelling(json.dumps(signed(change(statements()[source.below(len(statements()))], source))))
-
-
-def _read_labelling(text: str) -> None:
-    try:
-        read = LabelStatement.from_json(text)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert 0 < read.epsilon <= 30
-    assert 1 / read.width < read.truth < 1 or read.epsilon < 1e-5
-    assert LabelStatement.from_json(read.to_json()) == read
-    assert str(read).encode()
+from fuzz.source import Source, change, one_line, with_checksum
+from fuzz.valid import several, statements, watches
 
 
 def name_of_a_score(data: bytes) -> None:
@@ -122,7 +89,7 @@ def examined_file(data: bytes) -> None:
     source, documents = Source(data), (*several(), *watches(), *statements())
     path = key_file()[0].with_name("released.json")
     if source.byte() % 8:
-        changed = signed(change(documents[source.below(len(documents))], source))
+        changed = json.loads(with_checksum(change(documents[source.below(len(documents))], source)) or "{}")
         path.write_bytes(json.dumps(changed, indent=2).encode())
     else:
         path.write_bytes(data)

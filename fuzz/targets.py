@@ -1,8 +1,7 @@
 """What is fuzzed: functions of bytes that must end quietly, whatever the bytes are.
 
-Each feeds outside data to one parser and states what must hold: nothing but the library's own errors, in one line, and
-nothing accepted that does not survive being written and read again. Structured targets start from a valid document,
-change a few of its fields and sign it again, so that the fuzzer gets past checksums and seals.
+Each feeds outside data to one parser and states what must hold: nothing but the library's own errors, in one line. The
+kinds of documents are in `fuzz.kinds`; here are the other parsers, and what is more than one document.
 """
 
 import json
@@ -10,168 +9,32 @@ import math
 import os
 import sqlite3
 import tempfile
-import warnings
 from collections.abc import Callable, Iterator
 from contextlib import closing
 from functools import cache
 from importlib.util import find_spec
 from pathlib import Path
-from typing import Any, NamedTuple
 
 import numpy as np
 
 import confide
-from confide import federated
-from confide.cli.choices import parse_candidates
+from confide.cli.choices import ClassShiftOptions, parse_candidates
 from confide.errors import ConfideError
-from confide.federated.answers import read_answer
-from confide.federated.envelope import seal as seal_message
-from confide.federated.plan import FederatedPlan
-from confide.ledger import Cost, Ledger, Planned, Schedule, request_digest
-from confide.ledger.events import (
-    FIRST_SEAL,
-    Charged,
-    Followed,
-    Keyed,
-    Limited,
-    Opened,
-    Released,
-    read_event,
-    seal,
-    write_event,
-)
+from confide.ledger import Cost, Ledger, check_head, request_digest
+from confide.ledger.events import FIRST_SEAL, read_event, seal, write_event
 from confide.ledger.state import Row, State
 from confide.ledger.store import Store
 from confide.support import ObjectPath
 from confide.support.checks import exact_level
 from confide.tables.files import _as_regex, _base_and_pattern
-from fuzz.life_targets import (
-    ledger_head,
-    private_evaluation_fields,
-    private_evaluation_text,
-    privately_evaluated,
-    shift_texts,
-    watch_fields,
-    watch_text,
-    watches,
-    weighted_fields,
-)
-from fuzz.opened_targets import opened_calibration, opened_plan, opening_for_a_silo, part_of_an_opener, sealed_answer
-from fuzz.release_targets import (
-    evaluated,
-    evaluation_fields,
-    evaluation_text,
-    release_fields,
-    release_text,
-    several,
-    signed,
-    silo_report,
-)
-from fuzz.replied_targets import own_share_fields, replied_answer, replied_calibration
-from fuzz.several_targets import answer_to_several, several_plans, several_released
-from fuzz.source import Source, change, one_line, with_checksum
-from fuzz.stated_targets import (
-    examined_file,
-    labelling_fields,
-    labelling_text,
-    name_of_a_score,
-    private_keys,
-    server_address,
-    sessions_served,
-    statements,
-)
-from fuzz.warehouse_targets import COUNTS, counting_plan_fields, counting_plan_text, counts_text, plans
+from confide.warehouse.counts_file import counts_of, of_csv, of_json
+from fuzz.kinds import KINDS
+from fuzz.source import Source, change, one_line
+from fuzz.stated_targets import examined_file, name_of_a_score, private_keys, server_address, sessions_served
+from fuzz.valid import EVENTS, plans
 
 
-class Federation(NamedTuple):
-    """Valid messages of a federation, and the keys that sign them."""
-
-    coordinator: federated.SiloKeys
-    silos: list[federated.SiloKeys]
-    plan: str
-    answers: list[str]
-    released: str
-
-
-@cache
-def calibrations() -> tuple[Any, ...]:
-    """Valid calibrations of every mechanism."""
-    scores = np.random.default_rng(0).random(400)
-    options: list[dict[str, Any]] = [
-        {"epsilon": 1.0, "score": "lac"},
-        {"epsilon": 1.0, "neighbors": "replace_one", "score": "absolute_residual"},
-        {"rho": 0.1, "candidates": confide.Candidates.of([0.1, 0.5, 0.9])},
-        {"epsilon": 2.0, "delta": 0.1, "n_min": 50, "records_per_person": 2},
-        {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"},
-        {"epsilon": 5.0, "mechanism": "pps", "n_min": 200, "candidates": confide.Candidates.published(20)},
-        {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "noisy-histogram"},
-        {"epsilon": 2.0, "mechanism": "opendp-quantile"},
-        {"rho": 0.5, "mechanism": "pcoqs", "neighbors": "replace_one"},
-        {"neighbors": "replace_one", "mechanism": "none"},
-    ]
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        made = [confide.calibrate(scores, 0.1, **one) for one in options]
-        made.append(confide.recalibrate(made[1], scores, about={"date": "2026"}))
-        return tuple(json.loads(one.to_json()) for one in made)
-
-
-def steep() -> str:
-    """A calibration whose weights rise beyond all floats, signed again: once it made every reader overflow."""
-    document = json.loads(json.dumps(calibrations()[0]))
-    document["mechanism"] |= {"rise": 10**9, "flat": "0"}
-    return json.dumps(signed(document))
-
-
-def calibration_text(data: bytes) -> None:
-    """`Calibration.from_json` on arbitrary text."""
-    _read_calibration(data.decode("utf-8", "surrogateescape"))
-
-
-def calibration_fields(data: bytes) -> None:
-    """`Calibration.from_json` on valid calibrations with changed fields and a right checksum."""
-    source = Source(data)
-    document = change(calibrations()[source.below(len(calibrations()))], source)
-    _read_calibration(json.dumps(signed(document)))
-
-
-def _read_calibration(text: str) -> None:
-    try:
-        read = confide.Calibration.from_json(text)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert 0 <= read.guarantee.coverage <= 1
-    assert read.privacy.epsilon >= 0
-    assert not math.isnan(read.threshold)
-    assert confide.Calibration.from_json(read.to_json()) == read
-    assert str(read)
-
-
-YEAR = Schedule(3.0, 1e-6, "zcdp", (Planned("calibration", 12, 12, 0.25, "exponential"), Planned("look", 52, 2, 0.1)))
-
-EVENTS = (
-    Opened("patients", "add_remove", None),
-    Opened("others", "replace_one", "ab" * 32),
-    Limited("patients", 3.0, 1e-6),
-    Charged("patients", "0" * 32, "1" * 64, Cost(1.0, "add_remove", "slopes", 0.125)),
-    Charged("patients", "2" * 32, "3" * 64, Cost(0.5, "add_remove", "pps", None, ("region", "north"))),
-    Released("0" * 32, "{}"),
-    Keyed("4" * 64),
-    Charged("others", "5" * 32, "3" * 64, Cost(math.inf, "replace_one", "none")),
-    Released("2" * 32, "{}", "6" * 64),
-    Followed("patients", YEAR),
-    Charged("patients", "7" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace")),
-    Charged("patients", "9" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace"), joined=True),
-)
-
-
-def ledger_text(data: bytes) -> None:
-    """`read_event` on arbitrary text."""
-    _replay([data.decode("utf-8", "surrogateescape")])
-
-
-def ledger_fields(data: bytes) -> None:
+def ledger_records(data: bytes) -> None:
     """`read_event` and `State.then` on valid records with changed fields, out of order or repeated."""
     source = Source(data)
     bodies = []
@@ -203,28 +66,6 @@ def _replay(bodies: list[str]) -> None:
         assert account.remaining() is None or account.remaining() >= 0
         assert account.under_schedule is None or account.under_schedule.epsilon >= 0
         assert account.left.keys() == {entry.kind for entry in (account.schedule.entries if account.schedule else ())}
-
-
-def schedule_text(data: bytes) -> None:
-    """`Schedule.from_json` on arbitrary text."""
-    _read_schedule(data.decode("utf-8", "surrogateescape"))
-
-
-def schedule_fields(data: bytes) -> None:
-    """`Schedule.from_json` on a valid schedule with changed fields and a right checksum."""
-    document = change(json.loads(YEAR.to_json()), Source(data))
-    _read_schedule(json.dumps(signed(document)))
-
-
-def _read_schedule(text: str) -> None:
-    try:
-        read = Schedule.from_json(text)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert read.loss <= read.epsilon
-    assert Schedule.from_json(read.to_json()) == read
-    assert str(read)
 
 
 @cache
@@ -333,171 +174,116 @@ def store_address(data: bytes) -> None:
                 _as_regex(pattern).fullmatch(place.address.key)
 
 
-@cache
-def federation() -> Federation:
-    """A plan of three silos, one answer to it, and what came of all answers."""
-    keys = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
-    coordinator = federated.SiloKeys.generate("coordinator")
-    edges = confide.Candidates.unit(20)
-    plan = federated.plan([k.public(size=60) for k in keys], 0.2, 2.0, candidates=edges, method="private-qq").sign(
-        coordinator
-    )
-    policy = federated.Policy(coordinator=coordinator.public().signing, budget=10.0, per_plan=10.0)
-    scores, answers = np.random.default_rng(0).random(60), []
-    with tempfile.TemporaryDirectory() as folder:
-        for k in keys:
-            state = federated.SiloLedger(Path(folder) / f"{k.name}.db")
-            answers.append(federated.answer(plan, scores, k, policy, state))
-    released = federated.aggregate(plan, answers)
-    return Federation(coordinator, keys, plan, answers, released.to_json())
-
-
-def federated_plan(data: bytes) -> None:
-    """`FederatedPlan.read` on valid plans with changed fields, signed again."""
-    team, source = federation(), Source(data)
-    text = seal_message("plan", change(json.loads(team.plan)["content"], source), team.coordinator.signing)
-    try:
-        read, envelope = FederatedPlan.read(text)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert envelope.signer == team.coordinator.public().signing
-    assert FederatedPlan.from_fields(read.fields()).digest == read.digest
-
-
-def federated_answer(data: bytes) -> None:
-    """`read_answer` on valid answers with changed fields, signed again by their silo or by another."""
-    team, source = federation(), Source(data)
-    plan, _ = FederatedPlan.read(team.plan)
-    signer = team.silos[source.byte() % 3]
-    text = seal_message("answer", change(json.loads(team.answers[0])["content"], source), signer.signing)
-    try:
-        answer = read_answer(plan, text)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert 0 <= answer.silo < 3
-
-
-def federated_silo(data: bytes) -> None:
-    """`Silo.from_json` on public files with changed fields, signed again by their own key."""
-    keys = federation().silos[0]
-    content = json.loads(keys.public(60).to_json())["content"]
-    try:
-        read = federated.Silo.from_json(seal_message("silo", change(content, Source(data)), keys.signing))
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert read.signing == keys.face().signing
-    assert federated.Silo.from_json(read.to_json()) == read
-
-
-def federated_policy(data: bytes) -> None:
-    """`Policy.from_json` on a policy with changed fields; what is read allows no more methods than there are."""
-    team = federation()
-    peers = {keys.name: keys.face().identity for keys in team.silos}
-    policy = federated.Policy(team.coordinator.face().identity, budget=4.0, per_plan=2.0, peers=peers)
-    try:
-        read = federated.Policy.from_json(json.dumps(change(json.loads(policy.to_json()), Source(data))))
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert set(read.methods) <= set(federated.METHODS)
-    assert federated.Policy.from_json(read.to_json()) == read
-
-
-def federated_calibration(data: bytes) -> None:
-    """`FederatedCalibration.from_json` on a valid one with changed fields and a right checksum."""
-    signed = with_checksum(change(json.loads(federation().released), Source(data)))
-    if signed is None:
-        return
-    try:
-        read = federated.FederatedCalibration.from_json(signed)
-    except ConfideError as error:
-        one_line(error)
-        return
-    assert federated.FederatedCalibration.from_json(read.to_json()) == read
-
-
-def federated_text(data: bytes) -> None:
-    """Every reader of federated messages on arbitrary text."""
-    text = data.decode("utf-8", "surrogateescape")
-    plan, _ = FederatedPlan.read(federation().plan)
-    readers: tuple[Callable[[str], Any], ...] = (
-        FederatedPlan.read,
-        lambda message: read_answer(plan, message),
-        federated.FederatedCalibration.from_json,
-        federated.Silo.from_json,
-        federated.Policy.from_json,
-        federated.message_head,
-    )
-    for read in readers:
+def ledger_head(data: bytes) -> None:
+    """`check_head` on a file of arbitrary text, and on a valid head with changed fields: no ledger, only a file."""
+    source = Source(data)
+    text = json.dumps(change({"kind": "confide.ledger-head", "schema": 1, "number": 2, "seal": SEALS[1]}, source))
+    for content in (data, text.encode("utf-8", "surrogatepass")):
+        path = _heads() / "head.json"
+        path.write_bytes(content)
         try:
-            read(text)
+            head = check_head(_Ledger(), path)  # type: ignore[arg-type]
         except ConfideError as error:
             one_line(error)
+            assert path.read_bytes() == content, "a head that was refused has been replaced"
+            continue
+        assert (head.number, head.seal) == (len(SEALS), SEALS[-1])
+        assert check_head(_Ledger(), path) == head  # type: ignore[arg-type]
+
+
+SEALS = ("1" * 64, "2" * 64, "3" * 64)
+
+
+class _Ledger:
+    """What is asked of a ledger to compare its head."""
+
+    path = "budget.db"
+
+    def snapshot(self) -> State:
+        read = State()
+        read.seals = list(SEALS)
+        return read
+
+
+@cache
+def _heads() -> Path:
+    return Path(tempfile.mkdtemp())
+
+
+def shift_texts(data: bytes) -> None:
+    """The texts of --class-weights, --source-shares and --target-shares."""
+    text = data.decode("latin-1")
+    half = len(text) // 2
+    for given in (
+        ClassShiftOptions(class_weights=text),
+        ClassShiftOptions(source_shares=text[:half], target_shares=text[half:]),
+        ClassShiftOptions(source_shares=text, target_shares=text),
+    ):
+        _shifted(given)
+
+
+def _shifted(given: ClassShiftOptions) -> None:
+    from click import ClickException
+
+    try:
+        shift = given.shift
+    except ConfideError as error:
+        one_line(error)
+        return
+    except ClickException:  # which `confide` prints in one line, made harmless
+        return
+    assert shift is not None
+    assert all(0 <= ratio <= 10**4 for ratio in shift.ratios)
+    assert len(shift.steps) == len(shift.classes)
+    assert max(shift.steps) > 0
+    assert str(shift)
+
+
+def counts_text(data: bytes) -> None:
+    """Counts in CSV and JSON on arbitrary text, for a plan whose digest the text may hold as D."""
+    plan = plans()[1]
+    text = data.decode("utf-8", "surrogateescape").replace("D", plan.digest)
+    for read in (of_csv, of_json):
+        try:
+            found = counts_of(read(text), plan)
+        except ConfideError as error:
+            one_line(error)
+            continue
+        assert all(0 <= part < 2 and -5 <= at < plan.bins and n >= 0 for (part, at), n in found.items())
+
+
+COUNTS = ("plan,part,bin,records\nD,0,3,20\nD,1,-1,2\n", '[{"plan": "D", "part": 0, "bin": "3", "records": 20}]')
+"""Valid counts."""
 
 
 TARGETS: dict[str, Callable[[bytes], None]] = {
-    target.__name__: target
-    for target in (
-        calibration_text,
-        calibration_fields,
-        ledger_text,
-        ledger_fields,
-        ledger_database,
-        ledger_sealed,
-        schedule_text,
-        schedule_fields,
-        level,
-        candidates,
-        store_address,
-        federated_text,
-        federated_plan,
-        federated_answer,
-        federated_silo,
-        federated_policy,
-        federated_calibration,
-        opened_plan,
-        sealed_answer,
-        opening_for_a_silo,
-        part_of_an_opener,
-        opened_calibration,
-        several_plans,
-        answer_to_several,
-        several_released,
-        evaluation_text,
-        evaluation_fields,
-        release_text,
-        release_fields,
-        silo_report,
-        private_evaluation_text,
-        private_evaluation_fields,
-        watch_text,
-        watch_fields,
-        ledger_head,
-        shift_texts,
-        weighted_fields,
-        counting_plan_text,
-        counting_plan_fields,
-        counts_text,
-        labelling_text,
-        labelling_fields,
-        name_of_a_score,
-        private_keys,
-        sessions_served,
-        server_address,
-        examined_file,
-        replied_answer,
-        replied_calibration,
-        own_share_fields,
-    )
+    **{f"{name}_fields": kind.changed for name, kind in KINDS.items()},
+    **{f"{name}_text": kind.text for name, kind in KINDS.items()},
+    **{
+        target.__name__: target
+        for target in (
+            ledger_records,
+            ledger_database,
+            ledger_sealed,
+            level,
+            candidates,
+            store_address,
+            ledger_head,
+            shift_texts,
+            counts_text,
+            name_of_a_score,
+            private_keys,
+            sessions_served,
+            server_address,
+            examined_file,
+        )
+    },
 }
-if find_spec("onnx"):  # in `make fuzz` after `make extras`
+if find_spec("onnx"):  # in `nox -s fuzz` after `nox -s extras`
     from fuzz.onnx_targets import onnx_model
 
     TARGETS[onnx_model.__name__] = onnx_model
-if find_spec("mlflow"):  # in an environment that has it, as `make mlflow` makes
+if find_spec("mlflow"):  # in an environment that has it, as `nox -s mlflow` makes
     from fuzz.mlflow_targets import mlflow_model
 
     TARGETS[mlflow_model.__name__] = mlflow_model
@@ -506,89 +292,35 @@ if find_spec("mlflow"):  # in an environment that has it, as `make mlflow` makes
 def seeds(name: str) -> list[bytes]:
     """Valid inputs of the targets that read text, for the fuzzer to start from."""
     texts = {
-        "calibration_text": [*(json.dumps(document, indent=2) for document in calibrations()), steep()],
-        "ledger_text": [write_event(event) for event in EVENTS],
-        "schedule_text": [YEAR.to_json()],
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
         "shift_texts": ["a=0.5,b=2", "a=0.5,b=0.5a=0.2,b=0.8", "ill=1,well=0", "a=1/3,b=2/3", "a=1e-4"],
         "store_address": ["bucket/a/x.parquet", "b/year=*/**/[ab]?.csv", "c@account.dfs.core.windows.net/x", "b/x?k=v"],
         "candidates": ["unit", "unit:50", "logit:100", "geometric:10,0.01,12", "sinh", "anything", "0.1,0.5,0.9"],
+        "name_of_a_score": ["lac", "aps_randomised", "raps(penalty=0.01,k_reg=5,temperature=2)", "my score", "top_k"],
+        "counts_text": list(COUNTS),
     }
-    if name == "counting_plan_text":
-        texts[name] = [plan.to_json() for plan in plans()]
-    if name == "labelling_text":
-        texts[name] = [json.dumps(document) for document in statements()]
-    if name == "name_of_a_score":
-        texts[name] = ["lac", "aps_randomised", "raps(penalty=0.01,k_reg=5,temperature=2)", "my score", "LAC", "top_k"]
-    if name == "counts_text":
-        texts[name] = list(COUNTS)
-    if name == "evaluation_text":
-        texts[name] = [json.dumps(document) for _, document in evaluated()]
-    if name == "private_evaluation_text":
-        texts[name] = [json.dumps(document) for document in privately_evaluated()]
-    if name == "watch_text":
-        texts[name] = [json.dumps(document) for document in watches()]
-    if name == "release_text":
-        texts[name] = [json.dumps(document) for document in several()]
-    if name == "federated_text":
-        team = federation()
-        texts[name] = [team.plan, team.answers[0], team.released, team.silos[0].public().to_json()]
+    kind = KINDS.get(name.removesuffix("_text")) if name.endswith("_text") else None
+    if kind is not None:
+        texts[name] = [*(text for one in kind.valid() if (text := kind.write(one)) is not None), *kind.seeds()]
     return [text.encode() for text in texts.get(name, [])]
 
 
+_COSTLY = {
+    **dict.fromkeys(("federated_release", "opened_release", "own_share", "several_plans", "weighted"), 5_000),
+    **dict.fromkeys(("release", "private_evaluation", "watch", "counting_plan", "plan", "opened_plan"), 20_000),
+}
 _RUNS = {
-    "calibration_text": 300_000,
-    "calibration_fields": 60_000,
-    "ledger_text": 300_000,
-    "ledger_fields": 200_000,
+    "ledger_records": 100_000,
     "ledger_database": 15_000,
     "ledger_sealed": 10_000,
-    "schedule_text": 100_000,
-    "schedule_fields": 50_000,
-    "level": 300_000,
-    "candidates": 100_000,
     "store_address": 100_000,
-    "federated_text": 100_000,
-    "federated_plan": 30_000,
-    "federated_answer": 30_000,
-    "federated_silo": 30_000,
-    "federated_policy": 30_000,
-    "federated_calibration": 10_000,
-    "opened_plan": 10_000,
-    "sealed_answer": 10_000,
-    "opening_for_a_silo": 20_000,
-    "part_of_an_opener": 20_000,
-    "opened_calibration": 10_000,
-    "several_plans": 10_000,
-    "answer_to_several": 10_000,
-    "several_released": 5_000,
-    "evaluation_text": 200_000,
-    "evaluation_fields": 100_000,
-    "release_text": 50_000,
-    "release_fields": 30_000,
-    "silo_report": 50_000,
-    "private_evaluation_text": 100_000,
-    "private_evaluation_fields": 30_000,
-    "watch_text": 100_000,
-    "watch_fields": 30_000,
     "ledger_head": 50_000,
-    "shift_texts": 100_000,
-    "weighted_fields": 20_000,
-    "counting_plan_text": 100_000,
-    "counting_plan_fields": 30_000,
-    "counts_text": 200_000,
-    "labelling_text": 200_000,
-    "labelling_fields": 100_000,
-    "name_of_a_score": 300_000,
     "private_keys": 50_000,
-    "sessions_served": 100_000,
-    "server_address": 200_000,
     "examined_file": 30_000,
-    "replied_answer": 20_000,
-    "replied_calibration": 10_000,
-    "own_share_fields": 10_000,
     "onnx_model": 30_000,
     "mlflow_model": 10_000,
+    **{f"{name}_fields": _COSTLY.get(name, 30_000) for name in KINDS},
+    **dict.fromkeys((f"{name}_text" for name in KINDS), 50_000),
 }
-RUNS = {name: runs for name, runs in _RUNS.items() if name in TARGETS}
-"""How often `make fuzz` runs each: more than a million times in total."""
+RUNS = {name: _RUNS.get(name, 200_000) for name in TARGETS}
+"""How often `nox -s fuzz` runs each: more than a million times in total."""

@@ -1,6 +1,6 @@
 """Licences and needs of every package that confide may bring along, from what is installed, in `packages.json`.
 
-    make extras nvflare mlflow && .venv/bin/python -m release.packages .venv .venv-nvflare .venv-mlflow
+    nox -s extras nvflare mlflow && .venv/bin/python -m release.packages .venv .venv-nvflare .venv-mlflow
 
 Written down, since the bill of materials has to be the same on every machine, whatever is installed there.
 """

@@ -1,7 +1,6 @@
 """The bill of materials of a release, as CycloneDX 1.6 JSON, and SHA256SUMS over all that is published.
 
     python -m release.sbom dist      beside the wheel and the sdist in this folder
-    python -m release.sbom --vendor  the part that goes into the wheel (PEP 770): the JavaScript in it
 
 The same packages give the same bytes: pins and hashes come from requirements/, licences and needs from `packages.json`;
 there is no time, and the serial number is derived from the hashes of the packages.
@@ -14,7 +13,7 @@ import sys
 import tomllib
 import uuid
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -29,8 +28,6 @@ from packaging.utils import canonicalize_name
 
 from release.packages import FILE, ROOT
 
-VENDOR = ROOT / "src" / "confide" / "reports" / "vendor"
-VENDOR_SBOM = VENDOR / "vendor.cdx.json"
 APART = {"nvflare": ("nvflare.txt",), "mlflow": ("mlflow.txt",)}
 TOGETHER = ("dev.txt", "extras.txt", "cuda.txt")
 SPACE = uuid.UUID("3d0e4c4e-8d0c-5c0b-9a57-6f6a2f5b2a10")  # of serial numbers of these bills
@@ -109,21 +106,6 @@ def itself(known: Project, files: Iterable[Path] = ()) -> Component:
     )  # fmt: skip
 
 
-def vendored() -> Iterator[Component]:
-    """The JavaScript in the wheel, from the table in its README, with the hash of the file that is there."""
-    table = (VENDOR / "README.md").read_text(encoding="utf-8")
-    row = re.compile(r"^\| `(\S+)` \| `(\S+)` (\S+), `(\S+)` \| (\S+) \| `(\w+)` \|$", flags=re.MULTILINE)
-    for file, package, version, _, licence, _ in row.findall(table):
-        scope, _, name = package.rpartition("/")
-        purl = PackageURL("npm", namespace=scope or None, name=name, version=version)
-        yield Component(
-            name=name, group=scope or None, version=version, type=ComponentType.LIBRARY, purl=purl, bom_ref=str(purl),
-            scope=ComponentScope.REQUIRED, licenses=[LicenseFactory().make_from_string(licence)],
-            hashes=sha256([digest(VENDOR / file)]),
-            properties=[Property(name="confide:file", value=f"reports/vendor/{file}")],
-        )  # fmt: skip
-
-
 def package(pin: Pin, hashes: Iterable[str], licence: str | None, extras: set[str]) -> Component:
     """A package that is installed beside: always, or with one of these extras."""
     name, version = pin
@@ -160,21 +142,11 @@ def bill(files: list[Path]) -> Bom:
                 edges[pin] |= {other for need in needs.get(name, ()) for other in there.get(need, {})}
         direct |= {pin for name in known.asked(extra) for pin in there[name]}
     parts = {pin: package(pin, hashes[pin], said.get(pin[0], {}).get("licence"), extras[pin]) for pin in sorted(extras)}
-    inside = list(vendored())
-    for component in (*parts.values(), *inside):
+    for component in parts.values():
         bom.components.add(component)
-    bom.register_dependency(root, [*(parts[pin] for pin in sorted(direct)), *inside])
+    bom.register_dependency(root, [parts[pin] for pin in sorted(direct)])
     for pin, component in parts.items():
         bom.register_dependency(component, [parts[other] for other in sorted(edges[pin])])
-    return bom
-
-
-def vendor_bill() -> Bom:
-    """The bill that the wheel carries: the JavaScript in it."""
-    inside = list(vendored())
-    bom = Bom(serial_number=uuid.uuid5(SPACE, " ".join(str(one.purl) for one in inside)), components=inside)
-    root = bom.metadata.component = Component(name=project().name, type=ComponentType.LIBRARY, bom_ref="confide")
-    bom.register_dependency(root, inside)
     return bom
 
 
@@ -186,16 +158,13 @@ def text(bom: Bom) -> str:
 
 
 def main() -> None:
-    """Write the bill for the wheel, or the bill of a release and the checksums of its files."""
-    if sys.argv[1] == "--vendor":
-        VENDOR_SBOM.write_text(text(vendor_bill()), encoding="utf-8")
-        return
+    """Write the bill of a release and the checksums of its files."""
     folder, known = Path(sys.argv[1]), project()
     files = sorted([*folder.glob(f"*-{known.version}-*.whl"), *folder.glob(f"*-{known.version}.tar.gz")])
     if len(files) != 2:
         found = [path.name for path in files]
         sys.exit(
-            f"expected one wheel and one sdist of {known.version} in {folder}, found {found}; make dist makes them"
+            f"expected one wheel and one sdist of {known.version} in {folder}, found {found}; nox -s dist makes them"
         )
     written = folder / f"{known.name}-{known.version}.cdx.json"
     written.write_text(text(bill(files)), encoding="utf-8")

@@ -1,4 +1,4 @@
-"""Writes every `requirements/*.txt` anew: `make lock`, or with `--keep`, which moves no version that is pinned already.
+"""Writes every `requirements/*.txt` anew: `nox -s lock`, or with `--keep`, which moves no pinned version.
 
 Needs uv, and pip with the sources that the machine has. A pin is a line `name==version ; marker` with the hashes of all
 files of that version below it, for every platform and every supported Python.

@@ -1,4 +1,4 @@
-"""Every command that a document, a docstring or the Makefile names, in its small form: `make smoke`.
+"""Every command that a document, a docstring, the Makefile or the noxfile names, in its small form: `make smoke`.
 
     python -m tests.commands             all of them, two at a time, in some minutes
     python -m tests.commands price       those whose name contains one of these words
@@ -39,27 +39,29 @@ class Row(NamedTuple):
 
 
 IN_CI = Row(elsewhere=".ci/run runs it whole")
-BENCH, FUZZ, MUTATION = (Row(elsewhere=f"make {name}") for name in ("bench", "fuzz", "mutation"))
-PEERS, MUTANTS, PACKAGES = (Row(elsewhere=f"make {name}") for name in ("bench-peers", "mutants", "packages"))
-PART, FULL = Row(elsewhere="make experiments"), Row(elsewhere="make experiments-full")
+BENCH, FUZZ = (Row(elsewhere=f"nox -s {name}") for name in ("bench", "fuzz"))
+PEERS, MUTANTS, PACKAGES = (Row(elsewhere=f"nox -s {name}") for name in ("bench-peers", "mutants", "packages"))
+PART, FULL = Row(elsewhere="nox -s experiments"), Row(elsewhere="nox -s experiments -- --full")
 DRAWN, STORIES = Row(elsewhere="make docs"), Row(elsewhere="tests/docs/test_stories.py")
 ENGINES = Row(elsewhere="tests/tables/test_examples.py")
 OWN_CSV = "python -m experiments.federated --csv {data}/CASP.csv --target RMSD --model ridge --draws 2 --out {out}"
 
 ROWS = {  # what takes longest comes first
-    "make experiments": Row(),
-    "make mutants": Row(
-        "env PYTEST_ADDOPTS=tests/selection/test_selector.py bash -c "
-        "'make mutants EACH=4 && .venv/bin/python -m tests.mutation.mutants killers mutants.sqlite'"
+    "nox -s experiments": Row(),
+    "nox -s mutants": Row(
+        "env CONFIDE_SECONDS=.coverage-seconds.json bash -c '"
+        ".venv/bin/python -m coverage run -m pytest -p tests.mutation.contexts tests/selection/test_selector.py && "
+        ".venv/bin/python -m coverage combine --quiet && "
+        ".venv/bin/python -m tests.mutation.mutants run mutants.jsonl --count 7 && "
+        ".venv/bin/python -m tests.mutation.mutants report mutants.jsonl'"
     ),
-    "make bench": Row(),
-    "make bench-peers": Row(),
-    "make experiments-full": Row(),
-    "make fuzz": Row(),
-    "make mutation": Row(),
-    "make screenshots": Row(),
-    "make gallery": Row(),
-    "make packages": Row(),
+    "nox -s bench": Row(),
+    "nox -s bench-peers": Row(),
+    "nox -s experiments -- --full": Row(),
+    "nox -s fuzz": Row(),
+    "nox -s screenshots": Row(),
+    "nox -s gallery": Row(),
+    "nox -s packages": Row(),
     "python -m benchmarks.accelerator": Row(),
     "python -m benchmarks.accelerator --device cuda --rows 50000 --classes 1000": Row(
         elsewhere="needs a GPU; without --device the processor stands in"
@@ -124,24 +126,17 @@ ROWS = {  # what takes longest comes first
     "python -m fuzz.run": FUZZ,
     "python -m fuzz.run --each 1000000": FUZZ,
     "python -m release.packages .venv .venv-nvflare .venv-mlflow": Row(),
-    "python -m release.sbom --vendor": Row(),
     "python -m release.sbom dist": PACKAGES,
     "python -m tests.audit.power": Row(),
     "python -m tests.commands": Row(elsewhere="make smoke"),
     "python -m tests.compared": Row(),
-    "python -m tests.docs.gallery": Row(elsewhere="make gallery"),
+    "python -m tests.golden": Row(elsewhere="tests/golden/test_golden.py"),
     "python -m tests.kept_by_0_2": Row(elsewhere="was run once, with version 0.2"),
+    "python -m tests.mutation.mutants draw COUNT": Row(elsewhere="was run once, before the tests were rewritten"),
+    "python -m tests.mutation.mutants find": Row(),
+    "python -m tests.mutation.mutants report RESULTS": MUTANTS,
+    "python -m tests.mutation.mutants run RESULTS": MUTANTS,
     "python -m tests.mlflow.logged FOLDER": Row(elsewhere="tests/mlflow/environment.py"),
-    "python -m tests.mutation.mutants killers SESSION": MUTANTS,
-    "python -m tests.mutation.mutants report SESSION": MUTANTS,
-    "python -m tests.mutation.mutants report mutants.sqlite": MUTANTS,
-    "python -m tests.mutation.mutants run": MUTANTS,
-    "python -m tests.mutation.mutants run SESSION COVERAGE SECONDS": MUTANTS,
-    "python -m tests.mutation.mutants run mutants.sqlite .coverage .coverage-seconds.json": MUTANTS,
-    "python -m tests.mutation.run": MUTATION,
-    "python -m tests.reached.unreached .coverage-report.json .coverage-unreached.md": MUTANTS,
-    "python -m tests.reached.unreached .coverage-report.json PAGE": MUTANTS,
-    "python -m tests.reports.screenshots": Row(elsewhere="make screenshots"),
     "python -m tests.surface.pinned": Row(),
     "python -m tests.vectors.make": Row(),
     "python docs/_ext/price_picture.py": Row(),
@@ -160,22 +155,22 @@ ROWS = {  # what takes longest comes first
     "python requirements/lock.py --keep": Row(elsewhere="takes files' hashes from the network"),
     "make check": IN_CI,
     "make clean": Row(elsewhere="removes the environments that the others need"),
-    "make coverage": MUTANTS,
-    "make dbt": IN_CI,
+    "nox -s coverage": MUTANTS,
+    "nox -s dbt": IN_CI,
     "make demo": Row(elsewhere="tests/test_demo.py"),
-    "make dist": Row(elsewhere="make packages, and make test-slow, which has its tests"),
+    "nox -s dist": Row(elsewhere="nox -s packages, and make test-slow, which has its tests"),
     "make docs": IN_CI,
-    "make extras": IN_CI,
+    "nox -s extras": IN_CI,
     "make help": Row(),
-    "make lock": Row(elsewhere="takes newer versions from the network"),
-    "make mlflow": IN_CI,
-    "make nvflare": IN_CI,
-    "make peers": IN_CI,
-    "make proofs": Row(elsewhere="tests/proofs"),
+    "make setup": IN_CI,
+    "nox -s lock": Row(elsewhere="takes newer versions from the network"),
+    "nox -s mlflow": IN_CI,
+    "nox -s nvflare": IN_CI,
+    "nox -s peers": IN_CI,
+    "nox -s proofs": Row(elsewhere="tests/proofs"),
     "make smoke": IN_CI,
-    "make stores": IN_CI,
+    "nox -s stores": IN_CI,
     "make test": IN_CI,
-    "make test-long": Row(elsewhere="takes an hour; make test and make test-slow run all but the longest"),
     "make test-slow": IN_CI,
 }
 
@@ -193,16 +188,23 @@ def files() -> list[Path]:
 
 
 def named() -> dict[str, list[str]]:
-    """Every command of ours that a text of the repository names, and every target of the Makefile, with its places."""
+    """Every command of ours that a text of the repository names, targets of make and sessions of nox, with places."""
     found: dict[str, list[str]] = {}
     for path in files():
         if path.name.endswith(_TEXTS) and path != Path("tests/commands.py"):
             text = (ROOT / path).read_text(encoding="utf-8")
             for what, words in _COMMAND.findall(text):
                 found.setdefault(f"python {what}{words}".rstrip("."), []).append(str(path))
-    makefile = (ROOT / "Makefile").read_text(encoding="utf-8")
+    makefile, noxfile = ((ROOT / name).read_text(encoding="utf-8") for name in ("Makefile", "noxfile.py"))
     targets = re.findall(r"^([a-z][a-z-]*):", makefile, flags=re.MULTILINE)
-    return found | {f"make {target}": ["Makefile"] for target in targets}
+    sessions = [
+        name.replace("_", "-") for name in re.findall(r"^@nox.session.*\ndef (\w+)", noxfile, flags=re.MULTILINE)
+    ]
+    return (
+        found
+        | {f"make {target}": ["Makefile"] for target in targets}
+        | {f"nox -s {session}": ["noxfile.py"] for session in [*sessions, "experiments -- --full"]}
+    )
 
 
 def walk(words: list[str]) -> int:
@@ -241,8 +243,9 @@ def run(name: str, row: Row, data: Path) -> bool:
         out.mkdir()
         words = shlex.split((row.small or name).format(data=data, out=out))
         settings = {"CONFIDE_SMALL": str(copy), "CONFIDE_DATA": str(data), "PYTHONPATH": str(copy / "src")}
+        programs = {"python": sys.executable, "nox": str(Path(sys.executable).with_name("nox"))}
         process = subprocess.Popen(
-            [sys.executable if words[0] == "python" else words[0], *words[1:]],
+            [programs.get(words[0], words[0]), *words[1:]],
             cwd=copy,
             env=os.environ | settings | {"OMP_NUM_THREADS": "1", "PYTHONUNBUFFERED": "1"},
             stdout=said,

@@ -1,4 +1,8 @@
-"""A PostgreSQL server and a Spark cluster, started once for the tests that need them; what the everyday suite runs."""
+"""A PostgreSQL server and a Spark cluster, started once for the tests that need them; what the everyday suite runs.
+
+COVERED, GRIDS and the marks `some`, `everyday`, `slow_cases` and `long` go when no test uses them any more: a case that
+is slow is marked so where it is listed.
+"""
 
 from collections import defaultdict
 from collections.abc import Iterator
@@ -151,3 +155,12 @@ def reader(postgres: postgres_server.Server) -> Iterator[Postgres]:
     engine = Postgres(postgres)
     yield engine
     engine.connection.disconnect()
+
+
+@pytest.fixture(scope="module")
+def few_plans() -> Iterator[None]:
+    """Pages have the plan of the chosen point alone, and no grid of others, which takes seconds."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("confide.reports.price.LEVELS", ())
+        patch.setattr("confide.reports.price.LOSS_REACH", (1.0, 1.0))
+        yield

@@ -1,13 +1,15 @@
 """Small cases enumerated exactly: all histograms, all neighbours, and output laws independent of the library's."""
 
 import itertools
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
 from fractions import Fraction
 from functools import lru_cache
 
 import numpy as np
+from scipy import stats
+from scipy.special import logsumexp
 
 from confide.mechanisms.slopes import Slopes
 
@@ -70,9 +72,19 @@ def law(utilities: np.ndarray, scale: float, selector: str) -> np.ndarray:
     return w * (_DS @ (before * after))
 
 
-def mechanism_law(mechanism, h: Histogram) -> np.ndarray:
-    """The exact output law of a slope mechanism, from the library's own utilities."""
-    return law(mechanism.utilities(np.array(h, dtype=np.int64)), mechanism.scale, mechanism.selector)
+def mechanism_law(mechanism, h: Sequence[int]) -> np.ndarray:
+    """The exact output law of a mechanism that selects by utilities, from the library's own utilities."""
+    selector = getattr(mechanism, "selector", "exponential")
+    return law(mechanism.utilities(np.array(h, dtype=np.int64)), mechanism.scale, selector)
+
+
+def assert_drawn_from(mechanism, counts: Sequence[int], output_law: np.ndarray, runs: int) -> None:
+    """The mechanism that users run draws from its exact law: chi-square at level 1e-6, and nothing impossible."""
+    h = np.array(counts, dtype=np.int64)
+    draws = np.bincount([mechanism.choose(h) for _ in range(runs)], minlength=len(h))
+    possible = output_law > 0
+    assert draws[~possible].sum() == 0
+    assert stats.chisquare(draws[possible], runs * output_law[possible]).pvalue > 1e-6
 
 
 def worst_log_ratio(
@@ -91,6 +103,12 @@ def worst_log_ratio(
     return max(float(np.abs(logs(h) - logs(g)).max()) for h in starts for g in neighbours(h))
 
 
+def renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
+    """The Renyi divergence of two laws on the same candidates."""
+    p, q = p[p > 0], q[p > 0]
+    return float(logsumexp(order * np.log(p) + (1 - order) * np.log(q))) / (order - 1)
+
+
 def leave_one_out(output_law: Callable[[Histogram], np.ndarray], h: Histogram) -> float:
     """Exact coverage of N points in bins h: each point in turn is the new one, the others calibrate."""
     covered = 0.0
@@ -102,11 +120,11 @@ def leave_one_out(output_law: Callable[[Histogram], np.ndarray], h: Histogram) -
 
 
 def leave_one_out_coverage(mechanism, h: Histogram) -> float:
-    """The same for a slope mechanism."""
+    """The same for a mechanism that selects by utilities."""
     return leave_one_out(lambda rest: mechanism_law(mechanism, rest), h)
 
 
-def worst_coverage(mechanism: Slopes, n: int, m: int) -> float:
+def worst_coverage(mechanism, n: int, m: int) -> float:
     """The smallest coverage from n records, over all multisets of n + 1 points in m bins."""
     output_law = lru_cache(maxsize=None)(lambda rest: mechanism_law(mechanism, rest))
     return min(leave_one_out(output_law, h) for h in histograms(n + 1, m))

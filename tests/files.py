@@ -1,5 +1,7 @@
-"""Tables for tests, written in every format that is read."""
+"""Tables for tests, written in every format that is read; documents in files of JSON."""
 
+import json
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -59,3 +61,21 @@ def class_table(n: int = 3000, seed: int = 0, dtype: Any = np.float32, *, lists:
     if lists:
         columns["p"] = pa.array(list(p))
     return pa.table(columns | {"label": y, "name": np.array(NAMES)[y]})
+
+
+def documents(value: Any) -> Iterator[dict[str, Any]]:
+    """All documents that state their kind, also those inside others and in texts."""
+    if isinstance(value, dict):
+        if str(value.get("kind", "")).startswith("confide."):
+            yield value
+        for one in value.values():
+            yield from documents(one)
+    elif isinstance(value, list):
+        for one in value:
+            yield from documents(one)
+    elif isinstance(value, str) and value.startswith("{"):
+        try:
+            inner = json.loads(value)
+        except ValueError:
+            return  # a text for people, or damaged on purpose
+        yield from documents(inner)

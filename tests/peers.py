@@ -10,10 +10,10 @@ FOUND = Path(__file__).parents[1] / ".venv-peers" / "bin" / "python"
 
 
 def peers_python() -> Path:
-    """Its interpreter: CONFIDE_PEERS, or the one that `make peers` sets up; the test is skipped if there is none."""
+    """Its interpreter: CONFIDE_PEERS, or the one that `nox -s peers` sets up; the test is skipped if there is none."""
     found = Path(os.environ.get("CONFIDE_PEERS", FOUND))
     if not found.exists():
-        pytest.skip("needs the peers' environment: `make peers` sets it up, CONFIDE_PEERS names its interpreter")
+        pytest.skip("needs the peers' environment: `nox -s peers` sets it up, CONFIDE_PEERS names its interpreter")
     return found
 
 

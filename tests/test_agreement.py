@@ -17,6 +17,7 @@ import pytest
 
 import confide
 from confide.scores.classification import set_mask
+from tests.builders import slow
 from tests.peers import peers_python
 
 PENALTY, K_REG = 0.0625, 2
@@ -94,9 +95,8 @@ def test_classification(score):
         assert sets.mask.tolist() == [[s <= q for s in row] for row in expected[150:]]
 
 
-@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # some levels need more records than there are
-@pytest.mark.parametrize("score", REGRESSION)
+@pytest.mark.parametrize("score", [*list(REGRESSION)[:1], *slow(list(REGRESSION)[1:])])
 def test_regression(score):
     rng = np.random.default_rng(1)
     y = rng.integers(-80, 80, 210) / 16
@@ -125,14 +125,11 @@ def test_regression(score):
             assert inside.tolist() == [REGRESSION[score](f, Fraction(v)) <= q for v in grid]
 
 
-LAC_ON_THE_PAGE = pytest.mark.long  # the blocks of docs/migrating.md compare LAC on every run of the tests
-
-
 @pytest.mark.slow
 @pytest.mark.parametrize(
     ("library", "score"),
     [
-        *(pytest.param(peer, "lac", marks=LAC_ON_THE_PAGE) for peer in ("MAPIE", "TorchCP", "puncc", "crepes")),
+        *((peer, "lac") for peer in ("MAPIE", "TorchCP", "puncc", "crepes")),
         ("TorchCP", "aps"),
         ("TorchCP", "raps"),
     ],

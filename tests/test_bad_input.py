@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.audit.foreign import foreign_subject, load
+from confide.audit.subject import foreign_subject, load
 from confide.cli import main
 from confide.errors import ConfideError
 from confide.ledger import Cost, Dataset, Group, Ledger, Planned, compose, fingerprint
@@ -25,7 +25,7 @@ Written by `tests/test_bad_input.py`; every row is tried on each run of the test
 that occur nowhere else, and none of them appears in any message, in the chain of exceptions behind it, or on a
 terminal. Files and folders are named as `FILE`.
 
-Parsers of outside data are fuzzed besides: `make fuzz` runs more than a million coverage-guided executions of
+Parsers of outside data are fuzzed besides: `nox -s fuzz` runs more than a million coverage-guided executions of
 `fuzz/targets.py` (releases, evaluations, private ones, states of watches, messages of federations, reports of silos,
 schedules, ledger records, databases and heads, levels, candidates, shares and weights of classes, plans
 and counts of warehouses, statements about labels, names of scores, keys and their sessions, addresses of servers and

@@ -39,18 +39,17 @@ def test_what_runs_elsewhere_runs_there():
         elif there.startswith("tests/"):
             assert (ROOT / there).exists(), name
         else:
-            assert not there.startswith(("make ", "python ")), f"{name}: {there} is no row"
+            assert not there.startswith(("make ", "nox ", "python ")), f"{name}: {there} is no row"
 
 
 def test_continuous_integration_runs_what_it_should():
     script = (ROOT / ".ci" / "run").read_text(encoding="utf-8")
-    targets = {word for line in re.findall(r"^make (.*)$", script, flags=re.MULTILINE) for word in line.split()}
-    assert {name for name, row in ROWS.items() if row == IN_CI} == {f"make {word}" for word in targets & _targets()}
-    assert "smoke" in targets
-
-
-def _targets() -> set[str]:
-    return {name.removeprefix("make ") for name in named() if name.startswith("make ")}
+    (default,) = re.findall(r"^nox.options.sessions = \[(.*)\]$", (ROOT / "noxfile.py").read_text(), flags=re.MULTILINE)
+    runs = {f"make {target}" for target in re.findall(r"^make (\S+)$", script, flags=re.MULTILINE)}
+    runs |= {f"nox -s {name}" for name in ["extras", *re.findall(r"[a-z]+", default)]}
+    assert ".venv/bin/nox &" in script
+    assert ".venv/bin/nox -s extras\n" in script
+    assert {name for name, row in ROWS.items() if row == IN_CI} == runs
 
 
 @pytest.mark.parametrize(("folder", "few"), [(str(ROOT), True), ("/elsewhere", False), (None, False)])

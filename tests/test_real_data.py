@@ -1,20 +1,20 @@
 """Real data, every applicable score: coverage and thresholds by exact tests, sizes beside those without privacy."""
 
+from itertools import product
 from typing import NamedTuple
 
 import numpy as np
 import pytest
 
 import confide
+from tests.builders import slow
 from tests.data import shared_data
 from tests.exact_tests import assert_covers, assert_threshold_below
 from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED, quantile
 
 IMAGES = ["cifar100_resnet14.npz", "bloodmnist_resnet14.npz", "dermamnist_resnet14.npz"]
+RESIDUALS = ["absolute_residual", "normalised_residual", "gamma", "cqr"]
 TABLES = {"CASP.csv": "RMSD", "bike_train.csv": "count", "Concrete_Data.csv": None}
-
-
-LONG = pytest.mark.long
 
 
 class Outcome(NamedTuple):
@@ -104,17 +104,21 @@ def check(outcome):
     assert_threshold_below(outcome.released, outcome.scores)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
-@pytest.mark.parametrize("name", IMAGES)
+SCORES = DETERMINISTIC + RANDOMISED
+SPLITS = [(name, score) for name in IMAGES for score in SCORES]
+
+
+@pytest.mark.parametrize(("name", "score"), [SPLITS[0], SPLITS[-1], *slow(SPLITS[1:-1])])
 def test_images(name, score):
     check(sets_of(name, score))
 
 
-@pytest.mark.some(3)
-@pytest.mark.parametrize("score", ["absolute_residual", "normalised_residual", "gamma", "cqr"])
 @pytest.mark.parametrize(
-    "name", [pytest.param("CASP.csv", marks=LONG), "bike_train.csv", pytest.param("Concrete_Data.csv", marks=LONG)]
+    ("name", "score"),
+    [
+        *(("bike_train.csv", score) for score in RESIDUALS[:3]),
+        *slow([("bike_train.csv", RESIDUALS[3]), *product(["CASP.csv", "Concrete_Data.csv"], RESIDUALS)]),
+    ],
 )
 def test_tables(name, score):
     """With epsilon = 1, the noise on 343 records of Concrete could reach any of their scores."""

@@ -13,7 +13,7 @@ from confide import federated
 from confide.ledger import Entry, Loss
 from confide.mechanisms import LabelPrivacy
 from confide.releases import Document
-from confide.support import Shown
+from confide.support import Described
 from confide.watching import Watch
 from tests.calibrations import calibration_at
 from tests.releases.samples.made_by_0_2 import FOLDERS, read
@@ -46,7 +46,7 @@ def shown(value):
 @pytest.mark.parametrize("path", KEPT, ids=lambda path: path.stem)
 def test_releases_of_every_kind(path):
     value = read(path.read_text(encoding="utf-8"))
-    assert isinstance(value, Shown)
+    assert isinstance(value, Described)
     line, full, table = shown(value)
     assert "sha256" not in line
     privacy = getattr(value, "privacy", None)
@@ -119,7 +119,7 @@ def test_several_levels_are_evaluated_in_words():
     line, full, table = shown(found)
     assert "alpha 0.2: 1.000" in line
     assert line.endswith("n=100, not private)")
-    assert "alpha 0.2\n  coverage  1.000" in full
+    assert "alpha 0.2:\n  coverage  1.000" in full
     assert 'scope="rowgroup"' in table
 
 

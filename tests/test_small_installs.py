@@ -63,7 +63,7 @@ CORE = """
             try:
                 call()
             except MissingExtraError as error:
-                assert str(error).endswith(f"{package!r}; install the extra: pip install 'confide[standard]'"), error
+                assert str(error).endswith(f"{package!r}. Install the extra: pip install 'confide[standard]'"), error
             else:
                 raise AssertionError(package)
     print("done")
@@ -117,9 +117,9 @@ READ = [
 NEED_SCIPY = ["calibration-delta.json", "noisy-histogram.json"]
 NEED_KEYS = ["federated.json"]
 SERVED = [str(SAMPLES / name) for name in READ + NEED_SCIPY + NEED_KEYS]
-TO_FEDERATE = "federation needs the package 'cryptography'; install the extra: pip install 'confide[standard]'"
-TO_CLAIMS = "computing again what this release claims needs the package 'scipy'; install it: pip install scipy"
-TO_DRAW = "drawing a release needs the package 'opendp'; install it: pip install opendp"
+TO_FEDERATE = "federation: needs the package 'cryptography'. Install the extra: pip install 'confide[standard]'"
+TO_CLAIMS = "computing again what this release claims: needs the package 'scipy'. Install it: pip install scipy"
+TO_DRAW = "drawing a release: needs the package 'opendp'. Install it: pip install opendp"
 
 
 def check_served(said):

@@ -7,6 +7,7 @@ import pytest
 import confide
 from confide import federated
 from confide.tables import Scored
+from tests.refused import refused
 
 SILOS = [federated.SiloKeys.generate(f"clinic {i}").public() for i in range(5)]
 CALLS = {
@@ -23,14 +24,15 @@ WRONG = {"budget_plan": ("evaluation", "evaluations")}
 @pytest.mark.parametrize("call", CALLS)
 def test_a_name_that_is_no_choice_is_refused(call):
     wrong, near = WRONG.get(call, ("dropout", "dropouts"))
-    with pytest.raises(confide.InputTypeError, match=rf"takes no argument '{wrong}'; did you mean '{near}'\?$"):
+    with refused(confide.InputTypeError, wrong) as caught:
         CALLS[call](**{wrong: 1})
+    assert repr(near) in caught.value.remedy
 
 
 def test_a_watch_refuses_it_before_anything_is_read(tmp_path):
     released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     state = tmp_path / "watch.json"
-    with pytest.raises(confide.InputTypeError, match=r"^watch\(\) takes no argument 'batches'; did you mean 'batch'"):
+    with refused(confide.InputTypeError, "batches"):
         confide.watch(
             pyarrow.table({"s": [0.1]}), Scored("s"), released, state=state, look="a", epsilon=1.0, batch=1, batches=2
         )

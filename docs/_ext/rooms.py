@@ -126,34 +126,6 @@ def import_graph(package: Path = PACKAGE) -> Graph:
     return {name: {module for module, _ in imports(path, known)} - {name} for name, path in known.items()}
 
 
-def circles(graph: Graph) -> list[list[str]]:
-    """The strongly connected components of more than one module (Tarjan 1972)."""
-    found: list[list[str]] = []
-    order: dict[str, int] = {}
-    low: dict[str, int] = {}
-    stack: list[str] = []
-
-    def visit(module: str) -> None:
-        order[module] = low[module] = len(order)
-        stack.append(module)
-        for other in sorted(graph[module]):
-            if other not in order:
-                visit(other)
-                low[module] = min(low[module], low[other])
-            elif other in stack:
-                low[module] = min(low[module], order[other])
-        if low[module] == order[module]:
-            circle = stack[stack.index(module) :]
-            del stack[stack.index(module) :]
-            if len(circle) > 1:
-                found.append(sorted(circle))
-
-    for module in sorted(graph):
-        if module not in order:
-            visit(module)
-    return found
-
-
 def order() -> list[str]:
     """The rooms from the ground up, as the contract in pyproject.toml has them."""
     settings = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["tool"]["importlinter"]

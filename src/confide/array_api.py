@@ -93,18 +93,20 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
     """
     kind = score_kind(score)
     if kind.task != "classification":
-        raise InputError(f"score must be a classification score; found {score!r}")
+        raise InputError("score", "must be a classification score", got=repr(score))
     xp = _namespace(probabilities)
     _check(xp, probabilities)
     n, k = probabilities.shape
     if labels.shape != (n,) or not xp.isdtype(labels.dtype, "integral"):
-        raise InputError(f"labels must be integers of shape ({n},)")
+        raise InputError("labels", f"must be integers of shape ({n},)")
     if n == 0:
         return _wide(xp, probabilities[:, 0])
     wrong = (labels < 0) | (labels >= k)
     if bool(xp.any(wrong)):
         count, first = int(xp.sum(xp.astype(wrong, xp.int64))), int(xp.argmax(xp.astype(wrong, xp.int64)))
-        raise InputError(f"labels must lie between 0 and {k - 1}; found {count} outside, the first at position {first}")
+        raise InputError(
+            "labels", f"must lie between 0 and {k - 1}", got=f"{count} outside, the first at position {first}"
+        )
     column = xp.astype(labels, xp.int64)[:, None]
     own = xp.take_along_axis(probabilities, column, axis=1)
     refuse_outside(xp, own if kind.of_one_entry else probabilities)
@@ -130,7 +132,7 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
         return 1 - wide
     if kind.family == "margin":
         if k < 2:
-            raise InputError("probabilities must have at least two classes for the margin score; found 1")
+            raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
         top = xp.sort(wide, axis=1, descending=True)[:, :2]
         first, second = top[:, :1], top[:, 1:]
         return xp.where((wide == first) & (second < first), second, first) - wide
@@ -155,7 +157,9 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
             ranked = xp.where(rank == 1, one * largest, largest + ((rank - 2.0) + one) * penalty)
         else:
             if wide.dtype != xp.float64:
-                raise InputTypeError("probabilities need a library with float64 for this score; it is switched off")
+                raise InputTypeError(
+                    "probabilities", "need a library with float64 for this score", remedy="It is switched off"
+                )
             q = (sorted_wide + magic(k)) - magic(k)
             ranked = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
             if u is not None:
@@ -196,8 +200,10 @@ def refuse_outside(xp: Any, p: Any) -> None:
     if count:
         first = int(xp.argmax(xp.astype(wrong, xp.int64)))
         raise InputError(
-            f"probabilities must lie in [0, 1]; found {count} row(s) with NaN or values outside, the first at row "
-            f"{first}; apply softmax to logits and drop incomplete rows"
+            "probabilities",
+            "must lie in [0, 1]",
+            got=f"{count} row(s) with NaN or values outside, the first at row {first}",
+            remedy="Apply softmax to logits and drop incomplete rows",
         )
 
 
@@ -221,7 +227,7 @@ def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
 def _check(xp: Any, p: Any) -> None:
     """Refuse what is no array of probabilities at all."""
     if p.ndim != 2 or p.shape[1] == 0 or not xp.isdtype(p.dtype, "real floating"):
-        raise InputError("probabilities must be a floating array of shape (n, classes) with one class or more")
+        raise InputError("probabilities", "must be a floating array of shape (n, classes) with one class or more")
 
 
 def above_threshold(p: Any, threshold: float) -> Any:
@@ -250,12 +256,12 @@ def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
 
 def _kind(calibration: Any) -> ScoreKind:
     if not isinstance(calibration, Calibration):
-        raise InputTypeError(f"calibration must be a confide.Calibration; found {type(calibration).__name__}")
+        raise InputTypeError("calibration", "must be a confide.Calibration", got=type(calibration).__name__)
     if calibration.score is None:
-        raise InputError(UNNAMED)
+        raise InputError(*UNNAMED)
     kind = score_kind(calibration.score)
     if kind.task != "classification":
-        raise InputError(f"calibration was made for the score {calibration.score!r}, which is not for classes")
+        raise InputError("calibration", f"was made for the score {calibration.score!r}, which is not for classes")
     return kind
 
 
@@ -263,7 +269,9 @@ def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     """One number per record where the score is randomised, on the device of p; fresh ones by default."""
     if not kind.randomised:
         if u is not None:
-            raise InputError("u must be left out: the score is not randomised; name the randomised one to use it")
+            raise InputError(
+                "u", "must be left out: the score is not randomised", remedy="Name the randomised one to use it"
+            )
         return None
     n = p.shape[0]
     if u is None or isinstance(u, ExperimentalUniforms):
@@ -272,7 +280,7 @@ def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
         return xp.asarray(numbers if wide else numbers.astype(np.float32), device=_device(p))
     refuse_generator("u", u)
     if getattr(u, "shape", None) != (n,) or not (bool(xp.min(u) >= 0) and bool(xp.max(u) <= 1)):
-        raise InputError(f"u must have shape ({n},), one number in [0, 1] per record")
+        raise InputError("u", f"must have shape ({n},), one number in [0, 1] per record")
     return u
 
 

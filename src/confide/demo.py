@@ -213,7 +213,7 @@ def run(folder: Path, *, force: bool = False) -> str:
     try:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise InputError(f"folder {str(folder)!r} cannot be made: {error.strerror}") from None
+        raise InputError("path", f"{str(folder)!r} cannot be made: {error.strerror}") from None
     digits = train()
     scores = lac_score(digits.calibration, digits.calibration_digits)
     released = calibrate(scores, ALPHA, EPSILON, score="lac")

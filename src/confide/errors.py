@@ -1,7 +1,9 @@
 """Errors and warnings of the library.
 
-Every message names the argument, says what was found (a count and a first position, never a private value) and what
-to do about it. All errors of the library are `ConfideError`; bad values are also `ValueError`, bad types `TypeError`.
+Every error has one form, ``<argument>: <requirement>; got <public value>. <remedy>``, and carries its parts, so that
+programs and tests read `argument` instead of words. What was got is a count and a first position, a type, or a public
+value, never a private one. All errors of the library are `ConfideError`; bad values are also `ValueError`, bad types
+`TypeError`.
 """
 
 __all__ = [
@@ -17,7 +19,36 @@ def __dir__() -> list[str]:
 
 
 class ConfideError(Exception):
-    """Base of every error that the library raises on purpose."""
+    """Base of every error that the library raises on purpose.
+
+    Parameters
+    ----------
+    argument
+        What was refused: the name of an argument, of an option, or the path of a field in a document.
+    requirement
+        What it must be, or what went wrong.
+    got
+        What was found instead: a type, a count and a first position, or a public value. Never a private one.
+    remedy
+        What to do, as a sentence without its full stop.
+
+    Examples
+    --------
+    >>> error = InputError("epsilon", "must be a positive, finite number", got="-1.0")
+    >>> str(error), error.argument
+    ('epsilon: must be a positive, finite number; got -1.0', 'epsilon')
+    >>> str(InputError("groups", "must name the group of each record", got="3 without one", remedy="Drop them"))
+    'groups: must name the group of each record; got 3 without one. Drop them'
+    """
+
+    def __init__(self, argument: str, requirement: str, got: str = "", remedy: str = "") -> None:
+        super().__init__(argument, requirement, got, remedy)  # all of them, so that an error can be pickled
+        self.argument, self.requirement, self.got, self.remedy = argument, requirement, got, remedy
+
+    def __str__(self) -> str:
+        found = f"; got {self.got}" if self.got else ""
+        then = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
+        return f"{self.argument}: {self.requirement}{found}{then}"
 
 
 class InputError(ConfideError, ValueError):

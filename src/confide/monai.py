@@ -73,12 +73,12 @@ class ConformalSet(Transform):  # type: ignore[misc]
         self, release: Release | str | Path, softmax: bool = False, sigmoid: bool = False, dtype: Any = torch.float32
     ) -> None:
         if softmax and sigmoid:
-            raise InputError("softmax and sigmoid must not both be asked for")
+            raise InputError("softmax", "softmax and sigmoid must not both be asked for")
         self.release: Any = load_release(release) if isinstance(release, str | Path) else release
         if not isinstance(self.release, Calibration):
             area_of(self.release)  # type: ignore[arg-type]
         elif sigmoid:
-            raise InputError("sigmoid must be left out for a calibration of classes that exclude each other")
+            raise InputError("sigmoid", "must be left out for a calibration of classes that exclude each other")
         self.softmax, self.sigmoid, self.dtype = softmax, sigmoid, dtype
 
     def __call__(self, img: NdarrayOrTensor) -> NdarrayOrTensor:
@@ -86,18 +86,23 @@ class ConformalSet(Transform):  # type: ignore[misc]
         whole, *_ = convert_data_type(img, torch.Tensor)
         outputs = whole.as_tensor() if hasattr(whole, "as_tensor") else whole
         if outputs.ndim == 0:
-            raise InputError("img must have channels first, shape (C,) or (C, H, W[, D]); found a number")
+            raise InputError("img", "must have channels first, shape (C,) or (C, H, W[, D])", got="a number")
         logits = self.softmax or self.sigmoid
         if isinstance(self.release, Calibration):
             if outputs.ndim != 1:
                 raise InputError(
-                    f"img must have shape (C,) for a calibration of classes; found {tuple(outputs.shape)}; pixels of "
-                    "an image are not records of their own: calibrate_masks bounds the area that is missed"
+                    "img",
+                    "must have shape (C,) for a calibration of classes",
+                    got=str(tuple(outputs.shape)),
+                    remedy=(
+                        "Pixels of an image are not records of their own: calibrate_masks bounds the area that is "
+                        "missed"
+                    ),
                 )
             inside = predict_set(outputs[None], self.release, logits=logits)[0]
         else:
             if logits and (len(outputs) == 1) != self.sigmoid and len(outputs) == 1:
-                raise InputError("sigmoid must be asked for with one channel, of which softmax is 1 everywhere")
+                raise InputError("sigmoid", "must be asked for with one channel, of which softmax is 1 everywhere")
             inside = predict_masks(outputs[None], self.release, logits=logits, sigmoid=self.sigmoid)[0]
         found, *_ = convert_to_dst_type(inside, img, dtype=self.dtype)
         return found
@@ -243,7 +248,9 @@ class Coverage(_Mean):
 
     def _compute_tensor(self, y_pred: Tensor, y: Tensor | None = None, **kwargs: Any) -> Tensor:
         if y_pred.ndim != 2 or y is None:
-            raise InputError("y_pred must hold sets of classes, shape (B, C), with labels y; for masks see MissedArea")
+            raise InputError(
+                "y_pred", "must hold sets of classes, shape (B, C), with labels y", remedy="For masks see MissedArea"
+            )
         mask, truth = _plain(y_pred) != 0, _plain(y)
         if truth.shape == mask.shape and mask.shape[1] > 1:
             inside: Tensor = (mask & (truth != 0)).any(dim=1, keepdim=True)
@@ -251,7 +258,7 @@ class Coverage(_Mean):
             inside = mask.gather(1, truth.reshape(-1, 1).long().to(mask.device))
         else:
             raise InputError(
-                f"y must hold the number of a class, 0 to {mask.shape[1] - 1}, for each set, or be one-hot"
+                "y", f"must hold the number of a class, 0 to {mask.shape[1] - 1}, for each set, or be one-hot"
             )
         return inside.float()
 
@@ -314,12 +321,12 @@ def calibrate_masks(
     'missed_area'
     """
     if softmax and sigmoid:
-        raise InputError("softmax and sigmoid must not both be asked for")
+        raise InputError("softmax", "softmax and sigmoid must not both be asked for")
 
     def model(batch: Tensor) -> Any:
         outputs = network(batch) if inferer is None else inferer(batch, network)
         if softmax and isinstance(outputs, Tensor) and outputs.ndim > 1 and outputs.shape[1] == 1:
-            raise InputError("sigmoid must be asked for with one channel, of which softmax is 1 everywhere")
+            raise InputError("sigmoid", "must be asked for with one channel, of which softmax is 1 everywhere")
         return outputs.as_tensor() if hasattr(outputs, "as_tensor") else outputs
 
     pairs = _Pairs(loader, image_key, label_key)
@@ -338,8 +345,10 @@ class _Pairs:
             missing = [key for key in self.keys if not isinstance(batch, Mapping) or key not in batch]
             if missing:
                 raise InputTypeError(
-                    f"loader must yield mappings with {missing[0]!r}; found {type(batch).__name__} without it; name "
-                    "the keys by image_key and label_key"
+                    "loader",
+                    f"must yield mappings with {missing[0]!r}",
+                    got=f"{type(batch).__name__} without it",
+                    remedy="Name the keys by image_key and label_key",
                 )
             image, label = (batch[key] for key in self.keys)
             yield _plain(image), _plain(label)
@@ -356,7 +365,7 @@ def _plain(data: Any) -> Any:
 def _counts(y_pred: Tensor, y: Tensor | None, ignore_index: int) -> Iterator[Any]:
     """True, missed and predicted pixels of each image, class by class."""
     if y is None or y_pred.ndim < 3 or len(y) != len(y_pred):
-        raise InputError("y_pred must hold masks, shape (B, C, H, W[, D]), and y a truth for each")
+        raise InputError("y_pred", "must hold masks, shape (B, C, H, W[, D]), and y a truth for each")
     for mask, truth in zip(_plain(y_pred) != 0, _plain(y), strict=True):
         whole = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
         yield area_counts(mask, whole.to(mask.device), ignore_index)

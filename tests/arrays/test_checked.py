@@ -12,7 +12,7 @@ import pytest
 
 import confide
 from confide.arrays.checked import as_labels, as_numeric, as_probabilities, as_vector, class_names
-from tests.private import assert_error_is_private
+from tests.refused import numbers, refused
 
 VALUES = [0.125, 0.5, 0.75, 0.0, 1.0, 0.25]  # exact in every float dtype
 CANDIDATES = confide.Candidates.of([0.0, 0.2, 0.25, 0.5, 0.9])
@@ -149,8 +149,9 @@ MISSING = {
 
 @pytest.mark.parametrize("make", MISSING.values(), ids=MISSING.keys())
 def test_missing_values_are_refused_with_count_and_first_position(make):
-    with pytest.raises(confide.InputError, match=r"^scores .* found 2 NaN and 0 outside, the first at position 1;"):
+    with pytest.raises(confide.InputError) as caught:
         confide.calibrate(make(), alpha=0.1, epsilon=1.0)
+    assert numbers(caught) == [2, 0, 1]  # NaN, outside, first position
 
 
 NOT_NUMBERS = {
@@ -206,39 +207,40 @@ NOT_NUMBERS = {
 
 @pytest.mark.parametrize("data", NOT_NUMBERS.values(), ids=NOT_NUMBERS.keys())
 def test_what_is_not_numbers_is_refused(data):
-    with pytest.raises(confide.InputTypeError, match=r"^scores must ") as refusal:
+    with refused(confide.InputTypeError, "scores") as refusal:
         confide.calibrate(data, alpha=0.1, epsilon=1.0)
     assert isinstance(refusal.value, TypeError)
-    assert_error_is_private(refusal.value)
 
 
 def test_objects_that_are_no_numbers_are_counted():
-    with pytest.raises(confide.InputTypeError, match=r"found str in 2 place\(s\), the first at position 1;"):
+    with refused(confide.InputTypeError, "scores") as caught:
         as_numeric("scores", np.array([0.5, "a", None, "b"], dtype=object))
+    assert numbers(caught) == [2, 1]
 
 
 @pytest.mark.parametrize(
     ("data", "shape"),
     [
-        (0.5, r"\(\)"),
-        (np.float64(0.5), r"\(\)"),
-        (np.zeros((3, 1)), r"\(3, 1\)"),
-        (pd.DataFrame({"a": [0.5]}), r"\(1, 1\)"),
-        (pl.DataFrame({"a": [0.5]}), r"\(1, 1\)"),
-        (pa.table({"a": [0.5]}), r"\(1, 1\)"),
-        ([[0.5, 0.6]], r"\(1, 2\)"),
+        (0.5, []),
+        (np.float64(0.5), []),
+        (np.zeros((3, 1)), [3, 1]),
+        (pd.DataFrame({"a": [0.5]}), [1, 1]),
+        (pl.DataFrame({"a": [0.5]}), [1, 1]),
+        (pa.table({"a": [0.5]}), [1, 1]),
+        ([[0.5, 0.6]], [1, 2]),
     ],
 )
 def test_vectors_have_one_dimension(data, shape):
-    with pytest.raises(confide.InputError, match=rf"^scores must be one-dimensional; found shape {shape}$"):
+    with refused(confide.InputError, "scores") as caught:
         confide.calibrate(data, alpha=0.1, epsilon=1.0)
+    assert numbers(caught) == shape
 
 
 @pytest.mark.parametrize("data", [[], np.array([]), np.array([], dtype=np.float16), pd.Series([], dtype=float)])
 def test_empty_is_refused_where_n_is_public(data):
-    with pytest.raises(confide.InputError, match="found 0, no records, whose number would be public"):
+    with refused(confide.InputError, "n"):
         confide.calibrate(data, alpha=0.1, epsilon=1.0, neighbors="replace_one")
-    with pytest.raises(confide.InputError, match="found 0, no records, whose number would be public"):
+    with refused(confide.InputError, "n"):
         confide.calibrate(data, alpha=0.1, mechanism="none")
 
 
@@ -309,8 +311,9 @@ def test_probabilities_outside_the_unit_interval(bad, dtype):
     p = np.full((300_000, 2), 0.5, dtype=dtype)
     nearest = {"just above 1": np.nextafter(dtype(1), dtype(2)), "just below 0": -np.finfo(dtype).smallest_subnormal}
     p[[7, 280_000], 1] = nearest.get(bad, bad)
-    with pytest.raises(confide.InputError, match=r"^probabilities .* found 2 row\(s\) .*, the first at row 7; apply"):
+    with refused(confide.InputError, "probabilities") as caught:
         as_probabilities("probabilities", p)
+    assert numbers(caught) == [2, 7]
 
 
 def test_ends_of_the_unit_interval_are_probabilities():
@@ -320,7 +323,7 @@ def test_ends_of_the_unit_interval_are_probabilities():
 
 @pytest.mark.parametrize("data", [[0.5], 0.5, np.zeros((2, 2, 2)), np.zeros((3, 0)), [], [[]]])
 def test_probabilities_have_two_dimensions(data):
-    with pytest.raises(confide.InputError, match=r"^probabilities must have shape \(n, classes\).*found shape"):
+    with refused(confide.InputError, "probabilities"):
         confide.lac_score(data, [0])
 
 
@@ -382,69 +385,67 @@ def test_names_keep_their_types():
 def test_labels_outside_the_classes(bad):
     labels = np.zeros(10, dtype=np.int64)
     labels[[4, 8]] = bad
-    with pytest.raises(
-        confide.InputError, match=r"^labels .* between 0 and 2; found 2 outside, the first at position 4;"
-    ):
+    with refused(confide.InputError, "labels") as caught:
         confide.lac_score(np.full((10, 3), 0.5), labels)
+    assert numbers(caught) == [2, 4]
 
 
 def test_labels_that_are_no_class_are_refused_without_naming_them():
     labels = np.array(["cat", "secret-123456789", "dog", None], dtype=object)
-    with pytest.raises(confide.InputError, match=r"found 2 that are not, the first at position 1; name") as refusal:
+    with refused(confide.InputError, "labels") as refusal:
         confide.lac_score(np.full((4, 2), 0.5), labels, classes=["cat", "dog"])
-    assert_error_is_private(refusal.value)
+    assert numbers(refusal) == [2, 1]
 
 
 @pytest.mark.parametrize(
     "labels", [[0.0, 1.0], [True, False], ["0", "1"], [1j, 0], pl.Series([0, None]), pa.array([0, None]), [None, 1]]
 )
 def test_labels_without_names_are_integers(labels):
-    with pytest.raises(confide.InputTypeError, match=r"^labels must be integers from 0 to 1; found dtype"):
+    with refused(confide.InputTypeError, "labels"):
         confide.lac_score(np.full((2, 2), 0.5), labels)
 
 
 @pytest.mark.parametrize("classes", [None, ["a", "b"]])
 def test_masked_labels_are_refused(classes):
     labels = np.ma.array([0, 1, 1] if classes is None else ["a", "b", "b"], mask=[0, 1, 0])
-    with pytest.raises(confide.InputError, match="found 1 masked entries, the first at position 1; drop"):
+    with refused(confide.InputError, "labels") as caught:
         confide.lac_score(np.full((3, 2), 0.5), labels, classes=classes)
+    assert numbers(caught) == [1, 1]
 
 
 @pytest.mark.parametrize("labels", [[0], [0, 1, 1], []])
 def test_labels_as_many_as_rows(labels):
-    with pytest.raises(confide.InputError, match=rf"^labels must have as many .* found {len(labels)} for 2 rows$"):
+    with refused(confide.InputError, "labels") as caught:
         confide.lac_score(np.full((2, 2), 0.5), labels)
+    assert numbers(caught) == [len(labels), 2]
 
 
 @pytest.mark.parametrize("labels", [[[0], [1]], 0, "ab"])
 def test_labels_have_one_dimension(labels):
-    with pytest.raises(confide.InputError, match=r"^labels must be one-dimensional"):
+    with refused(confide.InputError, "labels"):
         confide.lac_score(np.full((2, 2), 0.5), labels)
 
 
 def test_labels_that_cannot_be_read():
-    with pytest.raises(confide.InputTypeError, match=r"^labels must be an array; found list"):
+    with refused(confide.InputTypeError, "labels"):
         confide.lac_score(np.full((2, 2), 0.5), [[0], [1, 2]])
     unhashable = np.empty(2, dtype=object)
     unhashable[:] = [["a"], ["b"]]
-    with pytest.raises(confide.InputTypeError, match=r"^labels must be names"):
+    with refused(confide.InputTypeError, "labels"):
         confide.lac_score(np.full((2, 2), 0.5), unhashable, classes=["a", "b"])
 
 
 @pytest.mark.parametrize(
-    ("classes", "error", "text"),
+    ("classes", "error", "counts"),
     [
-        (["a"], confide.InputError, "found 1 names for 2 columns"),
-        (["a", "b", "c"], confide.InputError, "found 3 names for 2 columns"),
-        (["a", "a"], confide.InputError, "found 1 repeated"),
-        ([1, 1.0], confide.InputError, "found 1 repeated"),
-        ("ab", confide.InputTypeError, "found str"),
-        ({"a", "b"}, confide.InputTypeError, "found set"),
-        ({"a": 1, "b": 2}, confide.InputTypeError, "found dict"),
-        ([["a"], ["b"]], confide.InputTypeError, "found list"),
-        (5, confide.InputTypeError, "found int"),
+        (["a"], confide.InputError, [1, 2]),
+        (["a", "b", "c"], confide.InputError, [3, 2]),
+        (["a", "a"], confide.InputError, [1]),
+        ([1, 1.0], confide.InputError, [1]),
+        *((wrong, confide.InputTypeError, []) for wrong in ("ab", {"a", "b"}, {"a": 1, "b": 2}, [["a"], ["b"]], 5)),
     ],
 )
-def test_classes_that_cannot_be_used(classes, error, text):
-    with pytest.raises(error, match=rf"^classes .*{text}"):
+def test_classes_that_cannot_be_used(classes, error, counts):
+    with refused(error, "classes") as caught:
         confide.lac_score(np.full((1, 2), 0.5), [0], classes=classes)
+    assert numbers(caught) == counts

@@ -11,6 +11,7 @@ from confide import Candidates
 from confide.arrays import loops
 from confide.arrays.blocks import machine_code, worth_compiling
 from confide.counting.cells import Cells, CompiledCells
+from tests.builders import slow
 
 SPECIAL = [0.0, -0.0, 5e-324, -5e-324, 0.1, 0.5, 1.0, np.nextafter(1.0, 2.0), 1e300, -1e300, np.inf, -np.inf, np.nan]
 
@@ -23,9 +24,10 @@ def compile_or_not(request):
     return machine_code
 
 
-@pytest.mark.some(3)
-@pytest.mark.parametrize("other", [np.float32, np.float64])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("dtype", "other"),
+    [(np.float32, np.float64), *slow([(np.float32, np.float32), (np.float64, np.float32), (np.float64, np.float64)])],
+)
 def test_loops_equal_numpy(compile_or_not, dtype, other):
     with np.errstate(over="ignore"):
         x, y = np.array(SPECIAL * 3, dtype), np.array(SPECIAL, other).repeat(3)
@@ -56,9 +58,15 @@ def test_loops_equal_numpy(compile_or_not, dtype, other):
         assert compile_or_not(loops.ends)(fine, 1.25, lower[: len(fine)], upper[: len(fine)]) is True
 
 
-@pytest.mark.some(6)
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("together", [1, 3, 100])
+@pytest.mark.parametrize(
+    ("together", "dtype"),
+    [
+        (1, np.float64),
+        (3, np.float32),
+        (100, np.float64),
+        *slow([(1, np.float32), (3, np.float64), (100, np.float32)]),
+    ],
+)
 def test_counting_equals_numpy(compile_or_not, dtype, together, monkeypatch):
     """Special values, edges among them, in groups of any size: counted up to the first group with an invalid one."""
     monkeypatch.setattr(confide.counting.cells, "machine_code", compile_or_not)

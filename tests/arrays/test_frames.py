@@ -16,6 +16,7 @@ import confide
 from confide.arrays import column_names
 from confide.errors import MissingExtraError
 from tests.calibrations import calibration_at
+from tests.refused import refused
 
 P = {"cat": [0.7, 0.2], "dog": [0.2, 0.5], "owl": [0.1, 0.3]}
 FRAMES = {"pandas": pd.DataFrame, "polars": pl.DataFrame, "arrow": pa.table, "batch": pa.RecordBatch.from_pydict}
@@ -46,7 +47,7 @@ def test_integers_are_names_unless_they_count():
 
 
 def test_columns_of_one_name_are_refused():
-    with pytest.raises(confide.InputError, match="columns of different names; found 1 repeated"):
+    with refused(confide.InputError, "probabilities"):
         confide.lac_score(pd.DataFrame(np.eye(2), columns=["a", "a"]), ["a", "a"])
 
 
@@ -58,7 +59,7 @@ def test_scores_are_matched_by_name(library):
     np.testing.assert_allclose(scores, [0.8, 0.5])
     assert scores.classes == ("cat", "dog", "owl")
     for labels in ([0, 1], [1, 2]):
-        with pytest.raises(confide.InputError, match=r"must name the 3 classes, .*found integers: if they count"):
+        with refused(confide.InputError, "labels"):
             confide.lac_score(frame, labels)
     assert (
         confide.lac_score(frame, [0, 1], classes=[0, 1, 2]).tolist()
@@ -112,9 +113,7 @@ def test_a_relation_is_collected():
 def test_a_query_is_refused_with_what_to_do():
     for query in (pl.LazyFrame({"cat": [0.5], "dog": [0.5]}), ibis.memtable({"cat": [0.5], "dog": [0.5]})):
         for call in (lambda q=query: confide.predict_set(q, released()), lambda q=query: confide.lac_score(q, ["cat"])):
-            with pytest.raises(
-                confide.InputTypeError, match=r"^probabilities must be in memory; found .* run it first"
-            ):
+            with refused(confide.InputTypeError, "probabilities"):
                 call()
 
 
@@ -144,9 +143,9 @@ def test_narwhals_is_asked_for_only_where_it_is_needed(monkeypatch):
         Odd(True),
     ):
         assert confide.predict_set(known, released()).labels() == [["cat"], ["cat", "dog"]]
-    with pytest.raises(MissingExtraError, match=r"a data frame of .* needs the package 'narwhals'.*\[frames\]"):
+    with refused(MissingExtraError, "a data frame of tests"):
         confide.predict_set(Odd(False), released())
     sets = confide.predict_set(ROWS, released())
     assert sets.to_frame().shape == (2, 2)
-    with pytest.raises(MissingExtraError, match=r"'confide\[frames\]'"):
+    with refused(MissingExtraError, "a data frame of this kind"):
         sets.to_frame("polars")

@@ -5,8 +5,8 @@ from functools import lru_cache, partial
 
 import numpy as np
 
-from confide.audit.builtin import threshold, utility_law
-from confide.audit.exact_loss import exact_law
+from confide.audit.exact import exact_law
+from confide.audit.library import threshold, utility_law
 from confide.mechanisms import Slopes
 
 _RNG = np.random.default_rng()

@@ -9,18 +9,21 @@ import pytest
 from scipy import stats
 
 from confide.audit import Claims, Subject, audit, audit_library
-from confide.audit.attack import lower_bound
-from confide.audit.builtin import library_subjects, slopes_subject
 from confide.audit.coverage import NASTY
-from confide.audit.exact_loss import Laws, _in_cells, chi_square, exact_law, telling_pair, worst_pair
-from confide.audit.foreign import foreign_subject, load
+from confide.audit.exact import Laws, exact_law, telling_pair, worst_pair
+from confide.audit.library import library_subjects, slopes_subject
 from confide.audit.run import BRIEF, LONG, Effort
+from confide.audit.sampler import _in_cells, chi_square
+from confide.audit.search import lower_bound
+from confide.audit.subject import foreign_subject, load
 from confide.cli import main
 from confide.errors import ConfideError, InputError
 from confide.mechanisms.privacy import NEIGHBORS
 from confide.selection.selector import SELECTORS
 from tests.audit import others
+from tests.builders import slow
 from tests.exact import histograms, law, replaced, worst_log_ratio
+from tests.refused import refused
 
 SMALL = Effort(sampler=400, attack=1000, coverage=100, fresh=400)
 RARE = 1e-7
@@ -35,10 +38,12 @@ def failed(report):
     }
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("mechanism", "records", "loss"),
-    [(others.published_code, 10, 1.5), (others.published_code_extreme, 10, 9.0), (others.cut_noise_with_law, 8, 1.3)],
+    [
+        (others.published_code, 10, 1.5),
+        *slow([(others.published_code_extreme, 10, 9.0), (others.cut_noise_with_law, 8, 1.3)]),
+    ],
 )
 def test_defects_with_a_known_law_are_found_by_enumeration(mechanism, records, loss):
     report = audit([foreign_subject(mechanism, "broken", records=records)], SMALL)
@@ -58,7 +63,7 @@ def test_published_mechanism_keeps_its_claim_and_wastes_half():
     [
         (others.published_code_extreme, 2000),
         (others.halved_noise, 6000),
-        pytest.param(others.cut_noise, 20_000, marks=pytest.mark.long),
+        pytest.param(others.cut_noise, 20_000, marks=pytest.mark.slow),
         (others.private_maximum, 1000),
     ],
     ids=["published code", "halved noise", "cut noise", "private maximum"],
@@ -216,18 +221,18 @@ def test_mechanisms_that_cannot_be_loaded(spec):
 
 
 def test_mechanisms_without_claims_or_with_bad_answers():
-    with pytest.raises(InputError, match="must be claimed"):
+    with refused(InputError, "epsilon"):
         foreign_subject(others.constant, "constant")
-    with pytest.raises(InputError, match="NaN"):
+    with refused(InputError, "mechanism"):
         audit([foreign_subject(others.not_a_number, "nan", alpha=0.1)], SMALL)
     half = foreign_subject(others.published_code, "half")
     others_law = lambda scores: {0.5: 0.6}  # noqa: E731
     wrong = others.PermuteAndFlip()
     wrong.law = others_law
-    with pytest.raises(InputError, match="add up to 1"):
+    with refused(InputError, "law"):
         audit([foreign_subject(wrong, "wrong")], SMALL)
     assert half.law is not None
-    with pytest.raises(InputError, match="level"):
+    with refused(InputError, "level"):
         audit([half], SMALL, level=1.5)
 
 
@@ -265,7 +270,7 @@ def test_every_loss_of_the_library_is_below_its_claim(subject):
     assert worst_pair(Laws(subject, subject.law)).loss <= subject.claims.epsilon * (1 + 1e-9)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @pytest.mark.parametrize("effort", [SMALL, BRIEF, LONG], ids=["small", "brief", "long"])
 def test_the_library_passes_its_own_audit(effort):
     report = audit_library(effort, level=RARE)

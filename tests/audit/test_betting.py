@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from confide.audit.coverage import STAKES, bet_against
-from confide.audit.search import repeats
+from confide.audit.sampler import repeats
 
 
 @pytest.mark.parametrize(("claim", "low", "high"), [(0.9, 0.0, 1.0), (0.9, 0.85, 0.92), (0.5, 0.2, 0.6)])

@@ -6,10 +6,11 @@ import numpy as np
 import pytest
 
 from confide.audit import Effort, Finding, Report, audit, audit_library, effort_within, foreign_subject, run
-from confide.audit.exact_loss import magnitude_runs
 from confide.audit.run import LEAST, MOST, effort_at
+from confide.audit.sampler import magnitude_runs
 from confide.mechanisms import NEIGHBORS
 from tests.audit import broken, others, power, unseen
+from tests.builders import slow
 
 ATTACK = Effort(sampler=0, attack=2000, coverage=0)
 
@@ -28,7 +29,7 @@ def test_coverage_a_little_too_low_is_found(mechanism, calibrations):
     assert failed(mechanism, Effort(0, 0, calibrations), alpha=0.1) == {"coverage"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_rank_too_low_is_found_by_the_long_audit():
     assert failed(broken.covering(0.8985), Effort(0, 0, 10_000), alpha=0.1) == {"coverage"}
 
@@ -58,7 +59,7 @@ def test_a_loss_of_135_is_found_where_one_record_decides():
     assert any(failed(broken.Response(1.35), effort, epsilon=1.0) == {"search"} for _ in range(3))
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_noise_cut_by_135_is_found():
     assert failed(broken.cut_135, Effort(0, 300_000, 0)) == {"search"}
 
@@ -74,8 +75,9 @@ def test_an_error_on_some_data_is_an_outcome():
     def refuses(scores):
         raise ValueError("always")
 
-    with pytest.raises(ValueError, match="always"):
+    with pytest.raises(ValueError) as caught:
         failed(refuses, ATTACK, epsilon=1.0)
+    assert type(caught.value) is ValueError
 
 
 def test_continuous_thresholds_are_told_apart():
@@ -94,8 +96,9 @@ def test_a_subject_that_needs_many_records_says_so():
     assert math.isclose(foreign_subject(needs_400, "x", alpha=0.1).claims.coverage, 0.9)
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("mechanism", unseen.PRIVACY, ids=lambda one: one.__name__)
+@pytest.mark.parametrize(
+    "mechanism", [unseen.rounded_to_the_data, *slow([unseen.grid_over_the_range, unseen.told_by_ties])]
+)
 def test_defects_that_nothing_was_made_for_are_found(mechanism):
     """Each by ten audits of ten; three do not all miss it."""
     assert any(failed(mechanism, ATTACK, epsilon=1.0) == {"search"} for _ in range(3))
@@ -105,7 +108,7 @@ def test_a_defect_of_coverage_that_nothing_was_made_for_is_found():
     assert failed(unseen.undershoot_rewarded_for_odd_n, Effort(0, 0, 200), alpha=0.1) == {"coverage"}
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_a_scale_for_another_sensitivity_is_found_in_more_runs():
     assert any(failed(unseen.noise_scaled_by_n, Effort(0, 20_000, 0), epsilon=1.0) == {"search"} for _ in range(3))
 

@@ -11,6 +11,7 @@ import confide
 from confide.calibration import Request
 from confide.errors import InputError
 from confide.planning import ALONE, COMBINATIONS, TOGETHER, ClassShift, Terms, refuse_combinations, refuse_halves
+from tests.refused import refused
 
 ROOT = Path(__file__).parents[2]
 PREVIOUS = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 2.0, score="lac")
@@ -90,7 +91,7 @@ def _refused(asked):
     try:
         assert Request(**asked).parts
     except InputError as error:
-        return str(error).split()[0]
+        return error.argument
     return None
 
 
@@ -122,9 +123,9 @@ def test_every_row_refuses(row):
 
 def test_terms_and_requests_refuse_alike():
     for make in (lambda **o: Terms.of(0.1, 10, epsilon=1.0, **o), lambda **o: Request(alpha=0.1, epsilon=1.0, **o)):
-        with pytest.raises(InputError, match=r"^shift must be left out with delta: a training-conditional target"):
+        with refused(InputError, "shift"):
             make(delta=0.1, shift=2.0)
-    with pytest.raises(InputError, match=r"^by and groups must be given together: a column, and"):
+    with refused(InputError, "by"):
         refuse_halves(by=None, groups=["a"])
     refuse_halves(by="ward", groups=["a"])
 
@@ -141,7 +142,7 @@ def test_the_documentation_prints_the_table():
 
 def test_what_is_refused_may_have_been_left_out():
     """A default that does not go with what is given is named like a value that was typed."""
-    with pytest.raises(InputError, match=r"^neighbors must be 'replace_one' for mechanism='pcoqs'"):
+    with refused(InputError, "neighbors"):
         refuse_combinations({"mechanism": "pcoqs", "rho": 0.1})
 
 
@@ -149,5 +150,5 @@ def test_what_is_refused_may_have_been_left_out():
 def test_names_and_shares_may_be_any_sequence(make):
     asked = Request(alpha=(0.1, 0.2), by="level", shares=make([0.25, 0.75]), epsilon=1.0, score="lac")
     assert [part.terms.epsilon for part in asked.parts.values()] == [0.25, 0.75]
-    with pytest.raises(InputError, match=r"^names must be left out without by"):
+    with refused(InputError, "names"):
         Request(alpha=0.1, names=make(["a", "b"]), epsilon=1.0)

@@ -18,6 +18,7 @@ from confide.ledger import Ledger
 from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
 from confide.releases import LabelStatement, facts_of
 from tests.exact_tests import assert_covers
+from tests.refused import refused
 
 
 def sample(n, k=3, seed=0, parameters=None):
@@ -130,7 +131,7 @@ def test_uncorrected_labels_cover_too_much_or_too_little():
 @pytest.mark.parametrize(("n", "k", "epsilon"), [(1, 2, 1.0), (50, 2, 0.01), (300, 100, 0.5)])
 def test_too_few_records_give_all_labels(n, k, epsilon):
     p, y = sample(n, k)
-    with pytest.warns(CoverageWarning, match=r"is \+inf: every label is in every set"):
+    with pytest.warns(CoverageWarning):
         released = confide.calibrate_noisy_labels(p, y, 0.1, epsilon)
     assert released.threshold == math.inf
     assert confide.Calibration.from_json(released.to_json()) == released
@@ -177,7 +178,7 @@ def test_words_say_what_is_protected(made):
     assert "Further calibrations on the noisy labels cost nothing" in page
     assert "Everybody who sees the randomised labels, also whoever calibrates on them, whatever else" in page
     assert "docs/theory-labels.md, Theorem 3; privacy by Theorem 1" in page
-    with pytest.raises(InputTypeError, match="randomised labels of new records"):
+    with refused(InputTypeError, "previous"):
         confide.recalibrate(released, scores=[0.5] * 100)
 
 
@@ -247,7 +248,7 @@ def test_a_ledger_pays_for_labels_and_not_for_thresholds(tmp_path):
     ]
     confide.randomise_labels(y, 3, epsilon=1.0, ledger=ledger, dataset="annotators")
     assert ledger.account("annotators").spent().epsilon == 3.0
-    with pytest.raises(confide.OtherDataError):
+    with refused(confide.OtherDataError, "dataset"):
         confide.randomise_labels(1 - np.minimum(y, 1), 3, epsilon=2.0, ledger=ledger, dataset="annotators")
 
 
@@ -255,11 +256,11 @@ def test_a_statement_is_read_again(made, tmp_path):
     statement = made[3].statement
     statement.save(tmp_path / "s.json")
     assert LabelStatement.load(tmp_path / "s.json") == statement
-    with pytest.raises(FormatError):
+    with refused(FormatError, "labels"):
         LabelStatement.from_json(statement.to_json().replace("2.0", "1.0"))
-    with pytest.raises(FormatError, match="is not a statement about labels"):
+    with refused(FormatError, "file"):
         LabelStatement.from_json(made[0].to_json())
-    with pytest.raises(InputError, match="classes must be those"):
+    with refused(InputError, "classes"):
         confide.calibrate_noisy_labels(made[1], made[3], 0.1, classes=["dog", "cat", "owl"])
 
 

@@ -13,6 +13,7 @@ from confide.calibration import Options
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import about_of, classes_of, parts_of
+from tests.refused import refused
 
 RNG = np.random.default_rng(0)
 N = 600
@@ -133,16 +134,16 @@ def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_pa
 
 
 def test_what_was_swallowed_is_refused_by_name():
-    with pytest.raises(confide.InputTypeError, match=r"^calibrate_levels\(\) takes no argument 'n'; the number"):
+    with refused(confide.InputTypeError, "n"):
         confide.calibrate_levels(SCORES, [0.3, 0.2], 1.0, n=500)
-    with pytest.raises(confide.InputTypeError, match=r"^calibrate_groups\(\) takes no argument 'n'; the number"):
+    with refused(confide.InputTypeError, "n"):
         confide.calibrate_groups(SCORES, HALF, [0, 1], 0.2, 1.0, n=500)
-    with pytest.raises(InputError, match="ledger, dataset and partition must be given together"):
+    with refused(InputError, "ledger"):
         confide.calibrate_groups(SCORES, HALF, [0, 1], 0.2, 1.0, partition="half")
-    with pytest.raises(InputError, match="classes must be left out: they are those of the columns"):
+    with refused(InputError, "classes"):
         tables.calibrate_table({"p_0": P[:, 0]}, tables.Classified("p_*", "y"), 0.2, 1.0, classes=["a"])
 
 
 def test_a_column_that_is_an_array_is_refused_without_its_values():
-    with pytest.raises(confide.InputTypeError, match=r"^column must be a name; found ndarray$"):
+    with refused(confide.InputTypeError, "column"):
         tables.calibrate_table(_table(), tables.Scored("s"), 0.2, 1.0, weights=SCORES, weight_bound=1.0)

@@ -20,8 +20,10 @@ from confide.planning import Terms, make_plan
 from confide.planning.expected import answer_among
 from confide.releases import Release, is_warm, load_release, miss_if_reused, parts_of, predecessors_of
 from confide.tables import Scored, recalibrate_table
+from tests.builders import slow
 from tests.exact import histograms, mechanism_law
 from tests.exact_tests import assert_covers
+from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
 
@@ -168,12 +170,12 @@ def test_weights_for_a_known_shift():
     second = confide.recalibrate(first, month(2), labels=labels)
     assert (second.population, second.recipe["around"]) == (first.population, first.threshold)
     assert Release.from_json(second.to_json()) == second
-    with pytest.raises(confide.InputError, match=r"labels must be given: .* known shift away"):
+    with refused(confide.InputError, "labels"):
         confide.recalibrate(first, month(2))
     table = pa.table({"s": month(2), "class": labels, "w": np.ones(N)})
     again = recalibrate_table(first, table, Scored("s"), by="class")
     assert again.population == first.population
-    with pytest.raises(confide.InputError, match=r"^weights, the column, must be given for"):
+    with refused(confide.InputError, "weights"):
         recalibrate_table(first, table, Scored("s"), by="class", weights="w")
     asked = prepare_thresholds(Request(renews=first, cold=True)).thresholds[None].terms
     assert asked == Terms.of(0.1, asked.candidates, epsilon=2.0, population=first.population)
@@ -206,48 +208,49 @@ def test_releases_of_the_first_version_can_be_renewed(name):
 @pytest.mark.slow
 def test_what_is_the_user_s_to_say_again():
     own = one(epsilon=1.0, candidates=Candidates.of([0.2, 0.5, 0.9]), neighbors="replace_one")
-    with pytest.raises(confide.InputError, match="candidates must be given again: previous has 4 of its own"):
+    with refused(confide.InputError, "candidates"):
         confide.recalibrate(own, month(2))
     assert confide.recalibrate(own, month(2), candidates=Candidates.of([0.2, 0.5, 0.9])).candidates == 4
     empty = one(epsilon=0.01, neighbors="replace_one")
     assert empty.mechanism is None
-    with pytest.raises(confide.InputError, match="epsilon must be given: previous answered"):
+    with refused(confide.InputError, "epsilon"):
         confide.recalibrate(empty, month(2))
     assert confide.recalibrate(empty, month(2), epsilon=1.0).epsilon == 1.0
     first, _ = first_of("levels with shares")
     assert [part.epsilon for part in renewed(first, epsilon=1.0).parts.values()] == [0.25, 0.75]
 
 
-@pytest.mark.some(6)
 @pytest.mark.parametrize(
-    ("kind", "options", "words"),
+    ("kind", "options", "error", "argument"),
     [
-        ("groups", {}, "groups must be given"),
-        ("two sides", {}, "targets must be given"),
-        ("public n", {"groups": WARD}, "groups must be left out"),
-        ("public n", {"u": WARD}, "u must be left out"),
-        ("public n", {"partition": "ward"}, "partition must be left out"),
-        ("public n", {"alpha": 0.2}, r"recalibrate\(\) takes no argument 'alpha'"),
-        ("public n", {"cold": 1}, "cold must be True or False"),
-        ("public n", {"candidates": Spread("probability", around=0.5)}, "candidates must leave out around"),
-        ("public n", {"candidates": [0.5]}, "candidates must be a confide.Candidates"),
+        ("groups", {}, confide.InputError, "groups"),
+        ("two sides", {}, confide.InputError, "targets"),
+        ("public n", {"u": WARD}, confide.InputError, "u"),
+        ("public n", {"partition": "ward"}, confide.InputError, "partition"),
+        ("public n", {"cold": 1}, confide.InputTypeError, "cold"),
+        ("public n", {"candidates": Spread("probability", around=0.5)}, confide.InputError, "candidates"),
+        *slow(
+            [
+                ("public n", {"groups": WARD}, confide.InputError, "groups"),
+                ("public n", {"alpha": 0.2}, confide.InputTypeError, "alpha"),
+                ("public n", {"candidates": [0.5]}, confide.InputTypeError, "candidates"),
+            ]
+        ),
     ],
 )
-def test_what_does_not_belong_to_a_renewal(kind, options, words):
-    with pytest.raises((confide.InputError, confide.InputTypeError), match=f"^{words}"):
+def test_what_does_not_belong_to_a_renewal(kind, options, error, argument):
+    with refused(error, argument):
         confide.recalibrate(first_of(kind)[0], month(2), **options)
 
 
 def test_only_releases_are_renewed_and_scores_are_the_same():
     shared = Path(__file__).parents[1] / "federated" / "samples" / "private-qq" / "released.json"
-    with pytest.raises(
-        confide.InputTypeError, match=r"this FederatedCalibration is of several silos, .*`confide federated plan`"
-    ):
+    with refused(confide.InputTypeError, "previous"):
         confide.recalibrate(load_release(shared), month(2))
-    with pytest.raises(confide.InputTypeError, match=r"^previous must be a release"):
+    with refused(confide.InputTypeError, "previous"):
         confide.recalibrate(0.5, month(2))
     other = confide.margin_score(np.full((N, 2), 0.5), np.zeros(N, int))
-    with pytest.raises(confide.InputError, match="which these scores are; found 'lac'"):
+    with refused(confide.InputError, "score"):
         confide.recalibrate(first_of("public n")[0], other)
 
 

@@ -17,6 +17,7 @@ from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
 from tests.calibrations import suited
 from tests.exact import histograms, mechanism_law, zcdp
+from tests.refused import refused
 
 
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
@@ -83,7 +84,7 @@ def test_thresholds_of_levels_are_nested_and_cover():
     for alpha, hit, size in zip(levels, hits, sizes, strict=True):
         assert stats.binomtest(int(hit), 300, 1 - alpha, alternative="less").pvalue > 1e-6
         assert size < 1 - 0.2 * alpha
-    with pytest.raises(confide.InputError, match="one of the calibrated levels"):
+    with refused(confide.InputError, "alpha"):
         released[0.15]
 
 
@@ -142,9 +143,9 @@ def test_groups_by_simulation_and_small_groups():
     assert (np.mean(sizes, axis=0) < [0.43, 0.87]).all()
     lower, _ = released.limits(2, groups=["a", "tiny"])
     assert lower == released["a"].threshold
-    with pytest.raises(confide.InputError, match=r"found 1 that are not, the first at position 1"):
+    with refused(confide.InputError, "groups"):
         confide.predict_set([[0.5, 0.5]] * 2, released, groups=["a", "z"])
-    with pytest.raises(confide.InputError, match="groups must be given"):
+    with refused(confide.InputError, "groups"):
         confide.predict_set([[0.5, 0.5]], released)
 
 
@@ -225,7 +226,7 @@ def test_stored_releases_come_back_equal_and_forged_ones_are_refused(tmp_path):
         for broken in ("", "[]", "{}", text[:-40], confide.calibrate(np.arange(100.0), 0.1, 1.0).to_json()):
             with pytest.raises(confide.FormatError):
                 kind.from_json(broken)
-        with pytest.raises(confide.InputTypeError, match="text must be a JSON document; found int"):
+        with refused(confide.InputTypeError, "text"):
             kind.from_json(7)
 
 
@@ -249,7 +250,7 @@ def test_totals_of_releases_of_0_1_are_what_it_stated():
 
 def test_sizes_of_groups_are_not_printed():
     for options in ({}, {"neighbors": "replace_one"}):
-        with pytest.raises(confide.InputError, match="their sizes stay secret, and 'none' needs them"):
+        with refused(confide.InputError, "mechanism"):
             confide.calibrate_groups([0.5] * 9, ["a"] * 9, ["a", "b"], 0.1, mechanism="none", **options)
 
 
@@ -270,5 +271,5 @@ def test_candidates_of_several_thresholds_suit_what_each_may_spend():
 
 def test_levels_are_refused_before_there_are_candidates():
     for wrong in ([], [0.1, 0.1], [0.1, 2]):
-        with pytest.raises(confide.InputError, match=r"^alphas must"):
+        with refused(confide.InputError, "alphas"):
             confide.calibrate_levels([0.5] * 100, wrong, 1.0, score="lac")

@@ -15,10 +15,11 @@ from confide.cli.show import _words
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
 from confide.planning import ClassShift, RecordWeights, Terms, mechanism_for, plan, rounding_text
-from confide.reports import plan_page
+from confide.reports import price
 from confide.reports.promise import any_shares
 from confide.selection import selection_law
 from tests.calibrations import weighted_counts
+from tests.refused import refused
 
 SHIFT = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8})
 CANDIDATES = confide.Candidates.unit(60)
@@ -132,7 +133,7 @@ def test_release_says_which_population(released):
     again = confide.Calibration.from_json(released.to_json())
     assert again == released
     assert str(again) == text
-    with pytest.raises(InputError, match="promise is one on average"):
+    with refused(InputError, "delta"):
         released.conditional_coverage(0.05, 1000)
     assert released.coverage_at_most(1000) == 1.0
 
@@ -145,7 +146,7 @@ def test_thresholds_per_class_say_that_they_bear_any_shares(records, released, m
     assert any_shares(released) == ""
     assert ("shares", f"the promise{any_shares(groups)[3:-1]}") in _words(groups)
     for name, value in {"LEVELS": (), "LOSS_REACH": (1.0, 1.0), "SIZE_REACH": (1.0, 1.0)}.items():
-        monkeypatch.setattr(plan_page, name, value)
+        monkeypatch.setattr(price, name, value)
     page = confide.report(released).html
     assert "class shares a=0.2, b=0.8" in page
     assert "not rounded" in page
@@ -160,83 +161,83 @@ def signed(content):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "argument"),
     [
-        (lambda c: c.pop("population"), "other weights than its population"),
-        (lambda c: c["population"].update(target=["1/10", "9/10"]), "other weights"),
-        (lambda c: c["population"].update(source=["1/2"]), "must be a bound, or a ratio or shares"),
-        (lambda c: c["population"].update(classes=["a", "a"]), "found 1 repeated"),
-        (lambda c: c["mechanism"].update(weight=2), "other weights"),
-        (lambda c: c["mechanism"].update(head_start=0), "another coverage"),
-        (lambda c: c["privacy"].update(replace_one=1.0), "another privacy loss"),
-        (lambda c: c["population"].update(more=1), "unknown field"),
+        (lambda c: c.pop("population"), "calibration.mechanism.weight"),
+        (lambda c: c["population"].update(target=["1/10", "9/10"]), "calibration.mechanism.weight"),
+        (lambda c: c["population"].update(source=["1/2"]), "calibration.population"),
+        (lambda c: c["population"].update(classes=["a", "a"]), "calibration.population"),
+        (lambda c: c["mechanism"].update(weight=2), "calibration.mechanism.weight"),
+        (lambda c: c["mechanism"].update(head_start=0), "calibration.guarantee"),
+        (lambda c: c["privacy"].update(replace_one=1.0), "calibration.privacy"),
+        (lambda c: c["population"].update(more=1), "calibration.population"),
     ],
 )  # fmt: skip
-def test_a_release_that_claims_other_weights_is_refused(released, change, message):
+def test_a_release_that_claims_other_weights_is_refused(released, change, argument):
     content = json.loads(released.to_json())
     change(content)
-    with pytest.raises(FormatError, match=message):
+    with refused(FormatError, argument):
         confide.Calibration.from_json(signed(content))
 
 
 @pytest.mark.parametrize(
-    ("options", "message"),
+    ("options", "argument"),
     [
-        ({"class_weights": {"a": 1, "b": 2}}, "labels must be given together"),
-        ({"weights": [1.0, 1.0]}, "weight_bound must be given together"),
-        ({"weights": [1.0, 3.0], "weight_bound": 2}, r"must lie in \[0, 2\].* found 1 that do not, the first at"),
-        ({"weights": [1.0, np.nan], "weight_bound": 2}, "found 1 that do not, the first at position 1"),
-        ({"weights": [1.0], "weight_bound": 2}, r"must have shape \(2,\)"),
-        ({"weights": [1.0, 1.0], "weight_bound": 0}, "weight_bound must be a positive"),
+        ({"class_weights": {"a": 1, "b": 2}}, "class_weights"),
+        ({"weights": [1.0, 1.0]}, "weights"),
+        ({"weights": [1.0, 3.0], "weight_bound": 2}, "weights"),
+        ({"weights": [1.0, np.nan], "weight_bound": 2}, "weights"),
+        ({"weights": [1.0], "weight_bound": 2}, "weights"),
+        ({"weights": [1.0, 1.0], "weight_bound": 0}, "weight_bound"),
         ({"class_weights": {"a": 1}, "labels": ["a", "c"]}, "labels"),
-        ({"class_weights": {"a": 1, "b": -1}, "labels": ["a", "b"]}, "must be 0 or lie between"),
-        ({"class_weights": {"a": 1, "b": "1e-" + "8" * 70}, "labels": ["a", "b"]}, "must be a finite number"),
-        ({"class_weights": {"a": 0, "b": 0}, "labels": ["a", "b"]}, "must not all be 0"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "neighbors": "replace_one"}, "add_remove"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "delta": 0.05}, "delta must be left out"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "n_min": 50}, "n_min must be left out"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "shift": 2.0}, "shift must be left out"),
-        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "mechanism": "noisy-histogram"}, "slopes"),
+        ({"class_weights": {"a": 1, "b": -1}, "labels": ["a", "b"]}, "class_weights['b']"),
+        ({"class_weights": {"a": 1, "b": "1e-" + "8" * 70}, "labels": ["a", "b"]}, "class_weights['b']"),
+        ({"class_weights": {"a": 0, "b": 0}, "labels": ["a", "b"]}, "class_weights"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "neighbors": "replace_one"}, "neighbors"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "delta": 0.05}, "delta"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "n_min": 50}, "n_min"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "shift": 2.0}, "shift"),
+        ({"class_weights": {"a": 1, "b": 2}, "labels": ["a", "b"], "mechanism": "noisy-histogram"}, "mechanism"),
         ({"class_weights": {"a": 1}, "labels": ["a", "a"], "weights": [1, 1], "weight_bound": 2}, "class_weights"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_weighted_is_refused(options, message):
-    with pytest.raises(InputError, match=message) as refused:
+def test_what_cannot_be_weighted_is_refused(options, argument):
+    with refused(InputError, argument) as caught:
         confide.calibrate([0.123, 0.456], 0.1, 1.0, candidates=CANDIDATES, **options)
-    assert "0.123" not in str(refused.value)
-    assert "3.0" not in str(refused.value)
+    assert "0.123" not in str(caught.value)
+    assert "3.0" not in str(caught.value)
 
 
 def test_shares_that_make_no_weights_are_refused():
-    with pytest.raises(InputError, match="no weight makes up for records that are not there"):
+    with refused(InputError, "source"):
         ClassShift.of_shares({"a": 1, "b": 0}, {"a": 0.5, "b": 0.5})
-    with pytest.raises(InputError, match=r"sum to 1; found a sum of 0\.7"):
+    with refused(InputError, "source"):
         ClassShift.of_shares({"a": 0.5, "b": 0.2}, {"a": 0.5, "b": 0.5})
-    with pytest.raises(InputError, match="same classes as the source shares"):
+    with refused(InputError, "target"):
         ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.5, "c": 0.5})
-    with pytest.raises(InputTypeError, match="mapping"):
+    with refused(InputTypeError, "class_weights"):
         confide.calibrate([0.1], 0.1, 1.0, class_weights=[1, 2], labels=["a"])
     assert ClassShift.of_shares({"a": 0.5, "b": 0.5, "c": 0}, {"a": 1, "b": 0, "c": 0}).steps == (1, 0, 0)
 
 
 def test_several_thresholds_know_no_weights():
     scores, labels, weights = [0.1, 0.2], ["a", "b"], {"a": 1, "b": 2}
-    with pytest.raises(InputError, match="class_weights must be left out with groups or classes"):
+    with refused(InputError, "class_weights"):
         confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, class_weights=weights, candidates=CANDIDATES)
-    with pytest.raises(InputError, match="class_weights must be left out with several levels"):
+    with refused(InputError, "class_weights"):
         confide.calibrate_levels(scores, [0.1, 0.2], 1.0, class_weights=weights, candidates=CANDIDATES)
-    with pytest.raises(InputError, match="class_weights must be left out with two sides"):
+    with refused(InputError, "class_weights"):
         confide.calibrate_sides([[0.0, 1.0]] * 2, scores, 0.1, 1.0, class_weights=weights)
 
 
 def test_counts_made_elsewhere_know_no_weights():
     counted = confide.ScoreHistogram.from_scores([0.1, 0.2], CANDIDATES)
-    with pytest.raises(InputTypeError, match="counts that are weighted take population"):
+    with refused(InputTypeError, "class_weights"):
         confide.calibrate_histogram(counted, 0.1, 1.0, class_weights={"a": 1, "b": 2})
     pytest.importorskip("torch", reason="needs the extra 'torch'")
     from confide import torch
 
-    with pytest.raises(InputTypeError, match="takes no argument 'population'"):
+    with refused(InputTypeError, "population"):
         torch.calibrate(None, [], 0.1, 1.0, population=SHIFT)
 
 

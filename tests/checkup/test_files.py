@@ -14,6 +14,7 @@ pytest.importorskip("packaging")
 import confide
 from confide.checkup import Advisory, advisories, folders
 from confide.federated import SiloKeys
+from tests.refused import refused
 from tests.releases.test_samples import signed
 
 SAMPLES = Path(__file__).parents[1]
@@ -81,7 +82,7 @@ def test_a_watch_of_odd_looks_is_damaged(tmp_path, looks):
     (tmp_path / "watch.json").write_text(
         signed({"kind": "confide.watch", "schema": 1, "looks": looks}), encoding="utf-8"
     )
-    assert looked(tmp_path)[0]["watch.json"].wrong == "its looks must be a list of objects; get the original"
+    assert looked(tmp_path)[0]["watch.json"].wrong.startswith("looks: ")
 
 
 def test_a_damaged_ledger_is_named_by_its_own_path(tmp_path):
@@ -150,21 +151,23 @@ def test_an_answer_of_a_silo(tmp_path):
 
 
 @pytest.mark.parametrize(
-    ("change", "says"),
+    ("change", "argument"),
     [
-        (lambda text: text[:200], "not valid JSON"),
-        (lambda text: text.replace('"alpha": "1/10"', '"alpha": "1/11"'), "checksum does not match"),
-        (lambda text: signed(json.loads(text) | {"schema": 99}), "schema 99"),
-        (lambda text: signed(json.loads(text) | {"schema": "\x1b[2J"}), "which this version does not read"),
-        (lambda text: signed(json.loads(text) | {"versions": {"opendp": "\x1b[2J"}}), "printable"),
-        (lambda text: text.replace("{", '{"kind": "confide.calibration", "x": ' + "[" * 5000, 1), "not valid JSON"),
+        (lambda text: text[:200], "file"),
+        (lambda text: text.replace('"alpha": "1/10"', '"alpha": "1/11"'), ""),
+        (lambda text: signed(json.loads(text) | {"schema": 99}), "schema"),
+        (lambda text: signed(json.loads(text) | {"schema": "\x1b[2J"}), "schema"),
+        (lambda text: signed(json.loads(text) | {"versions": {"opendp": "\x1b[2J"}}), ""),
+        (lambda text: text.replace("{", '{"kind": "confide.calibration", "x": ' + "[" * 5000, 1), "file"),
     ],
 )
-def test_damage_is_named(tmp_path, change, says):
+def test_damage_is_named(tmp_path, change, argument):
     text = (RELEASES / "calibration.json").read_text(encoding="utf-8")
     (tmp_path / "one.json").write_text(change(text), encoding="utf-8")
     found, others = looked(tmp_path)
-    assert says in found["one.json"].wrong
+    assert found["one.json"].wrong.startswith(argument)
+    assert found["one.json"].wrong
+    assert "\x1b" not in found["one.json"].wrong
     assert others == 0
 
 
@@ -181,7 +184,7 @@ def test_what_is_not_ours_is_counted(tmp_path, monkeypatch):
     assert others == 6
     monkeypatch.setattr(folders, "MOST_BYTES", 100)
     found, _ = looked(tmp_path)
-    assert "more than 100 bytes" in next(iter(found.values())).wrong
+    assert next(iter(found.values())).wrong.startswith("file: must have at most 100 bytes")
 
 
 def test_what_cannot_be_opened_is_named(tmp_path, monkeypatch):
@@ -199,7 +202,7 @@ def test_what_cannot_be_opened_is_named(tmp_path, monkeypatch):
 
 
 def test_a_path_has_to_exist(tmp_path):
-    with pytest.raises(confide.InputError, match="does not exist"):
+    with refused(confide.InputError, "path"):
         confide.doctor(tmp_path / "gone")
 
 

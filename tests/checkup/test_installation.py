@@ -142,7 +142,7 @@ def test_the_command(capsys, versions, tmp_path, monkeypatch):
     (tmp_path / "\x1b[2J.json").write_text('{"kind": "confide.calibration", ', encoding="utf-8")
     assert main(["doctor", str(tmp_path)]) == FOUND
     found = capsys.readouterr()
-    assert "not valid JSON" in found.out
+    assert "file: " in found.out
     assert "\x1b" not in found.out + found.err
     assert main(["doctor", str(tmp_path / "gone")]) == REFUSED
-    assert capsys.readouterr().err.startswith("error: ")
+    assert capsys.readouterr().err.startswith("error: path")

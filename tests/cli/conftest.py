@@ -1,4 +1,5 @@
 import json
+import re
 import signal
 from collections.abc import Callable
 from dataclasses import dataclass
@@ -8,6 +9,7 @@ from typing import Any
 import pytest
 
 from confide.cli import main
+from confide.cli.exit_codes import USAGE
 
 
 @dataclass(frozen=True)
@@ -32,6 +34,12 @@ class Ran:
         assert self.err.count("\n") == 1, self.err
         assert "Traceback" not in self.err
         return self.err.removeprefix("error: ").rstrip("\n")
+
+    @property
+    def refused(self) -> tuple[int, str]:
+        """The exit code, and what the refusal is about: an option where one gives it, else what the error names."""
+        option = (re.search if self.code == USAGE else re.match)(r"--[a-z][\w-]*", self.error)
+        return self.code, option[0] if option else re.split("[:;']", self.error)[0].strip()
 
 
 @pytest.fixture(autouse=True)

@@ -72,18 +72,17 @@ def test_all_rules_are_compared(confide_run):
 @pytest.mark.parametrize(
     ("options", "code", "says"),
     [
-        (("--epsilon", 3), REFUSED, "--releases, --evaluations or --looks must be planned"),
-        (("--epsilon", 3, "--looks", 2, "--rule", "pld", "--dp-delta", 0), REFUSED, "--rule pld cannot be had: with"),
-        (("--epsilon", 3, "--looks", 2, "--n", "many"), USAGE, "--n must be whole numbers"),
-        (("--epsilon", 3, "--looks", 2, "--alpha", "0.1,0.2"), USAGE, "--alpha is one level here"),
+        (("--epsilon", 3), REFUSED, "--releases"),
+        (("--epsilon", 3, "--looks", 2, "--rule", "pld", "--dp-delta", 0), REFUSED, "--rule"),
+        (("--epsilon", 3, "--looks", 2, "--n", "many"), USAGE, "--n"),
+        (("--epsilon", 3, "--looks", 2, "--alpha", "0.1,0.2"), USAGE, "--alpha"),
         (("--looks", 2), USAGE, "--epsilon"),
-        (("--epsilon", 3, "--looks", 2, "--looks-per-person", 3), REFUSED, "--looks-per-person must be"),
+        (("--epsilon", 3, "--looks", 2, "--looks-per-person", 3), REFUSED, "--looks-per-person"),
     ],
 )
 def test_refusals(confide_run, options, code, says):
     ran = confide_run("budget", "plan", *options)
-    assert ran.code == code
-    assert says in ran.error
+    assert ran.refused == (code, says)
 
 
 def test_a_file_is_not_replaced_by_chance(confide_run, schedule, folder):
@@ -102,8 +101,7 @@ def test_a_ledger_has_it_followed_and_calibrations_follow_it(confide_run, record
     released = load_release(folder / "one.json")
     assert (released.epsilon, released.mechanism.selector) == (0.5, "permute_and_flip")
     ran = confide_run("calibrate", records, *ASK, "--epsilon", 1, "--out", "two.json", *paid)
-    assert ran.code == REFUSED
-    assert "a schedule in which 1 release may cost epsilon = 0.5; this costs 1; 1 of 2 releases and 52 of" in ran.error
+    assert ran.refused == (REFUSED, "--dataset")
     assert not (folder / "two.json").exists()
     shown = confide_run("ledger", "show", "budget.db", "patients").out
     assert "of its schedule 1 of 2 releases and 52 of 52 looks are left" in shown
@@ -111,8 +109,7 @@ def test_a_ledger_has_it_followed_and_calibrations_follow_it(confide_run, record
     listed = confide_run("ledger", "list", "budget.db", "--json").json["datasets"][0]
     assert listed["schedule"]["left"] == {"calibration": 1, "look": 52}
     again = confide_run("ledger", "follow", "budget.db", schedule, "--dataset", "patients")
-    assert again.code == REFUSED
-    assert "has spent 0.5 of its limit epsilon = 2, and the schedule adds 2 by basic composition" in again.error
+    assert again.refused == (REFUSED, "--dataset")
     assert Ledger("budget.db").account("patients").left == {"calibration": 1, "look": 52}
 
 
@@ -120,21 +117,20 @@ def test_a_ledger_has_it_followed_and_calibrations_follow_it(confide_run, record
 @pytest.mark.parametrize(
     ("options", "says"),
     [
-        (("--epsilon", 1), "--epsilon must be left out with --schedule, which says 0.5; found 1"),
-        (("--rho", 1), "--rho must be left out with --schedule"),
-        (("--selector", "exponential"), "--selector must be left out with --schedule, which says permute_and_flip"),
-        (("--neighbors", "replace_one"), "--neighbors must be left out with --schedule, which says add_remove"),
-        (("--records-per-person", 2), "--records-per-person must be left out with --schedule, which says 1; found 2"),
+        (("--epsilon", 1), "--epsilon"),
+        (("--rho", 1), "--rho"),
+        (("--selector", "exponential"), "--selector"),
+        (("--neighbors", "replace_one"), "--neighbors"),
+        (("--records-per-person", 2), "--records-per-person"),
         (
             ("--person", "name", "--max-records-per-person", 2, "--order", "name"),
-            "--max-records-per-person must be at most what --schedule says, 1 in one release; found 2",
+            "--max-records-per-person",
         ),
     ],
 )
 def test_what_contradicts_a_schedule_is_refused(confide_run, records, schedule, folder, options, says):
     ran = calibrate(confide_run, records, "one.json", *options)
-    assert ran.code == REFUSED
-    assert says in ran.error
+    assert ran.refused == (REFUSED, says)
     assert not (folder / "one.json").exists()
 
 
@@ -149,14 +145,14 @@ def test_records_of_a_person_and_the_relation_are_the_schedules(confide_run, rec
         confide_run("budget", "plan", "--looks", 3, "--epsilon", 3, *BASIC, "--out", "looks.json", "--force").code == 0
     )
     ran = confide_run("calibrate", records, *ASK, "--schedule", "looks.json", "--out", "two.json")
-    assert "the schedule has no releases; plan some with `confide budget plan`" in ran.error
+    assert ran.refused == (REFUSED, "--schedule")
     (folder / "schedule.json").write_text("{}")
     ran = calibrate(confide_run, records, "two.json")
-    assert "'schedule.json' cannot be used: the file is not a confide schedule" in ran.error
+    assert ran.refused == (REFUSED, "schedule.kind")
 
 
 def test_looks_follow_a_schedule(confide_run, schedule, folder):
-    """The loss of a look, the relation and the planned number of looks; the ledger counts the looks."""
+    """The loss of a look, the relation and the planned number of looks. The ledger counts the looks."""
     calibration_at(float(Candidates.unit(10).values[4]), score=None).save("cal.json")
     batch = write(folder / "batch.csv", {"s": [0.1] * 40})
     look = ("watch", "cal.json", batch, "--state", "watch.json", "--score-column", "s", "--schedule", "schedule.json")
@@ -168,26 +164,21 @@ def test_looks_follow_a_schedule(confide_run, schedule, folder):
     assert (ran.json["settings"]["epsilon"], ran.json["settings"]["planned_looks"]) == (1.0, 52)
     account = Ledger("budget.db").account("patients")
     assert (account.left, account.under_schedule.epsilon) == ({"calibration": 2, "look": 50}, 1.0)
-    for option, says in (("--epsilon", "which says 1.0; found 0.5"), ("--looks", "which says 52; found 7")):
-        ran = confide_run(*look, "--look", "three", "--batch", 40, option, says.rpartition(" ")[2])
-        assert ran.code == REFUSED
-        assert f"{option} must be left out with --schedule, {says}" in ran.error
+    for option, other in (("--epsilon", 0.5), ("--looks", 7)):
+        ran = confide_run(*look, "--look", "three", "--batch", 40, option, other)
+        assert ran.refused == (REFUSED, option)
 
 
 def test_renewals_follow_a_schedule(confide_run, records, schedule, folder):
-    """The loss of the schedule, not of the earlier release; another relation or selector begins a new chain."""
+    """The loss of the schedule, not of the earlier release. Another relation or selector begins a new chain."""
     again = ("--schedule", "schedule.json", "--probabilities", "p_*", "--label", "name")
     assert confide_run("calibrate", records, *ASK, "--epsilon", 1, "--out", "one.json").code == 0
     assert confide_run("recalibrate", "one.json", records, *again, "--cold", "--out", "two.json").code == 0
     assert load_release(folder / "two.json").epsilon == 0.5
     ran = confide_run("recalibrate", "one.json", records, *again, "--epsilon", 1, "--out", "three.json")
-    assert "--epsilon must be left out with --schedule, which says 0.5; found 1.0" in ran.error
-    for options, says in (
-        (("--epsilon", 1, "--selector", "exponential"), "selector exponential, and --schedule says permute_and_flip"),
-        (("--epsilon", 1, "--neighbors", "replace_one"), "neighbors replace_one, and --schedule says add_remove"),
-        (("--epsilon", 1, "--records-per-person", 2), "records_per_person 2, and --schedule says 1"),
-    ):
-        assert confide_run("calibrate", records, *ASK, *options, "--out", "one.json", "--force").code == 0
+    assert ran.refused == (REFUSED, "--epsilon")
+    for option, value in (("--selector", "exponential"), ("--neighbors", "replace_one"), ("--records-per-person", 2)):
+        other = ("--epsilon", 1, option, value)
+        assert confide_run("calibrate", records, *ASK, *other, "--out", "one.json", "--force").code == 0
         ran = confide_run("recalibrate", "one.json", records, *again, "--out", "three.json")
-        assert ran.code == REFUSED
-        assert f"the release was made with {says}; begin a new chain with `confide calibrate --schedule`" in ran.error
+        assert ran.refused == (REFUSED, "--calibration")

@@ -11,6 +11,7 @@ from confide.cli.run import main
 from confide.federated.envelope import digest
 from confide.support import aligned, harmless, one_line
 from tests.federated.helpers import Federation
+from tests.refused import refused
 
 HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\r\x7f\u2028"
 STEERS = set("\x1b\x07\x9b\u202e\r\x7f\u2028")
@@ -55,7 +56,7 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
         assert not STEERS & set(told.out + told.err)
         assert not any(line.strip().startswith("signed by") for line in told.out.splitlines())
     forged = content | {"versions": {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}}
-    with pytest.raises(confide.FormatError, match="'versions' must be") as refusal:
+    with refused(confide.FormatError, "release") as refusal:
         confide.Calibration.from_json(json.dumps({**forged, "sha256": digest(forged)}))
     assert not STEERS & set(str(refusal.value))
     printed = str(confide.Calibration.load(path))

@@ -121,53 +121,55 @@ def test_groups_in_the_ledger(confide_run, records):
     assert Ledger("budget.db").account("d").spent().epsilon == 1
     Ledger("budget.db").set_limit("d", 1)
     refused = confide_run("calibrate", path, *asked, "--partition", "site", "--out", "b.json")
-    assert refused.code == REFUSED
-    assert "has 0 left" in refused.error
+    assert refused.refused == (REFUSED, "--dataset")
     unread = write(path, class_table(lists=False).append_column("ward", [["elsewhere"] * 3000]))
-    assert "has 0 left" in confide_run("calibrate", unread, *asked, "--partition", "site", "--out", "b.json").error
+    assert confide_run("calibrate", unread, *asked, "--partition", "site", "--out", "b.json").refused == (
+        REFUSED,
+        "--dataset",
+    )
     Ledger("budget.db").set_limit("d", 2)
     refused = confide_run("calibrate", unread, *asked, "--partition", "site", "--out", "b.json")
-    assert "column 'ward' must hold one of the 2 groups (north, south) in every row; 3000 do not" in refused.error
+    assert refused.refused == (REFUSED, "table")
     assert Ledger("budget.db").account("d").spent().epsilon == 1
 
 
 def test_the_public_number(confide_run, records):
-    """Another number is refused and not paid for; over the limit the file is not even opened."""
+    """Another number is refused and not paid for. Over the limit the file is not even opened."""
     asked = (*COLUMNS, *PLAIN, "--neighbors", "replace_one", "--ledger", "budget.db", "--dataset", "d", "--out")
     wrong = confide_run("calibrate", records(), *asked, "a.json", "--n", 2999)
-    assert wrong.code == REFUSED
-    assert "--n must be the number of records that count; found 3000, and --n 2999 was given" in wrong.error
+    assert wrong.refused == (REFUSED, "--n")
     assert Ledger("budget.db").accounts() == {}
     assert confide_run("calibrate", records(), *asked, "a.json", "--n", 3000).code == 0
     assert confide_run("calibrate", records(), *asked, "b.json").code == 0  # the same request: the file says 3000, too
     assert Ledger("budget.db").account("d").spent().epsilon == 1
     Ledger("budget.db").set_limit("d", 1, neighbors="replace_one")
-    assert "has 0 left" in confide_run("calibrate", "nowhere.parquet", *asked, "c.json", "--n", 3001).error
-    assert "does not exist" in confide_run("calibrate", "nowhere.parquet", *asked, "c.json").error
+    assert confide_run("calibrate", "nowhere.parquet", *asked, "c.json", "--n", 3001).refused == (REFUSED, "--dataset")
+    assert confide_run("calibrate", "nowhere.parquet", *asked, "c.json").refused == (REFUSED, "path")
 
 
 def test_groups_that_do_not_fit(confide_run, records, folder):
     path = records()
     options = ("--by", "site", "--groups", "north,south")
     refused = confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json")
-    assert "--groups must be integers, for column 'site' holds integers; found 2 that are not" in refused.error
+    assert refused.refused == (REFUSED, "--groups")
     options = ("--by", "p_cat", "--groups", "north,south")
     refused = confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json")
-    assert "column 'p_cat' holds numbers; groups are named by texts or integers" in refused.error
+    assert refused.refused == (REFUSED, "column")
     options = ("--by", "ward", "--groups", "north,north")
-    assert "1 repeated" in confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json").error
+    assert confide_run("calibrate", path, *COLUMNS, *PLAIN, *options, "--out", "a.json").refused == (
+        REFUSED,
+        "--groups",
+    )
     refused = confide_run(
         "calibrate", path, *COLUMNS, "--alpha", 0.1, "--mechanism", "none", "--by-class", "--out", "a.json"
     )
-    assert "their sizes stay secret, and 'none' needs them" in refused.error
+    assert refused.refused == (REFUSED, "--mechanism")
     p, y = classified()
     confide.calibrate(confide.lac_score(p, y), 0.1, 1.0, score="lac").save("one.json")
     confide.calibrate_groups(confide.lac_score(p, y), WARD, ["north", "south"], 0.1, 1.0, score="lac").save("two.json")
     asked = ("predict", path, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
     assert confide_run(*asked, "two.json").code == USAGE
-    assert "--by is missing, the column of each record's group" in confide_run(*asked, "two.json").error
-    assert "no thresholds per group of records" in confide_run(*asked, "one.json", "--by", "ward").error
-    assert (
-        "groups must be integers, for column 'id' holds integers" in confide_run(*asked, "two.json", "--by", "id").error
-    )
+    assert confide_run(*asked, "two.json").refused == (USAGE, "--by")
+    assert confide_run(*asked, "one.json", "--by", "ward").refused == (USAGE, "--by")
+    assert confide_run(*asked, "two.json", "--by", "id").refused == (REFUSED, "groups")
     assert not (folder / "s.parquet").exists()

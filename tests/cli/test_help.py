@@ -7,6 +7,7 @@ import click
 import pytest
 
 from confide.cli.app import _profile, app
+from confide.cli.exit_codes import USAGE
 
 
 def commands(command=None, path=()):
@@ -93,10 +94,7 @@ def test_the_script_for_the_shell(confide_run, monkeypatch):
 
 def test_several_levels_are_planned_one_by_one(confide_run):
     refused = confide_run("plan", "--alpha", "0.2,0.1", "--epsilon", 1)
-    assert refused.code == 2
-    assert (
-        "`confide calibrate` divides --epsilon evenly among several: plan each of them with its share" in refused.error
-    )
+    assert refused.refused == (USAGE, "--alpha")
     assert "several, as 0.2,0.1" not in " ".join(confide_run("plan", "--help").out.split())
     assert "several, as 0.2,0.1" in " ".join(confide_run("calibrate", "--help").out.split())
 
@@ -148,7 +146,7 @@ def test_powershell_alone_knows_where_its_profile_is(monkeypatch, tmp_path):
         return subprocess.CompletedProcess(words, code, f"{tmp_path}\n")
 
     monkeypatch.setattr(subprocess, "run", run)
-    with pytest.raises(click.UsageError, match="--show-completion prints the script"):
+    with pytest.raises(click.UsageError):
         _profile()
     assert _profile() == tmp_path
 
@@ -156,7 +154,7 @@ def test_powershell_alone_knows_where_its_profile_is(monkeypatch, tmp_path):
 def test_another_shell_has_no_completion(confide_run, monkeypatch):
     monkeypatch.setenv("SHELL", "/bin/tcsh")
     monkeypatch.delenv("PSModulePath", raising=False)
-    assert "SHELL must name bash, zsh or fish" in confide_run("--show-completion").error
+    assert confide_run("--show-completion").refused[0] == USAGE
 
 
 def test_powershell_is_told_words_and_their_help(confide_run, monkeypatch):

@@ -3,6 +3,7 @@
 import numpy as np
 
 import confide
+from confide.cli.exit_codes import REFUSED
 from tests.files import write
 
 NAMES = ("ant", "bee", "cat")
@@ -38,7 +39,7 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
     assert "'cal.json' was made from logits; softmax in double precision; 'p_*' is read as" in figures[1].err
     assert confide_run("predict", "z.csv", *applied, *columns[:2], "--logits", "--out", "sets.csv").code == 0
     refused = confide_run("predict", "p.csv", *applied, "--probabilities", "p_*", "--logits", "--out", "other.csv")
-    assert "leave out --logits for those" in refused.error
+    assert refused.refused == (REFUSED, "table")
 
 
 def test_numbers_that_are_no_probabilities_are_told_of_logits(folder, confide_run):
@@ -47,14 +48,14 @@ def test_numbers_that_are_no_probabilities_are_told_of_logits(folder, confide_ru
     truth = {f"t_{name}": (column > 0).astype(int) for name, column in zip(NAMES, z.T, strict=True)}
     write(folder / "z.csv", {**held, **truth, "label": np.array(NAMES)[np.argmax(z, axis=1)]})
     asked = ("calibrate", "z.csv", "--probabilities", "z_*", "--alpha", 0.2, "--epsilon", 1, "--out", "r.json")
-    assert "(give --logits for logits, divide percentages by 100)" in confide_run(*asked, "--label", "label").error
-    assert "(write the sigmoid of logits, divide percentages by 100)" in confide_run(*asked, "--truth", "t_*").error
+    assert confide_run(*asked, "--label", "label").refused == (REFUSED, "table")
+    assert confide_run(*asked, "--truth", "t_*").refused == (REFUSED, "table")
 
 
 def test_columns_of_dates_hold_no_numbers(folder, confide_run):
     (folder / "t.csv").write_text("date,y\n2020-01-01,1\n2020-01-02,2\n")
     asked = ("calibrate", "t.csv", "--prediction", "date", "--target", "y", "--alpha", 0.2, "--epsilon", 1)
-    assert "column 'date' must hold numbers; it holds dates and times" in confide_run(*asked, "--out", "r.json").error
+    assert confide_run(*asked, "--out", "r.json").refused == (REFUSED, "column")
 
 
 def test_probabilities_can_be_named_one_by_one(folder, confide_run):

@@ -27,8 +27,8 @@ COMMAND = app
         ),
         (
             "predict",
-            "column 'p' holds lists; leave it out with keep, or",
-            "column 'p' holds lists; leave it out with --keep, or",
+            "column: 'p' holds lists; leave it out with keep, or",
+            "column: 'p' holds lists; leave it out with --keep, or",
         ),
         ("predict", "classes must fit; pass classes=[...] in order", "--classes must fit; pass --classes ... in order"),
         ("predict", "output 'x' exists already; give overwrite=True", "output 'x' exists already; give --force"),

@@ -4,6 +4,7 @@ import numpy as np
 import pyarrow.csv
 
 import confide
+from confide.cli.exit_codes import EXISTS, REFUSED
 from tests.files import write
 
 NAMES = ("cat", "dog", "owl")
@@ -25,7 +26,7 @@ def test_from_labels_to_sets(folder, confide_run):
     assert held["id"].to_pylist() == list(range(n))
     changed = np.mean(np.array(held["label"].to_pylist()) != np.array(NAMES)[y])
     assert 0.02 < changed < 0.2  # 2/(e^3 + 2) = .0905 of them; beyond once in 10^20 runs
-    assert "exists already" in confide_run("randomise-labels", "records.csv", *asked).error
+    assert confide_run("randomise-labels", "records.csv", *asked).refused == (EXISTS, "--out")
     assert "not protected" in confide_run("show", "noisy.csv.labels.json").out
     truth = ("--probabilities", "p_*", "--label", "label")
     options = ("--alpha", "0.2", "--label-epsilon", "noisy.csv.labels.json", "--out", "cal.json")
@@ -55,5 +56,5 @@ def test_what_does_not_belong_is_refused(folder, confide_run):
     refused = confide_run(*base, *truth, "--epsilon", "1").error
     assert refused.startswith("--epsilon must be left out with --label-epsilon: it was paid where the labels were")
     other = ("randomise-labels", "r.csv", "--label", "label", "--classes", "b,c", "--epsilon", "1", "--out", "n.csv")
-    assert "must hold one of the 2 classes (b, c)" in confide_run(*other).error
+    assert confide_run(*other).refused == (REFUSED, "table")
     assert not list(folder.glob("n.csv*"))

@@ -6,8 +6,10 @@ import pandas as pd
 import pytest
 
 import confide
+from confide.cli.exit_codes import REFUSED, USAGE
 from confide.planning import Pilot
 from confide.tables import Losses, Regressed, Scored, read_pilot
+from tests.refused import refused
 
 LEVELS = ("plan", "--alpha", "0.1", "--epsilon", 1, "--n", 300)
 
@@ -72,7 +74,7 @@ def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
     gaps = pd.concat([records[:7], records[:2].assign(f=[np.nan, 1.0], y=[0.0, np.nan]), records[7:]])
     gaps.to_csv("gaps.csv", index=False, sep=";", decimal=",")
     marked = ("--pilot", "gaps.csv", *columns, "--decimal", ",")
-    assert "missing values are left out by --skip-incomplete" in confide_run(*LEVELS, *marked).error
+    assert confide_run(*LEVELS, *marked).refused == (REFUSED, "table")
     found = confide_run(*LEVELS, *marked, "--skip-incomplete", "--json").json
     assert found["left_out"] == 2
     assert found["pilot"] == plain["pilot"]
@@ -84,13 +86,13 @@ def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
 
 
 def test_what_cannot_be_read_is_refused(confide_run, records):
-    assert "--pilot needs --probabilities with --label" in confide_run(*LEVELS, "--pilot", "records.csv").error
+    assert confide_run(*LEVELS, "--pilot", "records.csv").refused == (USAGE, "--pilot")
     sides = ("--prediction", "lower,upper", "--target", "y", "--score", "cqr_sides")
-    assert "two sides" in confide_run(*LEVELS, "--pilot", "records.csv", *sides).error
-    with pytest.raises(confide.InputError, match="one score per record"):
+    assert confide_run(*LEVELS, "--pilot", "records.csv", *sides).refused == (REFUSED, "--pilot")
+    with refused(confide.InputError, "pilot"):
         read_pilot(records, Losses("f"))
     records.loc[[3, 5], "f"] = np.nan
-    with pytest.raises(confide.InputError, match=r"column 'f' must hold a number that is finite .*2 do not"):
+    with refused(confide.InputError, "table"):
         read_pilot(records, Regressed("f", "y"))
-    with pytest.raises(confide.InputError, match="it is empty"):
+    with refused(confide.InputError, "source"):
         read_pilot(records[:0], Scored("f"))

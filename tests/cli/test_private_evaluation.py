@@ -7,11 +7,12 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.cli.exit_codes import REFUSED
+from confide.cli.exit_codes import REFUSED, USAGE
 from confide.evaluation import PrivateEvaluation, private_release
 from confide.ledger import Ledger
 from confide.tables import Classified
 from tests.files import write
+from tests.refused import refused
 
 N = 600
 RNG = np.random.default_rng(3)
@@ -75,13 +76,13 @@ def test_it_is_charged_before_it_is_drawn_and_answered_again_for_nothing(evaluat
     assert wider["found"]["release"]["coverage"]["low"] < two["found"]["release"]["coverage"]["low"]
     assert "spent 1 in 1 release (1 evaluation) (add_remove)" in confide_run("ledger", "list", "budget.db").out
     other = write(folder / "july.parquet", TABLE.slice(1))
-    assert "made from other data than these; nothing was charged" in evaluate(*asked, source=other).error
+    assert evaluate(*asked, source=other).refused == (REFUSED, "--dataset")
     evaluate(*asked, "--again", source=other)
     assert Ledger("budget.db").account("patients").spent().epsilon == 2
     confide_run("ledger", "limit", "budget.db", "patients", 2.5)
     drawn = len(spent)
-    assert "has 0.5 left" in evaluate("--epsilon", 1, "--parts", "none", *PAID).error
-    assert "publishes the number of records" in evaluate("--epsilon", 0.1, "--neighbors", "replace_one", *PAID).error
+    assert evaluate("--epsilon", 1, "--parts", "none", *PAID).refused == (REFUSED, "--dataset")
+    assert evaluate("--epsilon", 0.1, "--neighbors", "replace_one", *PAID).refused == (REFUSED, "--neighbors")
     assert len(spent) == drawn
 
 
@@ -97,7 +98,7 @@ def test_show_verify_and_report_know_it(evaluate, confide_run, released, folder)
     evaluate("--epsilon", 1, "--by", "ward", "--groups", "north", "--out", "private.json")
     found = PrivateEvaluation.load("private.json")
     shown = confide_run("show", "private.json", "--records", 2)
-    assert str(found) in shown.out
+    assert set(str(found).splitlines()) <= set(shown.out.splitlines())
     assert "loss, replacing 2 records            4\n" in shown.out
     assert confide_run("show", "private.json", "--json").json["evaluation"]["counts"] == [list(c) for c in found.counts]
     assert confide_run("verify", "private.json").out.startswith("claims: computed again, and they hold\n")
@@ -107,14 +108,11 @@ def test_show_verify_and_report_know_it(evaluate, confide_run, released, folder)
     assert "Measured on labelled records, privately" in page
     assert "Not private" not in page
     wrong = confide_run("report", "private.json", "--out", "x.html")
-    assert "--calibration must be the calibration; give its private evaluation as" in wrong.error
+    assert wrong.refused == (REFUSED, "--calibration")
     asked = ("--probabilities", "p_*", "--calibration", "private.json", "--out", "x.parquet")
-    assert (
-        "must be a calibration, of any kind; found PrivateEvaluation"
-        in confide_run("predict", "records.parquet", *asked).error
-    )
+    assert confide_run("predict", "records.parquet", *asked).refused == (REFUSED, "--calibration")
     other = confide.calibrate(np.linspace(0, 0.8, 2000), 0.1, 10.0, score="lac")
-    with pytest.raises(confide.InputError, match="must be one of this calibration"):
+    with refused(confide.InputError, "evaluation"):
         confide.report(other, evaluation=found)
 
 
@@ -131,26 +129,26 @@ def test_a_page_of_a_private_evaluation_depends_on_noisy_counts_alone(released, 
         for n in (0, 7, N)
     ]  # fmt: skip
     assert pages[0] == pages[1] == pages[2]
-    assert "private-class-0" in pages[0]
+    assert "Measured on labelled records, privately" in pages[0]
 
 
 REFUSED_WORDS = {
-    "by alone": (("--epsilon", 1, "--by", "ward"), "--by and --groups must be given together"),
-    "parts": (("--epsilon", 1, "--parts", "klass"), "--parts must be out of class, size, or none; found 'klass'"),
-    "widths": (("--epsilon", 1, "--width-bins", "wide"), "--width-bins must be numbers between commas"),
-    "n": (("--epsilon", 1, "--n", 5), "--n must be left out under --neighbors add_remove"),
-    "other n": (("--epsilon", 1, "--neighbors", "replace_one", "--n", 5), "found 600, and --n 5 was given"),
+    "by alone": (("--epsilon", 1, "--by", "ward"), "--by"),
+    "parts": (("--epsilon", 1, "--parts", "klass"), "--parts"),
+    "widths": (("--epsilon", 1, "--width-bins", "wide"), "--width-bins"),
+    "n": (("--epsilon", 1, "--n", 5), "--n"),
+    "other n": (("--epsilon", 1, "--neighbors", "replace_one", "--n", 5), "--n"),
     "no such person": (
         ("--epsilon", 1, "--person", "nobody", "--max-records-per-person", 1, "--order", "visit"),
-        "column 'nobody' is not in",
+        "column",
     ),
 }  # fmt: skip
 
 
 @pytest.mark.parametrize("name", REFUSED_WORDS)
 def test_what_makes_no_sense_is_refused(evaluate, folder, name):
-    options, words = REFUSED_WORDS[name]
-    assert words in evaluate(*options).error
+    options, named = REFUSED_WORDS[name]
+    assert evaluate(*options).refused == (USAGE if name == "widths" else REFUSED, named)
     assert not (folder / "x.json").exists()
 
 
@@ -166,9 +164,9 @@ def test_people_count_with_their_first_records(evaluate, monkeypatch):
     two = both.json
     assert (sum(two["counts"][0]), two["privacy"]["records_per_person"]) == (N, 2)
     tied = evaluate("--epsilon", 1, *bounded[:4], "--order", "label")
-    assert "tell one person's records apart" in tied.error
+    assert tied.refused == (REFUSED, "table")
     asked = evaluate("--epsilon", 1, *bounded, "--records-per-person", 3)
-    assert "--records-per-person must be left out with --person" in asked.error
+    assert asked.refused == (REFUSED, "--records-per-person")
 
 
 def test_what_is_left_out_is_told_only_where_n_is_public(evaluate, folder):
@@ -184,6 +182,6 @@ def test_a_schedule_says_what_an_evaluation_may_spend(evaluate):
     confide.budget_plan(3.0, releases=1, evaluations=2, dp_delta=0.0).save("year.json")
     told = evaluate("--schedule", "year.json", "--parts", "none", "--json").json
     assert told["privacy"] == {"neighbors": "add_remove", "epsilon": 0.75, "records_per_person": 1}
-    assert "--epsilon must be left out with --schedule" in evaluate("--schedule", "year.json", "--epsilon", 2).error
+    assert evaluate("--schedule", "year.json", "--epsilon", 2).refused == (REFUSED, "--epsilon")
     two = ("--person", "who", "--max-records-per-person", 2, "--order", "visit")
-    assert "must be at most what --schedule says, 1" in evaluate("--schedule", "year.json", *two).error
+    assert evaluate("--schedule", "year.json", *two).refused == (REFUSED, "--max-records-per-person")

@@ -6,6 +6,7 @@ import pytest
 from confide.cli.app import app
 from confide.cli.command import APART, BELONGS, concerns, walk
 from confide.cli.exit_codes import REFUSED, USAGE
+from confide.errors import InputError
 
 COMMANDS = {" ".join(words): command for words, command in walk(app) if not isinstance(command, click.Group)}
 CODES = {click.UsageError: USAGE}
@@ -69,8 +70,9 @@ def test_what_does_not_go_together_is_refused_by_name(confide_run, folder):
     for rule, path, given, other in APART_PAIRS:
         options = options_of(path)
         ran = confide_run(*path.split(), *typed(options, {given, other}))
-        named = f"{said_of(options[other])} must be left out with {said_of(options[given])}: "
-        turned = f"{said_of(options[given])} must be left out with {said_of(options[other])}: "
+        colon = ":" if rule.error is InputError else ""
+        named = f"{said_of(options[other])}{colon} must be left out with {said_of(options[given])}: "
+        turned = f"{said_of(options[given])}{colon} must be left out with {said_of(options[other])}: "
         assert ran.error.startswith((named, turned)), (path, given, other)
         assert any(one.why in ran.error for one in APART)
         assert ran.code == CODES.get(rule.error, REFUSED)
@@ -83,7 +85,8 @@ def test_what_needs_another_option_is_refused_without(confide_run, folder):
         if any(options[name].required for name in rule.to.split() if name in options):
             continue
         ran = confide_run(*path.split(), *typed(options, {given}))
-        assert ran.error.startswith(f"{said_of(options[given])} needs "), (path, given)
+        said = said_of(options[given])
+        assert ran.error.startswith(f"{said} needs " if ran.code == USAGE else f"{said}: needs "), (path, given)
         assert ran.code in (USAGE, REFUSED)
     assert list(folder.iterdir()) == []
 

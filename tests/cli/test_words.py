@@ -40,7 +40,7 @@ def test_classes_and_words_are_kept_and_shown(confide_run, records, folder):
         (["model=a", "model=b"], "--about must name every key once"),
         (
             ["colour=red"],
-            "must have the keys model, version, outputs, data, purpose, responsible, contact, date; found 'colour'",
+            "must have the keys model, version, outputs, data, purpose, responsible, contact, date; got 'colour'",
         ),
         (["model="], "must be 1 to 500 printable characters"),
     ],
@@ -55,7 +55,7 @@ def test_words_that_cannot_be_kept(confide_run, records, about, says):
 def test_integer_labels_count_only_if_that_is_said(confide_run, records, folder):
     asked = ("calibrate", records, "--probabilities", "p_*", "--label", "code", *MADE)
     said = confide_run(*asked).error
-    assert "column 'code' holds integers, and the classes are named cat, dog, emu;" in said
+    assert "column: 'code' holds integers, and the classes are named cat, dog, emu." in said
     assert said.endswith("if its integers count these from 0, say so by --label-positions")
     assert not (folder / "cal.json").exists()
     assert confide_run(*asked, "--label-positions").code == 0
@@ -80,5 +80,5 @@ def test_a_release_without_a_name_is_refused(confide_run, records, columns):
     for command in (("predict", records, *asked, "--out", "s.csv"), ("evaluate", records, *asked, *columns[2:])):
         said = confide_run(*command).error
         assert "does not name its score" in said
-        assert "calibrate with --score NAME" in said
+        assert "Calibrate with --score NAME" in said
     assert confide_run("evaluate", records, "--calibration", "cal.json", "--score-column", "p_cat").code == 0

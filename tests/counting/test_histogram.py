@@ -15,6 +15,7 @@ from confide import Candidates, ScoreHistogram
 from confide.counting.histogram import merge
 from tests.both_ways import both_ways  # noqa: F401 - a fixture
 from tests.private import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
+from tests.refused import numbers, refused
 
 FAMILIES = {
     "unit": Candidates.unit(1000),
@@ -40,7 +41,6 @@ def assert_counts(scores, candidates):
     assert counts.dtype == np.int64
 
 
-@pytest.mark.some(12)
 @pytest.mark.parametrize("candidates", FAMILIES.values(), ids=FAMILIES.keys())
 def test_edges_and_their_neighbours(candidates):
     edges = candidates.edges[:: max(1, len(candidates.edges) // 200)]
@@ -56,7 +56,6 @@ def test_edges_and_their_neighbours(candidates):
         assert_counts(around, candidates)
 
 
-@pytest.mark.some(17)
 @pytest.mark.parametrize("candidates", FAMILIES.values(), ids=FAMILIES.keys())
 def test_extreme_scores(candidates):
     tiny, huge = 5e-324, np.finfo(float).max
@@ -78,7 +77,6 @@ def test_a_score_on_a_candidate_is_at_or_below_it():
 FLOATS = st.floats(allow_nan=False, width=64).filter(lambda v: v > -np.inf)
 
 
-@pytest.mark.some(1)
 @settings(max_examples=200, deadline=None)
 @given(
     scores=st.one_of(
@@ -114,8 +112,9 @@ def test_blocks(monkeypatch, n):
     bad = scores.copy()
     bad[[n // 2, n - 1]] = np.nan
     count = 1 if n // 2 == n - 1 else 2
-    with pytest.raises(confide.InputError, match=f"found {count} NaN and 0 outside, the first at position {n // 2};"):
+    with refused(confide.InputError, "scores") as e:
         ScoreHistogram.from_scores(bad, FAMILIES["unit"])
+    assert numbers(e) == [count, 0, n // 2]
 
 
 def test_large_inputs_in_default_blocks():
@@ -143,28 +142,27 @@ def test_bad_scores_are_counted_across_blocks(dtype):
     scores = np.full(300_000, 0.5, dtype=dtype)
     scores[[5, 150_000]] = np.nan
     scores[[3, 299_999]] = -np.inf
-    text = "^scores must be numbers above -inf; found 2 NaN and 2 outside, the first at position 3; every record"
-    with pytest.raises(confide.InputError, match=text):
+    with refused(confide.InputError, "scores") as e:
         ScoreHistogram.from_scores(scores, FAMILIES["unit"])
+    assert numbers(e) == [2, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("score", "bad", "text"),
+    ("score", "bad"),
     [
-        ("lac", [1.25, -0.25, np.inf, -np.inf], "between 0 and 1"),
-        ("absolute_residual", [-0.25, np.inf, -np.inf], "of at least 0 and finite"),
-        (None, [-np.inf], "above -inf"),
-        ("my own", [-np.inf], "above -inf"),
+        ("lac", [1.25, -0.25, np.inf, -np.inf]),
+        ("absolute_residual", [-0.25, np.inf, -np.inf]),
+        (None, [-np.inf]),
+        ("my own", [-np.inf]),
     ],
 )
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.float16])
-def test_range_of_a_score(score, bad, text, dtype):
+def test_range_of_a_score(score, bad, dtype):
     for value in bad:
         scores = np.array([0.5, 0.5, value, 0.5], dtype=dtype)
-        with pytest.raises(
-            confide.InputError, match=rf"^scores must be numbers {text}; found 0 NaN and 1 .* position 2;"
-        ):
+        with refused(confide.InputError, "scores") as e:
             confide.calibrate(scores, alpha=0.1, epsilon=1.0, score=score)
+        assert numbers(e) == [0, 1, 2]
 
 
 @pytest.mark.parametrize(("score", "value"), [(None, np.inf), ("my own", np.inf), ("lac", 1.0), ("lac", 0.0)])
@@ -216,9 +214,9 @@ def test_equal_candidates_add_however_they_were_made():
 
 def test_histograms_that_do_not_add():
     a = random_histogram(0)
-    with pytest.raises(confide.InputError, match=r"^histograms add only over the same candidates"):
+    with refused(confide.InputError, "other"):
         a + random_histogram(0, Candidates.unit(999))
-    with pytest.raises(confide.InputError, match=r"^histograms must not be empty; found none"):
+    with refused(confide.InputError, "histograms"):
         merge([])
     for other in (1, a.counts, None):
         with pytest.raises(TypeError):
@@ -246,23 +244,26 @@ def test_counts_are_a_read_only_copy():
 
 
 @pytest.mark.parametrize(
-    ("counts", "error", "text"),
+    ("counts", "kind", "got"),
     [
-        ([1.0, 2.0, 3.0], confide.InputTypeError, "must be integers; found dtype float64"),
-        ([True, False, True], confide.InputTypeError, "must be integers; found dtype bool"),
-        (["1", "2", "3"], confide.InputTypeError, "must be integers; found dtype"),
-        ([1, 2], confide.InputError, r"must have shape \(3,\); found \(2,\)"),
-        ([[1, 2, 3]], confide.InputError, r"must have shape \(3,\); found \(1, 3\)"),
-        (3, confide.InputError, r"must have shape \(3,\); found \(\)"),
-        ([1, -2, -3], confide.InputError, "must not be negative; the first that is stands at 1"),
-        ([2**47, 2**47, 1], confide.InputError, "must not exceed 281474976710656 records"),
-        (np.array([2**64 - 1, 0, 0], np.uint64), confide.InputError, "must not exceed"),
-        ([2**62, 2**62, 2**62], confide.InputError, "must not exceed"),
+        ([1.0, 2.0, 3.0], confide.InputTypeError, [64]),
+        ([True, False, True], confide.InputTypeError, []),
+        (["1", "2", "3"], confide.InputTypeError, [1]),
+        ([1, 2], confide.InputError, [2]),
+        ([[1, 2, 3]], confide.InputError, [1, 3]),
+        (3, confide.InputError, []),
+        ([1, -2, -3], confide.InputError, [1]),
+        ([2**47, 2**47, 1], confide.InputError, []),
+        (np.array([2**64 - 1, 0, 0], np.uint64), confide.InputError, []),
+        ([2**62, 2**62, 2**62], confide.InputError, []),
     ],
 )
-def test_counts_that_cannot_be_used(counts, error, text):
-    with pytest.raises(error, match=rf"^counts {text}"):
+def test_counts_that_cannot_be_used(counts, kind, got):
+    """What was got is a type, a shape, or the position of the first negative count."""
+    with refused(kind, "counts") as e:
         ScoreHistogram(Candidates.of([0.0, 1.0]), counts)
+    assert numbers(e) == got
+    assert ScoreHistogram(Candidates.of([0.0, 1.0]), [2**47, 2**47, 0]).counts.sum() == 2**48
 
 
 def test_repr_tells_no_counts():
@@ -284,5 +285,5 @@ def test_counts_over_some_of_the_candidates_are_those_of_these_alone():
     for kept in (edges, edges[::3], edges[:1], edges[-2:]):
         few = Candidates.of(kept)
         np.testing.assert_array_equal(fine.over(few).counts, ScoreHistogram.from_scores(scores, few).counts)
-    with pytest.raises(confide.InputError, match="among those that were counted over"):
+    with refused(confide.InputError, "candidates"):
         fine.over(Candidates.of([edges[0], edges[0] + 1e-9]))

@@ -8,7 +8,7 @@ A marker is an HTML comment right before a block:
                                 other libraries may be in an environment of their own (tests/peers.py)
     <!-- shared -->             run there, too, before the blocks that need it
     <!-- fails: 3 -->           the last command ends with this exit code
-    <!-- long -->               run by `make test-long` only
+    <!-- long -->               run where all tests are
     <!-- not run: reason -->    not run, for this reason
 
 `python` blocks run in order in one namespace; lines of `bash` blocks run in order as commands, in one folder per page.

@@ -1,4 +1,4 @@
-"""The pictures of docs/gallery.md, made by running its blocks: `make gallery` (needs the extra plots)."""
+"""The pictures of docs/gallery.md, made by running its blocks: `nox -s gallery` (needs the extra plots)."""
 
 import os
 import sys

@@ -12,19 +12,10 @@ from tests.mlflow.environment import mlflow_python
 from tests.peers import is_installed_there, peers_python
 
 PAGES = {page.relative_to(ROOT).as_posix(): blocks(page) for page in pages()}
-PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in an environment of their own: `make peers`
+PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in an environment of their own: `nox -s peers`
 
-SLOW = {
-    "docs/engines/README.md",
-    "docs/howto/frameworks.md",
-    "docs/howto/language-models.md",
-    "docs/howto/ledger.md",
-    "docs/howto/many-classes.md",
-    "docs/howto/regression.md",
-    "docs/howto/schedulers.md",
-    "docs/theory-federated.md",
-}
-"""Pages that make many plans."""
+EVERYDAY = {"README.md", "docs/tutorial.md"}
+"""Pages whose blocks run with the everyday tests, as far as they need no other package."""
 
 
 def runs() -> list[object]:
@@ -36,14 +27,13 @@ def runs() -> list[object]:
             mine = [block for block in running if block.needs == needs]
             for long in sorted({"long" in block.markers for block in mine}):
                 label = "+".join([name, *sorted(needs), *(["long"] if long else [])])
-                marks = [pytest.mark.long] if long else [pytest.mark.slow] if needs or name in SLOW else []
+                marks = [pytest.mark.slow] if long or needs or name not in EVERYDAY else []
                 # Other people's packages may be out of date in ways that are not ours to mend.
                 marks += [pytest.mark.filterwarnings("ignore::DeprecationWarning")] if needs else []
                 found.append(pytest.param(name, needs, long, id=label, marks=marks))
     return found
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(("name", "needs", "long"), runs())
 def test_page_runs(name, needs, long, tmp_path, monkeypatch, capsys):
     missing = [module for module in sorted(needs) if not is_installed(module)]
@@ -135,9 +125,8 @@ def test_pages_cover_the_repository():
         ".pytest_cache",
         "node_modules",
     }
-    lists = {"tests/mutation/survivors.md", "tests/reached/unreached.md"}  # read by those who test the tests
     every = {path for path in Path(ROOT).rglob("*.md") if not ignored & set(path.relative_to(ROOT).parts)}
-    assert {path.relative_to(ROOT).as_posix() for path in every} - lists == set(PAGES)
+    assert {path.relative_to(ROOT).as_posix() for path in every} == set(PAGES)
 
 
 def test_commands_named_in_sentences_exist():
@@ -146,14 +135,19 @@ def test_commands_named_in_sentences_exist():
 
     known = app.commands
     targets = set(re.findall(r"^([\w-]+):", (ROOT / "Makefile").read_text(encoding="utf-8"), flags=re.MULTILINE))
+    noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
+    sessions = set(re.findall(r"^@nox.session.*\ndef (\w+)", noxfile, flags=re.MULTILINE))
     for name, found in PAGES.items():
         if name == "docs/bad-input.md":  # shows what is refused
             continue
         sentences = re.findall(r"`([^`\n]+)`", (ROOT / name).read_text(encoding="utf-8"))
         for line in [*sentences, *(line for block in found for line in block.text.splitlines())]:
             words = line.split("#")[0].split()
-            if words[:1] == ["make"] and len(words) > 1:
+            if words[:1] == ["make"] and len(words) > 1 and name != "CHANGELOG.md":  # which tells what there was
                 assert {word for word in words[1:] if "=" not in word} <= targets, f"{name}: {line}"
+            elif words[:2] == ["nox", "-s"]:
+                asked = " ".join(words[2:]).partition(" -- ")[0].replace("-", "_").split()
+                assert set(asked) <= sessions, f"{name}: {line}"
             elif words[:1] == ["confide"] and len(words) > 1 and words[1].islower() and not words[1].startswith("-"):
                 assert words[1] in known, f"{name}: {line}"
                 below = getattr(known[words[1]], "commands", None)

@@ -66,7 +66,7 @@ def test_year_without_data_says_what_it_needs(tmp_path):
     assert err.startswith("needs the file bike_train.csv")
 
 
-@pytest.mark.long
+@pytest.mark.slow
 def test_images():
     for module in ("torch", "opacus", "PIL"):
         pytest.importorskip(module, reason="needs the extra 'experiments'")

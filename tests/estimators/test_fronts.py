@@ -23,8 +23,10 @@ import confide
 from confide.estimators import SecondReleaseWarning
 from confide.estimators.split import calibrating
 from confide.releases import links, parts_of
+from tests.builders import slow
 from tests.calibrations import calibration_at
 from tests.exact_tests import assert_covers, assert_threshold_below
+from tests.refused import numbers, refused
 from tests.scores.test_pitfalls import DETERMINISTIC, RANDOMISED
 
 SCORES = DETERMINISTIC + RANDOMISED
@@ -39,8 +41,7 @@ def digits():
     return X[order], y[order]
 
 
-@pytest.mark.everyday("PrivateConformalClassifier")
-@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, confide.PrivateConformalRegressor])
+@pytest.mark.parametrize("front", [confide.PrivateConformalClassifier, *slow([confide.PrivateConformalRegressor])])
 @pytest.mark.filterwarnings("ignore")
 def test_scikit_learn_checks(front):
     """All of scikit-learn's own checks pass; the one left out runs only with SCIPY_ARRAY_API set before start.
@@ -53,8 +54,9 @@ def test_scikit_learn_checks(front):
     assert len(results) > 40
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("score", ["lac", "aps", "aps_randomised", "raps(penalty=0.01,k_reg=2)", "margin", "top_k"])
+@pytest.mark.parametrize(
+    "score", ["lac", *slow(["aps", "aps_randomised", "raps(penalty=0.01,k_reg=2)", "margin", "top_k"])]
+)
 def test_classifier_covers_with_small_sets(digits, score):
     X, y = digits
     names = np.array([f"digit {d}" for d in range(10)])
@@ -83,11 +85,11 @@ def test_second_calibration_is_a_second_release(digits):
     model = confide.PrivateConformalClassifier(base, prefit=True).calibrate(X[500:1100], y[500:1100])
     assert model.estimator_ is base
     first = model.calibration_
-    with pytest.warns(SecondReleaseWarning, match="release number 2"):
+    with pytest.warns(SecondReleaseWarning):
         model.calibrate(X[1100:], y[1100:])
     assert model.n_releases_ == 2
     assert model.calibration_ is not first
-    with pytest.warns(SecondReleaseWarning, match="release number 3"):
+    with pytest.warns(SecondReleaseWarning):
         model.fit(X[1100:], y[1100:])
     fresh = clone(model)
     assert not hasattr(fresh, "calibration_")
@@ -95,9 +97,8 @@ def test_second_calibration_is_a_second_release(digits):
     assert fresh.set_params(alpha=0.2, estimator__C=2.0).alpha == 0.2
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(
-    "asked", [{}, {"alpha": [0.3, 0.1], "epsilon": 4.0}, {"by_class": True, "alpha": 0.3, "epsilon": 8.0}]
+    "asked", [{}, {"alpha": [0.3, 0.1], "epsilon": 4.0}, *slow([{"by_class": True, "alpha": 0.3, "epsilon": 8.0}])]
 )
 @pytest.mark.filterwarnings(FEW)
 def test_a_renewed_estimator_is_a_chain(asked):
@@ -198,9 +199,10 @@ def test_torch_from_a_loader():
     assert torch.equal(*(front.predict_set(rows, lac, logits=False) for rows in (half, half.double())))
     broken = x[:5].clone()
     broken[3] = float("nan")
-    with pytest.raises(confide.InputError, match="the first at row 3"):
+    with refused(confide.InputError, "outputs") as caught:
         front.predict_set(broken, released, u=torch.rand(5))
-    with pytest.raises(confide.InputError, match="found none"):
+    assert numbers(caught)[-1] == 3
+    with pytest.raises(confide.InputError):
         front.calibrate(model, [], 0.1, 1.0, progress=False, neighbors="replace_one")
 
 
@@ -223,22 +225,15 @@ def test_torch_notices_softmax_outputs_and_logits(front):
     assert released.classes == 6
     accelerated = [p.cuda(), p.half().cuda()] if torch.cuda.is_available() else []
     for outputs in (p, p.half(), p.bfloat16(), p.bfloat16().float(), p.double(), p[:1], torch.eye(6), *accelerated):
-        with pytest.raises(confide.InputError, match=r"found rows that are non-negative and sum to 1.*logits=False"):
+        with refused(confide.InputError, "outputs"):
             front.predict_set(outputs, released)
         assert front.predict_set(outputs, released, logits=False).shape == outputs.shape
-    with pytest.raises(confide.InputError, match="logits=False"):
+    with refused(confide.InputError, "outputs"):
         front.calibrate(lambda x: x, [(p, y)], 0.1, 1.0, progress=False)
-    accelerated = [(logits.half().cuda(), "first at row 0")] if torch.cuda.is_available() else []
-    for outputs, found in (
-        (logits, "first at row 0"),
-        (logits.half(), "first at row 0"),
-        (logits.bfloat16(), "first at row 0"),
-        (-p, "found 1000 of the first 1000"),
-        (0.9 * p, "2000|1000"),
-        (torch.full((5, 6), 0.9), "found 5 of"),
-        *accelerated,
-    ):
-        with pytest.raises(confide.InputError, match=f"must be probabilities that sum to 1.*{found}.*logits=True"):
+    accelerated = [logits.half().cuda()] if torch.cuda.is_available() else []
+    wrong = (logits, logits.half(), logits.bfloat16(), -p, 0.9 * p, torch.full((5, 6), 0.9), *accelerated)
+    for outputs in wrong:
+        with refused(confide.InputError, "outputs"):
             front.predict_set(outputs, released, logits=False)
         assert front.predict_set(outputs, released).shape == outputs.shape
 
@@ -253,7 +248,7 @@ def test_torch_knows_softmax_of_every_precision(front, k, sharpness):
     released = calibration_at(0.5)
     for kind in (torch.float16, torch.bfloat16, torch.float32, torch.float64):
         assert front.predict_set(p.to(kind), released, logits=False).shape == p.shape
-        with pytest.raises(confide.InputError, match="pass logits=False"):
+        with refused(confide.InputError, "outputs"):
             front.predict_set(p.to(kind), released)
     rounded = (100 * p).round() / 100
     assert front.predict_set(rounded, released, logits=False).shape == p.shape
@@ -268,17 +263,16 @@ def test_torch_knows_for_how_many_classes_a_release_is(front):
     released = calibrate([(logits, y)], classes=["ant", "bee", "cat", "dog"])
     assert released.classes == ("ant", "bee", "cat", "dog")
     for made in (released, calibrate([(logits, y)])):
-        with pytest.raises(confide.InputError, match="one column for each of the 4 classes that were calibrated"):
+        with refused(confide.InputError, "probabilities"):
             front.predict_set(logits[:, :3], made)
     for loader, options in (([(logits, y), (logits[:, :3], y % 3)], {}), ([(logits, y)], {"classes": range(3)})):
-        with pytest.raises(confide.InputError, match=r"must return the same \d classes .*; found \d outputs"):
+        with refused(confide.InputError, "model"):
             calibrate(loader, **options)
-    with pytest.raises(confide.InputError, match="classes must name every column; found 1 names for 4 columns"):
+    with refused(confide.InputError, "classes"):
         front.to_prediction_sets(front.predict_set(logits, released), ["ant"])
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("score", ["lac", "aps_randomised", "margin"])
+@pytest.mark.parametrize("score", ["lac", *slow(["aps_randomised", "margin"])])
 def test_tensors_without_rows(front, score):
     """An empty batch, or one whose labels are all ignored, changes nothing; new records may be none."""
     import torch
@@ -298,7 +292,7 @@ def test_tensors_without_rows(front, score):
     none = front.predict_set(logits[:0], released)
     assert (none.shape, none.dtype) == ((0, 4), torch.bool)
     assert predict_mask(np.zeros((0, 4)), released).shape == (0, 4)
-    with pytest.raises(confide.InputError, match="one column for each of the 4 classes"):
+    with refused(confide.InputError, "probabilities"):
         front.predict_set(logits[:0, :2], released)
 
 
@@ -309,12 +303,11 @@ def test_array_api_looks_at_what_rows_sum_to():
     wrong = np.full((2000, 3), 1 / 3)
     wrong[[7, 11]] = 0.9
     y = np.zeros(2000, np.int64)
-    says = "must sum to one in every row; found 2 of the first 1000 rows that do not, the first at row 7; apply softmax"
     for kind in (np.float32, np.float64):
-        with pytest.raises(confide.InputError, match=says):
+        with refused(confide.InputError, "probabilities"):
             predict_mask(wrong.astype(kind), calibration_at(0.5))
         for score in ("lac", "aps"):
-            with pytest.raises(confide.InputError, match=says):
+            with refused(confide.InputError, "probabilities"):
                 true_scores(wrong.astype(kind), y, score)
     for k in (2, 10, 1000):
         p = np.random.default_rng(0).dirichlet(np.full(k, 0.2), 50)
@@ -347,10 +340,10 @@ def test_torch_takes_what_hugging_face_hands_over(front):
     sets = front.predict_set(Outputs(logits=logits), released)
     assert_threshold_below(released, confide.lac_score(torch.softmax(logits, 1), y))
     assert sets.shape == (3000, 4)
-    for broken, message in (({"input_ids": logits}, "mappings with 'labels'"), (logits, "pairs")):
-        with pytest.raises(confide.InputTypeError, match=message):
+    for broken in ({"input_ids": logits}, logits):
+        with refused(confide.InputTypeError, "loader"):
             front.calibrate(model, [broken], 0.1, 2.0, progress=False)
-    with pytest.raises(confide.InputTypeError, match="must be tensors; found list"):
+    with refused(confide.InputTypeError, "outputs"):
         front.calibrate(lambda x: [1.0], [(logits, y)], 0.1, 2.0, progress=False)
 
 
@@ -369,7 +362,7 @@ def test_torch_releases_no_records_as_it_does_one(front):
         assert fields[0]["classes"] == classes
     for one in loaders[1:]:
         assert front.calibrate(torch.nn.Identity(), one, 0.1, 1.0, **options).classes == 3
-    with pytest.raises(confide.InputError, match="classes must be given"):
+    with refused(confide.InputError, "classes"):
         front.calibrate(torch.nn.Identity(), [], 0.1, 1.0, **options)
     nothing = [(torch.zeros(0, 1), torch.zeros(0))]
     for loader in ([], nothing):
@@ -386,14 +379,14 @@ def test_torch_leaves_out_ignored_labels(front):
     y = torch.distributions.Categorical(logits=logits).sample()
     y[::3] = -100
     options = {"progress": False, "neighbors": "replace_one"}
-    with pytest.warns(UserWarning, match="300 records with the label -100 were left out"):
+    with pytest.warns(UserWarning, match="300"):  # the number alone
         released = front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, **options)
     assert released.guarantee.n == 600
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         warnings.simplefilter("ignore", confide.CoverageWarning)
         front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False)
-    with pytest.raises(confide.InputError, match="300 outside"):
+    with refused(confide.InputError, "labels"):
         front.calibrate(lambda x: x, [(logits, y)], 0.1, 1.0, progress=False, ignore_index=-1)
 
 
@@ -414,7 +407,7 @@ def test_torch_calibrates_regressors(front):
         assert_covers(released, 3000, ((lower <= y[3000:]) & (y[3000:] <= upper)).numpy())
         ours = confide.interval_score(f.squeeze(-1), y[3000:], score)
         assert np.isfinite(ours).all()
-    with pytest.raises(confide.InputError, match="absolute_residual, gamma or cqr"):
+    with pytest.raises(confide.InputError):
         front.calibrate(model, loader, 0.1, 2.0, score="normalised_residual", progress=False)
 
 
@@ -430,10 +423,10 @@ def test_torch_draws_fresh_numbers(front):
         drawn.append(front.predict_set(p, released, logits=False))
     assert not torch.equal(*drawn)  # equal with probability 2^-400
     for u in (torch.Generator(), np.random.default_rng(0)):
-        with pytest.raises(confide.InputTypeError, match="ties numbers to positions"):
+        with refused(confide.InputTypeError, "u"):
             front.predict_set(p, released, logits=False, u=u)
     for u in (torch.rand(3), torch.full((400,), 1.5)):
-        with pytest.raises(confide.InputError, match=r"u must have shape \(400,\), one number in \[0, 1\]"):
+        with refused(confide.InputError, "u"):
             front.predict_set(p, released, logits=False, u=u)
     again = [front.predict_set(p, released, logits=False, u=confide.ExperimentalUniforms(1)) for _ in range(2)]
     assert torch.equal(*again)
@@ -452,7 +445,7 @@ def test_jax_arrays():
         scores = confide.all_scores(p, score)
         apart = np.abs(scores - threshold) > 1e-6  # jax computes in float32
         assert (np.asarray(mask) == (scores <= threshold))[apart | (score == "top_k")].all()
-    with pytest.raises(confide.InputTypeError, match="float64"):
+    with pytest.raises(confide.InputTypeError):
         predict_mask(jax.numpy.asarray(p), calibration_at(0.8, score="aps"))
     with jax.enable_x64(True):
         u = np.random.default_rng(1).random(30)
@@ -479,13 +472,13 @@ def test_import_stays_light():
 def test_a_fitted_estimator_that_is_trained_anew_is_said_to_be():
     X, y = load_diabetes(return_X_y=True)
     fitted = LinearRegression().fit(X, y)
-    with pytest.warns(confide.RetrainedWarning, match="prefit=True to calibrate the fitted LinearRegression"):
+    with pytest.warns(confide.RetrainedWarning):
         confide.PrivateConformalRegressor(fitted, 0.2, 8.0).fit(X, y)
     whole = make_pipeline(StandardScaler(), LinearRegression()).fit(X, y)
-    with pytest.warns(confide.RetrainedWarning, match="the fitted Pipeline"):
+    with pytest.warns(confide.RetrainedWarning):
         confide.PrivateConformalRegressor(whole, 0.2, 8.0).fit(X, y)
     pair = tuple(DecisionTreeRegressor(max_depth=1).fit(X, y) for _ in range(2))
-    with pytest.warns(confide.RetrainedWarning, match="the fitted DecisionTreeRegressor"):
+    with pytest.warns(confide.RetrainedWarning):
         confide.PrivateConformalRegressor(pair, 0.2, 8.0, conformity_score="cqr").fit(X, y)
     fresh = LinearRegression()
     model = confide.PrivateConformalRegressor(fresh, 0.2, 8.0)
@@ -508,12 +501,10 @@ def test_intervals_and_sets_of_frames_keep_the_index(digits):
     assert intervals.promised == 0.8
     assert list(intervals[:3].to_frame().index) == ["patient 0", "patient 1", "patient 2"]
     assert confide.coverage(intervals, y[:5]).n == 5
-    for refused in (
-        lambda: confide.coverage(intervals, y[:5][::-1]),
-        lambda: confide.PrivateConformalRegressor(LinearRegression(), 0.2, 8.0).fit(X, y[::-1]),
-    ):
-        with pytest.raises(confide.InputError, match="must be in the order of those of"):
-            refused()
+    with refused(confide.InputError, "targets"):
+        confide.coverage(intervals, y[:5][::-1])
+    with refused(confide.InputError, "y"):
+        confide.PrivateConformalRegressor(LinearRegression(), 0.2, 8.0).fit(X, y[::-1])
     frame, labels = pd.DataFrame(digits[0], index=digits[1].astype(str)), digits[1]
     classifier = confide.PrivateConformalClassifier(DecisionTreeClassifier(max_depth=3), 0.2, 8.0).fit(frame, labels)
     assert list(classifier.predict_set(frame[:4]).to_frame().index) == list(frame.index[:4])

@@ -17,6 +17,7 @@ import confide
 from confide.estimators.base import _rows
 from confide.estimators.split import calibrating
 from confide.releases import about_of
+from tests.refused import refused
 
 FEW = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 RNG = np.random.default_rng(0)
@@ -79,7 +80,7 @@ def test_parts_without_a_seed_are_new_every_time():
 
 @pytest.mark.parametrize("share", [1000, 0, 1.0, True, "half", -0.5])
 def test_the_number_of_calibration_records_cannot_be_fixed(share):
-    with pytest.raises(confide.InputError, match="calibration_size must be a share between 0 and 1"):
+    with refused(confide.InputError, "calibration_size"):
         confide.PrivateConformalClassifier(calibration_size=share).fit(X, Y)
 
 
@@ -128,15 +129,15 @@ def test_labels_that_nobody_knows_are_counted_as_not_covered():
 
 def test_a_text_among_numbers_does_not_turn_them_into_texts():
     """One record's label would change the type of all others."""
-    with pytest.raises(confide.InputTypeError, match="y must hold texts, or none; found 1 among 400 labels"):
+    with refused(confide.InputTypeError, "y"):
         confide.PrivateConformalClassifier().fit(X, [*Y[:-1].tolist(), "rare-disease-X"])
 
 
 def test_labels_of_the_training_part_have_to_be_known():
-    with pytest.raises(confide.InputError, match="classes must name every label of the training part; it holds 1 more"):
+    with refused(confide.InputError, "classes"):
         confide.PrivateConformalClassifier(classes=[0, 5]).fit(X, Y)
     base = LogisticRegression().fit(X, Y)
-    with pytest.raises(confide.InputError, match="classes must be those of the fitted estimator"):
+    with refused(confide.InputError, "classes"):
         confide.PrivateConformalClassifier(base, prefit=True, classes=[0, 5]).fit(X, Y)
 
 
@@ -153,7 +154,7 @@ def test_no_new_records_have_no_sets_and_no_intervals():
     model = confide.PrivateConformalClassifier(LogisticRegression().fit(X, Y), prefit=True, by_class=True).fit(X, Y)
     sets = model.predict_set(X[:0])
     assert (sets.mask.shape, sets.classes) == ((0, 2), (0, 1))
-    with pytest.raises(ValueError, match="features"):
+    with pytest.raises(ValueError):
         model.predict_set(X[:0, :1])
     number = X[:, 0] + 10
     for score, options in (
@@ -177,7 +178,7 @@ def test_public_words_are_kept():
     )
     for front in fronts:
         assert about_of(front.fit(X, Y).calibration_) == about
-    with pytest.raises(confide.InputError, match="about must have the keys"):
+    with refused(confide.InputError, "about"):
         confide.PrivateConformalClassifier(about={"author": "x"}).fit(X, Y)
 
 
@@ -186,19 +187,19 @@ def test_levels_groups_and_classes():
     ward = np.where(np.arange(4000) % 3, "north", "south")
     levels = confide.PrivateConformalClassifier(alpha=[0.3, 0.1], epsilon=8.0).fit(*large)
     assert levels.predict_set(X, alpha=0.1).sizes.mean() >= levels.predict_set(X, alpha=0.3).sizes.mean()
-    with pytest.raises(confide.InputError, match=r"alpha must be given, one of the calibrated levels 0\.3, 0\.1"):
+    with refused(confide.InputError, "alpha"):
         levels.predict_set(X)
     groups = confide.PrivateConformalClassifier(group_names=["north", "south"], epsilon=4.0)
     groups.fit(*large, groups=ward)
     assert set(groups.calibration_.parts) == {"north", "south"}
     assert groups.predict_set(X, groups=ward[:400]).mask.shape == (400, 2)
-    with pytest.raises(confide.InputError, match="groups and group_names must be given together"):
+    with refused(confide.InputError, "groups"):
         groups.fit(*large)
     assert groups.calibration_["north"].classes == 2
     classes = confide.PrivateConformalClassifier(by_class=True, epsilon=4.0).fit(*large)
     assert classes.calibration_.by == "class"
     assert 0.8 < classes.predict_set(X).contains(Y).mean() <= 1
-    with pytest.raises(confide.InputError, match=r"alpha must be left out, or 0\.1"):
+    with refused(confide.InputError, "alpha"):
         classes.predict_set(X, alpha=0.2)
     regressor = confide.PrivateConformalRegressor(alpha=(0.3, 0.1), epsilon=8.0).fit(large[0], large[0][:, 0])
     lower, upper = regressor.predict_interval(X, alpha=0.1)
@@ -211,7 +212,7 @@ def test_a_ledger_is_charged(tmp_path):
     paid = {"ledger": ledger, "dataset": "patients"}
     confide.PrivateConformalRegressor(epsilon=1.0, **paid).fit(X, Y)
     assert ledger.account("patients").remaining() == 0.5
-    with pytest.raises(confide.BudgetError):
+    with refused(confide.BudgetError, "dataset"):
         confide.PrivateConformalRegressor(epsilon=1.0, alpha=0.2, **paid).fit(X, Y)
 
 
@@ -237,14 +238,14 @@ def test_weights_go_to_training():
     pair = confide.PrivateConformalRegressor((Ridge(), Ridge()), conformity_score="cqr")
     pair.fit(X, X[:, 0], sample_weight=np.ones(400))
     base = LogisticRegression().fit(X, Y)
-    with pytest.raises(confide.InputError, match="nothing is trained"):
+    with refused(confide.InputError, "fit_params"):
         confide.PrivateConformalClassifier(base, prefit=True).fit(X, Y, sample_weight=np.ones(400))
 
 
 def test_a_classifier_without_probabilities_is_told_the_remedy():
-    with pytest.raises(confide.InputTypeError, match=r"LinearSVC has none: wrap it in .*CalibratedClassifierCV"):
+    with refused(confide.InputTypeError, "estimator"):
         confide.PrivateConformalClassifier(LinearSVC()).fit(X, Y)
-    with pytest.raises(confide.InputTypeError, match="predict_proba"):
+    with refused(confide.InputTypeError, "estimator"):
         confide.PrivateConformalClassifier(LinearSVC().fit(X, Y), prefit=True).fit(X, Y)
 
 
@@ -264,7 +265,7 @@ def test_a_regressor_takes_a_typical_size():
     assert model.calibration_.recipe["unit"] == 25.0
     spread = confide.candidates.Spread("residual", unit=3.0)
     assert confide.PrivateConformalRegressor(candidates=spread).fit(X, X[:, 0]).calibration_.recipe["unit"] == 3.0
-    with pytest.raises(confide.InputError, match=r"^unit must be left out with a Spread"):
+    with pytest.raises(confide.InputError):
         confide.PrivateConformalRegressor(candidates=spread, unit=1.0).fit(X, X[:, 0])
 
 

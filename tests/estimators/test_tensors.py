@@ -8,6 +8,7 @@ import pytest
 
 import confide
 from tests.calibrations import calibration_at
+from tests.refused import refused
 
 torch = pytest.importorskip("torch", reason="needs the extra torch: pip install 'confide[torch]'")
 pytest.importorskip("array_api_compat", reason="needs the extra torch: pip install 'confide[torch]'")
@@ -45,11 +46,11 @@ def test_outputs_are_found_where_models_put_them(data):
         assert calibrate(model, [(logits, y)]) == wanted
         assert torch.equal(front.predict_set(model(logits), wanted), front.predict_set(logits, wanted))
     for model in (lambda x: (x, x), lambda x: {"a": x}, lambda x: {"logits": (x, x)}):
-        with pytest.raises(confide.InputTypeError, match=r"must be tensors.*model=lambda batch: net\(batch\)\[0\]"):
+        with refused(confide.InputTypeError, "outputs"):
             calibrate(model, [(logits, y)])
     batch = UserDict({"input_ids": logits, "labels": y})  # as a BatchEncoding is
     assert calibrate(lambda input_ids: input_ids, [batch]) == wanted
-    with pytest.raises(confide.InputTypeError, match="'labels'; found one without"):
+    with refused(confide.InputTypeError, "loader"):
         calibrate(lambda input_ids: input_ids, [UserDict({"input_ids": logits})])
 
 
@@ -67,12 +68,12 @@ def test_tokens_are_records_of_a_row(data):
     labels[:, [0, 4]] = -100
     wanted = calibrate(torch.nn.Identity(), [(rows[:, 1:4].reshape(-1, 4), labels[:, 1:4].flatten())])
     options = {"mechanism": "slopes", "neighbors": "add_remove", "epsilon": 8.0}
-    with pytest.warns(UserWarning, match="120 records with the label -100"):
+    with pytest.warns(UserWarning, match="120"):  # the number alone
         found = calibrate(torch.nn.Identity(), [(rows, labels)], records_per_person=3)
     assert (found.threshold, found.classes) == (wanted.threshold, 4)
-    with pytest.raises(confide.InputError, match="records_per_person must be given for labels of tokens"):
+    with refused(confide.InputError, "records_per_person"):
         calibrate(torch.nn.Identity(), [(rows, labels)], **options)
-    with pytest.raises(confide.InputError, match=r"at most records_per_person=2 tokens.*60 rows"):
+    with refused(confide.InputError, "labels"):
         calibrate(torch.nn.Identity(), [(rows, labels)], **options, records_per_person=2)
 
 
@@ -104,7 +105,7 @@ def test_parts_of_a_batch_are_moved(data):
         seen.extend((first.device.type, named["mask"].device.type))
         return logits
 
-    with pytest.raises(confide.InputTypeError, match="device meta: load the model"):
+    with refused(confide.InputTypeError, "outputs"):
         calibrate(model, [((logits, {"mask": y, "name": "a"}), y)], device="meta")
     calibrate(model, [([logits, {"mask": y}], y)], device="cpu")
     assert seen == ["cpu", "cpu"]
@@ -118,7 +119,7 @@ def test_parts_of_a_batch_are_moved(data):
 
 def test_models_without_weights_are_refused():
     """On the device meta a model has shapes and no numbers."""
-    with pytest.raises(confide.InputTypeError, match="device meta: load the model"):
+    with refused(confide.InputTypeError, "outputs"):
         calibrate(lambda x: x.to("meta"), [(torch.zeros(2, 4), torch.zeros(2, dtype=torch.long))])
 
 
@@ -142,7 +143,7 @@ def test_numpy_functions_take_tensors_of_every_kind(data, kind, score):
 
 
 def test_tensors_without_numbers_are_refused_by_numpy_functions():
-    with pytest.raises(confide.InputTypeError, match="probabilities must be an array; found Tensor"):
+    with refused(confide.InputTypeError, "probabilities"):
         confide.lac_score(torch.zeros(2, 3, device="meta"), [0, 1])
 
 
@@ -178,15 +179,13 @@ def test_labels_in_one_column_are_labels(data):
     logits, y = data
     assert calibrate(torch.nn.Identity(), [(logits, y[:, None])]) == calibrate(torch.nn.Identity(), [(logits, y)])
     for labels in (y[:-1], torch.stack([y, y], dim=1)):
-        with pytest.raises(confide.InputError, match=r"labels must have one class number per record, shape \(300,\)"):
+        with refused(confide.InputError, "labels"):
             calibrate(torch.nn.Identity(), [(logits, labels)])
 
 
 def test_model_and_loader_in_the_other_order_are_refused(data):
     loader = [data]
-    with pytest.raises(
-        confide.InputTypeError, match=r"model must be a module or a function, the first argument, .* list"
-    ):
+    with refused(confide.InputTypeError, "model"):
         calibrate(loader, torch.nn.Identity())
-    with pytest.raises(confide.InputTypeError, match=r"loader must be an iterable of batches, .* found Identity"):
+    with refused(confide.InputTypeError, "loader"):
         calibrate(torch.nn.Identity(), torch.nn.Identity())

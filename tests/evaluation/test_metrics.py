@@ -8,9 +8,11 @@ from hypothesis import strategies as st
 from scipy import stats
 
 import confide
-from confide import PredictionIntervals, PredictionSets, coverage, group_coverage
+from confide import PredictionIntervals, PredictionSets, coverage, group_coverage, size_coverage
 from confide.errors import InputError, InputTypeError
+from confide.evaluation import TooManyGroupsError
 from confide.sets import coverage_from_counts
+from tests.refused import Refused
 
 
 @settings(max_examples=200, deadline=None)
@@ -56,38 +58,45 @@ def test_any_array_of_booleans(make):
     assert confide.coverage(make([True, False, True, True])).value == 0.75
 
 
-@pytest.mark.parametrize("data", [[0, 1], [0.0, 1.0], ["a"], [None, True], pd.Series([True, None])])
-def test_only_booleans(data):
-    with pytest.raises(confide.InputTypeError, match=r"^covered must be boolean; found dtype"):
-        confide.coverage(data)
+SETS = PredictionSets(np.ones((3, 2), dtype=bool))
+GROUPED = {"sets": SETS, "labels": [0, 1, 0], "groups": ["a", "a", "b"]}
+MANY = {"sets": PredictionSets(np.ones((1001, 2), dtype=bool)), "labels": np.zeros(1001, int), "groups": range(1001)}
+COUNTED = {"hits": 1, "n": 5}
+MASKED = np.ma.array([True, False], mask=[False, True])
 
 
-@pytest.mark.parametrize("data", [np.zeros(0, bool), np.zeros((2, 2), bool), np.bool_(True), True])
-def test_only_vectors(data):
-    with pytest.raises(confide.InputError, match=r"^covered must be one-dimensional and not empty; found shape"):
-        confide.coverage(data)
+@pytest.mark.parametrize(
+    "row",
+    [
+        *(Refused(coverage, {}, {"covered": own}, "covered", kind=InputTypeError)
+          for own in ([0, 1], [0.0, 1.0], ["a"], [None, True], pd.Series([True, None]))),
+        *(Refused(coverage, {}, {"covered": own}, "covered", kind=InputError)
+          for own in (np.zeros(0, bool), np.zeros((2, 2), bool), np.bool_(True), True, MASKED)),
+        *(Refused(coverage, {"covered": [True]}, {"confidence": own}, "confidence", kind=InputError)
+          for own in (0, 1, 1.5, -0.1, float("nan"), "abc")),
+        *(Refused(coverage, {"covered": [True]}, {"confidence": own}, "confidence", kind=InputTypeError)
+          for own in (True, None, [0.9])),
+        Refused(coverage, {"labels": [0.5]}, {"covered": (np.zeros(2), np.ones(2))}, "covered", kind=InputTypeError),
+        Refused(coverage, {"covered": [True, False]}, {"labels": [1, 2]}, "labels", kind=InputTypeError),
+        Refused(coverage, {}, {"covered": SETS}, "labels", kind=InputTypeError),
+        *(Refused(coverage_from_counts, COUNTED, {"hits": own}, "hits", kind=InputError) for own in (-1, 6)),
+        *(Refused(coverage_from_counts, COUNTED, {"n": own}, "n", kind=InputError) for own in (0, -1)),
+        Refused(coverage_from_counts, COUNTED, {"n": 5.0}, "n", kind=InputTypeError),
+        Refused(group_coverage, GROUPED, {"groups": ["a", None, "b"]}, "groups", kind=InputError),
+        Refused(group_coverage, GROUPED, {"groups": np.array(["a", np.nan, "b"], object)}, "groups", kind=InputError),
+        Refused(group_coverage, GROUPED, {"groups": [1.0, np.nan, 2.0]}, "groups", kind=InputTypeError),
+        Refused(group_coverage, MANY, {}, "groups", kind=TooManyGroupsError),
+        *(Refused(size_coverage, {"sets": SETS, "labels": [0, 1, 0]}, {"bins": own}, "bins", kind=InputError)
+          for own in ([], [1, 2], [0, 2, 2], [0.0, 1.0], [[0, 1]])),
+    ],
+    ids=str,
+)  # fmt: skip
+def test_refusals(row):
+    row.check()
 
 
-def test_masked_entries_are_refused():
-    with pytest.raises(confide.InputError, match=r"^covered must not be masked; found 1 masked"):
-        confide.coverage(np.ma.array([True, False], mask=[False, True]))
-
-
-def test_confidence_is_a_probability():
-    for confidence in (0, 1, 1.5, -0.1, float("nan"), "abc"):
-        with pytest.raises(confide.InputError, match=r"^confidence must"):
-            confide.coverage([True], confidence=confidence)
-    for confidence in (True, None, [0.9]):
-        with pytest.raises(confide.InputTypeError, match=r"^confidence must"):
-            confide.coverage([True], confidence=confidence)
-
-
-def test_counts_are_checked():
-    for hits, n in [(-1, 5), (6, 5), (0, 0), (0, -1)]:
-        with pytest.raises(confide.InputError, match="must"):
-            coverage_from_counts(hits, n)
-    with pytest.raises(confide.InputTypeError, match=r"^n must"):
-        coverage_from_counts(1, 5.0)
+def test_a_thousand_groups_are_not_too_many():
+    assert len(group_coverage(*(values[:1000] for values in MANY.values())).names) == 1000
 
 
 def test_coverage_of_groups_of_intervals():
@@ -100,22 +109,15 @@ def test_coverage_of_groups_of_intervals():
     assert ">width</th>" in table._repr_html_()
 
 
-@pytest.mark.parametrize("nothing", [np.nan, None])
-def test_records_without_a_group_are_refused(nothing):
-    groups = np.array(["a", nothing, "b"], dtype=object)
-    sets = PredictionSets(np.ones((3, 2), dtype=bool))
-    with pytest.raises(InputError, match="texts or integers; found 1 that are not, the first at position 1"):
-        group_coverage(sets, [0, 1, 0], groups)
-    with pytest.raises(InputTypeError, match="groups must be texts or integers; found dtype float64; name the group"):
-        group_coverage(sets, [0, 1, 0], [1.0, np.nan, 2.0])
-
-
-def test_more_than_a_thousand_groups_are_refused_as_everywhere():
-    sets = PredictionSets(np.ones((1001, 2), dtype=bool))
-    with pytest.raises(InputError, match="at most 1,000 different values; found more"):
-        group_coverage(sets, np.zeros(1001, int), range(1001))
-
-
-def test_a_pair_of_arrays_is_told_what_it_should_be():
-    with pytest.raises(InputTypeError, match=r"found a pair; wrap it: confide.PredictionIntervals\(lower, upper\)"):
-        coverage((np.zeros(2), np.ones(2)), [0.5, 0.5])
+def test_columns_are_as_wide_as_their_names_and_empty_parts_are_left_out():
+    long = "cancer-associated stroma, as seen on slides of the colon and rectum"
+    sets = PredictionSets(np.array([[True, False, False]] * 3), (long, "b", "no record"))
+    lines = str(confide.class_coverage(sets, [long, long, "b"])).splitlines()
+    assert [line.split()[-1] for line in lines] == ["size", "1.00", "1.00"]
+    assert len({len(line) for line in lines}) == 1
+    assert (
+        len({line.index(end) + len(end) for line, end in zip(lines, ("coverage", "1.000", "0.000"), strict=True)}) == 1
+    )
+    by_size = str(size_coverage(sets, [long, long, "b"]))
+    assert len(by_size.splitlines()) == 2
+    assert "nan" not in by_size

@@ -18,6 +18,12 @@ from confide.ledger.store import Writer
 class Federation:
     """Silos with keys, scores, policies and states in a folder."""
 
+    @classmethod
+    def uniform(cls, folder, *sizes, seed=0, **options):
+        """Silos of so many records each, whose scores are uniform."""
+        rng = np.random.default_rng(seed)
+        return cls(folder, [rng.random(n) for n in sizes], **options)
+
     def __init__(self, folder, scores, *, secret=False, budget=10.0, names=None):
         self.scores = [np.asarray(s) for s in scores]
         self.coordinator = federated.SiloKeys.generate("coordinator")
@@ -32,6 +38,11 @@ class Federation:
         options.setdefault("candidates", Candidates.unit(51))
         options.setdefault("method", "private-qq")
         return federated.plan(self.silos, alpha, epsilon, **options).sign(self.coordinator)
+
+    def opened_plan(self, **options):
+        """A sum that may lack one silo, and that the silos open by a second message."""
+        options = {"method": "secure-sum", "dropouts": 1, "colluding": 1, "candidates": Candidates.unit(21)} | options
+        return self.plan(**options)
 
     def answer(self, i, plan, **options):
         return federated.answer(plan, self.scores[i], self.keys[i], self.policy, self.ledgers[i], **options)

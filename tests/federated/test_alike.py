@@ -10,6 +10,7 @@ import confide
 from confide import federated
 from confide.cli.run import main
 from confide.errors import CoverageWarning
+from tests.builders import slow
 from tests.federated.helpers import Federation
 
 ALIKE = "if the silos are alike"
@@ -18,19 +19,21 @@ BY_SIZE = "for a new record of silo j with probability n_j/n, however unlike the
 
 @pytest.fixture
 def three(tmp_path):
-    rng = np.random.default_rng(0)
-    return Federation(tmp_path, [rng.random(300) for _ in range(3)])
+    return Federation.uniform(tmp_path, *[300] * 3)
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("options", "said", "unsaid"),
     [
         ({"method": "private-qq"}, ALIKE, "however unlike"),
-        ({"method": "private-qq", "delta": 0.1}, ALIKE, "however unlike"),
-        ({"method": "secure-sum", "population": "common"}, ALIKE, "however unlike"),
-        ({"method": "fedcp-qq", "epsilon": None}, ALIKE, "however unlike"),
-        ({"method": "secure-sum"}, BY_SIZE, ALIKE),
+        *slow(
+            [
+                ({"method": "private-qq", "delta": 0.1}, ALIKE, "however unlike"),
+                ({"method": "secure-sum", "population": "common"}, ALIKE, "however unlike"),
+                ({"method": "fedcp-qq", "epsilon": None}, ALIKE, "however unlike"),
+                ({"method": "secure-sum"}, BY_SIZE, ALIKE),
+            ]
+        ),
     ],
 )
 def test_a_promise_says_what_it_assumes_of_silos(three, tmp_path, capsys, options, said, unsaid):
@@ -64,8 +67,7 @@ def test_no_promise_assumes_nothing(three):
     assert "at least 0 " not in str(released)
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("factor", [1.0, 30.0, 1000.0, 0.001])
+@pytest.mark.parametrize("factor", [1000.0, *slow([1.0, 30.0, 0.001])])
 def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
     """Residuals in micrograms, and one silo's in nanograms: the replies are public, and nobody looked at them."""
     rng = np.random.default_rng(0)
@@ -91,7 +93,7 @@ def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
     assert ("warning: replies of 'Dongsi' (" in capsys.readouterr().err) is far
     page = confide.report(released, answers=answers).html
     assert ("Replies of &#39;Dongsi&#39; (" in page) is far
-    assert ('"logarithmic": true' in page or '"logarithmic":true' in page) is far
+    assert ("threshold, logarithmic" in page) is far
 
 
 def test_probabilities_of_alike_silos_may_be_any_small_numbers(three):

@@ -37,7 +37,6 @@ def replies(plan, scores):
 
 
 @pytest.mark.slow
-@pytest.mark.everyday("beyond a desert")
 @pytest.mark.filterwarnings("ignore:replies of .silo 0.:confide.CoverageWarning")  # of those that are far enough
 @pytest.mark.parametrize("federation", FAR.values(), ids=FAR, indirect=True)
 def test_a_far_silo_does_not_carry_the_answer_away(federation):

@@ -9,9 +9,11 @@ import pytest
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import LedgerError
+from confide.federated import Refusal
 from confide.federated.envelope import SCHEMA
-from confide.ledger import Ledger, check_head, move
+from confide.ledger import ForgottenError, Ledger, check_head, move
 from tests.federated.helpers import Federation
+from tests.refused import refused
 
 FEW = Candidates.unit(11)
 
@@ -52,9 +54,8 @@ def test_the_other_ledger_is_refused(copies, tmp_path, method):
     plan = copies.plan(method=method, epsilon=8.0, candidates=FEW)
     both = answers_of_both(copies, tmp_path, plan)
     first = next(both)
-    with pytest.raises(federated.Refusal, match="the plan names another ledger of this silo") as caught:
+    with refused(Refusal, "not-invited"):
         next(both)
-    assert caught.value.code == "not-invited"
     assert federated.SiloLedger(tmp_path / "flower" / "budget.db").spent == 0
     made = federated.aggregate(plan, [first, *copies.answers(plan, [1, 2])], keys=copies.coordinator)
     assert federated.verify(type(made).from_json(made.to_json()), copies.coordinator.public()).holds
@@ -63,10 +64,10 @@ def test_the_other_ledger_is_refused(copies, tmp_path, method):
 def test_the_other_ledger_opens_no_second_list(tmp_path):
     five = Federation(tmp_path, [np.linspace(0, 0.5, 90)] * 5)
     five.silos = [keys.public(90, ledger=ledger.identity) for keys, ledger in zip(five.keys, five.ledgers, strict=True)]
-    plan = five.plan(method="secure-sum", dropouts=1, colluding=1, candidates=FEW)
+    plan = five.opened_plan(candidates=FEW)
     asked = federated.openings(plan, five.answers(plan), five.coordinator)
     other = federated.SiloLedger(tmp_path / "other.db")
-    with pytest.raises(federated.Refusal, match="not-invited"):
+    with refused(Refusal, "not-invited"):
         federated.open_part(plan, asked["silo 0"], five.keys[0], five.policy, other)
     federated.open_part(plan, asked["silo 0"], five.keys[0], five.policy, five.ledgers[0])
 
@@ -94,7 +95,7 @@ def test_a_public_file_without_a_ledger_is_that_of_0_2(tmp_path):
     content = json.loads(named.to_json())
     del content["content"]["ledger"]
     content["schema"] = 1
-    with pytest.raises(federated.Refusal, match="altered"):
+    with refused(Refusal, "altered"):
         federated.Silo.from_json(json.dumps(content))
 
 
@@ -108,9 +109,8 @@ def test_keys_that_name_a_ledger_answer_with_no_other(copies, tmp_path):
     assert federated.FederatedPlan.read(plan)[0].silos[0].ledger is None
     both = answers_of_both(copies, tmp_path, plan)
     next(both)
-    with pytest.raises(federated.Refusal, match="these keys name another ledger than this one") as caught:
+    with refused(Refusal, "not-invited"):
         next(both)
-    assert caught.value.code == "not-invited"
     assert federated.SiloLedger(tmp_path / "flower" / "budget.db").spent == 0
 
 
@@ -137,7 +137,7 @@ def test_keys_without_a_ledger_are_those_of_0_2(tmp_path):
     keys.save(tmp_path / "north.key")
     assert set(json.loads((tmp_path / "north.key").read_text())) == {"kind", "name", "signing", "agreement"}
     (tmp_path / "damaged.key").write_text((tmp_path / "north.key").read_text().replace("}", ', "ledger": "ab"}'))
-    with pytest.raises(federated.Refusal, match="the key file is damaged"):
+    with refused(Refusal, "malformed"):
         federated.SiloKeys.load(tmp_path / "damaged.key")
 
 
@@ -151,7 +151,7 @@ def test_a_copy_of_keys_and_ledger_that_fell_behind_is_refused_beside_the_keys(c
     assert behind.identity == ledger.identity
     plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
     federated.answer(plan, copies.scores[0], keys, copies.policy, ledger)
-    with pytest.raises(LedgerError, match=r"'[^']*keys.json.checkpoint' remembers"):
+    with refused(LedgerError, "ledger"):
         federated.answer(plan, copies.scores[0], keys, copies.policy, behind)
 
 
@@ -161,8 +161,8 @@ def test_copies_of_everything_are_noticed_by_the_coordinator_and_by_another_mach
         shutil.copy(copies.ledgers[0].path, tmp_path / name / "budget.db")
     plan = copies.plan(method="secure-sum", epsilon=8.0, candidates=FEW)
     both = list(answers_of_both(copies, tmp_path, plan))
-    with pytest.raises(federated.Refusal, match=r"^duplicate"):
+    with refused(Refusal, "duplicate"):
         federated.aggregate(plan, [*both, *copies.answers(plan, [1, 2])])
     check_head(Ledger(tmp_path / "command-line" / "budget.db"), tmp_path / "elsewhere.json")
-    with pytest.raises(LedgerError, match="a backup was put back, or it is another ledger"):
+    with refused(ForgottenError, "ledger"):
         check_head(Ledger(tmp_path / "flower" / "budget.db"), tmp_path / "elsewhere.json")

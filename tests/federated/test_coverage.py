@@ -14,6 +14,7 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.reply_laws import RandomRankReply
+from tests.builders import slow
 from tests.exact import histograms
 from tests.federated.exact_coverage import (
     coverage,
@@ -38,15 +39,17 @@ def make(method, alpha, epsilon, sizes, bins=BINS, **options):
 
 ALL_HONEST = [
     ("private-qq", 0.3, 4.0, SIZES),
-    ("private-qq", 0.4, 1.5, (8,) * 5),
-    ("fedcp2-qq", 0.4, 12.0, EQUAL),
-    ("fedcp-qq", 0.2, None, SIZES),
-    ("fedcp-qq", 0.1, None, EQUAL),
+    *slow(
+        [
+            ("private-qq", 0.4, 1.5, (8,) * 5),
+            ("fedcp2-qq", 0.4, 12.0, EQUAL),
+            ("fedcp-qq", 0.2, None, SIZES),
+            ("fedcp-qq", 0.1, None, EQUAL),
+        ]
+    ),
 ]
 
 
-@pytest.mark.some(1)
-@pytest.mark.everyday("private-qq-0.3-4.0-sizes0", "fedcp2-qq-0.4-12.0-sizes2", "fedcp-qq-0.2-None-sizes3")
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes"), ALL_HONEST)
 def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, sizes):
     plan = make(method, alpha, epsilon, sizes)
@@ -71,18 +74,18 @@ def test_every_subset_of_silos_is_covered_as_certified(method, alpha, epsilon, s
 
 LYING = [
     ("private-qq", 0.4, 4.0, SIZES, {"liars": 1}),
-    ("private-qq", 0.4, 4.0, SIZES, {"liars": 1, "dropouts": 1}),
-    ("private-qq", 0.5, 8.0, (9,) * 5, {"liars": 2}),
-    ("fedcp2-qq", 0.5, 12.0, EQUAL, {"liars": 1, "dropouts": 1}),
-    ("fedcp-qq", 0.3, None, SIZES, {"liars": 1, "dropouts": 1}),
-    ("fedcp-qq", 0.4, None, (9,) * 5, {"liars": 2}),
+    *slow(
+        [
+            ("private-qq", 0.4, 4.0, SIZES, {"liars": 1, "dropouts": 1}),
+            ("private-qq", 0.5, 8.0, (9,) * 5, {"liars": 2}),
+            ("fedcp2-qq", 0.5, 12.0, EQUAL, {"liars": 1, "dropouts": 1}),
+            ("fedcp-qq", 0.3, None, SIZES, {"liars": 1, "dropouts": 1}),
+            ("fedcp-qq", 0.4, None, (9,) * 5, {"liars": 2}),
+        ]
+    ),
 ]
 
 
-@pytest.mark.some(1)
-@pytest.mark.everyday(
-    "private-qq-0.4-4.0-sizes0-options0", "fedcp2-qq-0.5-12.0-sizes3-options3", "fedcp-qq-0.3-None-sizes4-options4"
-)
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes", "options"), LYING)
 def test_liars_at_their_worst_are_covered(method, alpha, epsilon, sizes, options):
     """Whoever lies, knowing all replies and trying every message, with every set of silos that may be absent."""
@@ -114,10 +117,14 @@ def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     assert broken < 0.6
 
 
-@pytest.mark.some(3)
 @pytest.mark.parametrize(
     ("method", "epsilon", "alpha", "liars"),
-    [("private-qq", 4.0, 0.4, 0), ("private-qq", 6.0, 0.5, 1), ("fedcp-qq", None, 0.4, 1), ("fedcp2-qq", 12.0, 0.5, 0)],
+    [
+        ("private-qq", 4.0, 0.4, 0),
+        ("private-qq", 6.0, 0.5, 1),
+        ("fedcp-qq", None, 0.4, 1),
+        *slow([("fedcp2-qq", 12.0, 0.5, 0)]),
+    ],
 )
 def test_absence_and_lies_that_depend_on_all_scores(method, epsilon, alpha, liars):
     """`arbitrary`: in every single round somebody who knows all replies picks the absent silos and the liars."""
@@ -169,8 +176,7 @@ def test_fedcp_qq_covers_exactly_what_it_certifies(sizes):
     assert certified <= 0.912
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("population", [np.full(BINS, 0.25), np.array([0.5, 0.2, 0.2, 0.1])])
+@pytest.mark.parametrize("population", [np.full(BINS, 0.25), *slow([np.array([0.5, 0.2, 0.2, 0.1])])])
 def test_private_qq_overcovers_less_than_the_published_method(population):
     """Efficiency: at the same loss, size and level, without lies the published correction covers more."""
     ours, published = (make(method, 0.4, 12.0, EQUAL) for method in ("private-qq", "fedcp2-qq"))
@@ -228,15 +234,11 @@ def test_average_has_no_guarantee_and_says_so():
 # The installed samplers, one exact binomial test per method.
 
 
-@pytest.mark.some(1)
-@pytest.mark.everyday("private-qq-0.4-4.0-options1", "fedcp-qq-0.3-None-options3")
 @pytest.mark.parametrize(
     ("method", "alpha", "epsilon", "options"),
     [
-        ("private-qq", 0.3, 4.0, {}),
         ("private-qq", 0.4, 4.0, {"liars": 1, "dropouts": 1}),
-        ("fedcp2-qq", 0.4, 12.0, {}),
-        ("fedcp-qq", 0.3, None, {"liars": 1}),
+        *slow([("private-qq", 0.3, 4.0, {}), ("fedcp2-qq", 0.4, 12.0, {}), ("fedcp-qq", 0.3, None, {"liars": 1})]),
     ],
 )
 def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon, options):

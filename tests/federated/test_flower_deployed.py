@@ -10,7 +10,6 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.candidates import Candidates
 from confide.releases import Calibration
 from tests.federated.helpers import Federation
 
@@ -62,7 +61,7 @@ def test_two_silos_over_processes(deployment, tmp_path):
     assert [state.spent for state in two.ledgers] == pytest.approx([2.0] * 2)
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @NEEDS_TOOLS
 @pytest.mark.parametrize("deployment", [True], indirect=True)
 def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_path):
@@ -80,7 +79,7 @@ def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_pat
     assert again_in_process(five, plan) == summed
 
     deployment.kill("node3")
-    plan = five.plan(method="secure-sum", dropouts=1, colluding=1, candidates=Candidates.unit(21))
+    plan = five.opened_plan()
     opened, output = deployment.calibrate(plan, tmp_path / "third.json", nodes=5, timeout=25, keys=five.coordinator)
     assert opened.answered == ("silo 0", "silo 1", "silo 2", "silo 4")
     assert opened.coverage >= 0.9
@@ -101,7 +100,7 @@ def test_five_silos_over_tls_with_one_killed_and_one_hanging(deployment, tmp_pat
     assert "Traceback" not in output
 
 
-@pytest.mark.long
+@pytest.mark.slow
 @NEEDS_TOOLS
 def test_the_page_on_deployment_as_it_stands(tmp_path):
     """All of its commands, typed in one shell and one folder, as the page says; on ports that are free."""

@@ -1,23 +1,23 @@
 """Four real hospitals: a model trained elsewhere, federated in process, over files and over Flower, with one result."""
 
-import csv
-import dataclasses
 import hashlib
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from confide import federated
 from confide.candidates import Candidates
-from confide.cli import main
 from confide.federated.silo_report import coverage_in_silo, own_calibration, shrunk_threshold
 from confide.releases.calibration import Calibration
 from experiments.federated.heart import NAMES, split
+from tests.builders import slow
 from tests.data import shared_data
+from tests.federated.by_files import Files
 from tests.federated.helpers import Federation
 
-METHODS = [("private-qq", ["--dropouts", 1]), ("secure-sum", [])]
+METHODS = [("private-qq", ["--dropouts", 1]), *slow([("secure-sum", [])])]
 
 
 @pytest.fixture(scope="module")
@@ -51,66 +51,14 @@ def fixed_noise(monkeypatch):
     monkeypatch.setattr("confide.federated.protocols.secure_sum.noise_share", share)
 
 
-def run(*arguments):
-    assert main([str(a) for a in arguments]) == 0, arguments
-
-
-class Files:
-    """Four hospitals that exchange files by the command line: two commands each."""
-
-    def __init__(self, folder, scores):
-        self.folder, self.commands = folder, dict.fromkeys(NAMES, 0)
-        folder.mkdir()
-        self.coordinate(
-            "keygen", "coordinator", "--keys", self.path("coordinator.key"), "--public", self.path("c.json")
-        )
-        for name, values in zip(NAMES, scores, strict=True):
-            with self.path(f"{name}.csv").open("w", newline="") as file:
-                csv.writer(file).writerows([["score"], *[[repr(float(v))] for v in values]])
-            private, public = self.path(f"{name}.key"), self.path(f"{name}.json")
-            self.hospital(name, "keygen", name, "--keys", private, "--public", public, "--size", len(values))
-
-    def path(self, name):
-        return self.folder / name
-
-    def coordinate(self, *arguments):
-        run("federated", *arguments)
-
-    def hospital(self, name, *arguments):
-        self.commands[name] += 1
-        run("federated", *arguments)
-
-    def plan(self, method, *options):
-        silos = [part for name in NAMES for part in ("--silo", self.path(f"{name}.json"))]
-        promise = ["--alpha", 0.2, "--epsilon", 4, "--score", "lac", "--candidates", "unit:41", "--method", method]
-        keys, out = ["--keys", self.path("coordinator.key")], ["--out", self.path("plan.json")]
-        self.coordinate("plan", *silos, *keys, *promise, *out, *options)
-        return self.path("plan.json").read_text()
-
-    def answer(self, name):
-        out = self.path(f"{name}-answer.json")
-        peers = [part for other in NAMES if other != name for part in ("--peer", self.path(f"{other}.json"))]
-        own = ["--keys", self.path(f"{name}.key"), "--ledger", self.path(f"{name}.db"), "--budget", 4, *peers]
-        what = ["--plan", self.path("plan.json"), "--coordinator", self.path("c.json"), "--out", out]
-        columns = [self.path(f"{name}.csv"), "--score-column", "score", "--score", "lac"]
-        self.hospital(name, "answer", *columns, *what, *own)
-        return out.read_text()
-
-    def aggregate(self):
-        answers = [self.path(f"{name}-answer.json") for name in NAMES]
-        self.coordinate("aggregate", *answers, "--plan", self.path("plan.json"), "--out", self.path("released.json"))
-        return Calibration.load(self.path("released.json"))
-
-    def federation(self, folder):
-        """The same keys and policy in process, with fresh ledgers, which keys with a memory would refuse."""
-        folder.mkdir()
-        four = Federation(folder, [np.loadtxt(self.path(f"{name}.csv"), skiprows=1) for name in NAMES], budget=4.0)
-        kept = [federated.SiloKeys.load(self.path(f"{name}.key")) for name in NAMES]
-        four.keys = [dataclasses.replace(keys, memory=None) for keys in kept]
-        coordinator = federated.SiloKeys.load(self.path("coordinator.key"))
-        peers = {key.name: key.face().identity for key in four.keys}
-        four.policy = federated.Policy(coordinator.public().signing, 4.0, 4.0, peers=peers)
-        return four
+def in_process(files, folder, scores):
+    """The same keys and policy, with fresh ledgers."""
+    folder.mkdir()
+    four = Federation(folder, scores, budget=4.0)
+    four.keys = [files.keys[name] for name in NAMES]
+    peers = {key.name: key.face().identity for key in four.keys}
+    four.policy = federated.Policy(files.keys["coordinator"].public().signing, 4.0, 4.0, peers=peers)
+    return four
 
 
 def said(message):
@@ -118,27 +66,36 @@ def said(message):
     return {name: value for name, value in json.loads(message)["content"].items() if name != "answered"}
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize(("method", "options"), METHODS)
-def test_one_result_in_process_over_files_and_over_flower(tmp_path, scores, method, options, fixed_noise):
+def test_one_result_in_process_over_files_and_over_flower(
+    tmp_path, monkeypatch, run, scores, method, options, fixed_noise
+):
+    monkeypatch.chdir(tmp_path)
     pytest.importorskip("flwr", reason="needs the extra 'flower'")
     from flwr.clientapp import ClientApp
 
     from confide.federated import flower
     from tests.federated.in_process_grid import InProcessGrid
 
-    files = Files(tmp_path / "files", scores)
-    plan = files.plan(method, *options)
-    over_files = [files.answer(name) for name in NAMES]
-    released = files.aggregate()
-    assert max(files.commands.values()) <= 3
+    asked = ("--alpha", 0.2, "--epsilon", 4, "--score", "lac", "--candidates", "unit:41")
+    columns = ("--score-column", "s", "--score", "lac")
+    files = Files(run, dict(zip(NAMES, map(len, scores), strict=True)), asked=asked, columns=columns)
+    for name, values in zip(NAMES, scores, strict=True):
+        Path(f"{name}.csv").write_text("s\n" + "\n".join(repr(float(value)) for value in values) + "\n")
+    files.plan("--method", method, *options)
+    plan = Path("plan.json").read_text()
+    for name in NAMES:
+        files.answer(name)
+    over_files = [Path(file).read_text() for file in files.answers()]
+    files.aggregate()
+    released = Calibration.load("released.json")
 
-    four = files.federation(tmp_path / "in process")
-    in_process = four.answers(plan)
-    assert [said(message) for message in in_process] == [said(message) for message in over_files]
-    assert federated.aggregate(plan, in_process) == released
+    four = in_process(files, tmp_path / "in process", scores)
+    answers = four.answers(plan)
+    assert [said(message) for message in answers] == [said(message) for message in over_files]
+    assert federated.aggregate(plan, answers) == released
 
-    app, nodes = ClientApp(), files.federation(tmp_path / "flower")
+    app, nodes = ClientApp(), in_process(files, tmp_path / "flower", scores)
 
     def setup(context):
         i = int(context.node_config["i"])
@@ -153,7 +110,7 @@ def test_one_result_in_process_over_files_and_over_flower(tmp_path, scores, meth
     assert released.coverage >= 0.8
     assert released.answered == NAMES
     assert np.isfinite(released.threshold)
-    ledgers = [federated.SiloLedger(files.path(f"{name}.db")).spent for name in NAMES]
+    ledgers = [federated.SiloLedger(f"{name}.db").spent for name in NAMES]
     assert ledgers == pytest.approx([4.0] * 4)
 
 

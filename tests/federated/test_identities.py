@@ -4,16 +4,17 @@ import dataclasses
 import json
 from datetime import UTC, datetime
 
-import numpy as np
 import pytest
 
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
+from confide.federated import Refusal
 from confide.federated.envelope import canonical, seal
 from confide.federated.plan import FederatedPlan
 from tests.federated.helpers import Federation
 from tests.federated.test_words import unsigned
+from tests.refused import refused
 
 NORTH = federated.SiloKeys("north", b"\1" * 32, b"\2" * 32)
 SOUTH = federated.SiloKeys("south", b"\3" * 32, b"\4" * 32)
@@ -28,14 +29,9 @@ LOW_ORDER = (
 )
 
 
-def refused(code, match=""):
-    return pytest.raises(federated.Refusal, match=f"^{code}: .*{match}")
-
-
 @pytest.fixture
 def three(tmp_path):
-    rng = np.random.default_rng(0)
-    return Federation(tmp_path, [rng.random(60) for _ in range(3)])
+    return Federation.uniform(tmp_path, *[60] * 3)
 
 
 def test_fingerprints_of_known_keys():
@@ -69,24 +65,24 @@ def test_a_public_file_is_signed_by_the_key_that_it_shows():
     for change in ({"name": "east"}, {"agreement": south.agreement}, {"size": 299}, {"issued": "2031-01-31T12:00:00Z"}):
         message = json.loads(text)
         message["content"] |= change
-        with refused("altered"):
+        with refused(Refusal, "altered"):
             federated.Silo.from_json(json.dumps(message))
-        with refused("altered"):
+        with refused(Refusal, "altered"):
             federated.Silo.of({**north.fields(), **change})
-        with refused("altered", "another key than its own"):
+        with refused(Refusal, "altered"):
             federated.Silo.from_json(seal("silo", content | change, SOUTH.signing))
-    with refused("altered"):
+    with refused(Refusal, "malformed"):
         federated.Silo.from_json(seal("silo", content | {"comment": ""}, NORTH.signing))
-    with refused("malformed", "choose another file|not a public silo file"):
+    with refused(Refusal, "malformed"):
         federated.Silo.from_json(seal("answer", content, NORTH.signing))
-    with pytest.raises(InputError, match="signed by its own key"):
+    with refused(InputError, "public"):
         NORTH.face().to_json()
 
 
 def test_an_unsigned_public_file_is_to_be_issued_anew():
     """As version 0.1 wrote it."""
     old = json.dumps({"kind": "confide.federated.silo", **NORTH.face(300).fields()})
-    with refused("malformed", "issues it anew, with the same keys: confide federated public"):
+    with refused(Refusal, "malformed"):
         federated.Silo.from_json(old)
 
 
@@ -95,11 +91,11 @@ def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
     """A secret that is agreed on with such a key is zero: masks would hide nothing, and nobody would answer."""
     content = {**NORTH.face(60).fields(), "agreement": key, "issued": "2030-01-31T12:00:00Z"}
     text = seal("silo", content, NORTH.signing)
-    with refused("malformed", "must be one that keygen makes"):
+    with refused(Refusal, "malformed"):
         federated.Silo.from_json(text)
     plan = json.loads(three.plan(method="secure-sum"))["content"]
     plan["silos"][1] = {**content, "signature": json.loads(text)["signature"]}
-    with refused("malformed", "must be one that keygen makes"):
+    with refused(Refusal, "malformed"):
         three.answer(0, seal("plan", plan, three.coordinator.signing))
     assert three.ledgers[0].spent == 0
 
@@ -118,17 +114,17 @@ def test_plans_hold_what_silos_signed(three):
         silos = [{**silo, **(change if i == place else {})} for i, silo in enumerate(content["silos"])]
         return seal("plan", content | {"silos": silos}, three.coordinator.signing)
 
-    with refused("altered"):
+    with refused(Refusal, "altered"):
         FederatedPlan.read(changed(1, size=61))
-    with refused("altered"):
+    with refused(Refusal, "altered"):
         FederatedPlan.read(changed(1, agreement=stranger.face().agreement))
-    with refused("malformed"):
+    with refused(Refusal, "malformed"):
         FederatedPlan.read(changed(1, signature="x"))
     bare = [silo.fields() for silo in map(unsigned, three.silos)]
     for silos in ([bare[0], *content["silos"][1:]], bare):
-        with refused("malformed"):
+        with refused(Refusal, "malformed"):
             FederatedPlan.read(seal("plan", content | {"silos": silos}, three.coordinator.signing))
-    with refused("altered", "another key than its coordinator's"):
+    with refused(Refusal, "altered"):
         FederatedPlan.read(seal("plan", content, stranger.signing))
     assert envelope.signer == plan.coordinator.signing
 
@@ -136,7 +132,7 @@ def test_plans_hold_what_silos_signed(three):
 def test_a_secure_sum_of_unsigned_silos_is_refused_before_the_charge(three):
     """A plan as version 0.1 made it: read, and where the silos' keys protect it not answered."""
     three.silos = [unsigned(silo) for silo in three.silos]
-    with refused("not-allowed", "not signed by their own keys"):
+    with refused(Refusal, "not-allowed"):
         three.answer(0, three.plan(method="secure-sum"))
     assert three.ledgers[0].spent == 0
     three.answer(0, three.plan(candidates=Candidates.unit(30)))
@@ -152,7 +148,7 @@ def test_a_silo_demands_that_colluding_silos_are_withstood(three):
             if colluding in allowed:
                 policy.check(plan, envelope.signer, 0)
             else:
-                with refused("not-allowed", f"colludes with {colluding} of the silos, the policy asks for {least}"):
+                with refused(Refusal, "not-allowed"):
                     policy.check(plan, envelope.signer, 0)
     assert federated.Policy("00" * 32, 1.0, 1.0).least_colluding == 1
     two = federated.plan(three.silos[:2], 0.1, 2.0, method="secure-sum", candidates=Candidates.unit(20))
@@ -166,17 +162,17 @@ def test_policies_pin_identities(three):
         dataclasses.replace(three.policy, coordinator=coordinator).check(plan, envelope.signer, 0)
     impostor = dataclasses.replace(three.coordinator, agreement=NORTH.agreement)
     pinned = dataclasses.replace(three.policy, coordinator=impostor.face().identity)
-    with refused("coordinator-unknown"):
+    with refused(Refusal, "coordinator-unknown"):
         pinned.check(plan, envelope.signer, 0)
     # Another signing key with the very key for masks that is pinned is another silo.
     true, other = three.silos[1], federated.SiloKeys.generate("silo 1")
     false = dataclasses.replace(other, agreement=three.keys[1].agreement).public(60)
     three.silos[1] = false
     swapped = three.plan(method="secure-sum")
-    with refused("not-allowed", federated.fingerprint(false.identity) + ".*" + federated.fingerprint(true.identity)):
+    with refused(Refusal, "not-allowed"):
         three.answer(0, swapped)
     unknown = dataclasses.replace(three.policy, peers={"silo 1": true.identity})
-    with refused("not-allowed", "peers must name 'silo 2'"):
+    with refused(Refusal, "not-allowed"):
         unknown.check(plan, envelope.signer, 0)
     assert three.ledgers[0].spent == 0
 
@@ -190,13 +186,13 @@ def test_policies_of_0_1(tmp_path, three):
     read = federated.Policy.from_json(json.dumps(old))
     assert read == federated.Policy(old["coordinator"], 4.0, 2.0)
     plan, envelope = FederatedPlan.read(three.plan(method="secure-sum"))
-    with refused("not-allowed"):
+    with refused(Refusal, "not-allowed"):
         read.check(plan, envelope.signer, 0)
-    with refused("malformed", "confide federated policy"):
+    with refused(Refusal, "malformed"):
         federated.Policy.from_json(json.dumps(old | {"peers": {"south": SOUTH.face().agreement}}))
     for wrong in ({"peers": {"south": 3}}, {"least_colluding": -1}, {"least_colluding": True}, {"more": 1}):
         content = json.loads(three.policy.to_json()) | wrong
-        with refused("malformed"):
+        with refused(Refusal, "malformed"):
             federated.Policy.from_json(json.dumps(content))
 
 

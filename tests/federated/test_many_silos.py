@@ -15,6 +15,7 @@ from confide.federated.plan import ranges
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.reply_laws import RandomRankReply, ReplyTable, random_rank
 from confide.mechanisms.slopes import slopes_for
+from tests.builders import slow
 
 LEVEL = Fraction(9, 10)
 UNEQUAL = np.exp(np.random.default_rng(0).uniform(np.log(20), np.log(2000), 1000)).astype(int).tolist()
@@ -43,8 +44,7 @@ def test_laws_together_are_the_laws_one_by_one(epsilon):
     np.testing.assert_array_equal(probabilities(laws, t, 3), np.sort(together, axis=0)[-3:])
 
 
-@pytest.mark.everyday("0.05")
-@pytest.mark.parametrize("delta", [None, 0.05])
+@pytest.mark.parametrize("delta", [0.05, *slow([None])])
 def test_one_sweep_says_what_is_certified_for_every_number_of_silos(delta):
     laws = replies(UNEQUAL[:120], 1.0, 0.93)
     found = every_certified_k(laws, LEVEL, delta)
@@ -70,8 +70,9 @@ def test_what_the_sweep_leaves_in_doubt_is_computed_exactly(monkeypatch):
     ]
 
 
-@pytest.mark.everyday("equal")
-@pytest.mark.parametrize("sizes", [[100] * 1000, UNEQUAL], ids=["equal", "unequal"])
+@pytest.mark.parametrize(
+    "sizes", [[100] * 1000, pytest.param(UNEQUAL, marks=pytest.mark.slow)], ids=["equal", "unequal"]
+)
 def test_a_plan_for_a_thousand_silos_is_certified_by_the_laws_of_all(sizes):
     made = federated.plan(roster(sizes), 0.1, 1.0, method="private-qq", score="lac")
     promises = made.promises()
@@ -83,10 +84,9 @@ def test_a_plan_for_a_thousand_silos_is_certified_by_the_laws_of_all(sizes):
     assert order_statistic_coverage(laws, k - 1) < 0.9
 
 
-@pytest.mark.everyday("sizes2-1.0-0.924")
 @pytest.mark.parametrize(
     ("sizes", "epsilon", "most"),
-    [([300, 500, 120, 80], 2.0, 0.916), ([120, 80, 150, 60, 100], 1.0, 0.952), (UNEQUAL[:24], 1.0, 0.924)],
+    [(UNEQUAL[:24], 1.0, 0.924), *slow([([300, 500, 120, 80], 2.0, 0.916), ([120, 80, 150, 60, 100], 1.0, 0.952)])],
 )
 def test_the_quick_search_finds_what_the_slow_one_found(sizes, epsilon, most):
     found = best_private_qq(sizes, LEVEL, epsilon, 200)

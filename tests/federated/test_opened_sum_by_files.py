@@ -4,54 +4,42 @@ import json
 import shutil
 import subprocess
 import sys
+from pathlib import Path
 
-import numpy as np
 import pytest
 
 from confide import federated
+from confide.federated import Refusal
 from confide.federated.envelope import seal
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Ledger
 from confide.reports.protection import _federated
+from tests.builders import slow
+from tests.federated.by_files import Files
 from tests.federated.helpers import PAID_STEPS, killed
-from tests.federated.test_opened_sum import asked, part, planned, refused
+from tests.federated.test_opened_sum import asked, part
+from tests.refused import refused
 
 NAMES = ("north", "south", "east", "west", "far")
 
 
 @pytest.fixture
 def files(tmp_path, monkeypatch, run):
-    """Five hospitals' keys and tables, a coordinator's keys, and a plan that does without one hospital."""
+    """Five hospitals, and a plan that does without one of them."""
     monkeypatch.chdir(tmp_path)
-    (tmp_path / "public").mkdir()
-    rng = np.random.default_rng(0)
-    for name in (*NAMES, "coordinator"):
-        keys = federated.SiloKeys.generate(name)
-        keys.save(f"{name}.key")
-        (tmp_path / "public" / f"{name}.json").write_text(keys.public(None if name == "coordinator" else 60).to_json())
-        (tmp_path / f"{name}.csv").write_text("s\n" + "\n".join(map(str, rng.random(60))) + "\n")
     how = ("--method", "secure-sum", "--dropouts", 1, "--colluding", 1, "--candidates", "unit:21")
-    level = ("--alpha", 0.2, "--epsilon", 4, "--keys", "coordinator.key", "--out", "plan.json")
-    said = run("federated", "plan", "--silo", "public", *how, *level)
-    assert "4 to 5 answers: coverage at least 0.8" in said
-    assert "the sum is opened by 4 of 5 silos, by a second message" in said
-    return tmp_path
+    made = Files(run, dict.fromkeys(NAMES, 60), asked=("--alpha", 0.2, "--epsilon", 4, *how))
+    assert "the sum is opened by 4 of 5 silos" in made.plan()
+    return made
 
 
-def answer(run, name, code=0):
-    rules = ("--coordinator", "public/coordinator.json", "--budget", 4, "--peers", "public")
-    own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
-    return run("federated", "answer", f"{name}.csv", "--score-column", "s", *own, *rules, code=code)
-
-
-def listed(run, *names, folder="openings", code=0):
-    answers = [f"{name}-answer.json" for name in names]
+def listed(files, *names, folder="openings", code=0):
     coordinator = ("--plan", "plan.json", "--keys", "coordinator.key", "--out-folder", folder)
-    return run("federated", "list", *answers, *coordinator, code=code)
+    return files.run("federated", "list", *files.answers(names), *coordinator, code=code)
 
 
-def opening(name, folder="openings"):
-    own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-part.json")
+def opening(files, name, folder="openings"):
+    own = ("--plan", "plan.json", *files.own(name, "part"))
     return ("federated", "open", f"{folder}/{name}.json", *own, "--coordinator", "public/coordinator.json")
 
 
@@ -59,16 +47,16 @@ def opening(name, folder="openings"):
 def test_whole_way_over_files_with_a_missing_silo(files, run):
     """One hospital never answers and one process opens the sum on its own; the rest as in the how-to."""
     for name in NAMES[:4]:
-        assert "the sum is opened by 4 of 5 silos" in answer(run, name)
+        assert "the sum is opened by 4 of 5 silos" in files.answer(name)
     assert "secure-sum" in run("show", "plan.json")
     assert "4 of 5 silos, by a second message that costs nothing" in run("show", "plan.json")
-    said = listed(run, *NAMES[:4])
+    said = listed(files, *NAMES[:4])
     assert "on the list: 4 of 5 silos, without far\n" in said
     assert "a file for each of 5 openers; 4 of them must help" in said
-    assert listed(run, *NAMES[:4]) == said  # the same list again
+    assert listed(files, *NAMES[:4]) == said  # the same list again
     for name in NAMES[1:4]:
-        assert "nothing was charged" in run(*opening(name))
-    confide = [sys.executable, "-m", "confide", *map(str, opening("north"))]
+        assert "nothing was charged" in run(*opening(files, name))
+    confide = [sys.executable, "-m", "confide", *map(str, opening(files, "north"))]
     done = subprocess.run(confide, capture_output=True, text=True, check=False, timeout=120)
     assert (done.returncode, done.stderr) == (0, "")
     assert "4 silos" in run("show", "openings/far.json")
@@ -85,41 +73,42 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     assert "secure-sum, opened  epsilon 0" in shown
     assert Ledger("north.db").account("calibration records").spent().epsilon == 4.0
     # The hospital that was missing pays nothing when it comes late, whether or not it has helped.
-    run(*opening("far"))
-    assert "late: this silo has helped to open" in answer(run, "far", code=3)
-    assert not (files / "far-answer.json").exists()
+    run(*opening(files, "far"))
+    assert "late: this silo has helped to open" in files.answer("far", code=3)
+    assert not Path("far-answer.json").exists()
     assert ("The sum was opened by", "4 of 5 openers; 4 must help") in _federated(released)
 
 
 def test_wrong_files_are_refused_by_name(files, run):
     for name in NAMES:
-        answer(run, name)
-    assert "at least 4 of 5 silos; found 3" in listed(run, *NAMES[:3], code=3)
-    listed(run, *NAMES)
-    assert "holds another list" in listed(run, *NAMES[:4], code=3)
-    listed(run, *NAMES[:4], folder="others")
+        files.answer(name)
+    assert "at least 4 of 5 silos; found 3" in listed(files, *NAMES[:3], code=3)
+    listed(files, *NAMES)
+    assert "holds another list" in listed(files, *NAMES[:4], code=3)
+    listed(files, *NAMES[:4], folder="others")
     shutil.copy("openings/south.json", "openings/north.json")
-    assert "foreign: the opening is for 'south'" in run(*opening("north"), "--force", code=3)
-    run(*opening("south"))
-    assert "session-used" in run(*opening("south", "others"), "--force", code=3)
-    again = [*opening("east")]
+    assert "foreign: the opening is for 'south'" in run(*opening(files, "north"), "--force", code=3)
+    run(*opening(files, "south"))
+    assert "session-used" in run(*opening(files, "south", "others"), "--force", code=3)
+    again = [*opening(files, "east")]
     again[-2:] = ["--policy", "policy.json"]
     federated.Policy(federated.SiloKeys.load("north.key").face().identity, 1.0, 1.0).save("policy.json")
     assert "coordinator-unknown" in run(*again, code=3)
     federated.Policy(federated.SiloKeys.load("coordinator.key").face().identity, 1.0, 1.0).save("policy.json")
     run(*again)
-    assert "--coordinator must be left out with --policy" in run(*opening("west"), "--policy", "policy.json", code=2)
+    assert "--coordinator must be left out with --policy" in run(
+        *opening(files, "west"), "--policy", "policy.json", code=2
+    )
     some = [f"{name}-answer.json" for name in NAMES] + ["south-part.json", "east-part.json"]
     asked = ("federated", "aggregate", *some, "--plan", "plan.json", "--out", "released.json")
     assert "4 parts of one list; found 2; ask 'far', 'north', 'west'" in run(*asked, code=3)
-    assert "west-part.json" in run(*opening("west"))
+    assert "west-part.json" in run(*opening(files, "west"))
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("step", PAID_STEPS)
+@pytest.mark.parametrize("step", ["before the charge", *slow(list(PAID_STEPS)[1:])])
 def test_killed_while_it_opens(seven, step):
     """Once a list is on disk no other is opened, and the part of this one is always the same."""
-    plan = planned(seven)
+    plan = seven.opened_plan()
     read, answers = FederatedPlan.read(plan)[0], seven.answers(plan)
     one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
     parts = [part(seven, plan, one, i) for i in range(1, 7)]  # loads everything before the fork
@@ -127,7 +116,7 @@ def test_killed_while_it_opens(seven, step):
     kept = step not in ("before the charge", "charge written, not committed")
     assert seven.ledgers[0].has_opened(read) == kept
     if kept:
-        with refused("session-used"):
+        with refused(Refusal, "session-used"):
             part(seven, plan, other, 0)
     made = part(seven, plan, one, 0)
     assert part(seven, plan, one, 0) == made
@@ -137,10 +126,10 @@ def test_killed_while_it_opens(seven, step):
 
 def test_killed_while_it_answers(seven):
     """Charged and not kept: never dealt again, not on the list, and able to help the others."""
-    plan = planned(seven)
+    plan = seven.opened_plan()
     answers = seven.answers(plan, range(1, 7))
     killed(PAID_STEPS["made, not kept"], lambda: seven.answer(0, plan))
-    with refused("interrupted"):
+    with refused(Refusal, "interrupted"):
         seven.answer(0, plan)
     texts = asked(seven, plan, answers)
     released = federated.aggregate(plan, answers, parts=[part(seven, plan, texts, i) for i in range(6)])
@@ -148,30 +137,10 @@ def test_killed_while_it_answers(seven):
     assert seven.ledgers[0].spent == 2.0
 
 
-def test_two_processes_open_two_lists(seven, monkeypatch):
-    """Both find nothing kept; the faster writes its list down, and the other is refused."""
-    plan = planned(seven)
-    answers = seven.answers(plan)
-    one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
-    hold, first = Ledger.held, []
-
-    def slow(self, token):
-        if not first:
-            first.append(None)
-            first.append(part(seven, plan, one, 2))
-        return hold(self, token)
-
-    monkeypatch.setattr(Ledger, "held", slow)
-    with refused("session-used"):
-        part(seven, plan, other, 2)
-    monkeypatch.undo()
-    assert part(seven, plan, one, 2) == first[1]
-
-
 def test_two_processes_that_cannot_wait_keep_one_part(seven, monkeypatch):
     """As on Windows: both have made the part of one list, and one of them keeps it."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
-    plan = planned(seven)
+    plan = seven.opened_plan()
     one = asked(seven, plan, seven.answers(plan))
     keep, first = Ledger.attach_all, []
 
@@ -187,7 +156,7 @@ def test_two_processes_that_cannot_wait_keep_one_part(seven, monkeypatch):
 
 def test_a_restored_ledger_of_an_opener_is_one_colluder_more(seven, tmp_path):
     """It opens a second list; without enough others nothing comes of it."""
-    plan = planned(seven)
+    plan = seven.opened_plan()
     answers = seven.answers(plan)
     one, other = asked(seven, plan, answers), asked(seven, plan, answers[1:])
     parts = [part(seven, plan, one, i) for i in range(7)]
@@ -195,10 +164,10 @@ def test_a_restored_ledger_of_an_opener_is_one_colluder_more(seven, tmp_path):
     seven.ledgers[0] = federated.SiloLedger(tmp_path / "restored.db")
     assert "silo 0" not in dict(content["counted"])
     second = part(seven, plan, other, 0)
-    with refused("missing"):
+    with refused(Refusal, "missing"):
         federated.aggregate(plan, answers[1:], parts=[second])
-    with refused("duplicate"):
+    with refused(Refusal, "duplicate"):
         federated.aggregate(plan, answers, parts=[*parts, second])
     forged = seal("part", {**json.loads(parts[1])["content"], "silo": "silo 0"}, seven.keys[1].signing)
-    with refused("foreign"):
+    with refused(Refusal, "foreign"):
         federated.aggregate(plan, answers, parts=[forged, *parts[1:]])

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-EXTRA = "needs the extra `experiments`; run `make extras`"
+EXTRA = "needs the extra `experiments`; run `nox -s extras`"
 exact = pytest.importorskip("experiments.federated.paper.exact", reason=EXTRA)
 from experiments.federated.paper import (  # noqa: E402  (matplotlib first)
     data_sets,

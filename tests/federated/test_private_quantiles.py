@@ -14,13 +14,13 @@ from confide.federated.quantile_of_quantiles import qq_coverage
 from confide.federated.reply_laws import RandomRankReply, any_size_reply, random_rank
 from confide.guarantee.random_rank import conditional_failure
 from confide.mechanisms.slopes import Slopes, slopes_for
+from tests.builders import slow
 from tests.exact import histograms, law, mechanism_law, replaced, stepped, worst_log_ratio
 
 LEVEL = Fraction(9, 10)
 
 
 @pytest.mark.slow
-@pytest.mark.everyday("5.0-0.902-0.92567")
 @pytest.mark.parametrize(
     ("epsilon", "ours", "published"), [(10.0, 0.902, 0.91497), (5.0, 0.902, 0.92567), (1.0, 0.9155, 0.999)]
 )
@@ -43,7 +43,6 @@ def fast_choices(mechanism, scores, edges, rng):
 
 
 @pytest.mark.slow
-@pytest.mark.everyday("5.0-0.907")
 @pytest.mark.parametrize(("epsilon", "most"), [(1.0, 0.925), (5.0, 0.907)])
 def test_mean_coverage_on_even_scores(epsilon, most):
     """What a plan expects, and what is drawn: the reply is a candidate above the score that the plan counts."""
@@ -69,11 +68,14 @@ WORLDS = {
 planned = lru_cache(best_private_qq)
 
 
-@pytest.mark.some(1)
-@pytest.mark.everyday("0-0-ties", "1-1-continuous")
 @pytest.mark.xdist_group("planned")
-@pytest.mark.parametrize("world", WORLDS)
-@pytest.mark.parametrize(("liars", "absent"), [(0, 0), (0, 2), (1, 0), (1, 1)])
+@pytest.mark.parametrize(
+    ("liars", "absent", "world"),
+    [
+        (0, 0, "ties"),
+        *slow([(0, 0, "continuous"), *((*pair, world) for pair in [(0, 2), (1, 0), (1, 1)] for world in WORLDS)]),
+    ],
+)
 def test_marginal_coverage_with_ties_absent_and_lying_silos(world, liars, absent):
     """Liars answer the lowest candidate; two-sided z-test at level 1e-6 against the certificate."""
     draw, edges, cdf = WORLDS[world]
@@ -130,8 +132,7 @@ def test_reply_law_bounds_every_data_set(n, ahead, selector):
             assert chosen[below >= k].sum() >= at_least[k] - 1e-9
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("rise", [0, 700])
+@pytest.mark.parametrize("rise", [0, *slow([700])])
 def test_secret_sizes_are_bounded_at_every_size(rise):
     plain = slopes_for(Fraction(11, 12), Fraction(6), 14, 6, "add_remove", 2.0, "permute_and_flip")
     mechanism = Slopes(**{**vars(plain), "flat": Fraction(7), "rise": rise})

@@ -84,13 +84,10 @@ def test_every_field_is_named(method, secret, more, tmp_path):
     answers = [five.answer(i, text, **groups) for i in range(5)]
     content = assert_named("Answer: `answer`", answers[0])
     assert all(f"`{name}`" in section("Answer: `answer`") for reply in content.get("replies", []) for name in reply)
-    parts = []
-    if more.get("dropouts"):
-        asked = federated.openings(text, answers, five.coordinator)
-        assert_named("Opening: `opening`", asked["silo 0"])
-        each = zip(five.keys, five.ledgers, strict=True)
-        parts = [federated.open_part(text, asked[keys.name], keys, five.policy, ledger) for keys, ledger in each]
-        assert_named("Part: `part`", parts[0])
+    parts = five.parts(text, answers)
+    for part in parts[:1]:
+        assert_named("Opening: `opening`", federated.openings(text, answers, five.coordinator)["silo 0"])
+        assert_named("Part: `part`", part)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", CoverageWarning)
         released = federated.aggregate(text, answers, parts=parts, keys=five.coordinator)

@@ -13,6 +13,7 @@ from confide.federated import release_size
 from confide.federated.envelope import seal
 from confide.federated.several_plans import read_plan
 from tests.federated.helpers import Federation
+from tests.refused import refused
 
 FEW = Candidates.unit(21)
 
@@ -48,7 +49,7 @@ def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
     most = len(whole.to_json()) - 1
     monkeypatch.setattr(release_size, "MOST_CHARACTERS_OF_RELEASE", most)
     monkeypatch.setattr("confide.federated.evidence.MOST_CHARACTERS_OF_RELEASE", most)
-    with pytest.raises(FormatError, match="at most"):
+    with pytest.raises(FormatError):
         type(whole).from_json(whole.to_json())
     made = federated.aggregate(text, answers, keys=coordinator)
     assert len(made.to_json()) < most
@@ -70,7 +71,7 @@ def test_digests_where_answers_have_room_are_refused():
     made = federated.aggregate(text, answers_to(text, keys, 19), keys=coordinator)
     content = json.loads(made.to_json())["content"]
     content["sent"] = dict.fromkeys(content["sent"], "0" * 64)
-    with pytest.raises(FormatError, match="does not tell what it was made from"):
+    with pytest.raises(FormatError):
         type(made).from_json(seal("several", content, coordinator.signing))
 
 
@@ -91,15 +92,8 @@ def test_the_bound_is_above_every_release_of_one_threshold(tmp_path, method):
     options = {"dropouts": 1, "colluding": 1} if method == "secure-sum" else {}
     five = Federation(tmp_path, [np.linspace(0, 1, 90)] * 5)
     text = five.plan(method=method, candidates=FEW, **options)
-    answers, parts = five.answers(text), []
-    if options:
-        asked = federated.openings(text, answers, five.coordinator)
-        own = dict(zip((keys.name for keys in five.keys), range(5), strict=True))
-        parts = [
-            federated.open_part(text, one, five.keys[own[name]], five.policy, five.ledgers[own[name]])
-            for name, one in asked.items()
-        ]
-    made = federated.aggregate(text, answers, parts=parts, keys=five.coordinator)
+    answers = five.answers(text)
+    made = federated.aggregate(text, answers, parts=five.parts(text, answers), keys=five.coordinator)
     assert len(made.to_json()) <= release_size._characters(text, read_plan(text)[0], whole=True)
 
 
@@ -107,14 +101,14 @@ def test_the_bound_is_above_every_release_of_one_threshold(tmp_path, method):
 def test_what_no_ledger_keeps_is_refused_before_a_silo_pays():
     """An answer for so many classes would be charged, and then could not be kept."""
     coordinator, _, plan = by_class(2, 12_000)
-    with pytest.raises(InputError, match="than the 1000000 characters that a ledger keeps"):
+    with refused(InputError, "plan"):
         plan.sign(coordinator)
 
 
 def test_a_release_that_no_reader_takes_is_refused_with_the_plan(monkeypatch):
     coordinator, _, plan = by_class(3, 5)
     monkeypatch.setattr(release_size, "MOST_CHARACTERS_OF_RELEASE", 5_000)
-    with pytest.raises(InputError, match="would have more than 5000 characters"):
+    with refused(InputError, "plan"):
         plan.sign(coordinator)
 
 
@@ -124,7 +118,7 @@ def test_what_is_signed_is_read_back(monkeypatch, tmp_path):
     text = three.plan(candidates=FEW)
     answers = three.answers(text)
     monkeypatch.setattr("confide.federated.evidence.MOST_CHARACTERS_OF_RELEASE", 500)
-    with pytest.raises(InputError, match=r"the release cannot be signed.*leave keys out"):
+    with refused(InputError, "release"):
         federated.aggregate(text, answers, keys=three.coordinator)
     assert federated.aggregate(text, answers).signature is None
 

@@ -2,54 +2,35 @@
 
 import csv
 import json
+from pathlib import Path
 
 import numpy as np
 import pytest
 
 from confide import federated
 from confide.releases import Release
+from tests.federated.by_files import Files
+from tests.files import write
 
 NAMES = ("north", "south", "east")
 KEYS = {name: federated.SiloKeys.generate(name) for name in (*NAMES, "coordinator")}
 
 
 @pytest.fixture
-def files(tmp_path, monkeypatch):
+def files(tmp_path, monkeypatch, run):
     """Tables of scores, of groups and of probabilities with labels; public files with a size and without."""
     monkeypatch.chdir(tmp_path)
+    asked = ("--epsilon", 8, "--candidates", "unit:21", "--force")
+    made = Files(run, dict.fromkeys(NAMES, 300), asked=asked, columns=(), budget=8, keys=KEYS)
     rng = np.random.default_rng(3)
-    for folder in ("public", "secret"):
-        (tmp_path / folder).mkdir()
+    Path("secret").mkdir()
     for name in KEYS:
-        KEYS[name].save(f"{name}.key")
-        (tmp_path / "public" / f"{name}.json").write_text(KEYS[name].public(300).to_json())
-        (tmp_path / "secret" / f"{name}.json").write_text(KEYS[name].public().to_json())
+        Path("secret", f"{name}.json").write_text(KEYS[name].public().to_json())
     for name in NAMES:
         no = rng.random(300).round(6)
-        rows = zip(
-            rng.random(300), rng.choice(["a", "b"], 300), no, 1 - no, rng.choice(["no", "yes"], 300), strict=True
-        )
-        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([["s", "ward", "p_no", "p_yes", "y"], *rows])
-    return tmp_path
-
-
-def plan(run, *more, silos="public", code=0):
-    asked = ("--epsilon", 8, "--candidates", "unit:21", "--keys", "coordinator.key", "--out", "plan.json", "--force")
-    return run("federated", "plan", "--silo", silos, *asked, *more, code=code)
-
-
-def answer(run, name, *columns, code=0):
-    own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
-    rules = ("--coordinator", "public/coordinator.json", "--budget", 8, "--peers", "public", "--force")
-    return run("federated", "answer", f"{name}.csv", *columns, *own, *rules, code=code)
-
-
-def aggregate(run):
-    answers = [f"{name}-answer.json" for name in NAMES]
-    return run(
-        "federated", "aggregate", *answers, "--plan", "plan.json", "--keys", "coordinator.key", "--out", "released.json"
-    )
+        wards, labels = rng.choice(["a", "b"], 300), rng.choice(["no", "yes"], 300)
+        write(Path(f"{name}.csv"), {"s": rng.random(300), "ward": wards, "p_no": no, "p_yes": 1 - no, "y": labels})
+    return made
 
 
 SCORES = ("--score-column", "s", "--score", "lac")
@@ -57,7 +38,7 @@ PROBABILITIES = ("--probabilities", "p_*", "--label", "y")
 
 
 def test_two_levels_of_one_sum(files, run):
-    said = plan(run, "--alpha", "0.2,0.1", "--score", "lac", "--method", "secure-sum")
+    said = files.plan("--alpha", "0.2,0.1", "--score", "lac", "--method", "secure-sum")
     assert "privacy: 8-differential privacy for replacing one record" in said
     assert "alpha 0.2, 3 answers: coverage at least 0.8" in said
     assert "alpha 0.1, 3 answers: coverage at least 0.9" in said
@@ -67,32 +48,32 @@ def test_two_levels_of_one_sum(files, run):
     document = json.loads(run("show", "plan.json", "--json"))
     assert [part["name"] for part in document["plans"]] == ["1/5", "1/10"]
     for name in NAMES:
-        assert "spent so far: 8 of 8" in answer(run, name, *SCORES)
-    assert "earlier answer of" in answer(run, "north", *SCORES)
-    assert "--by must be left out" in answer(run, "north", *SCORES, "--by", "ward", code=2)
-    said = aggregate(run)
+        assert "spent so far: 8 of 8" in files.answer(name, "--force", *SCORES)
+    assert "earlier answer of" in files.answer("north", "--force", *SCORES)
+    assert "--by must be left out" in files.answer("north", "--force", *SCORES, "--by", "ward", code=2)
+    said = files.aggregate("--keys", "coordinator.key")
     assert "privacy of all together: 8-differential privacy" in said
     assert "alpha 0.1: threshold" in run("show", "released.json")
     asked = ("--coordinator", "public/coordinator.json", "--answer", "north-answer.json")
     assert "the answer of 'north' counts" in run("verify", "released.json", *asked)
     out = ("--calibration", "released.json", "--probabilities", "p_*", "--out", "sets.csv")
     run("predict", "north.csv", *out)
-    assert "prediction_set_0.1" in (files / "sets.csv").read_text()
+    assert "prediction_set_0.1" in Path("sets.csv").read_text()
 
 
 @pytest.mark.slow
 def test_a_threshold_for_each_group(files, run):
-    plan(run, "--alpha", 0.2, "--score", "lac", "--groups", "a,b", silos="secret")
+    files.plan("--alpha", 0.2, "--score", "lac", "--groups", "a,b", silos="secret")
     assert "for each group of 2: a, b" in run("show", "plan.json")
-    assert "--by is missing" in answer(run, "north", *SCORES, code=2)
+    assert "--by is missing" in files.answer("north", "--force", *SCORES, code=2)
     for name in NAMES:
-        answer(run, name, *SCORES, "--by", "ward")
-    assert "group 'a': threshold" in aggregate(run)
+        files.answer(name, "--force", *SCORES, "--by", "ward")
+    assert "group 'a'" in files.aggregate("--keys", "coordinator.key")
     released = Release.load("released.json")
     assert list(released.parts) == ["a", "b"]
     assert released.infinite == ()
     own = ("federated", "own", "north-answer.json", "--calibration", "released.json", "--out", "own.json", "--force")
-    assert "of must be one of 2: a, b; found None" in run(*own, code=3)
+    assert "--of: " in run(*own, code=3)
     assert "new records: those of 'north'" in run(*own, "--of", "b")
     assert Release.load("own.json").threshold >= released["b"].threshold
     asked = ("--calibration", "released.json", "--silo", "north", "--epsilon", 1, "--budget", 20, "--dataset", "later")
@@ -100,23 +81,23 @@ def test_a_threshold_for_each_group(files, run):
     measured = ("federated", "report", "north.csv", *SCORES, *asked, *more)
     assert "--by is missing" in run(*measured, "--of", "a", code=2)
     assert "coverage" in run(*measured, "--of", "a", "--by", "ward")
-    with (files / "north.csv").open(newline="") as file:
+    with Path("north.csv").open(newline="") as file:
         wards = [row["ward"] for row in csv.DictReader(file)]
     assert federated.SiloReport.load("report.json").estimate.n == wards.count("a")  # of this group alone
 
 
 @pytest.mark.slow
 def test_a_threshold_for_each_class(files, run):
-    plan(run, "--alpha", 0.2, "--score", "lac", "--by-class", "--classes", "yes,no", silos="secret")
+    files.plan("--alpha", 0.2, "--score", "lac", "--by-class", "--classes", "yes,no", silos="secret")
     for name in NAMES:
-        answer(run, name, *PROBABILITIES)
-    assert "class 'yes': threshold" in aggregate(run)
-    assert "--by-class needs --classes" in plan(run, "--alpha", 0.2, "--by-class", silos="secret", code=2)
-    assert "--groups must be left out with --by-class" in plan(
-        run, "--alpha", 0.2, "--by-class", "--groups", "a", silos="secret", code=2
+        files.answer(name, "--force", *PROBABILITIES)
+    assert "class 'yes'" in files.aggregate("--keys", "coordinator.key")
+    assert "--by-class needs --classes" in files.plan("--alpha", 0.2, "--by-class", silos="secret", code=2)
+    assert "--groups must be left out with --by-class" in files.plan(
+        "--alpha", 0.2, "--by-class", "--groups", "a", silos="secret", code=2
     )
     compared = ("--alpha", 0.2, "--score", "lac", "--groups", "a,b", "--compare")
-    assert "-> private-qq, all 3 silos" in plan(run, *compared, silos="secret")
-    assert "found more" in plan(run, "--alpha", "0.2,0.1", "--groups", "a", silos="secret", code=2)
-    refused = plan(run, "--alpha", 0.2, "--groups", "a", code=3)
+    assert "-> private-qq, all 3 silos" in files.plan(*compared, silos="secret")
+    assert "found more" in files.plan("--alpha", "0.2,0.1", "--groups", "a", silos="secret", code=2)
+    refused = files.plan("--alpha", 0.2, "--groups", "a", code=3)
     assert "keep their sizes secret" in refused

@@ -20,6 +20,7 @@ from confide.releases import GroupCalibration, Release
 from tests.exact import added, histograms, mechanism_law
 from tests.federated.exact_coverage import coverage, populations, reply_law
 from tests.federated.helpers import Federation, kth_reply
+from tests.refused import refused
 
 NAMES = ("women", "men", "unknown")
 RNG = np.random.default_rng(5)
@@ -64,7 +65,7 @@ def test_whole_way_and_back_from_a_file(three, tmp_path):
     released.save(tmp_path / "released.json")
     again = Release.load(tmp_path / "released.json")
     assert again == released
-    with pytest.warns(confide.CoverageWarning, match="1 of 3 groups: 'unknown'"):
+    with pytest.warns(confide.CoverageWarning):
         sets = confide.predict_set([[0.9, 0.1]] * 3, released, score="lac", groups=["men", "women", "unknown"])
     assert sets.sizes[2] == 2  # +inf: see below
     assert "promise for each group" in str(again)
@@ -101,11 +102,11 @@ def test_silos_may_count_elsewhere(three):
     first = federated.answer(text, counted, three.keys[0], three.policy, three.ledgers[0])
     assert three.answer(0, text, groups=GROUPS[0]) == first  # and the ledger knows the data again, without a warning
     fewer = {name: counted[name] for name in NAMES[:2]}
-    with pytest.raises(InputError, match="counted for the 3 groups"):
+    with refused(InputError, "scores"):
         federated.answer(text, fewer, three.keys[1], three.policy, three.ledgers[1])
-    with pytest.raises(InputError, match="groups must be given"):
+    with refused(InputError, "groups"):
         three.answer(1, text)
-    with pytest.raises(InputError, match="groups"):
+    with refused(InputError, "groups"):
         three.answer(1, text, groups=["women"] * 399 + ["children"])
     assert three.ledgers[1].spent == 0
 
@@ -117,17 +118,17 @@ def test_classes_are_groups_of_their_own_labels(three):
     assert released.by == "class"
     assert len(confide.predict_set([[0.9, 0.1]], released, score="lac")) == 1
     assert Release.from_json(released.to_json()) == released
-    with pytest.raises(InputError, match="classes must be left out"):
+    with refused(InputError, "classes"):
         federated.plan_groups(three.silos, [0, 1], 0.2, 4.0, by="class", classes=[0, 1])
 
 
 def test_what_groups_cannot_be_planned_with(three):
     public = [keys.public(300) for keys in three.keys]
-    with pytest.raises(InputError, match="keep their sizes secret"):
+    with refused(InputError, "silos"):
         federated.plan_groups(public, NAMES, 0.2, 4.0)
-    with pytest.raises(InputError, match="'private-qq' for groups"):
+    with refused(InputError, "method"):
         federated.plan_groups(three.silos, NAMES, 0.2, 4.0, method="secure-sum")
-    with pytest.raises(InputError, match="differ from one another"):
+    with refused(InputError, "names"):
         federated.plan_groups(three.silos, ["a", "a"], 0.2, 4.0)
 
 

@@ -14,16 +14,20 @@ import confide
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
-from confide.federated.envelope import seal, write_document
+from confide.federated import Refusal
+from confide.federated.envelope import seal
 from confide.federated.protocols import FedCP2QQ
-from confide.federated.protocols.secure_sum import choose_summed
 from confide.federated.several_plans import SeveralPlans
-from confide.federated.sharing import open_sum
 from confide.ledger import Ledger
 from confide.releases import LevelCalibration, Release
+from confide.support import Form
+from tests.builders import slow
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
 from tests.federated.exact_coverage import choice_laws, populations
 from tests.federated.helpers import Federation
+from tests.refused import refused
+
+FILE = Form("confide.federated.several", "release", indent=1)
 
 LEVELS = ["0.2", "0.1"]
 
@@ -53,19 +57,12 @@ def planned(federation, *args, **options):
     return made(federation, *args, **options).sign(federation.coordinator)
 
 
-def refused(code):
-    return pytest.raises(federated.Refusal, match=f"^{code}")
-
-
 METHODS = [
-    ("private-qq", 4.0, {}),
     ("secure-sum", 2.0, {}),
-    ("private-qq", 6.0, {"delta": 0.2, "shares": (0.25, 0.75)}),
+    *slow([("private-qq", 4.0, {}), ("private-qq", 6.0, {"delta": 0.2, "shares": (0.25, 0.75)})]),
 ]
 
 
-@pytest.mark.some(1)
-@pytest.mark.everyday("secure-sum-2.0-options1", "private-qq-6.0-options2")
 @pytest.mark.parametrize(("method", "epsilon", "options"), METHODS)
 def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options):
     text = planned(five, epsilon, method=method, **options)
@@ -93,9 +90,9 @@ def test_shares_of_the_budget_are_those_that_were_asked_for(five):
     assert losses[0.2] == pytest.approx(1.5, abs=1e-9)
     assert losses[0.1] == pytest.approx(4.5, abs=1e-9)
     assert several.loss(0) <= 6.0
-    with pytest.raises(InputError, match="shares must be left out"):
+    with refused(InputError, "shares"):
         federated.plan_levels(five.silos, LEVELS, 4.0, shares=["1/2", "1/2"], method="secure-sum")
-    with pytest.raises(InputError, match="different levels"):
+    with refused(InputError, "alphas"):
         federated.plan_levels(five.silos, ["0.1", "1/10"], 4.0)
 
 
@@ -117,11 +114,11 @@ def test_one_charge_one_message_asked_again_the_same(five):
     content = json.loads(first)["content"]
     assert len(content["replies"]) == 2
     assert content["plan"] == SeveralPlans.read(text)[0].digest
-    with pytest.raises(InputError, match="groups must be left out"):
+    with refused(InputError, "groups"):
         five.answer(1, text, groups=["a"] * 160)
     # One of its parts, sent alone, is of a session that has been used.
     alone = json.dumps(json.loads(text)["content"]["plans"][0])
-    with refused("session-used"):
+    with refused(Refusal, "session-used"):
         five.answer(0, alone)
 
 
@@ -129,24 +126,12 @@ def test_one_charge_one_message_asked_again_the_same(five):
 def test_the_policy_weighs_the_whole(five):
     """Every level costs 2; a silo that allows 3 for a plan refuses both together."""
     careful = dataclasses.replace(five.policy, per_plan=3.0)
-    with refused("not-allowed"):
+    with refused(Refusal, "not-allowed"):
         federated.answer(planned(five), five.scores[0], five.keys[0], careful, five.ledgers[0])
     five.answer(0, planned(five, method="secure-sum"))
     poor = dataclasses.replace(five.policy, budget=7.0)
-    with refused("budget-spent"):
+    with refused(Refusal, "budget-spent"):
         federated.answer(planned(five), five.scores[0], five.keys[0], poor, five.ledgers[0])
-
-
-@pytest.mark.slow
-def test_a_silo_that_is_missing_is_missing_for_all_levels(five):
-    text = planned(five, 8.0, dropouts=1, method="private-qq")
-    released = federated.aggregate(text, five.answers(text, [0, 1, 3, 4]))
-    for part in released.parts.values():
-        assert part.answered == ("silo 0", "silo 1", "silo 3", "silo 4")
-        assert np.isfinite(part.threshold)
-    one_sum = planned(five, 2.0, method="secure-sum")
-    with refused("missing"):
-        federated.aggregate(one_sum, five.answers(one_sum, [0, 1, 3, 4]))
 
 
 SUMS = [
@@ -173,15 +158,15 @@ def test_levels_of_a_sum_with_and_without_openers(five, method, epsilon, options
     assert federated.verify(again, five.coordinator.public(), there).holds
     if options:
         assert not federated.verify(again, five.coordinator.public(), answers[:1]).holds
-        with pytest.raises(InputError, match="saved with the other thresholds"):
+        with refused(InputError, "calibration"):
             released["0.1"].to_json()
-        with refused("missing"):
+        with refused(Refusal, "missing"):
             federated.aggregate(text, there, parts=parts[:3])
         content = json.loads(released.to_json())["content"]
-        with pytest.raises(FormatError, match="openers' parts say"):
+        with pytest.raises(FormatError):
             Release.from_json(seal("several", content | {"thresholds": [0.05, 1.0]}, five.coordinator.signing))
     else:
-        with refused("missing"):
+        with refused(Refusal, "missing"):
             federated.aggregate(text, answers[1:])
 
 
@@ -209,9 +194,9 @@ def test_an_own_share_of_each_level(five, tmp_path):
         assert own.guarantee.kind == "marginal"
         own.save(tmp_path / "own.json", overwrite=True)
         assert federated.OwnShare.load(tmp_path / "own.json") == own
-    with pytest.raises(InputError, match=r"of must be one of 2: 0\.2, 0\.1; found '0\.3'"):
+    with refused(InputError, "of"):
         federated.own_share(released, answers[3], "0.3")
-    with pytest.raises(InputError, match="of must be left out: there is one threshold"):
+    with refused(InputError, "of"):
         federated.own_share(released["0.1"], answers[3], "0.1")
 
 
@@ -237,22 +222,6 @@ def test_levels_of_a_sum_are_covered_as_one_threshold_is(five, dropouts):
         )
         assert (part.protocol, part.channel) == (alone.protocol, alone.channel)
         assert part.promises() == alone.promises()
-
-
-def test_all_levels_of_a_secure_sum_are_read_off_one_histogram(five):
-    text = planned(five, 2.0, method="secure-sum")
-    answers = five.answers(text)
-    assert all(
-        set(json.loads(a)["content"]) == {"plan", "session", "silo", "answered", "masked", "versions"} for a in answers
-    )
-    several, _ = SeveralPlans.read(text)
-    released = federated.aggregate(text, answers)
-    assert released.privacy.epsilon == several.loss(0) == five.ledgers[0].spent == 2.0
-    # The same noise stands behind both: thresholds follow from one vector by the rule of Theorem F6.
-    total = open_sum([federated.read_answer(several, text).reply for text in answers], several.first.channel.bits)
-    for part in several.parts.values():
-        index = choose_summed(total, 800, part.protocol.target)
-        assert released[part.alpha].threshold == part.candidates.values[index]
 
 
 def test_loss_of_a_message_about_two_levels_by_enumeration():
@@ -303,38 +272,23 @@ def test_what_is_altered_or_put_together_by_another_is_refused(five):
     text = planned(five)
     message = json.loads(text)
     stranger = federated.SiloKeys.generate("stranger")
-    with refused("altered"):
+    with refused(Refusal, "altered"):
         five.answer(0, seal("plans", message["content"], stranger.signing))  # the parts are the coordinator's
-    with refused("altered"):
+    with refused(Refusal, "altered"):
         five.answer(0, text.replace('"level"', '"class"'))
     swapped = {**message["content"], "plans": message["content"]["plans"][::-1]}
-    with refused("malformed"):
+    with refused(Refusal, "malformed"):
         five.answer(0, seal("plans", swapped, five.coordinator.signing))
     session = "0" * 32
     parts = {level: dataclasses.replace(part, session=session) for level, part in made(five).parts.items()}
     other = json.loads(SeveralPlans("level", "replace_one", parts).sign(five.coordinator))["content"]["plans"]
     mixed = {**message["content"], "plans": [message["content"]["plans"][0], other[1]]}  # two sessions
-    with refused("malformed"):
+    with refused(Refusal, "malformed"):
         five.answer(0, seal("plans", mixed, five.coordinator.signing))
     doubled = {**message["content"], "plans": [message["content"]["plans"][0]] * 2}
-    with refused("malformed"):
+    with refused(Refusal, "malformed"):
         five.answer(0, seal("plans", doubled, five.coordinator.signing))
     assert five.ledgers[0].spent == 0
-
-
-def test_answers_that_lack_a_reply_or_have_a_foreign_one_are_refused(five):
-    text = planned(five)
-    answers = five.answers(text)
-    content = json.loads(answers[0])["content"]
-    short, wrong = dict(content), dict(content)
-    short["replies"] = content["replies"][:1]
-    wrong["replies"] = [content["replies"][0], {**content["replies"][1], "candidate": 10**6}]
-    for changed, code in ((short, "malformed"), (wrong, "out-of-range")):
-        with refused(code):
-            federated.aggregate(text, [seal("answer", changed, five.keys[0].signing), *answers[1:]])
-    released = federated.aggregate(text, [seal("answer", short, five.keys[0].signing), *answers[1:]], drop_refused=True)
-    assert all(part.refused == (("silo 0", "malformed"),) for part in released.parts.values())
-    assert Release.from_json(released.to_json()) == released
 
 
 @pytest.mark.parametrize("method", ["private-qq", "secure-sum"])
@@ -352,12 +306,12 @@ def test_a_signed_release_tells_what_it_was_made_from(five, method):
     assert not federated.verify(federated.aggregate(text, answers), face).holds
     content = json.loads(released.to_json())["content"]
     other = {**content, "thresholds": [0.02, 0.98]}
-    with pytest.raises(FormatError, match="altered"):
+    with pytest.raises(FormatError):
         Release.from_json(json.dumps({**json.loads(released.to_json()), "content": other}))
-    with pytest.raises(FormatError, match="signed by another key"):
+    with pytest.raises(FormatError):
         Release.from_json(seal("several", content, five.keys[0].signing))
     if method == "private-qq":  # not even its coordinator can state others
-        with pytest.raises(FormatError, match="signed answers say"):
+        with pytest.raises(FormatError):
             Release.from_json(seal("several", other, five.coordinator.signing))
 
 
@@ -366,7 +320,7 @@ def test_claims_that_do_not_follow_are_refused_on_reading(five):
     released = federated.aggregate(text, five.answers(text))
     document = json.loads(released.to_json())
     content = {name: value for name, value in document.items() if name not in ("kind", "schema", "sha256")}
-    assert Release.from_json(write_document("confide.federated.several", content)) == released
+    assert Release.from_json(FILE.write(content)) == released
     for change in (
         {"epsilon": 1.0},
         {"coverage": [0.8, 0.95]},
@@ -379,7 +333,7 @@ def test_claims_that_do_not_follow_are_refused_on_reading(five):
         {"refused": [["silo 0", ["late"]]]},
     ):
         with pytest.raises(FormatError):
-            Release.from_json(write_document("confide.federated.several", {**content, **change}))
+            Release.from_json(FILE.write({**content, **change}))
     with pytest.raises(FormatError):
         Release.from_json(released.to_json().replace("silo 1", "silo 7"))
 
@@ -392,7 +346,7 @@ def test_a_page_shows_the_silos_of_several_thresholds(five):
     assert "4 of 5 silos answered" in page
     assert "A person with records in several silos" in page
     reported = federated.coverage_in_silo("silo 0", five.scores[0], released["0.1"].threshold, 1.0)
-    with pytest.raises(InputError, match="they do not say which level they are about"):
+    with pytest.raises(InputError):
         confide.report(released, silo_reports=[reported])
-    with pytest.raises(InputError, match="the calibration has several thresholds"):
+    with pytest.raises(InputError):
         confide.report(released, answers=five.answers(text, [0]))

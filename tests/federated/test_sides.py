@@ -2,6 +2,7 @@
 
 import csv
 from fractions import Fraction
+from pathlib import Path
 
 import numpy as np
 import pytest
@@ -10,10 +11,14 @@ import confide
 from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
+from confide.federated import Refusal
 from confide.releases import Release
 from confide.scores import interval_score
 from tests.exact import histograms, mechanism_law, replaced, worst_log_ratio
+from tests.federated.by_files import Files
 from tests.federated.helpers import Federation
+from tests.files import write
+from tests.refused import refused
 
 SIDES = ("cqr_low", "cqr_high")
 ENDS = np.tile([-1.0, 1.0], (200, 1))
@@ -98,16 +103,16 @@ def test_loss_of_a_message_about_both_sides_by_enumeration():
 def test_what_a_silo_must_give(five):
     text = federated.plan_sides(five.silos, 0.2, 8.0, candidates=FEW, method="private-qq").sign(five.coordinator)
     for wrong in (RECORDS[0]["cqr_low"], {"cqr_low": RECORDS[0]["cqr_low"]}):
-        with pytest.raises(InputError, match="scores must be given for both sides, by the names cqr_low and cqr_high"):
+        with refused(InputError, "scores"):
             federated.answer(text, wrong, five.keys[0], five.policy, five.ledgers[0])
     short = {**RECORDS[0], "cqr_high": RECORDS[0]["cqr_high"][:-1]}
     half = {side: scores[:100] for side, scores in RECORDS[0].items()}
-    with pytest.raises(InputError, match="scores must be of the same records"):
+    with refused(InputError, "scores"):
         federated.answer(text, short, five.keys[0], five.policy, five.ledgers[0])
-    with pytest.raises(federated.Refusal, match="size-differs"):
+    with refused(Refusal, "size-differs"):
         federated.answer(text, half, five.keys[0], five.policy, five.ledgers[0])
     assert five.ledgers[0].spent == 0.0
-    with pytest.raises(InputError, match="score must be left out for two sides"):
+    with refused(InputError, "score"):
         federated.plan_sides(five.silos, 0.2, 8.0, score="cqr")
 
 
@@ -122,53 +127,43 @@ def test_an_own_share_of_each_side_and_the_comparison(five, tmp_path):
         assert own.threshold == max(part.threshold, FEW.values[replied[place]])
         own.save(tmp_path / f"{side}.json")
         assert confide.load(tmp_path / f"{side}.json") == own
-    with pytest.raises(InputError, match="of must be one of 2: cqr_low, cqr_high; found None"):
+    with refused(InputError, "of"):
         federated.own_share(released, answers[1])
     compared = federated.compare(five.silos, 0.2, 4.0, by="side", candidates=FEW)
     assert {one.method for one in compared} == {"private-qq", "secure-sum"}
     (best,) = (one for one in compared if one.recommended)
     assert list(best.plan.parts) == list(SIDES)
     assert 0.9 <= best.expected <= 1.0
-    with pytest.raises(InputError, match="pilot must be left out for two sides"):
+    with refused(InputError, "pilot"):
         federated.compare(five.silos, 0.2, 4.0, by="side", pilot=[0.1, 0.2])
 
 
 def test_by_the_command_line(tmp_path, monkeypatch, run):
     monkeypatch.chdir(tmp_path)
-    keys = {name: federated.SiloKeys.generate(name) for name in ("north", "south", "east", "coordinator")}
-    for name, own in keys.items():
-        own.save(f"{name}.key")
-        (tmp_path / f"{name}.json").write_text(own.public(200).to_json())
-    silos = [word for name in list(keys)[:3] for word in ("--silo", f"{name}.json")]
     asked = ("--alpha", 0.2, "--epsilon", 8, "--score", "cqr_sides")
-    compared = run("federated", "plan", *silos, "--keys", "coordinator.key", *asked, "--compare")
+    columns = ("--prediction", "q_low,q_high", "--target", "y")
+    files = Files(run, dict.fromkeys(("north", "south", "east"), 200), asked=asked, columns=columns, budget=8)
+    for name, truth in zip(files.names, TRUTHS, strict=False):
+        write(Path(f"{name}.csv"), {"q_low": ENDS[:, 0], "q_high": ENDS[:, 1], "y": truth})
+    compared = run("federated", "plan", "--silo", "public", "--keys", "coordinator.key", *asked, "--compare")
     assert "-> private-qq, all 3 silos" in compared or "-> secure-sum, all 3 silos" in compared
-    said = run("federated", "plan", *silos, "--keys", "coordinator.key", *asked, "--out", "plan.json")
-    assert "cqr_low, 2 to 3 answers: coverage at least 0.9" in said
-    answers = []
-    for i, name in enumerate(list(keys)[:3]):
-        with (tmp_path / f"{name}.csv").open("w", newline="") as file:
-            csv.writer(file).writerows([["q_low", "q_high", "y"], *([-1, 1, y] for y in TRUTHS[i])])
-        own = ("--plan", "plan.json", "--keys", f"{name}.key", "--ledger", f"{name}.db", "--out", f"{name}-answer.json")
-        columns = ("--prediction", "q_low,q_high", "--target", "y")
-        peers = [word for other in keys for word in ("--peer", f"{other}.json")]
-        rules = ("--coordinator", "coordinator.json", "--budget", 8, *peers)
-        if i == 0:
-            wrong = run("federated", "answer", f"{name}.csv", *columns, "--score", "cqr", *own, *rules, code=3)
-            assert "--score cqr_sides says so" in wrong
-        run("federated", "answer", f"{name}.csv", *columns, "--score", "cqr_sides", *own, *rules)
-        answers.append(f"{name}-answer.json")
-    run(
-        "federated", "aggregate", *answers, "--plan", "plan.json", "--keys", "coordinator.key", "--out", "released.json"
-    )
+    assert "cqr_low, 2 to 3 answers: coverage at least 0.9" in files.plan()
+    assert "--score cqr_sides" in files.answer("north", "--score", "cqr", code=3)
+    for name in files.names:
+        files.answer(name, "--score", "cqr_sides")
+    files.aggregate("--keys", "coordinator.key")
     released = Release.load("released.json")
     assert isinstance(released, federated.FederatedSides)
     assert "both sides together" in run("show", "plan.json")
     run("predict", "north.csv", "--calibration", "released.json", "--prediction", "q_low,q_high", "--out", "sets.csv")
     with (tmp_path / "sets.csv").open(newline="") as file:
         assert len(list(csv.reader(file))) == 201
-    verified = run("verify", "released.json", "--coordinator", "coordinator.json", "--answer", answers[0])
+    verified = run(
+        "verify", "released.json", "--coordinator", "public/coordinator.json", "--answer", "north-answer.json"
+    )
     assert "signed by 'coordinator'" in verified
     assert "the answer of 'north' counts" in verified
     conditions = ("--signed", "--coverage-at-least", 0.8, "--epsilon-at-most", 8)
-    assert "signed by 'coordinator'" in run("verify", "released.json", "--signer", "coordinator.json", *conditions)
+    assert "signed by 'coordinator'" in run(
+        "verify", "released.json", "--signer", "public/coordinator.json", *conditions
+    )

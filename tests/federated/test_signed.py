@@ -15,6 +15,7 @@ from confide.federated.envelope import seal
 from confide.releases import Document, Release
 from confide.support import Kind, kind_of
 from tests.federated.test_conditions import FILES, TESTS
+from tests.refused import refused
 
 RELEASES = [path for path in FILES if kind_of(path) is Kind.RELEASE]
 FEDERATED = ("confide.federated.calibration", "confide.federated.several")
@@ -46,11 +47,11 @@ def test_every_kept_release_is_signed_and_read_as_it_was(path, tmp_path):
     text = text_of(path)
     release = Release.from_json(text)
     if json.loads(text)["kind"] in FEDERATED:
-        with pytest.raises(InputError, match="aggregate"):
+        with refused(InputError, "released"):
             federated.sign(release, OFFICE)
         return
     if any(isinstance(name, int) and name.bit_length() > 64 for name in release.parts):
-        with pytest.raises(InputError, match="64 bits"):
+        with refused(InputError, "released"):
             federated.sign(release, OFFICE)
         return
     signed = federated.sign(release, OFFICE)
@@ -118,13 +119,13 @@ def test_a_signature_makes_no_claim_true():
         {"release": evaluation},
         {"release": common},
     ):
-        with pytest.raises(FormatError, match=r"signed release|altered|claims"):
+        with pytest.raises(FormatError):
             Document.from_json(seal("signed-release", content, OFFICE.signing))
 
 
 def test_what_cannot_be_signed_is_refused():
     watch = Document.from_json(text_of(TESTS / "watching/samples/0.2/sizes.json"))
-    with pytest.raises(InputTypeError, match="Watch"):
+    with refused(InputTypeError, "released"):
         federated.sign(watch, OFFICE)
 
 

@@ -14,29 +14,26 @@ import pytest
 
 import confide
 from confide import Candidates, federated
-from confide.errors import ConfideError, InputError, LedgerError
-from confide.federated import silo_ledger
+from confide.errors import FormatError, InputError, LedgerError
+from confide.federated import Refusal, silo_ledger
 from confide.federated.answer import answer
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Cost, Ledger
+from tests.builders import slow
 from tests.federated.helpers import PAID_STEPS, Federation, asked_twice_at_once, forked, killed
+from tests.refused import refused
 
 
 @pytest.fixture
 def three(tmp_path):
-    rng = np.random.default_rng(0)
-    return Federation(tmp_path, [rng.random(200) for _ in range(3)], budget=5.0)
-
-
-def refused(code):
-    return pytest.raises(federated.Refusal, match=f"^{code}")
+    return Federation.uniform(tmp_path, *[200] * 3, budget=5.0)
 
 
 @pytest.mark.slow
 def test_budget_is_charged_before_and_never_exceeded(three):
     for _ in range(2):
         three.answer(0, three.plan(epsilon=2.0))
-    with refused("budget-spent"):
+    with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=2.0))
     three.answer(0, three.plan(epsilon=1.0))
     assert three.ledgers[0].spent == 5.0
@@ -65,7 +62,7 @@ def test_other_releases_about_the_same_records_count(three):
     silo = three.ledgers[0]
     ledger = Ledger(silo.path, limit=5.0)
     confide.calibrate(three.scores[0], 0.1, 4.0, neighbors="replace_one", ledger=ledger, dataset=silo.dataset)
-    with refused("budget-spent"):
+    with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=2.0))
     three.answer(0, three.plan(epsilon=1.0))
     assert silo.spent == 5.0
@@ -76,11 +73,11 @@ def test_other_releases_about_the_same_records_count(three):
 @pytest.mark.slow
 def test_the_policy_may_be_stricter_than_the_ledger_and_the_ledger_than_the_policy(three):
     Ledger(three.ledgers[0].path).set_limit("calibration records", 1.5, neighbors="replace_one")
-    with refused("budget-spent"):
+    with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=2.0))
     Ledger(three.ledgers[1].path).set_limit("calibration records", 100.0, neighbors="replace_one")
     three.answer(1, three.plan(epsilon=3.0))
-    with refused("budget-spent"):
+    with refused(Refusal, "budget-spent"):
         three.answer(1, three.plan(epsilon=2.5))
     assert [silo.spent for silo in three.ledgers] == [0.0, 3.0, 0.0]
 
@@ -94,25 +91,23 @@ def test_the_budget_of_a_policy_is_the_policys(three):
     budget(2.0)
     three.answer(0, three.plan(epsilon=2.0))
     assert Ledger(three.ledgers[0].path).account("calibration records").limit is None
-    spent = r"^budget-spent: the policy's budget for 'calibration records' is 2, all releases so far cost 2, and this"
-    with pytest.raises(federated.Refusal, match=spent):
+    with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=1.0))
     budget(10.0)
     three.answer(0, three.plan(epsilon=2.0))
     budget(3.0)
-    with refused("budget-spent"):
+    with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=1.0))
     Ledger(three.ledgers[0].path).set_limit("calibration records", 4.5, neighbors="replace_one")
     budget(10.0)
-    with pytest.raises(federated.Refusal, match=r"^budget-spent: .* of its limit epsilon = 4.5"):
+    with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=1.0))
     assert three.ledgers[0].spent == 4.0
 
 
 @pytest.mark.slow
 def test_secret_sizes_are_charged_under_the_relation_of_the_account(tmp_path):
-    rng = np.random.default_rng(0)
-    secret = Federation(tmp_path, [rng.random(200) for _ in range(3)], secret=True)
+    secret = Federation.uniform(tmp_path, *[200] * 3, secret=True)
     plan = secret.plan(epsilon=2.0, n_min=50, n_typical=400)
     read = FederatedPlan.read(plan)[0]
     secret.answer(0, plan)
@@ -132,8 +127,7 @@ RELATIONS = {
 }
 
 
-@pytest.mark.everyday("public sizes, a new account")
-@pytest.mark.parametrize("case", RELATIONS)
+@pytest.mark.parametrize("case", ["public sizes, a new account", *slow(list(RELATIONS)[:-1])])
 def test_the_policy_allows_what_will_be_charged(tmp_path, case):
     """`per_plan` bounds the charge under the ledger's relation: at the charge it is answered, just below refused."""
     secret, relation = RELATIONS[case]
@@ -146,7 +140,7 @@ def test_the_policy_allows_what_will_be_charged(tmp_path, case):
     if relation is not None:
         Ledger(silos.ledgers[0].path).set_limit("calibration records", 9.0, neighbors=relation)
     silos.policy = dataclasses.replace(silos.policy, per_plan=math.nextafter(charged, 0))
-    with pytest.raises(federated.Refusal, match=rf"^not-allowed: the ledger would charge .*{relation or ''}"):
+    with refused(Refusal, "not-allowed"):
         silos.answer(0, plan)
     assert silos.ledgers[0].spent == 0
     silos.policy = dataclasses.replace(silos.policy, per_plan=charged)
@@ -159,7 +153,7 @@ def test_the_policy_compares_what_the_ledger_charges(three, monkeypatch):
     three.policy = dataclasses.replace(three.policy, per_plan=2.2)
     plan = three.plan(epsilon=2.0)
     monkeypatch.setattr(silo_ledger.SiloLedger, "cost", lambda *_: Cost(2.5, "replace_one", "private-qq"))
-    with pytest.raises(federated.Refusal, match=r"^not-allowed: the ledger would charge 2.5 .* allows 2.2 for one"):
+    with refused(Refusal, "not-allowed"):
         three.answer(0, plan)
     monkeypatch.setattr(silo_ledger.SiloLedger, "cost", lambda *_: Cost(2.2, "replace_one", "private-qq"))
     three.answer(0, plan)
@@ -177,7 +171,7 @@ def test_the_policy_allows_what_all_levels_will_be_charged(tmp_path):
     Ledger(secret.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="replace_one")
     charged = of_levels.privacy([0]).loss("replace_one")
     secret.policy = dataclasses.replace(secret.policy, per_plan=(charged + of_levels.loss(0)) / 2)
-    with refused("not-allowed"):
+    with refused(Refusal, "not-allowed"):
         secret.answer(0, plan)
     secret.policy = dataclasses.replace(secret.policy, per_plan=charged)
     secret.answer(0, plan)
@@ -188,19 +182,18 @@ def test_a_stranger_hears_nothing_of_the_account(three):
     """Who signed is checked before the relation of the account, which only a pinned coordinator may run into."""
     Ledger(three.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="add_remove")
     three.coordinator = federated.SiloKeys.generate("stranger")
-    with refused("coordinator-unknown"):
+    with refused(Refusal, "coordinator-unknown"):
         three.answer(0, three.plan())
 
 
 def test_public_sizes_are_refused_on_an_account_that_keeps_them_secret(three):
     Ledger(three.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="add_remove")
-    with pytest.raises(InputError, match="publishes the number of records"):
+    with refused(InputError, "neighbors"):
         three.answer(0, three.plan())
     assert three.ledgers[0].spent == 0
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("method", ["fedcp-qq", "fedcp-avg"])
+@pytest.mark.parametrize("method", ["fedcp-qq", *slow(["fedcp-avg"])])
 def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
     plan = three.plan(epsilon=None, method=method)
     first = three.answer(0, plan)
@@ -209,14 +202,14 @@ def test_an_answer_without_privacy_makes_what_was_spent_infinite(three, method):
     account = Ledger(three.ledgers[0].path).account("calibration records")
     assert account.spent().epsilon == math.inf
     assert len(account.entries) == 1
-    with refused("budget-spent"):  # no budget can hold what comes after it
+    with refused(Refusal, "budget-spent"):  # no budget can hold what comes after it
         three.answer(0, three.plan(epsilon=1.0))
 
 
 def test_a_limit_refuses_an_answer_without_privacy(three):
     three.answer(0, three.plan(epsilon=1.0))
     Ledger(three.ledgers[0].path).set_limit("calibration records", 5.0, neighbors="replace_one")
-    with refused("budget-spent"):
+    with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=None, method="fedcp-qq"))
     assert three.ledgers[0].spent == 1.0
 
@@ -231,10 +224,10 @@ def test_session_is_never_used_twice(three):
     plan = FederatedPlan.read(three.plan(method="secure-sum"))[0]
     three.answer(0, plan.sign(three.coordinator))
     twin = dataclasses.replace(plan, closes="2031-01-01T00:00:00Z").sign(three.coordinator)
-    with refused("session-used"):
+    with refused(Refusal, "session-used"):
         three.answer(0, twin)
     other = federated.SiloLedger(three.ledgers[0].path, "other records")  # nor for other records of the ledger
-    with refused("session-used"):
+    with refused(Refusal, "session-used"):
         answer(twin, three.scores[0], three.keys[0], three.policy, other)
     assert three.ledgers[0].spent == pytest.approx(2.0)
 
@@ -248,7 +241,7 @@ def test_asked_again_with_other_data_a_silo_says_so(three, monkeypatch):
         assert answer(plan, three.scores[0][::-1], three.keys[0], three.policy, three.ledgers[0]) == first
     others = 1 - three.scores[0] / 2
     for scores in (others, others[:5], [np.nan], ["a"]):
-        with pytest.warns(confide.OtherDataWarning, match="made from other data than these") as caught:
+        with pytest.warns(confide.OtherDataWarning) as caught:
             assert answer(plan, scores, three.keys[0], three.policy, three.ledgers[0]) == first
         assert caught[0].filename == __file__
     assert three.ledgers[0].spent == pytest.approx(2.0)
@@ -257,7 +250,7 @@ def test_asked_again_with_other_data_a_silo_says_so(three, monkeypatch):
     second = three.plan()
     kept_by_0_1 = three.answer(1, second)
     monkeypatch.undo()
-    with pytest.warns(confide.OtherDataWarning, match="or by a version that kept nothing to tell"):
+    with pytest.warns(confide.OtherDataWarning):
         assert three.answer(1, second) == kept_by_0_1
 
 
@@ -265,24 +258,13 @@ def test_a_token_is_taken_once(tmp_path):
     ledger, cost = Ledger(tmp_path / "budget.db"), Cost(1.0, "replace_one", "any")
     ledger.charge("a", cost, "0" * 64, token="ab" * 16)
     for dataset in ("a", "b"):
-        with pytest.raises(InputError, match="token must be new"):
+        with refused(InputError, "token"):
             ledger.charge(dataset, cost, "1" * 64, token="ab" * 16)
-    with pytest.raises(InputError, match="32 to 64 hexadecimal"):
+    with refused(InputError, "token"):
         ledger.charge("a", cost, "1" * 64, token="a name")  # noqa: S106
     with pytest.raises(confide.BudgetError):
         ledger.charge("a", cost, "1" * 64, at_most=1.5)
     assert ledger.account("a").spent().epsilon == 1.0
-
-
-def test_interrupted_answer_stays_spent(three, monkeypatch):
-    plan = three.plan()
-    monkeypatch.setattr(sys.modules["confide.federated.answer"], "seal", lambda *_: 1 / 0)
-    with pytest.raises(ZeroDivisionError):
-        three.answer(0, plan)
-    monkeypatch.undo()
-    with refused("interrupted"):
-        three.answer(0, plan)
-    assert three.ledgers[0].spent == pytest.approx(2.0)
 
 
 def test_a_faster_process_is_noticed(three, monkeypatch):
@@ -308,7 +290,7 @@ def test_reports_and_own_thresholds_are_paid_from_the_same_account(three):
     three.answer(0, three.plan(epsilon=2.0))
     Ledger(silo.path).set_limit(silo.dataset, 5.0, neighbors="replace_one")
     report = federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo)
-    with pytest.warns(confide.EarlierReleaseWarning, match="returned; nothing was charged"):
+    with pytest.warns(confide.EarlierReleaseWarning):
         assert federated.coverage_in_silo("silo 0", scores, 0.9, 1.0, ledger=silo) == report
     assert silo.spent == 3.0
     own = federated.own_calibration(scores, 0.2, 1.5, ledger=silo)
@@ -317,7 +299,7 @@ def test_reports_and_own_thresholds_are_paid_from_the_same_account(three):
     assert silo.spent == 4.5
     with pytest.raises(confide.BudgetError):
         federated.coverage_in_silo("silo 0", scores, 0.8, 1.0, ledger=silo)
-    with refused("budget-spent"):
+    with refused(Refusal, "budget-spent"):
         three.answer(0, three.plan(epsilon=1.0))
     assert silo.spent == 4.5
 
@@ -383,7 +365,7 @@ def test_a_second_process_hears_when_the_first_one_dies(three, monkeypatch):
     plan = three.plan()
     three.answer(1, plan)
     child = beside_a_process(monkeypatch, three, plan, lambda child, _: os.kill(child, signal.SIGKILL))
-    with refused("interrupted"):
+    with refused(Refusal, "interrupted"):
         three.answer(0, plan)
     assert os.WIFSIGNALED(os.waitpid(child, 0)[1])
     assert three.ledgers[0].spent == 2.0
@@ -401,9 +383,9 @@ def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypa
     silo = three.ledgers[0] = federated.SiloLedger(three.ledgers[0].path)
     with silo.ledger.held(read.session):
         charged(silo, read)
-        with pytest.raises(LedgerError, match="is in use by another process"):
+        with refused(LedgerError, "ledger"):
             three.answer(0, plan)
-    with refused("interrupted"):
+    with refused(Refusal, "interrupted"):
         three.answer(0, plan)
 
 
@@ -414,7 +396,7 @@ def test_where_there_are_no_file_locks_nobody_waits(three, monkeypatch):
     read, silo = FederatedPlan.read(plan)[0], three.ledgers[0]
     with silo.ledger.held(read.session):
         charged(silo, read)
-        with refused("interrupted"):
+        with refused(Refusal, "interrupted"):
             three.answer(0, plan)
     assert silo.spent == 2.0
 
@@ -435,8 +417,7 @@ def test_where_there_are_no_file_locks_a_faster_process_is_noticed_by_its_charge
     assert three.ledgers[0].spent == 2.0
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("step", PAID_STEPS)
+@pytest.mark.parametrize("step", ["made, not kept", *slow(step for step in PAID_STEPS if step != "made, not kept")])
 def test_killed_between_charge_and_answer(three, step):
     """SIGKILL in a process of its own: what was drawn is always paid for, and never drawn twice."""
     plan = three.plan()
@@ -448,7 +429,7 @@ def test_killed_between_charge_and_answer(three, step):
     kept = silo.kept_answer(FederatedPlan.read(plan)[0])
     assert (kept is not None) == (step == "kept, not returned")
     if paid and kept is None:
-        with refused("interrupted"):
+        with refused(Refusal, "interrupted"):
             three.answer(0, plan)
     else:
         assert three.answer(0, plan) == three.answer(0, plan)
@@ -459,12 +440,12 @@ def test_killed_between_charge_and_answer(three, step):
 def test_a_file_that_is_no_ledger_is_refused(tmp_path):
     path = tmp_path / "silo.db"
     path.write_text("not a database at all, but long enough to be looked at " * 20)
-    with pytest.raises(ConfideError, match="not a confide ledger"):
+    with pytest.raises(FormatError):
         federated.SiloLedger(path)
     database = sqlite3.connect(tmp_path / "other.db")
     database.execute("CREATE TABLE t (x)")
     database.close()
-    with pytest.raises(ConfideError, match="another program"):
+    with pytest.raises(FormatError):
         federated.SiloLedger(tmp_path / "other.db")
 
 
@@ -472,13 +453,13 @@ def test_secure_sum_with_a_missing_silo_goes_on_in_a_fresh_session(three):
     """Nothing opens; the others answer a new plan and pay again, for a late message would still open the old sum."""
     plan = three.plan(method="secure-sum")
     first = three.answers(plan, [0, 1])
-    with pytest.raises(federated.Refusal, match=r"^missing.* 'silo 2'.*new plan"):
+    with refused(Refusal, "missing"):
         federated.aggregate(plan, first)
     old = FederatedPlan.read(plan)[0]
     fresh = federated.plan(three.silos[:2], 0.1, 2.0, method="secure-sum", candidates=old.candidates)
     assert fresh.session != old.session
     reused = dataclasses.replace(fresh, session=old.session).sign(three.coordinator)
-    with refused("session-used"):
+    with refused(Refusal, "session-used"):
         three.answer(0, reused)
     text = fresh.sign(three.coordinator)
     released = federated.aggregate(text, three.answers(text, [0, 1]))

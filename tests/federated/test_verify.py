@@ -3,7 +3,6 @@
 import dataclasses
 import json
 
-import numpy as np
 import pytest
 
 import confide
@@ -11,13 +10,15 @@ from confide import federated
 from confide.cli.run import main
 from confide.errors import FormatError, InputError
 from confide.federated.envelope import digest, seal
+from tests.builders import slow
 from tests.federated.helpers import Federation
+from tests.refused import refused
 
 TOLD = {
     "private-qq": dict,
+    "fedcp2-qq-sum": str,
     "fedcp2-qq": dict,
     "secure-sum": str,
-    "fedcp2-qq-sum": str,
     "fedcp-qq": None,
     "fedcp-avg": None,
 }
@@ -25,12 +26,10 @@ TOLD = {
 
 @pytest.fixture
 def four(tmp_path):
-    rng = np.random.default_rng(0)
-    return Federation(tmp_path, [rng.random(200) for _ in range(4)])
+    return Federation.uniform(tmp_path, *[200] * 4)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("method", TOLD)
+@pytest.mark.parametrize("method", [*list(TOLD)[:2], *slow(list(TOLD)[2:])])
 def test_a_signed_calibration_tells_what_it_may(four, method):
     private = TOLD[method] is not None
     plan = four.plan(epsilon=5.0 if private else None, method=method)
@@ -62,15 +61,10 @@ def test_a_signed_calibration_tells_what_it_may(four, method):
 
 
 def test_opened_sums_list_the_answers(tmp_path):
-    rng = np.random.default_rng(0)
-    five = Federation(tmp_path, [rng.random(200) for _ in range(5)])
+    five = Federation.uniform(tmp_path, *[200] * 5)
     plan = five.plan(epsilon=5.0, method="secure-sum", dropouts=1)
     answers = five.answers(plan)
-    lists = federated.openings(plan, answers[:4], five.coordinator)
-    parts = [
-        federated.open_part(plan, lists[keys.name], keys, five.policy, ledger)
-        for keys, ledger in zip(five.keys[:4], five.ledgers, strict=False)
-    ]
+    parts = five.parts(plan, answers[:4])
     released = federated.aggregate(plan, answers, parts=parts, keys=five.coordinator, drop_refused=True)
     released = federated.FederatedCalibration.from_json(released.to_json())
     told = federated.verify(released, five.coordinator.public(), answers)
@@ -99,11 +93,11 @@ def test_what_was_changed_is_refused(four):
     for change in changes:  # even the coordinator cannot sign another threshold than that of the answers
         with pytest.raises(FormatError):
             confide.Calibration.from_json(seal("calibration", content | change, four.coordinator.signing))
-    with pytest.raises(FormatError, match="signed by another key than its plan"):
+    with pytest.raises(FormatError):
         confide.Calibration.from_json(seal("calibration", content, four.keys[0].signing))
-    with pytest.raises(FormatError, match="altered"):
+    with pytest.raises(FormatError):
         confide.Calibration.from_json(dataclasses.replace(released, refused=(("silo 3", "late"),)).to_json())
-    with pytest.raises(InputError, match="keys must be the coordinator's"):
+    with refused(InputError, "keys"):
         federated.aggregate(plan, answers, keys=four.keys[0])
 
 

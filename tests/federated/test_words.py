@@ -11,10 +11,12 @@ import confide
 from confide import federated
 from confide.cli import main
 from confide.errors import FormatError, InputError
+from confide.federated import Refusal
 from confide.federated.envelope import seal
 from confide.federated.plan import FederatedPlan
 from tests.federated.helpers import Federation
 from tests.files import write
+from tests.refused import refused
 
 NAMES = ("cat", "dog", "emu")
 ABOUT = {"model": "resnet 50", "responsible": "A. = B.", "date": "2026-11-21"}
@@ -42,9 +44,9 @@ def test_a_calibration_knows_what_its_plan_says(three, method, epsilon):
         assert (made.classes, made.about) == (NAMES, ABOUT)
         assert made == released
     assert confide.predict_set(P[:5], released).classes == NAMES
-    with pytest.raises(InputError, match="one column for each of the 3 classes that were calibrated; found 2"):
+    with refused(InputError, "probabilities"):
         confide.predict_set(P[:, :2] / P[:, :2].sum(axis=1, keepdims=True), released)
-    with pytest.raises(InputError, match=r"1 missing \(the first: 'emu'\), 1 unknown \(the first: 'owl'\)"):
+    with refused(InputError, "classes"):
         confide.predict_set(P[:5], released, ["cat", "dog", "owl"])
 
 
@@ -61,7 +63,7 @@ def test_a_number_of_classes_is_kept_and_none_need_be_said(three, tmp_path):
     plan = three.plan(score="lac", classes=3)
     released = federated.aggregate(plan, three.answers(plan))
     assert (released.classes, dict(released.about)) == (3, {})
-    with pytest.raises(InputError, match="one column for each of the 3 classes"):
+    with refused(InputError, "probabilities"):
         confide.predict_set(np.full((2, 4), 0.25), released)
     three.silos = [unsigned(silo) for silo in three.silos]
     three.ledgers = [federated.SiloLedger(tmp_path / f"{i} anew.db") for i in range(3)]
@@ -78,10 +80,11 @@ def test_words_have_schema_2_and_are_signed(three):
         plan = three.plan(score="lac", **OF_0_1, **options)
         assert json.loads(plan)["schema"] == 2
         message = json.loads(plan)
-        for change in ({"schema": 1}, {"content": message["content"] | {"classes": ["ant", "bee", "cow"]}}):
-            with pytest.raises(federated.Refusal, match=r"schema 2|altered"):
+        other = {"content": message["content"] | {"classes": ["ant", "bee", "cow"]}}
+        for change, code in (({"schema": 1}, "malformed"), (other, "altered")):
+            with refused(Refusal, code):
                 FederatedPlan.read(json.dumps(message | change))
-    with pytest.raises(federated.Refusal, match="must have schema 1"):
+    with refused(Refusal, "malformed"):
         FederatedPlan.read(json.dumps(json.loads(three.plan(score="lac", **OF_0_1)) | {"schema": 2}))
 
 
@@ -92,7 +95,7 @@ def test_words_have_schema_2_and_are_signed(three):
 )  # fmt: skip
 def test_words_that_no_plan_would_say_are_malformed(three, wrong):
     content = FederatedPlan.read(three.plan(score="lac"))[0].fields() | wrong
-    with pytest.raises(federated.Refusal, match="malformed"):
+    with refused(Refusal, "malformed"):
         FederatedPlan.read(seal("plan", content, three.coordinator.signing))
 
 
@@ -119,7 +122,7 @@ def test_a_silo_whose_scores_are_others_does_not_answer(three, scores, says):
     """Nothing is charged, and the right scores are answered afterwards."""
     plan = three.plan(score="lac", classes=NAMES)
     three.scores[0] = scores
-    with pytest.raises(InputError, match=f"scores must be those that the plan is for: .*{says}"):
+    with refused(InputError, "scores"):
         three.answer(0, plan)
     assert three.ledgers[0].spent == 0
     three.scores[0] = confide.lac_score(P, np.array(NAMES)[Y], classes=NAMES)
@@ -147,10 +150,10 @@ def test_over_files(tmp_path, capsys, monkeypatch):
     answering = ("--probabilities", "p_*", "--label", "y", "--plan", "plan.json", "--out", "answer.json", *who)
     capsys.readouterr()
     assert run("federated", "answer", wrong, *answering) != 0
-    assert "the plan is for other classes: --classes must be the 3" in capsys.readouterr().err
+    assert "the first: 'owl'" in capsys.readouterr().err
     unnamed = ("--score-column", "p_cat", *answering[4:])
     assert run("federated", "answer", right, *unnamed) != 0
-    assert "a column whose score is not named; --score lac says so" in capsys.readouterr().err
+    assert "--score" in capsys.readouterr().err
     assert run("federated", "answer", right, *answering) == 0
     assert run("federated", "aggregate", "answer.json", "--plan", "plan.json", "--out", "released.json") == 0
     capsys.readouterr()
@@ -159,5 +162,5 @@ def test_over_files(tmp_path, capsys, monkeypatch):
     assert all(text in shown for text in ("3: cat, dog, emu", "resnet 50", "2026-11-21"))
     predicting = ("--calibration", "released.json", "--probabilities", "p_*", "--out", "sets.parquet")
     assert run("predict", wrong, *predicting) != 0
-    assert "1 missing (the first: 'emu')" in capsys.readouterr().err
+    assert "the first: 'emu'" in capsys.readouterr().err
     assert run("predict", right, *predicting) == 0

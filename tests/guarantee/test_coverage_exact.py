@@ -14,6 +14,7 @@ from confide.mechanisms.certify import certify
 from confide.mechanisms.slopes import Slopes, slopes_for
 from confide.planning.plan import make_plan
 from confide.planning.terms import Terms
+from tests.builders import slow
 from tests.exact import histograms, mechanism_law, worst_coverage
 
 SELECTORS = ["permute_and_flip", "exponential"]
@@ -25,10 +26,9 @@ def planned(n, m, **options):
     return make_plan(Terms.of(n=n, candidates=m, **(choices | options)), n)
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("slopes", [(13, 7), (1, 1), (9, 1), (2, 3)])
-@pytest.mark.parametrize("epsilon", [1.0, 2.0])
+@pytest.mark.parametrize("slopes", [(13, 7), *slow([((1, 1),), ((9, 1),), ((2, 3),)])])
+@pytest.mark.parametrize("epsilon", [1.0, *slow([2.0])])
 def test_public_certificate_never_exceeds_the_exact_minimum(selector, slopes, epsilon):
     """Theorem 3a, for whole and fractional target ranks."""
     for n, m in [(7, 4), (9, 3), (6, 5)]:
@@ -68,17 +68,12 @@ def test_planned_public_mechanism_covers(selector, alpha, epsilon, m):
     assert worst_coverage(plan.mechanism, plan.n, m) >= claimed - 1e-12
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "m", "n_min"),
     [
-        ("0.5", 1.0, 4, 1),
-        ("0.3", 2.0, 4, 1),
         ("0.2", 4.0, 3, 1),
-        ("0.1", 3.0, 4, 1),
-        ("0.4", 3.0, 5, 1),
-        ("0.3", 2.0, 4, 4),
+        *slow([("0.5", 1.0, 4, 1), ("0.3", 2.0, 4, 1), ("0.1", 3.0, 4, 1), ("0.4", 3.0, 5, 1), ("0.3", 2.0, 4, 4)]),
     ],
 )
 def test_planned_secret_mechanism_covers_for_every_n(selector, alpha, epsilon, m, n_min):
@@ -97,9 +92,8 @@ def test_secret_certificate_is_not_vacuous():
     assert certify(weak, Fraction(3, 10), 4, None, 1, None).coverage < 0.7
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("head_start", [0, 5, 60])
+@pytest.mark.parametrize("head_start", [5, *slow([0, 60])])
 def test_secret_certificate_for_arbitrary_offsets(selector, head_start):
     """The certified coverage of overridden targets holds for every n >= n_min."""
     rate = Fraction(4, 5)
@@ -178,8 +172,7 @@ def test_coverage_on_ties_and_atoms_by_simulation():
         assert stats.binomtest(hits, 400, 0.9, alternative="less").pvalue > 1e-6, name
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("neighbors", ["add_remove", *slow(["replace_one"])])
 def test_training_conditional_promise_by_simulation(neighbors):
     """P(coverage given the data < 0.9) <= 0.1 for uniform scores, and the target is not wasteful; level 1e-6."""
     rng = np.random.default_rng(11)

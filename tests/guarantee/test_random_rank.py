@@ -9,6 +9,7 @@ from scipy import stats
 
 from confide.guarantee import conditional
 from confide.guarantee.random_rank import binomial_at_least, conditional_failure, rank_law, tail
+from tests.builders import slow
 
 SELECTORS = ["permute_and_flip", "exponential"]
 
@@ -66,10 +67,8 @@ def test_blocks_are_never_better_than_the_lemma(selector, slope, n):
         assert block <= exact * 1.25 + 1e-6
 
 
-@pytest.mark.some(1)
-@pytest.mark.slow_cases("0.5-0.9", "0.5-0.1")
-@pytest.mark.parametrize("level", [0.1, 0.5, 0.9, 0.99])
-@pytest.mark.parametrize("slope", [0.5, 40.0])
+@pytest.mark.parametrize("level", [0.99, *slow([0.1, 0.5, 0.9])])
+@pytest.mark.parametrize("slope", [0.5, *slow([40.0])])
 def test_a_line_holds_exactly_where_every_n_does(level, slope):
     """The search in blocks against one n after the other, for lines just high enough and just too low."""
     from fractions import Fraction
@@ -105,15 +104,18 @@ def one_by_one(target, n, level, slope, rivals, selector):
     return total + survival
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("level", "delta", "n_min", "n_typical", "slope", "rivals", "selector"),
     [
         (Fraction(9, 10), 0.05, 1, 1000, 0.72, 1000, "permute_and_flip"),
-        (Fraction(1, 2), 0.01, 1, 1000, 0.05, 1000, "permute_and_flip"),
         (Fraction(4, 5), 0.1, 300, 300, 0.4, 50, "exponential"),
-        (Fraction(99, 100), 0.2, 1, 20_000, 2.5, 100, "exponential"),
-        (Fraction(1, 5), 0.05, 50, 500, 0.3, 20, "permute_and_flip"),
+        *slow(
+            [
+                (Fraction(1, 2), 0.01, 1, 1000, 0.05, 1000, "permute_and_flip"),
+                (Fraction(99, 100), 0.2, 1, 20_000, 2.5, 100, "exponential"),
+                (Fraction(1, 5), 0.05, 50, 500, 0.3, 20, "permute_and_flip"),
+            ]
+        ),
     ],
 )
 def test_the_search_for_an_offset_finds_what_trying_every_n_finds(

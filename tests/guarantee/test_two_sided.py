@@ -31,6 +31,7 @@ from confide.guarantee.two_sided import (
 )
 from confide.mechanisms import Slopes, certify
 from confide.selection.selector import unit_nodes
+from tests.builders import slow
 
 SELECTORS = ["permute_and_flip", "exponential"]
 _X, _W = np.polynomial.legendre.leggauss(8)  # exact for the products of seven factors or fewer
@@ -80,8 +81,7 @@ def random_weights(rng, m):
     return logs, total, math.exp(-float(np.diff(logs).max())) * (1 - 1e-12)
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_never_above_the_exact_minimum(selector):
     """Theorem 6a for every multiset of points, random weights and slopes, whole and fractional targets."""
     rng, gains = np.random.default_rng(2026), []
@@ -248,8 +248,7 @@ def two_places(q, total, mean, rng):
     return total * (np.eye(len(q))[left] * share + np.eye(len(q))[right] * (1 - share))
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_ranges_bound_every_s_inside(selector):
     """A wide range of s, undivided: above the program of every s, chain and spread in it; one corner serves as all."""
     rng, left, right, total = np.random.default_rng(11), 0.08, 0.1, 20.0
@@ -415,8 +414,7 @@ def test_targets_and_offsets_are_the_smallest_that_pass():
     assert short(offset + Fraction(1, 10)) <= 0 < short(offset - Fraction(1, 10))
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("level", [Fraction(1, 2), Fraction(333, 1000), Fraction(9, 10), Fraction(19, 20)])
+@pytest.mark.parametrize("level", [Fraction(1, 2), *slow([Fraction(333, 1000), Fraction(9, 10), Fraction(19, 20)])])
 def test_head_starts_are_the_least_that_readers_accept(level):
     terms, step = (0.45, 0.55, 28.0, "exponential"), 0.96
     fade = 0.3 * float(1 - level)

@@ -12,6 +12,7 @@ from confide.guarantee import private_shift, tail, weighted_head_start, weighted
 from confide.mechanisms import Slopes, slopes_for
 from confide.planning import ClassShift, Terms, mechanism_for
 from confide.selection import selection_law
+from tests.builders import slow
 
 SELECTORS = ("permute_and_flip", "exponential")
 
@@ -47,9 +48,10 @@ def asked(alpha: str, epsilon: float, m: int, selector: str, rise: float | None 
     return made
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize(("alpha", "epsilon", "rise"), [("1/2", 4.0, None), ("1/3", 6.0, 0.0), ("3/10", 12.0, 2.0)])
+@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
+@pytest.mark.parametrize(
+    ("alpha", "epsilon", "rise"), [("1/2", 4.0, None), *slow([("1/3", 6.0, 0.0), ("3/10", 12.0, 2.0)])]
+)
 def test_coverage_of_the_shifted_population_by_enumeration(
     alpha: str, epsilon: float, rise: float | None, selector: str
 ) -> None:
@@ -82,8 +84,7 @@ def test_smaller_offset_would_break_the_promise(selector: str) -> None:
     assert worst > 0.5
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("selector", SELECTORS)
+@pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_loss_by_enumeration(selector: str) -> None:
     """All data of weight up to 27 over three candidates, and every neighbour: the stated loss, nearly attained."""
     mechanism, most = asked("1/4", 6.0, 3, selector), 30

@@ -8,11 +8,12 @@ import pytest
 
 import confide
 from confide.calibration import Payer, Request, prepare_thresholds
-from confide.errors import BudgetError, FormatError, InputError, InputTypeError
+from confide.errors import BudgetError, FormatError, InputError, InputTypeError, OtherDataError
 from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest, store
 from confide.mechanisms import slopes
 from confide.selection import zcdp_of_range
 from tests.private import assert_error_is_private, planted_scores
+from tests.refused import refused
 
 SCORES = np.random.default_rng(0).random(2000)
 
@@ -35,9 +36,7 @@ def test_limit_is_exact_and_says_what_remains(ledger):
     for k in range(10):
         ledger.charge("patients", cost(0.1), digest(k))
     assert ledger.account("patients").remaining() == 0.0
-    with pytest.raises(
-        BudgetError, match=r"'patients' has 0 left of its limit epsilon = 1, and this release costs 1e-06"
-    ):
+    with refused(BudgetError, "dataset"):
         ledger.charge("patients", cost(1e-6), digest("one more"))
     assert len(ledger.account("patients").entries) == 10
     ledger.charge("patients", cost(0.0), digest("free"))
@@ -46,7 +45,7 @@ def test_limit_is_exact_and_says_what_remains(ledger):
 def test_limits_can_be_lowered_raised_and_lifted_and_stay_on_record(ledger):
     ledger.charge("patients", cost(3.0), digest(1))
     assert ledger.set_limit("patients", 2.0).remaining() == 0.0
-    with pytest.raises(BudgetError):
+    with refused(BudgetError, "dataset"):
         ledger.charge("patients", cost(0.1), digest(2))
     assert ledger.set_limit("patients", 4.0).remaining() == 1.0
     assert ledger.set_limit("patients", None).remaining() is None
@@ -56,11 +55,11 @@ def test_limits_can_be_lowered_raised_and_lifted_and_stay_on_record(ledger):
 def test_default_limit_is_given_once(place):
     first = Ledger(place, limit=1.0)
     first.charge("a", cost(0.5), digest(1))
-    with pytest.raises(BudgetError):
+    with refused(BudgetError, "dataset"):
         first.charge("b", cost(1.5), digest(1))
     assert "b" not in first.accounts()
     other = Ledger(place, limit=(10.0, 1e-6))
-    with pytest.raises(BudgetError):
+    with refused(BudgetError, "dataset"):
         other.charge("a", cost(5.0), digest(2))
     other.charge("c", cost(9.0), digest(1))
     assert other.account("c").limit == (10.0, 1e-6)
@@ -74,7 +73,7 @@ def test_data_sets_without_a_limit_are_held_to_the_one_that_was_given(place):
         lambda: ledger.charge("a", cost(1.0), digest(2)),
         lambda: confide.calibrate(scores, 0.5, 1.0, ledger=ledger, dataset="a"),
     ):
-        with pytest.raises(BudgetError, match=r"0\.5 left of its limit epsilon = 1\.5"):
+        with refused(BudgetError, "dataset"):
             charge()
     assert ledger.account("a").limit is None  # it is not on record
     ledger.set_limit("a", 2.0)  # an own limit counts alone
@@ -91,7 +90,7 @@ def test_limit_with_delta_allows_what_zcdp_allows(ledger):
     account = ledger.account("patients")
     assert 16 < len(account.entries) < 100  # the sum alone would end at 16
     assert account.spent(1e-6, adaptive=True).epsilon <= 4.0
-    with pytest.raises(BudgetError):
+    with refused(BudgetError, "dataset"):
         ledger.charge("patients", one, digest("one more"))
 
 
@@ -112,23 +111,23 @@ def test_groups_share_a_limit_in_parallel(ledger):
     assert account.remaining(Group("region", "north")) == 0.25
     assert account.remaining(Group("region", "west")) == 1.0
     assert account.remaining(Group("sex", "f")) == 0.25
-    with pytest.raises(BudgetError, match=r"0\.25 left"):
+    with refused(BudgetError, "dataset"):
         ledger.charge("patients", cost(0.5), digest("all"))
-    with pytest.raises(InputError, match="group"):
+    with refused(InputError, "cost"):
         ledger.charge(Dataset("patients", Group("region", "west")), cost(0.5), digest("mismatch"))
 
 
 def test_relations_do_not_mix(ledger):
     ledger.charge("public n", cost(1.0, neighbors="replace_one"), digest(1))
-    with pytest.raises(InputError, match="accounted under 'replace_one'"):
+    with refused(InputError, "dataset"):
         ledger.charge("public n", cost(1.0), digest(2))
-    with pytest.raises(InputError, match="accounted under 'replace_one'"):
+    with refused(InputError, "dataset"):
         ledger.set_limit("public n", 1.0)
     released = confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="public n")  # secret n, other unit
     charged = ledger.account("public n").entries[-1].cost
     assert charged.epsilon == released.privacy.replace_one > 1.0
     confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="secret n")
-    with pytest.raises(InputError, match="no finite loss"):
+    with refused(InputError, "neighbors"):
         confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one", ledger=ledger, dataset="secret n")
 
 
@@ -137,14 +136,14 @@ def test_binding_to_data(ledger, tmp_path):
     bound = Dataset("patients", fingerprint=fingerprint(key, SCORES))
     confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset=bound)
     for other in (Dataset("patients", fingerprint=fingerprint(key, SCORES[1:])), "patients"):
-        with pytest.raises(InputError, match="bound to a fingerprint"):
+        with refused(OtherDataError, "dataset"):
             confide.calibrate(SCORES[1:], 0.1, 1.0, ledger=ledger, dataset=other)
     assert len(ledger.account("patients").entries) == 1
     path = tmp_path / "data.csv"
     path.write_text("score\n0.5\n")
     assert fingerprint(key, path) != fingerprint(bytes(range(1, 33)), path)
     for wrong in (b"short", "text"):
-        with pytest.raises(InputError, match="secret random bytes"):
+        with refused(InputError, "key"):
             fingerprint(wrong, path)
 
 
@@ -206,14 +205,14 @@ def test_over_the_limit_the_data_are_not_touched(ledger, monkeypatch):
 
     monkeypatch.setattr(confide.ScoreHistogram, "from_scores", forbidden)
     monkeypatch.setattr(slopes.Slopes, "choose", forbidden)
-    with pytest.raises(BudgetError) as caught:
+    with refused(BudgetError, "dataset") as caught:
         confide.calibrate(planted_scores(), 0.1, 1.0, ledger=ledger, dataset="patients")
     assert_error_is_private(caught.value)
     assert ledger.account("patients").entries == ()
 
 
 def test_bad_data_cost_nothing(ledger):
-    with pytest.raises(InputError, match="NaN"):
+    with refused(InputError, "scores"):
         confide.calibrate([0.1, np.nan], 0.1, 1.0, ledger=ledger, dataset="patients")
     assert ledger.accounts() == {}
 
@@ -272,7 +271,7 @@ def test_infinite_threshold_without_data_costs_nothing(ledger):
 def test_charges_together_are_bounded_together(ledger):
     ledger.set_limit("patients", 1.0)
     charges = [Charge(Dataset("patients"), cost(0.75), digest(k)) for k in range(2)]
-    with pytest.raises(BudgetError, match=r"1 left .* costs 1\.5;"):
+    with refused(BudgetError, "dataset"):
         ledger.charge_all(charges)
     assert ledger.account("patients").entries == ()
     assert ledger.charge_all([]) == []
@@ -280,7 +279,7 @@ def test_charges_together_are_bounded_together(ledger):
     cells = [Charge(Dataset("patients", one), cost(0.75, group=one), digest(one)) for one in groups]
     assert ledger.charge_all(cells) == [one.token for one in cells]
     assert ledger.account("patients").spent().epsilon == 0.75
-    with pytest.raises(InputError, match="about one data set"):
+    with refused(InputError, "charges"):
         ledger.charge_all([Charge(Dataset(name), cost(0.1), digest(name)) for name in ("a", "b")])
 
 
@@ -288,33 +287,33 @@ def test_attach_needs_an_open_charge(ledger):
     token = ledger.charge("patients", cost(1.0), digest(1))
     ledger.attach(token, "text")
     for wrong in (token, "0" * 32, "nonsense"):
-        with pytest.raises(InputError, match="token"):
+        with refused(InputError, "token"):
             ledger.attach(wrong, "text")
     token = ledger.charge("patients", cost(1.0), digest(2))
     with pytest.raises(FormatError):
         ledger.attach(token, "x" * 2_000_000)
-    with pytest.raises(InputError, match="token"):
+    with refused(InputError, "token"):
         ledger.attach_all([(token, "text", None), (token, "text", None)])
     assert ledger.account("patients").entries[1].release is None  # all or none
 
 
 def test_arguments_are_checked(ledger):
-    with pytest.raises(InputError, match="together"):
+    with refused(InputError, "ledger"):
         confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger)
-    with pytest.raises(InputError, match="together"):
+    with refused(InputError, "ledger"):
         confide.calibrate(SCORES, 0.1, 1.0, dataset="patients")
-    with pytest.raises(InputTypeError, match=r"confide\.Ledger"):
+    with refused(InputTypeError, "ledger"):
         confide.calibrate(SCORES, 0.1, 1.0, ledger="budget.db", dataset="patients")
     for wrong in ("", " padded ", "x" * 201, "two\nlines"):
-        with pytest.raises(InputError, match="dataset"):
+        with refused(InputError, "dataset"):
             ledger.charge(wrong, cost(1.0), digest(1))
     for wrong in ("", "0" * 63, "g" * 64, None):
-        with pytest.raises(InputError, match="request"):
+        with refused(InputError, "request"):
             ledger.charge("patients", cost(1.0), wrong)
     for wrong in (-1.0, np.inf, np.nan, (1.0, 2.0), (1.0, 1e-6, 3.0), "1", True):
         with pytest.raises((InputError, InputTypeError)):
             ledger.set_limit("patients", wrong)
-    with pytest.raises(InputError, match="not in the ledger"):
+    with refused(InputError, "dataset"):
         ledger.account("unknown")
 
 

@@ -14,6 +14,7 @@ import confide
 from confide.errors import InputError, InputTypeError, MissingExtraError
 from confide.ledger import Planned, Schedule, best_of, budget_plan, by_rules, compose
 from tests.exact import zcdp
+from tests.refused import refused
 
 accounting = pytest.mark.skipif(find_spec("dp_accounting") is None, reason="needs the extra 'accounting'")
 
@@ -159,31 +160,31 @@ def test_boundaries():
 
 
 @pytest.mark.parametrize(
-    ("asked", "error", "says"),
+    ("asked", "error", "argument"),
     [
-        ({}, InputError, "releases, evaluations or looks must be planned; found none"),
-        ({"releases": -1}, InputError, "releases must be an integer from 0 to"),
-        ({"releases": 1.5}, InputTypeError, "releases must be an integer; found float"),
-        ({"looks": True}, InputTypeError, "looks must be an integer; found bool"),
-        ({"looks": 10**7}, InputError, "looks must be an integer from 0 to 1000000"),
-        ({"looks": 5, "looks_per_person": 6}, InputError, "looks_per_person must be a positive integer of at most 5"),
-        ({"looks": 5, "looks_per_person": 0}, InputError, "looks_per_person must be a positive integer"),
-        ({"looks": 5, "releases_per_person": 1}, InputError, "releases_per_person must be left out without releases"),
-        ({"looks": 5, "rule": "rdp"}, InputError, "rule must be one of"),
-        ({"looks": 5, "rule": "zcdp", "dp_delta": 0}, InputError, "dp_delta must be above 0 for rule='zcdp'"),
-        ({"looks": 5, "dp_delta": 1}, InputError, "dp_delta must be"),
-        ({"looks": 5, "epsilon": 0}, InputError, "epsilon must be"),
-        ({"looks": 5, "epsilon": math.nan}, InputError, "epsilon must be"),
-        ({"looks": 5, "share": 0}, InputError, "share must lie strictly between 0 and 1"),
-        ({"looks": 5, "neighbors": "both"}, InputError, "neighbors must be one of"),
-        ({"looks": 5, "records_per_person": 0}, InputError, "records_per_person must be"),
-        ({"looks": 1000, "epsilon": 1e-5, "rule": "basic"}, InputError, "leaves each record less than a loss of 1e-06"),
-        ({"looks": 5, "n": []}, InputError, "n must be a number of records, or several; found none"),
-        ({"releases": 5, "n": "500"}, InputTypeError, "n must be a list; found str"),
+        ({}, InputError, "releases"),
+        ({"releases": -1}, InputError, "releases"),
+        ({"releases": 1.5}, InputTypeError, "releases"),
+        ({"looks": True}, InputTypeError, "looks"),
+        ({"looks": 10**7}, InputError, "looks"),
+        ({"looks": 5, "looks_per_person": 6}, InputError, "looks_per_person"),
+        ({"looks": 5, "looks_per_person": 0}, InputError, "looks_per_person"),
+        ({"looks": 5, "releases_per_person": 1}, InputError, "releases_per_person"),
+        ({"looks": 5, "rule": "rdp"}, InputError, "rule"),
+        ({"looks": 5, "rule": "zcdp", "dp_delta": 0}, InputError, "dp_delta"),
+        ({"looks": 5, "dp_delta": 1}, InputError, "dp_delta"),
+        ({"looks": 5, "epsilon": 0}, InputError, "epsilon"),
+        ({"looks": 5, "epsilon": math.nan}, InputError, "epsilon"),
+        ({"looks": 5, "share": 0}, InputError, "share"),
+        ({"looks": 5, "neighbors": "both"}, InputError, "neighbors"),
+        ({"looks": 5, "records_per_person": 0}, InputError, "records_per_person"),
+        ({"looks": 1000, "epsilon": 1e-5, "rule": "basic"}, InputError, "epsilon"),
+        ({"looks": 5, "n": []}, InputError, "n"),
+        ({"releases": 5, "n": "500"}, InputTypeError, "n"),
     ],
 )
-def test_refusals(asked, error, says):
-    with pytest.raises(error, match=says):
+def test_refusals(asked, error, argument):
+    with refused(error, argument):
         budget_plan(**{"epsilon": 1.0, "dp_delta": 1e-6} | asked)
 
 
@@ -191,7 +192,7 @@ def test_without_dp_accounting_there_is_no_pld(monkeypatch):
     monkeypatch.setattr(sys.modules[by_rules.__module__], "find_spec", lambda name: None)
     assert list(by_rules(epsilon=1.0, looks=3)) == ["basic", "zcdp"]
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
-    with pytest.raises(MissingExtraError, match=r"confide\[accounting\]"):
+    with refused(MissingExtraError, "accounting by privacy-loss distributions"):
         budget_plan(1.0, looks=3, rule="pld", dp_delta=1e-7)
 
 

@@ -20,6 +20,7 @@ from confide.ledger.limit import stage_of
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
 from tests.exact import added, histograms, mechanism_law
+from tests.refused import refused
 
 accounting = pytest.mark.skipif(find_spec("dp_accounting") is None, reason="needs the extra 'accounting'")
 ADD = "add_remove"
@@ -57,13 +58,13 @@ def ledger(tmp_path):
 def test_charges_are_of_a_kind_within_the_count_and_not_dearer(ledger):
     account = ledger.follow("patients", YEAR)
     assert (account.schedule, account.limit, account.left) == (YEAR, Limit(3.0), {"calibration": 4, "look": 10})
-    with pytest.raises(BudgetError, match="a schedule without any evaluations; 4 of 4 releases and 10 of 10 looks are"):
+    with refused(BudgetError, "dataset"):
         charge(ledger, cost("evaluation", 0.1))
-    with pytest.raises(BudgetError, match=r"1 release may cost epsilon = 0.5; this costs 0.50001; 4 of 4 releases"):
+    with refused(BudgetError, "dataset"):
         charge(ledger, cost("calibration", 0.50001))
     for _ in range(4):
         charge(ledger, cost("calibration", 0.5))
-    with pytest.raises(BudgetError, match="'patients' has had the 4 releases of its schedule; 0 of 4 releases and 10"):
+    with refused(BudgetError, "dataset"):
         charge(ledger, cost("calibration", 0.001))
     charge(ledger, cost("calibration", 0.0))  # an answer that needed no data costs nothing and takes no place
     charge(ledger, cost("look", 1.0))
@@ -82,7 +83,7 @@ def test_looks_at_other_people_cost_once(ledger):
     for _ in range(4):
         charge(ledger, cost("calibration", 0.5))
     assert ledger.account("patients").under_schedule.epsilon == 3.0
-    with pytest.raises(BudgetError, match="has had the 10 looks"):
+    with refused(BudgetError, "dataset"):
         charge(ledger, cost("look", 0.5))
 
 
@@ -105,7 +106,7 @@ def test_what_is_released_together_is_one(ledger):
     charge(ledger, cost("calibration", 0.25), cost("calibration", 0.25))
     assert ledger.account("patients").left["calibration"] == 3
     assert [entry.joined for entry in ledger.account("patients").entries] == [False, True]
-    with pytest.raises(BudgetError, match=r"this costs 0\.6"):
+    with refused(BudgetError, "dataset"):
         charge(ledger, cost("calibration", 0.3), cost("calibration", 0.3))
     charge(ledger, cost("calibration", 0.25), cost("look", 1.0), cost("calibration", 0.25))
     assert ledger.account("patients").left == {"calibration": 2, "look": 9}
@@ -115,9 +116,7 @@ def test_a_schedule_by_zcdp_bounds_the_concentrated_loss(ledger):
     schedule = zcdp()
     each = schedule.entry_for("calibration").epsilon
     ledger.follow("patients", schedule)
-    with pytest.raises(
-        BudgetError, match=r"1 release may cost .* of zCDP, .* by the exponential mechanism; this costs"
-    ):
+    with refused(BudgetError, "dataset"):
         charge(ledger, cost("calibration", each))  # by permute-and-flip it would cost four times as much
     for _ in range(4):
         charge(ledger, cost("calibration", each, rho=zcdp_of_range(each)))
@@ -142,7 +141,7 @@ def test_a_schedule_by_pld_counts_whole_from_its_first_charge(ledger, monkeypatc
     for _ in range(19):
         charge(ledger, cost("look", look))
     for kind in ("calibration", "look"):
-        with pytest.raises(BudgetError, match="has had the 20"):
+        with refused(BudgetError, "dataset"):
             charge(ledger, cost(kind, 1e-3))
     monkeypatch.setattr(sys.modules[Schedule.__module__], "find_spec", lambda name: None)
     monkeypatch.setitem(sys.modules, "dp_accounting", None)
@@ -155,9 +154,7 @@ def test_a_schedule_by_pld_counts_whole_from_its_first_charge(ledger, monkeypatc
 def test_what_was_spent_before_counts(ledger):
     """By its sum, or by zCDP where the schedule goes by that; a limit of its own is kept."""
     charge(ledger, cost("calibration", 1.0))
-    with pytest.raises(
-        BudgetError, match="'patients' has spent 1 of its limit epsilon = 3, and the schedule adds 3 by"
-    ):
+    with refused(BudgetError, "dataset"):
         ledger.follow("patients", YEAR)
     assert ledger.account("patients").schedule is None
     ledger.set_limit("patients", 4.0)
@@ -168,7 +165,7 @@ def test_what_was_spent_before_counts(ledger):
     ledger.follow("others", zcdp(12))  # 3 + 0.2 by sums, and less by zCDP
     ledger.set_limit("third", (3.0, 1e-6))
     ledger.charge("third", Cost(0.2, ADD, "slopes"), "0" * 64)
-    with pytest.raises(BudgetError, match=r"the schedule adds .* by zCDP at dp_delta = 1e-06; plan within less"):
+    with refused(BudgetError, "dataset"):
         ledger.follow("third", zcdp(12))
 
 
@@ -177,17 +174,17 @@ def test_a_schedule_is_replaced_by_one_that_keeps_what_is_left(ledger):
     ledger.follow("patients", YEAR)
     for _ in range(5):
         charge(ledger, cost("look", 1.0))
-    with pytest.raises(BudgetError, match="has spent 1 of its limit epsilon = 3, and the schedule adds 3 by basic"):
+    with refused(BudgetError, "dataset"):
         ledger.follow("patients", YEAR)
     rest = budget_plan(2.0, releases=8, dp_delta=0)
     account = ledger.follow("patients", rest)
     assert (account.limit, account.left) == (Limit(3.0), {"calibration": 8})
-    with pytest.raises(BudgetError, match="without any looks"):
+    with refused(BudgetError, "dataset"):
         charge(ledger, cost("look", 0.1))
     for _ in range(8):
         charge(ledger, cost("calibration", 0.25))
     assert ledger.account("patients").under_schedule.epsilon == 3.0
-    with pytest.raises(BudgetError, match="has spent 3 of its limit"):
+    with refused(BudgetError, "dataset"):
         ledger.follow("patients", budget_plan(0.1, looks=1, dp_delta=0))
 
 
@@ -196,7 +193,6 @@ def test_a_delta_is_spent_once(ledger):
     """After charges that may have spent it: zCDP after zCDP, and basic composition after everything."""
     pld = budget_plan(1.0, looks=100, rule="pld")
     basic, concentrated = budget_plan(0.5, looks=2, dp_delta=0), zcdp(1, 2)
-    again = r"may have spent its delta, and a schedule by {} would spend one again; plan by {}"
     for first, follows in ((pld, [basic]), (concentrated, [basic, concentrated]), (basic, [pld, concentrated, basic])):
         for second in (pld, concentrated, basic):
             name = f"{first.rule} {second.rule}"
@@ -208,14 +204,14 @@ def test_a_delta_is_spent_once(ledger):
             if second in follows:
                 assert ledger.follow(name, second).schedule == second
             else:
-                with pytest.raises(BudgetError, match=again.format("(PLD|zCDP).*", "basic composition")):
+                with refused(BudgetError, "dataset"):
                     ledger.follow(name, second)
     for name, limit in (("with", (9.0, 1e-6)), ("without", 1.5)):
         ledger.set_limit(name, limit)
         ledger.charge(name, Cost(1e-3, ADD, NAMES["look"]), request_digest({"of": name}))
-    with pytest.raises(BudgetError, match="by PLD accounting would spend one again"):
+    with refused(BudgetError, "dataset"):
         ledger.follow("with", pld)
-    with pytest.raises(BudgetError, match=r"has spent 0\.001 of its limit epsilon = 1\.5, and the schedule adds"):
+    with refused(BudgetError, "dataset"):
         ledger.follow("without", pld)  # a limit without delta
 
 
@@ -230,21 +226,19 @@ def test_after_pld_nothing_but_sums(ledger):
 
 
 def test_refusals(ledger, tmp_path):
-    with pytest.raises(InputTypeError, match=r"schedule must be a confide\.Schedule; found dict"):
+    with refused(InputTypeError, "schedule"):
         ledger.follow("patients", {})
     greedy = Schedule(1.0, 0.0, "basic", (Planned("look", 2, 2, 0.6),))
-    with pytest.raises(InputError, match=r"must keep epsilon = 1; together they cost one person 1\.2 by basic"):
+    with refused(InputError, "entries"):
         ledger.follow("patients", greedy)
     ledger.set_limit("hospitals", 9.0, neighbors="replace_one")
-    with pytest.raises(
-        BudgetError, match="'hospitals' is accounted under 'replace_one', and the schedule is stated for"
-    ):
+    with refused(BudgetError, "dataset"):
         ledger.follow("hospitals", YEAR)
     ledger.charge("bare", Cost(math.inf, ADD, "none"), "0" * 64)
-    with pytest.raises(BudgetError, match="has had a release without privacy, which no schedule can hold"):
+    with refused(BudgetError, "dataset"):
         ledger.follow("bare", YEAR)
     ledger.follow("patients", YEAR)
-    with pytest.raises(BudgetError, match="and this is not private"):
+    with refused(BudgetError, "dataset"):
         ledger.charge("patients", Cost(math.inf, ADD, "none"), "0" * 64)
     assert "patients" in Ledger(ledger.path, create=False).accounts()
 
@@ -273,11 +267,11 @@ def test_calibrations_follow_a_schedule(ledger):
     schedule = budget_plan(2.0, releases=2, looks=3, dp_delta=0)
     ledger.follow("patients", schedule)
     each = schedule.entry_for("calibration").epsilon
-    with pytest.raises(BudgetError, match=r"1 release may cost epsilon = 0\.5; this costs 0\.6"):
+    with refused(BudgetError, "dataset"):
         confide.calibrate(scores, 0.1, 0.6, ledger=ledger, dataset="patients", **few)
     confide.calibrate(scores, 0.1, each, ledger=ledger, dataset="patients", **few)
     confide.calibrate_levels(scores, [0.2, 0.1], each, ledger=ledger, dataset="patients", **few)
-    with pytest.raises(BudgetError, match="has had the 2 releases of its schedule; 0 of 2 releases and 3 of 3 looks"):
+    with refused(BudgetError, "dataset"):
         confide.calibrate(scores, 0.3, 0.1, ledger=ledger, dataset="patients", **few)
 
 

@@ -5,6 +5,7 @@ import pytest
 from confide.errors import BudgetError, EarlierReleaseWarning, InputError, OtherDataError
 from confide.ledger import Ledger, make_payment, pay
 from confide.mechanisms import PrivacyStatement
+from tests.refused import refused
 
 PRIVACY = PrivacyStatement("add_remove", 0.5, 1, 0.5, 1.0, None)
 
@@ -33,15 +34,15 @@ def released(ledger, counts, *, week=3, mechanism="look by discrete-laplace", ch
 def test_a_release_of_any_kind_is_charged_before_it_is_drawn_and_answered_again_for_nothing(ledger):
     text, steps = released(ledger, [4, 1])
     assert (text, steps) == ("week 3: 2", [("looked", 0.0), ("drawn", 0.5)])
-    with pytest.warns(EarlierReleaseWarning, match="nothing was charged"):
+    with pytest.warns(EarlierReleaseWarning):
         assert released(ledger, [4, 1]) == ("week 3: 2", [("looked", 0.5)])
-    with pytest.raises(OtherDataError, match="nothing was charged"):
+    with refused(OtherDataError, "dataset"):
         released(ledger, [4, 2])
     assert ledger.account("patients").spent().epsilon == 0.5
     assert released(ledger, [4, 1], week=4, charge_first=True)[1] == [("looked", 1.0), ("drawn", 1.0)]
-    with pytest.raises(BudgetError):
+    with refused(BudgetError, "dataset"):
         released(ledger, [4, 1], again=True)
-    with pytest.raises(InputError, match="must be given together"):
+    with refused(InputError, "ledger"):
         make_payment(PRIVACY, "look by discrete-laplace", {}, ledger, None)
 
 

@@ -13,9 +13,11 @@ import pytest
 from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import read_event
+from confide.ledger.log import AloneError, NothingWrittenError
 from confide.ledger.stores import Server, open_log
 from tests.ledger.proxy import proxy
 from tests.ledger.servers import JOBS, ServerLedger, make_template, new_database
+from tests.refused import refused
 from tests.tables.postgres_server import needs_postgres, running
 
 COST = Cost(1.0, "add_remove", "slopes")
@@ -80,7 +82,7 @@ def test_lost_for_good_at_every_message(through_proxy, answered):
         before = len(direct.account("patients").entries)
         between.count, between.cuts, between.cut_at, between.answered = 0, 0, message, answered
         between.for_good = True
-        with pytest.raises(LedgerError, match=r"cannot be reached|connection was lost"):
+        with pytest.raises(LedgerError):
             spend(impatient(ledger))
         between.cut_at, between.cuts, between.for_good = None, 0, False
         entries = direct.account("patients").entries
@@ -102,7 +104,7 @@ def test_a_commit_that_nobody_can_ask_about_is_said_to_be_unknown(through_proxy)
     between.count, between.cuts, between.for_good = 0, 0, True
     probe = impatient(ledger)
     between.cut_at, between.answered = total // 2, True
-    with pytest.raises(LedgerError, match="not known whether the last records were written: count them as charged"):
+    with refused(LedgerError, "ledger"):
         probe.attach(token, "release")
     between.cut_at, between.for_good = None, False
     assert Ledger(on_server.url(JOBS)).account("patients").entries[-1].release == "release"  # it was
@@ -119,7 +121,7 @@ def test_a_terminated_session_has_charged_nothing(on_server):
             on_server.execute("SELECT pg_terminate_backend(%s)", writer._connection.info.backend_pid)
             writer.append(read_event(writer.rows[0][2]))
 
-    with pytest.raises(LedgerError, match="the connection was lost, and nothing was charged"):
+    with refused(NothingWrittenError, "ledger"):
         cut()
     ledger = Ledger(on_server.url(JOBS))
     assert ledger.account("patients").entries == ()
@@ -174,7 +176,7 @@ def test_a_standby_that_does_not_confirm(on_server):
         told = pool.submit(
             to_the_one_that_waits, on_server, lambda pid: on_server.execute("SELECT pg_cancel_backend(%s)", pid)
         )
-        with pytest.raises(LedgerError, match="told not to wait for its standby"):
+        with refused(AloneError, "ledger"):
             ledger.charge("patients", COST, DIGEST)
         told.result()
         assert len(ledger.account("patients").entries) == 1
@@ -212,7 +214,7 @@ def test_a_charge_that_no_standby_has_is_not_acknowledged(request, lost):
 
     with without_its_standby(server), ThreadPoolExecutor(1) as pool:
         ended = pool.submit(end_and_tell_not_to_wait)
-        with pytest.raises(LedgerError, match="told not to wait for its standby"):
+        with refused(AloneError, "ledger"):
             ledger.charge("patients", COST, DIGEST)
         ended.result()
         assert len(ledger.account("patients").entries) == 1  # it counts
@@ -250,6 +252,6 @@ def test_a_client_that_falls_silent_gives_the_lock_back(on_server):
                 pool.submit(spend, Ledger(on_server.url(JOBS))).result(timeout=20)  # waits for the lock
             writer.append(read_event(writer.rows[0][2]))
 
-    with pytest.raises(LedgerError, match="connection was lost"):
+    with refused(NothingWrittenError, "ledger"):
         fall_silent()
     assert len(Ledger(on_server.url(JOBS)).account("patients").entries) == 1

@@ -32,7 +32,9 @@ from confide.ledger import (
     pay,
     request_digest,
 )
+from confide.ledger.state import ForgottenError
 from tests.ledger.servers import make
+from tests.refused import refused
 
 REQUESTS = {request_digest({"k": k}): Fraction(price) for k, price in enumerate(["0.1", "0.25", "0.5", "1.5"])}
 LOOKS, PER_PERSON = 3, 2
@@ -134,20 +136,20 @@ class Machine(RuleBasedStateMachine):
 
     # What is asked of a ledger, and what comes of it.
 
-    def use(self, which, work, *, after=None, refused=None):
+    def use(self, which, work, *, after=None, error=None):
         """Do the work: refused where this ledger knows more than there is, or for a reason; else the model goes on."""
         ledger = self.open[which]
         if not self.model.follows(self.seen[which]):
-            with pytest.raises(LedgerError, match="that this open ledger remembers"):
+            with refused(ForgottenError, "ledger"):
                 work(ledger)
             return None
-        if refused is not None:
-            with pytest.raises(refused):
+        if error is not None:
+            with pytest.raises(error):
                 work(ledger)
             found = None
         else:
             found = work(ledger)
-        if refused is not None or after is None:
+        if error is not None or after is None:
             ledger.snapshot()
         else:
             now = self.reader.seals()[-1]
@@ -193,7 +195,7 @@ class Machine(RuleBasedStateMachine):
         after = self.model.accounts.get(name, Account()).charged(Entry(token, request))
         self.use(
             which, lambda ledger: ledger.charge(name, self.cost(request), request, token=token),
-            after={name: after}, refused=BudgetError if after is None else None,
+            after={name: after}, error=BudgetError if after is None else None,
         )  # fmt: skip
 
     @rule(which=ledgers, name=datasets, request=requests, place=st.integers(0, 9))
@@ -203,7 +205,7 @@ class Machine(RuleBasedStateMachine):
         if entries:
             token = entries[place % len(entries)].token
             work = lambda ledger: ledger.charge(name, self.cost(request), request, token=token)  # noqa: E731
-            self.use(which, work, refused=InputError)
+            self.use(which, work, error=InputError)
 
     @rule(which=ledgers, place=st.integers(0, 9), seen=st.one_of(st.none(), data))
     def keep(self, which, place, seen):
@@ -214,8 +216,8 @@ class Machine(RuleBasedStateMachine):
         name, entry = entries[place % len(entries)]
         text = f"release {next(self.numbers)}"
         after = self.model.accounts[name].changed(entry, Entry(entry.token, entry.request, text, seen))
-        refused = InputError if entry.text is not None else None
-        self.use(which, lambda ledger: ledger.attach(entry.token, text, seen), after={name: after}, refused=refused)
+        error = InputError if entry.text is not None else None
+        self.use(which, lambda ledger: ledger.attach(entry.token, text, seen), after={name: after}, error=error)
 
     @rule(
         name=datasets, request=requests, asked=st.lists(st.tuples(ledgers, data, st.booleans()), min_size=2, max_size=4)
@@ -245,10 +247,10 @@ class Machine(RuleBasedStateMachine):
             assert self.use(which, earlier) in (None, same.text)
             assert not drawn
         elif answers:
-            self.use(which, work, refused=OtherDataError)
+            self.use(which, work, error=OtherDataError)
             assert not drawn
         elif account.charged(Entry("", request)) is None:
-            self.use(which, work, refused=BudgetError)
+            self.use(which, work, error=BudgetError)
             assert not drawn
         else:
             self.new_release(which, name, work, lambda token: Entry(token, request, text, seen), drawn)
@@ -288,7 +290,7 @@ class Machine(RuleBasedStateMachine):
 
         def kept(entry):
             if entry.request != request or entry.release is None:
-                raise OtherDataError
+                raise OtherDataError("dataset", "was asked something else")
             return entry.release
 
         def work(ledger):
@@ -301,11 +303,11 @@ class Machine(RuleBasedStateMachine):
 
         if entry is not None:
             usable = entry.request == request and entry.text is not None
-            found = self.use(which, work, refused=None if usable else OtherDataError)
+            found = self.use(which, work, error=None if usable else OtherDataError)
             assert found in (None, entry.text)
             assert not drawn
         elif after is None:
-            self.use(which, work, refused=BudgetError)
+            self.use(which, work, error=BudgetError)
             assert not drawn
         else:
             known = self.model.follows(self.seen[which])
@@ -328,7 +330,7 @@ class Machine(RuleBasedStateMachine):
         after = Account(limit, (*account.stages, (most, ())))
         self.use(
             which, lambda ledger: ledger.follow(name, schedule), after={name: after},
-            refused=None if fits else BudgetError,
+            error=None if fits else BudgetError,
         )  # fmt: skip
 
     @rule(which=ledgers)
@@ -346,7 +348,7 @@ class Machine(RuleBasedStateMachine):
         """Whoever remembers a checkpoint finds out whether the ledger still reaches it."""
         if self.model.follows(self.seen[which]) and not self.model.follows(self.remembered):
             kept = self.head.read_text()
-            self.use(which, lambda ledger: check_head(ledger, self.head), refused=LedgerError)
+            self.use(which, lambda ledger: check_head(ledger, self.head), error=LedgerError)
             assert self.head.read_text() == kept
             self.head.unlink()
             self.remembered = ()
@@ -394,7 +396,7 @@ class Machine(RuleBasedStateMachine):
         self.reader = Ledger(self.place)
         for which, ledger in enumerate(self.open):
             if self.model.follows(self.seen[which]):
-                with pytest.raises(LedgerError, match="moved to"):
+                with refused(LedgerError, "ledger"):
                     ledger.charge("patients", self.cost(next(iter(REQUESTS))), next(iter(REQUESTS)))
                 self.compare(ledger)
             self.forget(which)

@@ -15,9 +15,12 @@ import confide
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Cost, Ledger, check_head, move, postgres_store, request_digest, store
 from confide.ledger import stores as storing
+from confide.ledger.state import ForgottenError
 from confide.ledger.store import Store
+from confide.support import OutputExistsError
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
 from tests.ledger.test_server import FORBIDDEN
+from tests.refused import refused
 
 COST = Cost(1.0, "add_remove", "slopes")
 DIGEST = request_digest({"a": 1})
@@ -41,7 +44,7 @@ def test_to_a_server_and_back(old, on_server, tmp_path):
     assert (there.export(), there.snapshot().key, there.seals()) == (told, key, seals)
     assert old.moved_to() == str(Ledger(on_server.url()).path)
     assert old.export() == told
-    with pytest.raises(LedgerError, match=r"was moved to 'postgresql://owner@127\.0\.0\.1"):
+    with refused(LedgerError, "ledger"):
         old.charge("patients", COST, DIGEST)
     assert there.find("patients", DIGEST, b"seen").release == "release"
     there.charge("patients", COST, DIGEST)
@@ -49,7 +52,7 @@ def test_to_a_server_and_back(old, on_server, tmp_path):
     back = tmp_path / "back.db"
     assert move(on_server.url(), back) == len(seals) + 1
     for role in (JOBS, None):
-        with pytest.raises(LedgerError, match=r"moved to '.*back\.db'"):
+        with refused(LedgerError, "ledger"):
             Ledger(on_server.url(*filter(None, [role]))).charge("patients", COST, DIGEST)
     new = Ledger(back)
     assert new.seals()[: len(seals)] == seals
@@ -76,29 +79,29 @@ def test_the_same_data_are_known_in_the_new_place(old, on_server):
 def test_moves_that_are_refused(old, tmp_path):
     full = Ledger(tmp_path / "full.db")
     full.charge("patients", COST, DIGEST)
-    with pytest.raises(InputError, match="exists already"):
+    with refused(OutputExistsError, "output"):
         move(old.path, full.path)
-    with pytest.raises(InputError, match="another place than the source"):
+    with refused(InputError, "target"):
         move(old.path, old.path)
-    with pytest.raises(InputError, match="a file has no roles"):
+    with refused(InputError, "charge_roles"):
         move(old.path, tmp_path / "new.db", charge_roles=["jobs"])
-    with pytest.raises(LedgerError, match="cannot be made"):
+    with refused(LedgerError, "ledger"):
         move(old.path, tmp_path / "none" / "new.db")
     old.charge("patients", COST, DIGEST)  # none of that closed it
     move(old.path, tmp_path / "new.db")
-    with pytest.raises(LedgerError, match=r"was moved to '.*new\.db' before"):
+    with refused(LedgerError, "ledger"):
         move(old.path, tmp_path / "newer.db")
     assert move(old.path, tmp_path / "new.db") == len(old.seals()) - 1  # it is there already
 
 
 def test_servers_that_are_refused(old, on_server):
     Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST)
-    with pytest.raises(InputError, match="has records already"):
+    with refused(InputError, "ledger"):
         move(old.path, on_server.url())
-    with pytest.raises(LedgerError, match="not its owner"):
+    with refused(LedgerError, "ledger"):
         move(old.path, on_server.url(OTHER_JOBS))
-    for role, says in ((OFFICERS, "may read and not charge"), (JOBS, "moves are the owner's")):
-        with pytest.raises(LedgerError, match=says):
+    for role, _says in ((OFFICERS, "may read and not charge"), (JOBS, "moves are the owner's")):
+        with refused(LedgerError, "ledger"):
             move(on_server.url(role), old.path.with_name("new.db"))
     assert not old.path.with_name("new.db").exists()
     old.charge("patients", COST, DIGEST)
@@ -182,11 +185,11 @@ def test_what_was_forgotten_is_found(old, tmp_path):
     kept = head.read_text()
     shutil.copy(backup, old.path)
     anew = Ledger(old.path)
-    with pytest.raises(LedgerError, match=r"'[^']*head.json' remembers: a backup was put back, or it is another"):
+    with refused(ForgottenError, "ledger"):
         check_head(anew, head)
     anew.charge("patients", COST, DIGEST)  # as many records as before, and others
     anew.attach(anew.charge("patients", COST, DIGEST), "release")
-    with pytest.raises(LedgerError, match="a backup was put back"):
+    with refused(ForgottenError, "ledger"):
         check_head(anew, head)
     assert head.read_text() == kept
 
@@ -211,7 +214,7 @@ def test_a_copy_that_is_put_back_under_an_open_ledger_is_refused(old, tmp_path, 
     if since == "as many records":
         Ledger(old.path).charge("patients", COST, DIGEST, token=token)
     for _ in range(2):
-        with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
+        with refused(ForgottenError, "ledger"):
             USES[use](old)
     assert len(Ledger(old.path).account("patients").entries) == (1 if since == "nothing" else 2)
 
@@ -226,7 +229,7 @@ def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp
     assert again.accounts() == copy.deepcopy(again).accounts() == old.accounts()
     shutil.copy(tmp_path / "backup.db", old.path)
     for one in (again, copy.deepcopy(old)):
-        with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
+        with refused(ForgottenError, "ledger"):
             one.charge("patients", COST, DIGEST)
 
 
@@ -285,7 +288,7 @@ def test_a_restored_server_is_found(on_server, tmp_path):
     off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
     on_server.execute(f"{off}; {FORBIDDEN['delete the last']}; {on}")
     assert Ledger(on_server.url(JOBS)).account("patients").spent().epsilon == 1.0  # the chain alone tells nothing
-    with pytest.raises(LedgerError, match="that this open ledger remembers: a backup was put back"):
+    with refused(ForgottenError, "ledger"):
         ledger.account("patients")
-    with pytest.raises(LedgerError, match="a backup was put back"):
+    with refused(ForgottenError, "ledger"):
         check_head(Ledger(on_server.url(OFFICERS)), tmp_path / "head.json")

@@ -6,6 +6,7 @@ from confide import BudgetError, InputError, Ledger, SimilarNameWarning
 from confide.ledger import Cost
 from confide.ledger.events import Charged, Opened, write_event
 from tests.ledger.test_events import add
+from tests.refused import refused
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
 
@@ -21,7 +22,7 @@ def ledger(place):
 def test_unicode_forms_and_case_are_one_name(ledger):
     for k, name in enumerate((COMPOSED, DECOMPOSED)):
         ledger.charge(name, COST, f"{k}" * 64)
-    with pytest.raises(BudgetError, match=r"0\.5 left"):
+    with refused(BudgetError, "dataset"):
         ledger.charge(CAPITAL.upper(), COST, "2" * 64)
     assert list(ledger.accounts()) == [COMPOSED]
     assert ledger.account(CAPITAL).spent().epsilon == 2.0
@@ -58,9 +59,10 @@ def test_spellings_ask_the_same(ledger):
 )
 def test_look_alikes_are_pointed_out_once(ledger, known, new):
     ledger.charge(known, COST, "0" * 64)
-    with pytest.warns(SimilarNameWarning, match=f"is new to the ledger and looks like '{known}'") as said:
+    with pytest.warns(SimilarNameWarning) as said:
         ledger.charge(new, COST, "1" * 64)
     assert said[0].filename == __file__
+    assert repr(known) in str(said[0].message)
     ledger.charge(new, COST, "2" * 64)  # known by now
     assert list(ledger.accounts()) == [known, new]
 
@@ -99,5 +101,5 @@ def test_ledgers_of_0_1_with_several_spellings_go_on(tmp_path):
     assert [ledger.account(name).spent().epsilon for name in (COMPOSED, CAPITAL)] == [1.0, 2.0]
     ledger.charge(CAPITAL, COST, "0" * 64)
     assert [ledger.account(name).spent().epsilon for name in (COMPOSED, CAPITAL)] == [1.0, 3.0]
-    with pytest.raises(InputError, match=f"is one of '{COMPOSED}', '{CAPITAL}', which an earlier version opened"):
+    with refused(InputError, "dataset"):
         ledger.charge(DECOMPOSED, COST, "0" * 64)

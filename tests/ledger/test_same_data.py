@@ -12,6 +12,7 @@ from confide.ledger import Dataset, fingerprint
 from confide.ledger.events import Keyed
 from confide.mechanisms import slopes
 from confide.tables import Scored, calibrate_table
+from tests.refused import refused
 from tests.tables.engines import SQLite
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +inf is drawn now and then
@@ -68,29 +69,23 @@ def test_only_the_same_data_get_the_earlier_release(ledger, kind):
     ask, paid = KINDS[kind], {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
     first = ask(month(1), **paid)
     before = charges(ledger)
-    with pytest.warns(EarlierReleaseWarning, match="^earlier release of .* returned; nothing was charged$") as said:
+    with pytest.warns(EarlierReleaseWarning) as said:
         assert ask(month(1), **paid) == first
     (earlier,) = [one for one in said if one.category is EarlierReleaseWarning]
     assert earlier.filename == __file__
     assert set(earlier.message.made) <= {entry.made for entry in ledger.account("clinic").entries}
-    with pytest.raises(OtherDataError, match="made from other data than these; nothing was charged"):
+    with refused(OtherDataError, "dataset"):
         ask(month(2), **paid)
     assert charges(ledger) == before
     ask(month(2), again=True, **paid)
     assert charges(ledger) == 2 * before
 
 
-def test_the_refusal_names_the_three_ways_and_no_value(ledger):
+def test_the_refusal_has_a_remedy_and_no_value(ledger):
     confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
-    with pytest.raises(OtherDataError) as caught:
+    with refused(OtherDataError, "dataset") as caught:
         confide.calibrate(month(2), 0.1, 1.0, ledger=ledger, dataset="clinic")
-    for way in (
-        "the same people with new records, a new model",
-        "again=True",
-        "other people",
-        "otherwise this is probably the wrong file",
-    ):
-        assert way in str(caught.value)
+    assert "again=True" in caught.value.remedy
     assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].made, "")
 
 
@@ -101,7 +96,7 @@ def test_twelve_months_are_twelve_charges(ledger):
     assert charges(ledger) == 12
     assert all(entry.release for entry in ledger.account("clinic").entries)
     assert ledger.account("clinic").spent().epsilon == pytest.approx(4.0)
-    with pytest.raises(confide.BudgetError):
+    with refused(confide.BudgetError, "dataset"):
         confide.calibrate(month(12), 0.1, 1 / 3, ledger=ledger, dataset="clinic", again=True)
     assert charges(ledger) == 12
 
@@ -131,7 +126,7 @@ def test_the_order_of_records_does_not_matter_and_one_record_does(ledger):
     first = confide.calibrate(month(1), 0.1, 1.0, **paid)
     with pytest.warns(EarlierReleaseWarning):
         assert confide.calibrate(month(1)[::-1], 0.1, 1.0, **paid) == first
-    with pytest.raises(OtherDataError):
+    with refused(OtherDataError, "dataset"):
         confide.calibrate(month(1)[1:], 0.1, 1.0, **paid)
 
 
@@ -148,7 +143,7 @@ def test_arrays_files_and_databases_are_recognised_alike(ledger, tmp_path):
     for source in (tmp_path / "s.parquet", same):
         with pytest.warns(EarlierReleaseWarning):
             assert calibrate_table(source, Scored("s"), 0.1, 1.0, **paid) == first
-    with pytest.raises(OtherDataError):
+    with refused(OtherDataError, "dataset"):
         calibrate_table(other, Scored("s"), 0.1, 1.0, **paid)
     assert charges(ledger) == 1
     calibrate_table(other, Scored("s"), 0.1, 1.0, again=True, **paid)
@@ -159,11 +154,13 @@ def test_groups_that_are_new_are_not_charged_if_others_are_refused(ledger):
     paid = {"partition": "kind", "candidates": UNIT, "n_typical": 500, "ledger": ledger, "dataset": "clinic"}
     place = np.arange(N) % 2
     two = confide.calibrate_groups(month(1), place, [0, 1], 0.1, 1.0, **paid)
-    with pytest.raises(OtherDataError):
+    with refused(OtherDataError, "dataset"):
         confide.calibrate_groups(month(2), place, [0, 1, 2], 0.1, 1.0, **paid)
     assert charges(ledger) == 2
-    with pytest.warns(EarlierReleaseWarning, match="for 2 of 3 thresholds; the others were charged"):
+    with pytest.warns(EarlierReleaseWarning) as said:
         three = confide.calibrate_groups(month(1), place, [0, 1, 2], 0.1, 1.0, **paid)
+    (earlier,) = [one.message for one in said if one.category is EarlierReleaseWarning]
+    assert len(earlier.made) == 2
     assert charges(ledger) == 3
     assert [three[name] for name in (0, 1)] == [two[name] for name in (0, 1)]
 
@@ -171,7 +168,7 @@ def test_groups_that_are_new_are_not_charged_if_others_are_refused(ledger):
 @pytest.mark.parametrize("ask", [KINDS["levels"], KINDS["sides"]])
 def test_what_is_released_together_is_charged_together_or_not_at_all(ledger, ask):
     ledger.set_limit("clinic", 0.75)
-    with pytest.raises(confide.BudgetError, match=r"0\.75 left .* and this release costs 1;"):
+    with refused(confide.BudgetError, "dataset"):
         ask(month(1), ledger=ledger, dataset="clinic", candidates=UNIT)
     assert ledger.account("clinic").entries == ()
 
@@ -180,14 +177,14 @@ def test_what_is_released_together_is_charged_together_or_not_at_all(ledger, ask
 def test_a_bound_name_refuses_every_request_about_other_data_but_again(ledger):
     bound = [Dataset("clinic", fingerprint=fingerprint(bytes(32), month(k))) for k in (1, 2)]
     confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset=bound[0])
-    with pytest.raises(OtherDataError, match=r"bound to a fingerprint, and these data are others.*again=True"):
+    with refused(OtherDataError, "dataset"):
         confide.calibrate(month(2), 0.2, 1.0, ledger=ledger, dataset=bound[1])
     confide.calibrate(month(2), 0.2, 1.0, ledger=ledger, dataset=bound[1], again=True)
     assert charges(ledger) == 2
 
 
 def test_again_belongs_to_a_ledger():
-    with pytest.raises(InputError, match="again must be left out without a ledger"):
+    with refused(InputError, "again"):
         confide.calibrate(month(1), 0.1, 1.0, again=True)
 
 
@@ -216,5 +213,5 @@ def test_other_releases_are_recognised_by_what_they_saw(ledger):
     assert ledger.find("clinic", "0" * 64, b"counts").release == "text"
     assert ledger.find("clinic", "2" * 64, b"counts") is None
     for request, seen in (("0" * 64, b"others"), ("1" * 64, b"counts")):
-        with pytest.raises(OtherDataError):
+        with refused(OtherDataError, "dataset"):
             ledger.find("clinic", request, seen)

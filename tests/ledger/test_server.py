@@ -13,7 +13,9 @@ import confide
 from confide.errors import BudgetError, ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Charge, Cost, Dataset, Ledger, Server, budget_plan, make_server_ledger, move, request_digest
 from confide.ledger.events import Limited, Opened, Released, write_event
+from confide.ledger.log import NothingWrittenError
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
+from tests.refused import refused
 from tests.tables.postgres_server import PASSWORD
 
 COST = Cost(1.0, "add_remove", "slopes")
@@ -47,7 +49,7 @@ def test_jobs_charge_and_the_server_says_who_and_when(charged):
 
 def test_limits_are_the_owners_and_new_data_sets_begin_with_one(charged):
     jobs = Ledger(charged.url(JOBS), limit=2.0)
-    with pytest.raises(LedgerError, match="limits, schedules and moves are the owner's"):
+    with refused(LedgerError, "ledger"):
         jobs.set_limit("patients", 1000.0)
     jobs.charge("new", COST, DIGEST)
     assert jobs.account("new").limit == (2.0, 0.0)
@@ -59,17 +61,17 @@ def test_schedules_are_the_owners_and_hold_everybody(on_server, tmp_path):
     year = budget_plan(4.0, releases=2, looks=5, looks_per_person=1, dp_delta=0)
     jobs, owner = Ledger(on_server.url(JOBS)), Ledger(on_server.url())
     owner.follow("patients", year)
-    with pytest.raises(LedgerError, match="limits, schedules and moves are the owner's"):
+    with refused(LedgerError, "ledger"):
         jobs.follow("patients", budget_plan(0.5, looks=5, dp_delta=0))
     jobs.charge_all([Charge(Dataset("patients"), Cost(0.5, "add_remove", "slopes"), DIGEST) for _ in range(2)])
-    with pytest.raises(BudgetError, match=r"may cost epsilon = 1; this costs 1\.5; 1 of 2 releases and 5 of 5"):
+    with refused(BudgetError, "dataset"):
         jobs.charge("patients", Cost(1.5, "add_remove", "slopes"), DIGEST)
     assert owner.account("patients").left == jobs.account("patients").left == {"calibration": 1, "look": 5}
     move(on_server.url(), tmp_path / "budget.db")
     moved = Ledger(tmp_path / "budget.db")
     assert (moved.account("patients").schedule, moved.account("patients").left["calibration"]) == (year, 1)
     moved.charge("patients", COST, DIGEST)
-    with pytest.raises(BudgetError, match="has had the 2 releases"):
+    with refused(BudgetError, "dataset"):
         moved.charge("patients", COST, DIGEST)
 
 
@@ -161,7 +163,7 @@ def assert_nothing_changes(charged, statement, role):
 
 
 def test_a_release_belongs_to_the_role_that_paid(charged):
-    with pytest.raises(LedgerError, match="may not do that"):
+    with refused(LedgerError, "ledger"):
         Ledger(charged.url(OTHER_JOBS)).attach(TOKEN, "a false release")
     Ledger(charged.url(JOBS)).attach(TOKEN, "the true one")
 
@@ -224,7 +226,7 @@ def test_readers_see_everything_but_the_key(charged):
     key = Ledger(charged.url(JOBS)).snapshot().key
     assert key is not None
     assert key not in str(charged.execute("SELECT * FROM confide.shown", role=OFFICERS))
-    with pytest.raises(LedgerError, match=f"'{OFFICERS}' may read and not charge"):
+    with refused(LedgerError, "ledger"):
         ledger.charge("patients", COST, DIGEST)
     with pytest.raises(psycopg.errors.InsufficientPrivilege):
         charged.execute("SELECT * FROM confide.record", role=OFFICERS)
@@ -234,7 +236,7 @@ def test_the_owner_erases_nothing_by_accident(charged):
     import psycopg
 
     for what in ("delete", "update", "truncate"):
-        with pytest.raises(psycopg.errors.InsufficientPrivilege, match="append-only"):
+        with pytest.raises(psycopg.errors.InsufficientPrivilege):
             charged.execute(FORBIDDEN[what])
 
 
@@ -252,7 +254,7 @@ def test_altered_records_are_found_on_reading(charged, change, role):
     """By somebody who may switch the guards off, and switches them on again."""
     off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
     charged.execute(f"{off}; {change}; {on}")
-    with pytest.raises(FormatError, match="a seal does not match"):
+    with pytest.raises(FormatError):
         Ledger(charged.url(role or JOBS))
 
 
@@ -272,13 +274,13 @@ def test_altered_records_are_found_on_reading(charged, change, role):
 )
 def test_changed_guards_are_found(charged, change):
     charged.execute(change)
-    with pytest.raises(FormatError, match="triggers that guard its records were changed"):
+    with refused(FormatError, "ledger"):
         Ledger(charged.url(JOBS))
 
 
 def test_a_newer_schema_is_refused(charged):
     charged.execute("COMMENT ON TABLE confide.record IS 'confide.ledger 2'")
-    with pytest.raises(FormatError, match="newer schema"):
+    with refused(FormatError, "ledger"):
         Ledger(charged.url(JOBS))
 
 
@@ -297,7 +299,7 @@ def test_a_server_that_forgets_is_refused(charged):
         for _ in range(100):
             if charged.execute("SHOW fsync") == [("off",)]:
                 break
-        with pytest.raises(LedgerError, match="fsync or full_page_writes off"):
+        with refused(LedgerError, "ledger"):
             ledger.charge("patients", COST, DIGEST)
         assert ledger.account("patients").spent().epsilon == 2.0
     finally:
@@ -326,18 +328,18 @@ def test_a_busy_ledger_says_so_and_readers_do_not_wait(charged):
 
     with psycopg.connect(charged.url(JOBS)) as holder:
         holder.execute("SELECT confide.lock_ledger()")
-        with pytest.raises(LedgerError, match="in use by other processes for too long"):
+        with refused(LedgerError, "ledger"):
             Ledger(charged.url(JOBS), timeout=0.2).charge("patients", COST, DIGEST)
         assert Ledger(charged.url(OFFICERS)).account("patients").spent().epsilon == 2.0
     assert len(Ledger(charged.url(JOBS)).account("patients").entries) == 2
 
 
 def test_where_there_is_no_ledger(postgres, on_server):
-    with pytest.raises(LedgerError, match="there is none; the owner makes one with `confide ledger init`"):
+    with refused(LedgerError, "ledger"):
         Ledger(postgres.url("owner"))
-    with pytest.raises(LedgerError, match="cannot be reached, or does not let this role in"):
+    with refused(NothingWrittenError, "ledger"):
         Ledger(on_server.url("nobody-knows-me"))
-    with pytest.raises(LedgerError, match="cannot be reached"):
+    with refused(NothingWrittenError, "ledger"):
         Ledger("postgresql://me:secret@127.0.0.1:1/db", timeout=1.0)
 
 
@@ -346,9 +348,9 @@ def test_more_roles_later_and_names_that_no_server_takes(on_server):
     assert on_server.execute("SELECT has_any_column_privilege('ward-9', 'confide.record', 'INSERT')") == [(True,)]
     on_server.execute('DROP OWNED BY "ward-9"; DROP ROLE "ward-9"')
     for name in ("x;y", 'a"b', "", "é", "public", "pg_read_all_data"):
-        with pytest.raises(InputError, match="role must be a name"):
+        with refused(InputError, "role"):
             make_server_ledger(on_server.url(), charge_roles=(name,))
-    with pytest.raises(LedgerError, match="is not its owner"):
+    with refused(LedgerError, "ledger"):
         make_server_ledger(on_server.url(JOBS))
 
 
@@ -374,7 +376,7 @@ def test_passwords_are_nowhere(charged, monkeypatch):
 
 
 def test_a_server_keeps_who_charges_itself(on_server, tmp_path):
-    with pytest.raises(InputError, match="by must be left out"):
+    with refused(InputError, "by"):
         Ledger(on_server.url(), by="me")
     ledger = Ledger(tmp_path / "budget.db", by="audit team")
     ledger.charge("patients", COST, DIGEST)
@@ -382,7 +384,7 @@ def test_a_server_keeps_who_charges_itself(on_server, tmp_path):
 
 
 def test_a_character_that_the_server_cannot_keep(charged):
-    with pytest.raises(InputError, match=r"U\+0000"):
+    with refused(InputError, "release"):
         Ledger(charged.url(JOBS)).attach(TOKEN, "a\0b")
     Ledger(charged.url(JOBS)).attach(TOKEN, "a\\u0000b")
     assert Ledger(charged.url(JOBS)).account("patients").entries[1].release == "a\\u0000b"

@@ -9,19 +9,14 @@ from scipy import optimize, stats
 import confide
 from confide.mechanisms.pps import PrivatePredictionSets, adjusted_level, optimal_bins, optimal_gamma, pps_for
 from confide.mechanisms.slopes import slopes_for
-from confide.selection import selection_law
 from confide.support import scale_for
-from tests.exact import histograms, law, leave_one_out, mechanism_law, replaced, worst_log_ratio
+from tests.exact import assert_drawn_from, histograms, mechanism_law, replaced, worst_coverage, worst_log_ratio
 
 TENTH = Fraction(1, 10)
 
 
 def at_level(q, epsilon=1.0):
     return PrivatePredictionSets(q, 0.01, scale_for(2 * max(q.numerator, q.denominator - q.numerator), epsilon))
-
-
-def exact_law(mechanism, h):
-    return law(mechanism.utilities(np.array(h, dtype=np.int64)), mechanism.scale, "exponential")
 
 
 def formula(h, q, epsilon, factor):
@@ -41,9 +36,8 @@ def test_level_and_mean_coverage_at_a_thousand_bins():
     assert round(float(mechanism.level), 4) == 0.9289
     candidates, rng, coverage = confide.Candidates.unit(1000), np.random.default_rng(1), []
     for _ in range(400):
-        u = mechanism.utilities(confide.ScoreHistogram.from_scores(rng.random(1000), candidates).counts)
-        law_ = selection_law(np.exp((u - u.max()) / mechanism.scale), "exponential")
-        coverage.append(law_ @ np.minimum(candidates.values, 1))
+        counts = confide.ScoreHistogram.from_scores(rng.random(1000), candidates).counts
+        coverage.append(mechanism_law(mechanism, counts) @ np.minimum(candidates.values, 1))
     error = stats.norm.isf(1e-6) * np.std(coverage, ddof=1) / 20
     assert abs(np.mean(coverage) - 0.947) <= error + 5e-4
 
@@ -67,7 +61,7 @@ def test_law_is_the_published_one(q):
     mechanism = at_level(q, 0.7)
     for h in histograms(7, 4):
         np.testing.assert_allclose(
-            exact_law(mechanism, h), formula(h, float(q), 0.7, min(float(q), 1 - float(q))), rtol=1e-8
+            mechanism_law(mechanism, h), formula(h, float(q), 0.7, min(float(q), 1 - float(q))), rtol=1e-8
         )
 
 
@@ -76,7 +70,7 @@ def test_law_at_level_one_is_the_limit():
     for h in histograms(7, 4):
         short = 7 - np.cumsum(h)
         limit = np.exp(-0.35 * short) / np.exp(-0.35 * short).sum()
-        np.testing.assert_allclose(exact_law(at_level(Fraction(1), 0.7), h), limit, rtol=1e-12)
+        np.testing.assert_allclose(mechanism_law(at_level(Fraction(1), 0.7), h), limit, rtol=1e-12)
         near = formula(h, 1 - 1e-9, 0.7, 1e-9)
         np.testing.assert_allclose(near, limit, rtol=1e-6)
 
@@ -91,7 +85,7 @@ def test_level_is_rounded_up_by_less_than_one_part_in_ten_million():
 def test_waste(q, exact):
     """Claimed epsilon 1, true loss 1/(2q): about .55. By exact enumeration, so neither a bound nor a guess."""
     mechanism = at_level(q)
-    worst = worst_log_ratio(lambda h: exact_law(mechanism, h), histograms(30, 3), replaced)
+    worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(30, 3), replaced)
     assert mechanism.claimed == 1.0
     assert worst <= mechanism.replace_one + 1e-9
     assert worst == pytest.approx(exact, abs=1e-4)
@@ -112,17 +106,15 @@ def test_stated_loss_is_a_bound_for_more_bins_and_any_epsilon():
     for q in (Fraction(1, 5), Fraction(9, 10), Fraction(1)):
         for epsilon in (0.3, 2.0):
             mechanism = at_level(q, epsilon)
-            assert worst_log_ratio(lambda h, m=mechanism: exact_law(m, h), histograms(8, 5), replaced) <= (
+            assert worst_log_ratio(lambda h, m=mechanism: mechanism_law(m, h), histograms(8, 5), replaced) <= (
                 mechanism.replace_one + 1e-9
             )
             assert mechanism.replace_one <= mechanism.claimed <= epsilon
 
 
 def test_sampler_matches_the_law():
-    """Chi-square at level 1e-6 of the mechanism that users run."""
-    mechanism, counts = at_level(Fraction(4, 5), 1.5), np.array([3, 0, 5, 1, 2, 0, 1])
-    draws = np.bincount([mechanism.choose(counts) for _ in range(5000)], minlength=7)
-    assert stats.chisquare(draws, 5000 * exact_law(mechanism, counts)).pvalue > 1e-6
+    mechanism, counts = at_level(Fraction(4, 5), 1.5), [3, 0, 5, 1, 2, 0, 1]
+    assert_drawn_from(mechanism, counts, mechanism_law(mechanism, counts), 5000)
 
 
 @pytest.mark.parametrize("q", [Fraction(2, 5), Fraction(4, 5), Fraction(15, 16), Fraction(1)])
@@ -132,8 +124,7 @@ def test_certified_coverage_holds_for_every_multiset(q, epsilon):
     mechanism = at_level(q, epsilon)
     for n, m in [(7, 4), (5, 5)]:
         claimed = float(mechanism.certified(Fraction(99, 100), m, n, None))
-        worst = min(leave_one_out(lambda h: exact_law(mechanism, h), h) for h in histograms(n + 1, m))
-        assert worst >= claimed - 1e-12
+        assert worst_coverage(mechanism, n, m) >= claimed - 1e-12
 
 
 @pytest.mark.parametrize(("n", "epsilon", "m"), [(400, 2.0, 100), (1000, 1.0, 1000), (5000, 0.3, 1000)])
@@ -151,14 +142,9 @@ def test_capped_level_undercovers():
     assert mechanism.level == 1
     scores, edges = (np.arange(50) + 0.5) / 50, np.append(np.arange(1, 1000) / 1000, np.inf)
     counts = np.diff(np.searchsorted(scores, edges, side="right"), prepend=0)
-    coverage = exact_law_many(mechanism, counts) @ np.minimum(edges, 1)
+    coverage = mechanism_law(mechanism, counts) @ np.minimum(edges, 1)
     assert 0.65 < coverage < 0.75
     assert mechanism.certified(Fraction(9, 10), 1000, 50, None) < Fraction(7, 10)
-
-
-def exact_law_many(mechanism, counts):
-    u = mechanism.utilities(counts)
-    return selection_law(np.exp((u - u.max()) / mechanism.scale), "exponential")
 
 
 def test_slopes_cost_less_at_the_same_claimed_epsilon():
@@ -167,7 +153,7 @@ def test_slopes_cost_less_at_the_same_claimed_epsilon():
     ours = plan.expected_coverage - 0.9
     mechanism = pps_for(1000, TENTH, 1.0, 1000)
     counts = np.append(np.ones(999, np.int64), 1)
-    theirs = exact_law_many(mechanism, counts) @ np.minimum(np.arange(1, 1001) / 1000, 1) - 0.9
+    theirs = mechanism_law(mechanism, counts) @ np.minimum(np.arange(1, 1001) / 1000, 1) - 0.9
     assert 0 < ours < theirs / 4
     assert slopes_for(Fraction(0), Fraction(900), 1, 1, "replace_one", 1.0, "exponential").replace_one == 1.0
 
@@ -179,7 +165,7 @@ def test_upper_bound_holds():
     coverage = []
     for _ in range(200):
         counts = np.diff(np.searchsorted(np.sort(rng.random(n)), edges, side="right"), prepend=0)
-        coverage.append(exact_law_many(mechanism, counts) @ np.minimum(edges, 1))
+        coverage.append(mechanism_law(mechanism, counts) @ np.minimum(edges, 1))
     error = stats.norm.isf(1e-6) * np.std(coverage, ddof=1) / np.sqrt(200)
     assert np.mean(coverage) - error <= mechanism.coverage_at_most(n, m) + 1 / (m - 1) < 1.0
 
@@ -193,7 +179,7 @@ def test_number_of_bins():
     for m in (best, 100, 300, 1000, 10_000):
         mechanism, edges = pps_for(n, TENTH, 1.0, m), np.arange(1, m + 1) / m
         counts = [np.diff(np.searchsorted(row, edges, side="right"), prepend=0) for row in data]
-        means[m] = np.array([exact_law_many(mechanism, c) @ edges for c in counts])
+        means[m] = np.array([mechanism_law(mechanism, c) @ edges for c in counts])
     for thresholds in means.values():
         gain = means[best] - thresholds
         assert gain.mean() - stats.norm.isf(1e-6) * gain.std(ddof=1) / np.sqrt(60) <= 0.003
@@ -208,5 +194,5 @@ def test_same_law_as_slopes_up_to_the_bin_of_the_target():
         reached = np.cumsum(h)
         if 6 in reached and reached[0] >= 6:  # the target rank 6 is a bin's end
             bins = slice(1, None)
-            p, r = exact_law(mechanism, h)[bins], mechanism_law(ours, h)[bins]
+            p, r = mechanism_law(mechanism, h)[bins], mechanism_law(ours, h)[bins]
             np.testing.assert_allclose(p / p.sum(), r / r.sum(), rtol=1e-9)

@@ -21,7 +21,8 @@ from confide.mechanisms.pps_laplace import (
     walk_stays_below,
 )
 from confide.selection.noise import laplace_map, noisy_counts
-from tests.exact import histograms, replaced, worst_log_ratio
+from tests.builders import slow
+from tests.exact import assert_drawn_from, histograms, replaced, worst_log_ratio
 
 TENTH = Fraction(1, 10)
 
@@ -96,9 +97,8 @@ def two_bin_law(mechanism, h):
 
 
 def test_mechanism_matches_its_law():
-    mechanism, counts = LaplaceHistogram(Fraction(3, 4), 0.01, 1.0), np.array([9, 4])
-    draws = np.bincount([mechanism.choose(counts) for _ in range(4000)], minlength=2)
-    assert stats.chisquare(draws, 4000 * two_bin_law(mechanism, counts)).pvalue > 1e-6
+    mechanism = LaplaceHistogram(Fraction(3, 4), 0.01, 1.0)
+    assert_drawn_from(mechanism, [9, 4], two_bin_law(mechanism, [9, 4]), 4000)
 
 
 def test_the_law_of_the_rank_is_one():
@@ -163,16 +163,7 @@ def test_upper_bound_is_theorem_3_or_less():
     assert pps_laplace_for(1000, TENTH, 0.3, 10).coverage_at_most(1000, 10) == 1.0
 
 
-@pytest.mark.everyday("1000-3")
-@pytest.mark.parametrize(
-    ("n", "epsilon"),
-    [
-        pytest.param(1000, 3.0, id="1000-3"),
-        pytest.param(1000, 8.0, id="1000-8"),
-        pytest.param(5000, 1.0, id="5000-1"),
-        pytest.param(5000, 10.0, id="5000-10"),
-    ],
-)
+@pytest.mark.parametrize(("n", "epsilon"), [(1000, 3.0), *slow([(1000, 8.0), (5000, 1.0), (5000, 10.0)])])
 def test_number_of_bins_has_the_least_excess_on_uniform_scores(n, epsilon):
     """With edges at j/m no other number of bins has an excess, mean threshold - .9, that is 3 % smaller, at level 1e-6.
 

@@ -5,19 +5,19 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from scipy import stats
 
 from confide.mechanisms.slopes import Slopes, add_remove_range, fade_for, replace_one_range, slopes_for
-from tests.exact import added, histograms, mechanism_law, replaced, stepped, worst_log_ratio
+from tests.builders import grid
+from tests.exact import added, assert_drawn_from, histograms, mechanism_law, replaced, stepped, worst_log_ratio
 
 SELECTORS = ["permute_and_flip", "exponential"]
 SLOPES = [(1, 1), (3, 1), (13, 7), (9, 1), (1, 4)]
 
 
-@pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("slopes", SLOPES)
-@pytest.mark.parametrize("target", [Fraction(3), Fraction(25, 4), Fraction(8)])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 2.5])
+@pytest.mark.parametrize(
+    ("slopes", "selector", "target", "epsilon"),
+    grid(SLOPES, SELECTORS, [Fraction(3), Fraction(25, 4), Fraction(8)], [0.3, 1.0, 2.5]),
+)
 def test_replace_one_loss_is_at_most_epsilon(selector, slopes, target, epsilon):
     mechanism = slopes_for(Fraction(0), target, *slopes, "replace_one", epsilon, selector)
     for n, m in [(8, 4), (8, 3), (5, 5)]:
@@ -26,14 +26,13 @@ def test_replace_one_loss_is_at_most_epsilon(selector, slopes, target, epsilon):
     assert mechanism.replace_one <= epsilon
 
 
-@pytest.mark.some(8)
-@pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("slopes", SLOPES)
-@pytest.mark.parametrize(
-    ("rate", "offset", "head_start"),
-    [(Fraction(9, 10), Fraction(1), 0), (Fraction(1, 2), Fraction(5, 4), 7), (Fraction(2, 3), Fraction(0), 40)],
-)
-def test_add_remove_loss_is_at_most_epsilon(selector, slopes, rate, offset, head_start):
+LINES = [(Fraction(9, 10), Fraction(1), 0), (Fraction(1, 2), Fraction(5, 4), 7), (Fraction(2, 3), Fraction(0), 40)]
+"""Rate, offset and head start."""
+
+
+@pytest.mark.parametrize(("slopes", "selector", "line"), grid(SLOPES, SELECTORS, LINES))
+def test_add_remove_loss_is_at_most_epsilon(slopes, selector, line):
+    rate, offset, head_start = line
     mechanism = slopes_for(rate, offset, *slopes, "add_remove", 1.0, selector)
     mechanism = Slopes(rate, offset, *slopes, mechanism.scale, selector, head_start)
     for n_max, m in [(8, 4), (5, 5)]:
@@ -62,10 +61,7 @@ AHEAD = {
 """Log-odds by which m candidates are ahead of the first: even steps, one step anywhere, and others."""
 
 
-@pytest.mark.some(10)
-@pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("slopes", SLOPES)
-@pytest.mark.parametrize("m", [3, 4, 5])
+@pytest.mark.parametrize(("slopes", "selector", "m"), grid(SLOPES, SELECTORS, [3, 4, 5]))
 def test_rising_weights_cost_nothing(selector, slopes, m):
     """The same loss for any heights that never fall, under both relations, whole or fractional targets."""
     for target in (Fraction(3), Fraction(25, 4)):
@@ -87,12 +83,10 @@ FADING = [
 """Rate, offset, head start and fading: not needed, fading while n grows, gone at once, never gone."""
 
 
-@pytest.mark.some(3)
-@pytest.mark.parametrize("selector", SELECTORS)
-@pytest.mark.parametrize("slopes", SLOPES)
-@pytest.mark.parametrize(("rate", "offset", "head_start"), FADING)
-def test_a_fading_head_start_costs_what_is_stated(selector, slopes, rate, offset, head_start):
+@pytest.mark.parametrize(("slopes", "selector", "fading"), grid(SLOPES, SELECTORS, FADING))
+def test_a_fading_head_start_costs_what_is_stated(slopes, selector, fading):
     """Theorem 1b with a head start that fades with the secret n, and any heights: all n from 0, all neighbours."""
+    rate, offset, head_start = fading
     base = slopes_for(rate, offset, *slopes, "add_remove", 1.0, selector)
     for m, n_max in [(3, 9), (4, 7), (5, 5)]:
         for ahead in AHEAD[m][:2]:
@@ -126,26 +120,16 @@ def test_no_budget_is_wasted():
     assert worst_log_ratio(lambda h: mechanism_law(secret, h), histograms(39, 3), added) > 0.94
 
 
-def test_exponential_mechanism_has_bounded_range():
-    """The log-ratio moves within an interval of length epsilon: the premise of epsilon^2/8-zCDP."""
-    mechanism = slopes_for(Fraction(0), Fraction(5), 13, 7, "replace_one", 1.0, "exponential")
-    spans = []
-    for h in histograms(7, 4):
-        for g in replaced(h):
-            ratio = np.log(mechanism_law(mechanism, h) / mechanism_law(mechanism, g))
-            spans.append(ratio.max() - ratio.min())
-    assert 0.99 < max(spans) <= 1.0 + 1e-9
+def range_of_log_ratios(selector):
+    mechanism = slopes_for(Fraction(0), Fraction(5), 13, 7, "replace_one", 1.0, selector)
+    logs = {h: np.log(mechanism_law(mechanism, h)) for h in histograms(7, 4)}
+    return max(float(np.ptp(logs[h] - logs[g])) for h in logs for g in replaced(h))
 
 
-def test_permute_and_flip_is_not_bounded_range():
-    """Why permute-and-flip is never given the zCDP bound."""
-    mechanism = slopes_for(Fraction(0), Fraction(5), 13, 7, "replace_one", 1.0, "permute_and_flip")
-    spans = []
-    for h in histograms(7, 4):
-        for g in replaced(h):
-            ratio = np.log(mechanism_law(mechanism, h) / mechanism_law(mechanism, g))
-            spans.append(ratio.max() - ratio.min())
-    assert max(spans) > 1.05
+def test_exponential_mechanism_alone_has_bounded_range():
+    """Its log-ratio moves within an interval of length epsilon, the premise of epsilon^2/8-zCDP."""
+    assert 0.99 < range_of_log_ratios("exponential") <= 1.0 + 1e-9
+    assert range_of_log_ratios("permute_and_flip") > 1.05
 
 
 def brute_force_range(left, right, rate, unit, neighbours, starts, head_start=(3, 0), ahead=()):
@@ -162,9 +146,9 @@ def brute_force_range(left, right, rate, unit, neighbours, starts, head_start=(3
     return worst
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("slopes", [*SLOPES, (2, 9)])
-@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10), Fraction(3, 5)])
+@pytest.mark.parametrize(
+    ("slopes", "rate"), grid([*SLOPES, (2, 9)], [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10), Fraction(3, 5)])
+)
 def test_range_distances_are_exact(slopes, rate):
     """The closed forms of Theorem 1 equal the largest range distance found by enumeration."""
     starts = [h for n in range(9) for h in histograms(n, 4)]
@@ -179,10 +163,10 @@ def test_add_remove_range_is_attained():
         assert brute_force_range(*slopes, rate, 10, added, starts) == add_remove_range(*slopes, rate, 10)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("slopes", [(1, 1), (9, 1), (1, 9)])
-@pytest.mark.parametrize("rate", [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10)])
-@pytest.mark.parametrize("fade", [0, 1, 4, 25])
+@pytest.mark.parametrize(
+    ("fade", "slopes", "rate"),
+    grid([0, 1, 4, 25], [(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10)]),
+)
 def test_range_distances_of_a_fading_head_start_are_exact(slopes, rate, fade):
     """The closed form of Theorem 1b bounds every change in utility, and equals the largest one; heights drop out."""
     starts = [h for n in range(13) for h in histograms(n, 4)]
@@ -197,5 +181,4 @@ def test_whole_mechanism_matches_exact_law():
     """From counts to the chosen index, through the code that users run."""
     mechanism = slopes_for(Fraction(4, 5), Fraction(2), 13, 7, "add_remove", 0.8, "permute_and_flip")
     counts = np.array([3, 0, 5, 1, 2, 0, 1])
-    draws = np.bincount([mechanism.choose(counts) for _ in range(6000)], minlength=len(counts))
-    assert stats.chisquare(draws, 6000 * mechanism_law(mechanism, tuple(counts))).pvalue > 1e-6
+    assert_drawn_from(mechanism, counts, mechanism_law(mechanism, counts), 6000)

@@ -1,4 +1,4 @@
-"""What mechanisms refuse, and what they say of too few and too many records."""
+"""What mechanisms refuse, and their answers over a single candidate."""
 
 from fractions import Fraction
 
@@ -11,19 +11,26 @@ from confide.mechanisms.pcoqs import pcoqs_for
 from confide.mechanisms.pps import pps_for, pps_of_secret_size
 from confide.mechanisms.pps_laplace import pps_laplace_for
 from confide.mechanisms.privacy import in_sequence
+from tests.refused import Refused
 
 TENTH = Fraction(1, 10)
 MANY = np.array([2**61, 2**61, 0])
 
 
-@pytest.mark.parametrize(
-    "mechanism",
-    [pcoqs_for(1000, 1 - TENTH, 0.5, 3), pps_for(1000, TENTH, 1.0, 3), pps_laplace_for(1000, TENTH, 1.0, 3)],
-    ids=lambda mechanism: mechanism.name,
-)
-def test_more_records_than_64_bits_hold(mechanism):
-    with pytest.raises(InputError, match=r"counts hold more records than 64-bit .*; use mechanism='slopes'"):
-        mechanism.choose(MANY)
+ONE, TWO = (privacy_statement(None, "replace_one", number) for number in (1, 2))
+FULL = [pcoqs_for(1000, 1 - TENTH, 0.5, 3), pps_for(1000, TENTH, 1.0, 3), pps_laplace_for(1000, TENTH, 1.0, 3)]
+STATED = {"mechanism": pps_for(100, TENTH, 1.0, 3), "neighbors": "replace_one", "records_per_person": 1}
+REFUSED = [
+    *(Refused(one.choose, {}, {"counts": MANY}, "counts", kind=InputError) for one in FULL),
+    Refused(in_sequence, {"parts": [ONE]}, {"parts": []}, "parts", kind=InputError),
+    Refused(in_sequence, {"parts": [ONE]}, {"parts": [ONE, TWO]}, "parts", kind=InputError),
+    Refused(privacy_statement, STATED, {"neighbors": "add_remove"}, "neighbors", kind=InputError),
+]
+
+
+@pytest.mark.parametrize("row", REFUSED, ids=str)
+def test_refusals(row):
+    row.check()
 
 
 def test_one_candidate_has_no_rivals():
@@ -34,14 +41,3 @@ def test_one_candidate_has_no_rivals():
         assert ranks[np.argmax(probabilities)] == -(-target // 1)
         assert probabilities.max() == pytest.approx(1.0)
         assert bottom == pytest.approx(0.0)
-
-
-def test_statements_that_do_not_belong_together():
-    with pytest.raises(InputError, match="parts must not be empty"):
-        in_sequence([])
-    one, two = (privacy_statement(None, "replace_one", number) for number in (1, 2))
-    with pytest.raises(InputError, match="parts must state the same neighbours and records_per_person"):
-        in_sequence([one, two])
-    public = pps_for(100, TENTH, 1.0, 3)
-    with pytest.raises(InputError, match="neighbors must be 'replace_one' for mechanism='pps'"):
-        privacy_statement(public, "add_remove", 1)

@@ -12,6 +12,7 @@ import confide
 from confide import federated
 from confide.mechanisms.interface import SplitConformal, split_conformal_for
 from confide.support import exact_level
+from tests.refused import refused
 
 HUNDREDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 21, 23, 25, 28, 30, 33, 35, 40, 45, 50, 55, 70, 90)
 SIZES = (*range(1, 21), 24, 29, 39, 49, 59, 79, 99, 100, 124, 149, 199)
@@ -90,9 +91,9 @@ def test_release_is_marked_not_private():
 
 
 def test_it_is_never_chosen_by_accident():
-    with pytest.raises(confide.InputError, match="epsilon or rho must be given"):
+    with refused(confide.InputError, "epsilon"):
         confide.calibrate([0.5, 0.6], 0.1)
-    with pytest.raises(confide.InputError, match="epsilon must be left out"):
+    with refused(confide.InputError, "epsilon"):
         confide.calibrate([0.5, 0.6], 0.1, 1.0, mechanism="none")
 
 

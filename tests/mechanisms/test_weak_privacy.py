@@ -9,7 +9,7 @@ from confide.cli.federated import SiloRecords
 from confide.federated.silo_report import SiloReport
 from confide.ledger import Cost, compose
 from confide.mechanisms import PrivacyStatement, practically_none
-from confide.reports import plan_page
+from confide.reports import price
 from confide.sets import CoverageEstimate
 from confide.support import decimal_text
 from tests.calibrations import released
@@ -42,8 +42,8 @@ def test_losses_are_decimal_numbers(value, text):
 
 
 def test_a_large_loss_on_every_screen(monkeypatch):
-    monkeypatch.setattr(plan_page, "LEVELS", ())
-    monkeypatch.setattr(plan_page, "LOSS_REACH", (1.0, 1.0))
+    monkeypatch.setattr(price, "LEVELS", ())
+    monkeypatch.setattr(price, "LOSS_REACH", (1.0, 1.0))
     cal, plan = released("large epsilon"), confide.plan(0.1, 1e6)
     for shown in (str(cal), cal._repr_html_(), str(plan), confide.report(cal).html, confide.report(plan).html):
         assert "1,000,000" in shown

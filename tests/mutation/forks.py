@@ -20,7 +20,7 @@ from types import CodeType, FunctionType
 
 import pytest
 
-from tests.mutation.session import ROOT
+from tests.mutation.sample import ROOT
 
 COPIED = ("src", "tests", "docs", "examples", "benchmarks", "experiments", "fuzz", "requirements", "docker")
 MEMORY = 8 << 30  # of addresses, of which few are used

@@ -1,92 +1,117 @@
-"""A tool's mutants: `make mutants` puts each into a copy of the source and runs the tests that reach it.
+"""A sample of a tool's mutants: `nox -s mutants` puts each into a copy of the source and runs the tests that reach it.
 
-    python -m tests.mutation.mutants run SESSION COVERAGE SECONDS [--each N] [--processes K] [--budget S] [--again]
-    python -m tests.mutation.mutants report SESSION [--each N]
-    python -m tests.mutation.mutants killers SESSION
+    python -m tests.mutation.mutants draw COUNT                  writes sample.txt, from the tree as it is
+    python -m tests.mutation.mutants find                        where the sample stands in this tree
+    python -m tests.mutation.mutants run RESULTS [--coverage FILE --seconds FILE --processes K --budget S --again]
+    python -m tests.mutation.mutants report RESULTS [--before OTHER-RESULTS]
 
-`run` goes on where it stopped; results stay in SESSION, which cosmic-ray's own tools read too (cr-html, cr-report).
-`--again` tries survivors once more. `killers` prints the tests that killed mutants, which have to pass without one.
+`run` goes on where it stopped: RESULTS has one line of JSON for each mutant that was tried. `report --before` compares
+with the results of another tree, and exits with 1 if a mutant that was killed there survives here.
 """
 
 import argparse
 import difflib
 import gc
+import json
 import re
 import sys
 import tempfile
 import time
 from collections import Counter
 from collections.abc import Generator, Iterator
+from dataclasses import asdict
 from functools import partial
-from itertools import zip_longest
 from pathlib import Path
+from typing import Any
 
 import pytest
-from cosmic_ray.work_db import WorkDB
-from cosmic_ray.work_item import TestOutcome, WorkerOutcome, WorkResult
 from scipy.stats import binomtest
 
 from tests.mutation.forks import QUIET, Copy, Fork, run_collected, run_imported
 from tests.mutation.patched import Functions
 from tests.mutation.reach import Reach
-from tests.mutation.session import SETTINGS, Mutant, mutants, opened
+from tests.mutation.sample import SAMPLE, Mutant, Site, drawn, found, sample
 
 FIRST = 3.0
 """Seconds of tests that a mutant meets at first; a mutant that survives them meets the others up to --budget."""
-TIMEOUT: float = SETTINGS["cosmic-ray"]["timeout"]
+TIMEOUT = 60.0
+"""Seconds of the processor that a mutant may take beyond the budget of its tests."""
+KILLED, SURVIVED, NO_PYTHON, NOT_RUN, GONE = "killed", "survived", "no Python", "not run", "gone"
 PASSED, FAILED, BROKEN, USAGE = 0, 1, 2, 4
 _NO_MORE = object()
+
+Results = dict[Site, dict[str, Any]]
 
 
 def main(arguments: list[str]) -> int:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     commands = parser.add_subparsers(dest="command", required=True)
-    for name in ("run", "report", "killers"):
-        command = commands.add_parser(name)
-        command.add_argument("session", type=Path)
-        command.add_argument("--each", type=int, default=None, help="mutants of each room; all if left out")
-        command.add_argument("--rooms", nargs="+", default=list(SETTINGS["rooms"]), choices=list(SETTINGS["rooms"]))
-        if name == "run":
-            command.add_argument("coverage", type=Path)
-            command.add_argument("seconds", type=Path)
-            command.add_argument("--processes", type=int, default=2)
-            command.add_argument("--budget", type=float, default=120.0, help="seconds of tests that a mutant meets")
-            command.add_argument("--marked", default="not slow and not long", help="tests that may be run, for pytest")
-            command.add_argument("--again", action="store_true", help="try those that survived once more")
+    commands.add_parser("draw").add_argument("count", type=int)
+    commands.add_parser("find")
+    running, reporting = commands.add_parser("run"), commands.add_parser("report")
+    for command in (running, reporting):
+        command.add_argument("results", type=Path)
+    running.add_argument("--coverage", type=Path, default=Path(".coverage"), help="by `nox -s coverage`")
+    running.add_argument("--seconds", type=Path, default=Path(".coverage-seconds.json"), help="likewise")
+    running.add_argument("--processes", type=int, default=2)
+    running.add_argument("--budget", type=float, default=20.0, help="seconds of tests that a mutant meets")
+    running.add_argument("--marked", default="not slow and not long", help="tests that may be run, for pytest")
+    running.add_argument("--count", type=int, default=None, help="how many of the sample; all if left out")
+    running.add_argument("--again", action="store_true", help="try those that survived once more")
+    reporting.add_argument("--before", type=Path, default=None, help="results of the same sample on another tree")
     options = parser.parse_args(arguments)
-    database = opened(options.session)
-    chosen = {room: found[: options.each] for room, found in mutants(database).items() if room in options.rooms}
-    if options.command == "run":
-        done = dict(database.results)
-        in_turn = [mutant for several in zip_longest(*chosen.values()) for mutant in several if mutant is not None]
-        left = [
-            mutant
-            for mutant in in_turn
-            if mutant.job not in done or (options.again and done[mutant.job].test_outcome == TestOutcome.SURVIVED)
-        ]
-        reach = Reach(options.coverage, options.seconds)
-        run(database, left, reach, options)
-    elif options.command == "report":
-        print(report(database, chosen))
+    if options.command == "draw":
+        lines = ["# " + "\t".join(Site.__dataclass_fields__), *(site.written() for site in drawn(options.count))]
+        SAMPLE.write_text("\n".join(lines) + "\n", encoding="utf-8")
+    elif options.command == "find":
+        for site, (mutant, how) in found(sample()).items():
+            print(f"{how:10}{mutant or f'{site.file} {site.function} {site.operator}: {site.line}'}")
+    elif options.command == "run":
+        run(options)
     else:
-        print("\n".join(sorted({result.output for _, result in database.results if "::" in str(result.output)})))
+        return report(read(options.results), read(options.before) if options.before else {})
     return 0
 
 
-def run(database: WorkDB, left: list[Mutant], reach: Reach, options: argparse.Namespace) -> None:
+def read(path: Path) -> Results:
+    if not path.exists():
+        return {}
+    rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
+    return {Site(**row["site"]): row for row in rows}  # of a mutant that was tried again, the last row
+
+
+def run(options: argparse.Namespace) -> None:
     """Try each mutant, in so many processes at once, with tests that are collected once."""
-    files = sorted({name.partition("::")[0] for mutant in left for name in reach.tests(mutant)})
-    trials = Trials(database, left, reach, options)
-    arguments = ["-s", *QUIET, "-m", options.marked, *files]
-    if (code := pytest.main(arguments, plugins=[trials])) != PASSED:
+    reach = Reach(options.coverage, options.seconds)
+    done, left = read(options.results), []
+    for site, (mutant, how) in found(sample()[: options.count]).items():
+        outcome = done[site]["outcome"] if site in done else None
+        if outcome is None or (options.again and outcome in (SURVIVED, NOT_RUN)):
+            if mutant is None:
+                write(options.results, site, GONE, "", how, "")
+            else:
+                left.append((site, mutant, how))
+    files = sorted({name.partition("::")[0] for _, mutant, _ in left for name in reach.tests(mutant)})
+    arguments = ["-s", *QUIET, "-m", options.marked, *(file for file in files if Path(file).exists())]
+    if left and (code := pytest.main(arguments, plugins=[Trials(left, reach, options)])) != PASSED:
         raise SystemExit(f"the tests could not be collected (exit code {code})")
+
+
+def write(path: Path, site: Site, outcome: str, killer: str, how: str, diff: str) -> None:
+    row = {"site": asdict(site), "outcome": outcome, "found": how, "by": killer, "diff": diff}
+    with path.open("a", encoding="utf-8") as file:
+        file.write(json.dumps(row, ensure_ascii=False) + "\n")
+
+
+class NotRunError(Exception):
+    """Nothing is known about the mutant."""
 
 
 class Trials:
     """A plugin of pytest that tries mutants instead of running the tests once."""
 
-    def __init__(self, database: WorkDB, left: list[Mutant], reach: Reach, options: argparse.Namespace):
-        self._database, self._left, self._reach, self._options = database, left, reach, options
+    def __init__(self, left: list[tuple[Site, Mutant, str]], reach: Reach, options: argparse.Namespace):
+        self._left, self._reach, self._options = left, reach, options
         self._failed: list[str] = []
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
@@ -95,7 +120,7 @@ class Trials:
 
     def pytest_runtestloop(self, session: pytest.Session) -> bool:
         self._items = {item.nodeid: item for item in session.items}
-        self._functions = Functions({mutant.file for mutant in self._left})
+        self._functions = Functions({mutant.file for _, mutant, _ in self._left})
         self._functions.forget()
         gc.freeze()
         with tempfile.TemporaryDirectory() as folder:
@@ -107,28 +132,27 @@ class Trials:
 
     def _line(self, copy: Copy) -> Iterator[None]:
         while self._left:
-            mutant, begin = self._left.pop(0), time.monotonic()
-            right, mutated = mutant.file.read_text(encoding="utf-8"), mutant.source()
-            if not _is_python(mutated):
-                self._database.set_result(mutant.job, WorkResult(WorkerOutcome.SKIPPED, "no Python"))
-                continue
-            copy.put(mutant.file, mutated)
-            outcome, said = yield from self._tried(copy, mutant, right, mutated)
-            copy.restore(mutant.file)
+            (site, mutant, how), begin = self._left.pop(0), time.monotonic()
+            right, mutated = mutant.file.read_text(encoding="utf-8"), mutant.source
+            outcome, said = NO_PYTHON, ""
+            if _is_python(mutated):
+                copy.put(mutant.file, mutated)
+                try:
+                    outcome, said = yield from self._tried(copy, mutant, right, mutated)
+                except NotRunError as error:
+                    outcome, said = NOT_RUN, str(error)[:2000]
+                copy.restore(mutant.file)
             diff = "\n".join(difflib.unified_diff(right.split("\n"), mutated.split("\n"), lineterm="", n=2))
-            self._database.set_result(mutant.job, WorkResult(WorkerOutcome.NORMAL, said, outcome, diff))
-            took = f"{time.monotonic() - begin:.1f} s"
-            print(f"{outcome.value:9}{mutant.room:11}{mutant!s:70}{said}  ({took})", flush=True)
+            write(self._options.results, site, outcome, said, how, diff)
+            print(f"{outcome:10}{mutant!s:80}{said}  ({time.monotonic() - begin:.1f} s)", flush=True)
 
-    def _tried(
-        self, copy: Copy, mutant: Mutant, right: str, mutated: str
-    ) -> Generator[None, None, tuple[TestOutcome, str]]:
+    def _tried(self, copy: Copy, mutant: Mutant, right: str, mutated: str) -> Generator[None, None, tuple[str, str]]:
         """Whether tests kill a mutant, and which one; yields while they run."""
         budget, ran = self._options.budget, 0
         known = [name for name in self._reach.tests(mutant) if name in self._items]
         tests = self._reach.quickest(known, 2 * budget)  # stopped in time, should these seconds be too low
         if not tests:
-            return TestOutcome.SURVIVED, "no test reaches it"
+            return SURVIVED, "no test reaches it"
         if changes := self._functions.changes(mutant.file, right, mutated):
             items = [self._items[name] for name in tests]
             stages = [(tests, partial(run_collected, items, self._failed, changes, budget))]
@@ -143,8 +167,8 @@ class Trials:
                     yield
                 ran += self._reach.learn(fork.said()) if changes else len(stage)
                 if killer := killed_by(fork):
-                    return TestOutcome.KILLED, killer
-        return TestOutcome.SURVIVED, f"{ran} tests passed, of {len(known)} that reach it"
+                    return KILLED, killer
+        return SURVIVED, f"{ran} tests passed, of {len(known)} that reach it"
 
 
 def _is_python(text: str) -> bool:
@@ -169,36 +193,38 @@ def killed_by(fork: Fork) -> str:
         return "cannot be imported"
     if fork.code < 0:
         return f"crashed with signal {-fork.code}"
-    raise SystemExit(f"the tests could not be run (exit code {fork.code}):\n{said}")
+    raise NotRunError(f"the tests could not be run (exit code {fork.code}):\n{said}")
 
 
-def report(database: WorkDB, chosen: dict[str, list[Mutant]]) -> str:
-    """Per room how many there are, were tried and were killed, with an exact interval at 95 %; then the survivors."""
-    results, there_are = dict(database.results), {room: len(found) for room, found in mutants(database).items()}
-    rows, survivors, total = [], [], Counter[str]()
-    for room, found in chosen.items():
-        tried = [m for m in found if m.job in results and results[m.job].worker_outcome == WorkerOutcome.NORMAL]
-        alive = [m for m in tried if results[m.job].test_outcome == TestOutcome.SURVIVED]
-        total.update(all=there_are[room], tried=len(tried), alive=len(alive))
-        rows.append(_row(room, there_are[room], len(tried), len(alive)))
-        survivors += [f"## {m}\n{results[m.job].output}\n{results[m.job].diff}\n" for m in alive]
-    names = "| room | mutants | tried | killed | survived | share killed, and its interval at 95 % |"
-    return "\n".join(
-        [
-            names,
-            "|---|---|---|---|---|---|",
-            *rows,
-            _row("together", total["all"], total["tried"], total["alive"]),
-            "",
-            *survivors,
-        ]
-    )
+def report(results: Results, before: Results) -> int:
+    """Per package how many mutants were tried and killed, with an exact interval at 95 %; then what matters most.
+
+    That is the survivors; of two trees, those that were killed before and are not now.
+    """
+    counted = Counter((site.package, row["outcome"]) for site, row in results.items())
+    print("| package | tried | killed | survived | gone | share killed, and its interval at 95 % |")
+    print("|---|---|---|---|---|---|")
+    for package in sorted({package for package, _ in counted}):
+        print(_row(package, *(counted[package, outcome] for outcome in (KILLED, SURVIVED, GONE))))
+    print(_row("together", *(sum(n for (_, o), n in counted.items() if o == w) for w in (KILLED, SURVIVED, GONE))))
+    worse = [site for site, row in results.items() if row["outcome"] == SURVIVED]
+    if before:
+        worse = [site for site in worse if site in before and before[site]["outcome"] == KILLED]
+        better = [site for site, row in before.items() if row["outcome"] == SURVIVED and site in results]
+        died = sum(results[site]["outcome"] == KILLED for site in better)
+        print(f"\n{len(worse)} were killed before and survive now; {died} survived before and are killed now.")
+    for site in worse:
+        told = [f"before: {before[site]['by']}"] if before else []
+        row = results[site]
+        print("\n".join([f"\n## {site.file} {site.function} {site.operator}", row["by"], *told, row["diff"]]))
+    return int(bool(before and worse))
 
 
-def _row(room: str, there_are: int, tried: int, alive: int) -> str:
-    low, high = binomtest(tried - alive, tried).proportion_ci(0.95) if tried else (0.0, 1.0)
-    share = f"{(tried - alive) / max(tried, 1):.1%} ({low:.1%} to {high:.1%})"
-    return f"| {room} | {there_are} | {tried} | {tried - alive} | {alive} | {share} |"
+def _row(package: str, killed: int, survived: int, gone: int) -> str:
+    tried = killed + survived
+    low, high = binomtest(killed, tried).proportion_ci(0.95) if tried else (0.0, 1.0)
+    share = f"{killed / max(tried, 1):.1%} ({low:.1%} to {high:.1%})"
+    return f"| {package} | {tried} | {killed} | {survived} | {gone} | {share} |"
 
 
 if __name__ == "__main__":

@@ -1,4 +1,4 @@
-"""Which tests reach a line, and how long each takes: measured by `make coverage`, read by `make mutants`."""
+"""Which tests reach a line, and how long each takes: measured by `nox -s coverage`, read by `nox -s mutants`."""
 
 import json
 import re
@@ -6,10 +6,10 @@ from pathlib import Path
 
 from coverage import CoverageData
 
-from tests.mutation.session import Mutant
+from tests.mutation.sample import Mutant
 
 LOCAL = 0.1
-"""Tests of a mutant's own room come before others that take up to ten times less."""
+"""Tests of a mutant's own package come before others that take up to ten times less."""
 
 
 class Reach:
@@ -22,16 +22,17 @@ class Reach:
     def tests(self, mutant: Mutant) -> list[str]:
         """Those that reach the mutant's lines (those of its file, if its lines run at import), quickest first.
 
-        Then those of its room that reach its file: of a function whose results are cached only the first test is noted.
+        Then those of its package that reach its file: of a function whose results are cached, coverage notes only the
+        first test.
         """
-        file = str(mutant.spec.module_path)
+        file = mutant.path
         if file not in self._lines:
             self._lines[file] = self._data.contexts_by_lineno(file)
         by_line = self._lines[file]
         found = {name for line in mutant.lines for name in by_line.get(line, ()) if name in self._seconds}
         of_file = {name for names in by_line.values() for name in names if name in self._seconds}
-        room = mutant.spec.module_path.parts[2]
-        own = (f"tests/{room}/", f"src/confide/{room}/")
+        package = mutant.site.package
+        own = (f"tests/{package}/", f"src/confide/{package}/")
         more = {name for name in of_file - found if name.startswith(own)} if found else of_file
 
         def cost(name: str) -> float:

@@ -3,6 +3,7 @@
 import warnings
 from dataclasses import replace
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -15,6 +16,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 import confide  # noqa: E402
 from confide.onnx import append, read  # noqa: E402
 from tests.calibrations import calibration_at  # noqa: E402
+from tests.refused import refused  # noqa: E402
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 
@@ -133,7 +135,7 @@ def test_every_float_around_the_cut_is_on_its_side():
 def test_a_record_that_predict_set_refuses_gets_every_class(score, bad):
     p = np.array([[0.5, 0.3, 0.2], [bad, 0.5, 0.5], [0.9, 0.05, 0.05]], dtype=np.float32)
     release = calibration_at(0.6, score)
-    with pytest.raises(confide.InputError):
+    with refused(confide.InputError, "probabilities"):
         confide.predict_set(p, release)
     found = run(append(passing(["n", 3]), release), x=p)["sets"]
     assert found[1].all()
@@ -177,7 +179,7 @@ def test_thresholds_per_class(by_group, score):
     p, names = probabilities(np.float32, 3), ["emu", "cat", "dog"]
     found = run(append(passing(["n", 3]), release, classes=names), x=p)["sets"]
     np.testing.assert_array_equal(found, confide.predict_set(p, release, names).mask)
-    with pytest.raises(confide.InputError, match="pass classes="):
+    with refused(confide.InputError, "classes"):
         append(passing(["n", 3]), release)
 
 
@@ -318,17 +320,17 @@ def altered(model, what):
 def test_what_was_altered_is_not_read(released, what):
     model = append(classifier(), released, output="p")
     assert read(model) == released
-    with pytest.raises(confide.FormatError, match="altered"):
+    with pytest.raises(confide.FormatError):
         read(altered(model, what))
 
 
 def test_a_model_without_a_release_is_not_read(tmp_path):
-    with pytest.raises(confide.FormatError, match="holds no release"):
+    with refused(confide.FormatError, "model"):
         read(classifier())
     (tmp_path / "model.onnx").write_bytes(b"\xff no model")
-    with pytest.raises(confide.FormatError, match="not an ONNX model"):
+    with refused(confide.FormatError, "path"):
         read(tmp_path / "model.onnx")
-    with pytest.raises(confide.InputError, match="cannot be read"):
+    with refused(confide.InputError, "path"):
         read(tmp_path / "missing.onnx")
 
 
@@ -347,7 +349,7 @@ def test_one_of_several_levels():
     model = append(passing(["n", 3]), release, alpha=0.1)
     np.testing.assert_array_equal(run(model, x=p)["sets"], confide.predict_set(p, release[0.1]).mask)
     assert read(model) == release
-    with pytest.raises(confide.InputError, match=r"alpha must be given, one of the calibrated levels 0.3, 0.1"):
+    with refused(confide.InputError, "alpha"):
         append(passing(["n", 3]), release)
 
 
@@ -361,38 +363,36 @@ def sequence_model():
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", 17)])
 
 
+PASSING = partial(passing, ["n", 3])
+
+
 @pytest.mark.parametrize(
-    ("model", "release", "options", "words"),
+    ("model", "release", "options", "argument"),
     [
-        (lambda: passing(["n", 3], opset=11), None, {}, "opset 13 or newer; found 11; convert it"),
-        (lambda: passing(["n", "k"]), None, {}, "known number of classes"),
-        (lambda: passing(["n", 3]), None, {"output": "q"}, "it has no tensor 'q'"),
-        (classifier, None, {}, "output must name one of the 2 outputs"),
-        (classifier, None, {"output": "p", "logits": True}, "made by Softmax"),
-        (sequence_model, None, {}, "zipmap"),
-        (lambda: passing(["n", 3], name="sets"), None, {}, "must not use the name 'sets'"),
-        (
-            lambda: passing(["n", 3], name="logits"),
-            None,
-            {},
-            "'logits' is called so and may hold logits; pass logits=T",
-        ),
-        (lambda: linear("Gemm"), None, {}, "'p' is made by Gemm and may hold logits; pass logits=True, which appends"),
-        (lambda: linear("Gemm", "Identity", "Cast"), None, {}, "logits must be given: 'p' is made by Gemm"),
-        (lambda: linear("Softmax", "Cast"), None, {"logits": True}, "logits must be left out: 'p' is made by Softmax"),
-        (lambda: passing(["n", 2]), "classes", {}, "must have one column for each of the 3 classes"),
-        (lambda: passing(["n", 3]), None, {"alpha": 0.2}, "alpha must be left out, or 0.1"),
-        (lambda: passing(["n", 3]), None, {"difficulty": "p"}, "difficulty must be left out"),
-        (lambda: passing(["n", 3]), None, {"score": "aps"}, "score must be left out"),
-        (lambda: passing(["n", 3]), "absolute_residual", {}, r"shape \(n,\) or \(n, 1\)"),
-        (lambda: passing(["n", 3]), "cqr", {}, r"shape \(n, 2\)"),
-        (lambda: passing(["n"]), "absolute_residual", {"logits": True}, "logits must be left out"),
-        (lambda: passing(["n", 3]), "my own", {}, "a score of your own"),
+        (partial(PASSING, opset=11), "lac", {}, "model"),
+        (lambda: passing(["n", "k"]), "lac", {}, "output"),
+        (PASSING, "lac", {"output": "q"}, "output"),
+        (classifier, "lac", {}, "output"),
+        (classifier, "lac", {"output": "p", "logits": True}, "logits"),
+        (sequence_model, "lac", {}, "output"),
+        (partial(PASSING, name="sets"), "lac", {}, "model"),
+        (partial(PASSING, name="logits"), "lac", {}, "logits"),
+        (lambda: linear("Gemm"), "lac", {}, "logits"),
+        (lambda: linear("Gemm", "Identity", "Cast"), "lac", {}, "logits"),
+        (lambda: linear("Softmax", "Cast"), "lac", {"logits": True}, "logits"),
+        (lambda: passing(["n", 2]), "classes", {}, "probabilities"),
+        (PASSING, "lac", {"alpha": 0.2}, "alpha"),
+        (PASSING, "lac", {"difficulty": "p"}, "difficulty"),
+        (PASSING, "lac", {"score": "aps"}, "score"),
+        (PASSING, "absolute_residual", {}, "output"),
+        (PASSING, "cqr", {}, "output"),
+        (lambda: passing(["n"]), "absolute_residual", {"logits": True}, "logits"),
+        (PASSING, "my own", {}, "calibration"),
     ],
 )
-def test_what_cannot_be_appended_is_refused_with_what_to_do(released, model, release, options, words):
-    given = calibration_at(0.5, release or "lac") if release != "classes" else released
-    with pytest.raises(confide.InputError, match=words):
+def test_what_cannot_be_appended_is_refused(released, model, release, options, argument):
+    given = calibration_at(0.5, release) if release != "classes" else released
+    with refused(confide.InputError, argument):
         append(model(), given, **options)
 
 
@@ -406,9 +406,9 @@ def test_what_holds_probabilities_or_is_said_to(released, kinds, logits):
 
 
 def test_what_is_no_model_and_what_has_sets_already(released):
-    with pytest.raises(confide.InputTypeError, match=r"must be an onnx\.ModelProto or the path of one; found int"):
+    with refused(confide.InputTypeError, "model"):
         append(3, released)
-    with pytest.raises(confide.InputError, match="without appended sets"):
+    with refused(confide.InputError, "model"):
         append(append(classifier(), released, output="p"), released, output="p")
 
 
@@ -449,6 +449,6 @@ def test_labels_of_a_classifier_in_another_order_are_refused():
     )  # fmt: skip
     opsets = [helper.make_opsetid("", 17), helper.make_opsetid("ai.onnx.ml", 2)]
     model = helper.make_model(helper.make_graph([node], "model", ends[:1], ends[1:]), opset_imports=opsets)
-    with pytest.raises(confide.InputError, match="classes must stand in the order of the model's columns"):
+    with refused(confide.InputError, "classes"):
         append(model, released)
     assert read(append(model, released, classes=["dog", "cat"])) == released

@@ -22,6 +22,7 @@ from confide.federated import (
     qq_coverage,
 )
 from confide.papers import one_shot_federated as paper
+from tests.refused import refused
 
 HALVES = [lambda u: np.minimum(2 * u, 1)] * 5
 PAIRS = [(2, 3), (3, 3), (3, 4)]
@@ -66,8 +67,6 @@ def test_theorem_2_1(n, alpha):
 def test_order_statistic_2():
     assert paper.order_statistic([3.0, 1.0, 2.0], 3) == 3.0
     assert paper.order_statistic([3.0, 1.0, 2.0], 4) == math.inf
-    with pytest.raises(InputError, match="k must be"):
-        paper.order_statistic([1.0], 0)
 
 
 # Sections 3.1 to 3.3
@@ -106,12 +105,6 @@ def test_ties_only_add_to_coverage_12():
             threshold = paper.quantile_of_quantiles([data[:2], data[2:]], l, k)
             covered += math.prod(mass[i] for i in data) * sum(mass[: int(threshold) + 1])
         assert covered > paper.qq_coverage_sum(l, k, 2, 2)
-
-
-@pytest.mark.parametrize("pair", [(0, 1), (4, 1), (1, 0), (1, 3)])
-def test_pairs_outside_are_refused(pair):
-    with pytest.raises(InputError, match="must be"):
-        paper.qq_coverage_sum(*pair, 2, 3)
 
 
 @pytest.mark.parametrize(("m", "n"), [(1, 8), (8, 1), (2, 5), (3, 4), (4, 3)])
@@ -184,11 +177,6 @@ def test_the_constant_of_the_conjecture_grows_with_m(m, n, constant):
     assert paper.upper_bounds(m, n, 0.1).constant == pytest.approx(constant, abs=5e-3)
 
 
-def test_figure_1_needs_enough_scores():
-    with pytest.raises(InputError, match="m n must be at least"):
-        paper.upper_bounds(2, 4, 0.1)
-
-
 @pytest.mark.parametrize(("m", "n", "cells"), [(5, 10, 4), (10, 20, 19)])
 def test_figures_6_and_7(m, n, cells):
     """How many cells reach .9; and A.2: M is non-decreasing in l and in k."""
@@ -224,17 +212,11 @@ def test_theorem_3_3_by_mpmath():
             assert paper.published_deviation(m, n, delta) == pytest.approx(float(exact), rel=1e-12)
 
 
-@pytest.mark.parametrize("delta", [0.51, 0.9, 1.0, 0.0])
-def test_theorem_3_3_refuses_large_delta(delta):
-    with pytest.raises(InputError, match="delta must"):
-        paper.published_deviation(5, 200, delta)
-
-
 def test_theorem_3_3_asks_for_the_product():
     """Algorithm 1's own pair does not have it: the theorem is not about (l*, k*)."""
     best = best_qq(5, 200, 0.9)
     assert paper.published_conditional_k(best.ranks[0], 5, 200, 0.9) == 5
-    with pytest.raises(InputError, match="l k must be at least"):
+    with refused(InputError, "l k"):
         paper.conditional_miscoverage(best.ranks[0], best.k, 5, 200, 0.1, 0.05)
     assert paper.published_conditional_k(179, 5, 200, 0.9) is None
 
@@ -358,13 +340,6 @@ def test_unlike_silos_by_simulation():
     threshold = np.sort(np.sort(scores, axis=2)[..., 8], axis=0)[1]
     hits = int((rng.random(draws) <= threshold).sum())
     assert stats.binomtest(hits, draws, paper.unlike_silos_coverage(silos, 9, 2, 10)).pvalue > 1e-6
-
-
-def test_curves_that_are_none_are_refused():
-    with pytest.raises(InputError, match="scores_below"):
-        paper.unlike_silos_bound([lambda u: 2 * u], 1, 1, 1)
-    with pytest.raises(InputError, match="l must be"):
-        paper.unlike_silos_coverage(HALVES, 21, 1, 20)
 
 
 def test_total_variation_by_enumeration():
@@ -543,8 +518,6 @@ def test_figure_2_falls_as_n_and_epsilon_grow():
 
 def test_remark_4_2():
     assert paper.loss_of_pipeline(0.5, 2.0) == paper.loss_of_pipeline(2.0, 0.5) == 2.0
-    with pytest.raises(InputError, match="training"):
-        paper.loss_of_pipeline(0.0, 1.0)
 
 
 # Appendix A
@@ -571,16 +544,6 @@ def test_unequal_ranks_a_1():
     table = [paper.unequal_coverage_sum(sizes, ranks, k) for k in (1, 2, 3)]
     assert chosen.k == 1 + next(i for i, value in enumerate(table) if value >= Fraction(4, 5))
     assert chosen.coverage == pytest.approx(float(table[chosen.k - 1]), abs=1e-12)
-    with pytest.raises(InputError, match="one rank per size"):
-        paper.unequal_coverage_sum([3], [1, 2], 1)
-    with pytest.raises(InputError, match="from 1 to 4"):
-        paper.unequal_coverage_sum([3], [5], 1)  # 4 stands for +inf, 5 for nothing
-
-
-@pytest.mark.parametrize("gamma", [0.0, 1.0])
-def test_gamma_lies_strictly_between_0_and_1(gamma):
-    with pytest.raises(InputError, match="gamma must be strictly between 0 and 1"):
-        paper.private_correction(5, 0.1, 1.0, 100, gamma)
 
 
 @pytest.mark.parametrize("r", [0, 3, 7, 12])

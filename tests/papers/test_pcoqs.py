@@ -7,7 +7,6 @@ import mpmath
 import numpy as np
 import pytest
 
-from confide import InputError
 from confide.papers import pcoqs
 
 
@@ -107,18 +106,3 @@ def test_on_even_scores_it_covers_the_level_in_the_mean():
     apart = np.array(rounded) - plain
     assert abs(apart.mean() + 901 / 1001 - 0.9003) < 6 * apart.std() / np.sqrt(60)
     assert abs(apart.mean()) < 0.002
-
-
-@pytest.mark.parametrize(
-    ("options", "name"),
-    [
-        ({"low": 1.0}, "low and high"),
-        ({"high": math.inf}, "low and high"),
-        ({"delta": 0.0}, "delta"),
-        ({"rho": 0.0}, "rho"),
-        ({"alpha": 1.0}, "alpha"),
-    ],
-)
-def test_what_is_out_of_range_is_refused(options, name):
-    with pytest.raises(InputError, match=name):
-        pcoqs.answer_law(**({"scores": [0.5], "alpha": 0.1, "rho": 0.5} | options))

@@ -7,7 +7,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.errors import InputError
 from confide.mechanisms.pps import PrivatePredictionSets, optimal_bins, pps_for
 from confide.papers import private_prediction_sets as pps
 from confide.support import scale_for
@@ -158,14 +157,6 @@ def test_weights_and_law_of_algorithm_2(q):
         np.testing.assert_allclose(law(utilities, installed.scale, "exponential"), found, rtol=1e-12)
 
 
-@pytest.mark.parametrize("q", [0.0, 1.5])
-def test_levels_outside_are_refused(q):
-    with pytest.raises(InputError, match=r"q must lie in \(0, 1\]"):
-        pps.quantile_law([1, 2], q, 1.0)
-    with pytest.raises(InputError, match=r"q must lie in \(0, 1\]"):
-        pps.weights([1, 2], q)
-
-
 @pytest.mark.parametrize("q", [0.3, 0.5, 0.8, 0.95])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_lemma_1_for_every_histogram(q, epsilon):
@@ -275,8 +266,6 @@ def test_the_rigorous_theorem_3_holds_for_every_multiset(n, m):
 def test_the_upper_bounds_say_nothing_above_level_one():
     assert pps.published_upper_bound(50, TENTH, 0.1, 1000, 0.001) == np.inf
     assert pps.rigorous_upper_bound(50, TENTH, 0.1, 1000, 0.001) == 1.0
-    with pytest.raises(ValueError, match="below 1 for an upper bound"):
-        pps.upper_bound_steps(50, TENTH, 0.1, 1000, 0.001)
 
 
 def test_corollary_1_and_its_rate():

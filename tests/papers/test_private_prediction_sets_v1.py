@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.errors import InputError
 from confide.mechanisms.pps_laplace import LaplaceHistogram, optimal_bins, uniform_threshold
 from confide.papers import private_prediction_sets_v1 as v1
+from tests.builders import slow
 from tests.exact import histograms, replaced
 
 TENTH = Fraction(1, 10)
@@ -140,11 +140,7 @@ def test_corollary_1_bounds_zeta_by_levy_and_bernstein(n, m, epsilon, gamma):
     assert found > 1.3 * v1.zeta(n, m, epsilon, gamma / 10)
 
 
-def test_corollary_1_refuses_what_it_does_not_cover():
-    with pytest.raises(InputError, match=r"alpha must be above 4 exp\(-m\)"):
-        v1.simplified_zeta(1000, 3, 1.0, 0.1, 0.5)
-    with pytest.raises(InputError, match=r"gamma must be at least 4 exp\(-m\)/alpha"):
-        v1.simplified_zeta(1000, 6, 1.0, 0.1, 0.09)
+def test_corollary_1_holds_from_a_least_gamma():
     assert v1.simplified_zeta(1000, 6, 1.0, 0.1, 0.1) > 0  # 4 exp(-6)/alpha = .0992
 
 
@@ -164,14 +160,17 @@ def test_theorem_3_exactly():
         assert sharper <= want
 
 
-@pytest.mark.slow_cases("5000-8", "30000-1", "5000-1")
 @pytest.mark.parametrize(
     ("n", "epsilon", "m", "gamma", "bound"),
     [
-        pytest.param(5000, 1.0, 65, 0.0223872113856834, 0.949, id="5000-1"),
-        pytest.param(5000, 8.0, 232, 0.005011872336272725, 0.9133, id="5000-8"),
-        pytest.param(30000, 1.0, 191, 0.00794328234724282, 0.9158, id="30000-1"),
-        pytest.param(1000, 8.0, 89, 0.01412537544622754, 0.9374, id="1000-8"),
+        (1000, 8.0, 89, 0.01412537544622754, 0.9374),
+        *slow(
+            [
+                (5000, 1.0, 65, 0.0223872113856834, 0.949),
+                (5000, 8.0, 232, 0.005011872336272725, 0.9133),
+                (30000, 1.0, 191, 0.00794328234724282, 0.9158),
+            ]
+        ),
     ],
 )
 def test_theorem_3_values(n, epsilon, m, gamma, bound):
@@ -233,8 +232,6 @@ def test_lemma_2_holds_on_its_interval_and_not_far_beyond():
             assert v1.moment_bound(nu, rate) == pytest.approx(float(bound), rel=1e-12)
             assert v1.laplace_moment(b, rate) <= v1.moment_bound(nu, rate) * (1 + 1e-15)
         assert v1.laplace_moment(b, 0.95 / b) > v1.moment_bound(nu, 0.95 / b)
-        with pytest.raises(InputError, match="rate must lie between"):
-            v1.laplace_moment(b, 1 / b)
 
 
 def test_lemma_3_bernstein():

@@ -8,6 +8,8 @@ import pytest
 import confide
 from confide.planning import Pilot
 from confide.sets import PredictionIntervals, PredictionSets
+from tests.calibrations import calibration_at
+from tests.refused import refused
 
 LONG = "cancer-associated stroma, as seen on slides of the colon and rectum, with $5 and $6 in it"
 
@@ -68,7 +70,7 @@ def test_more_classes_than_a_picture_holds_are_paged():
     assert "1 to 100 from the least covered of 103" in confide.plot_coverage(sets, labels).get_title()
     last = confide.plot_coverage(sets, labels, page=2)
     assert len(last.get_yticks()) == 3
-    with pytest.raises(confide.InputError, match="at most 2"):
+    with refused(confide.InputError, "page"):
         confide.plot_coverage(sets, labels, page=3)
 
 
@@ -88,33 +90,47 @@ def test_groups_are_drawn_on_axes_that_are_given(pyplot):
     assert ax.get_legend() is not None
 
 
-def test_nothing_to_draw_is_refused(released):
-    sets, labels = of_classes(3, below=0)
-    empty = PredictionSets(np.zeros((0, 3), bool))
-    for refused, error in (
-        (lambda: confide.plot_coverage(sets), "labels must be given"),
-        (lambda: confide.plot_coverage(sets.mask, labels), "sets must be"),
-        (lambda: confide.plot_coverage(confide.class_coverage(sets, labels), labels), "left out"),
-        (lambda: confide.plot_coverage(empty, np.array([], int)), "found none"),
-        (lambda: confide.plot_sizes(empty), "found none"),
-        (lambda: confide.plot_sizes(sets.mask), "sets must be PredictionSets"),
-        (lambda: confide.plot_intervals([], [], []), "found no values"),
-        (lambda: confide.plot_intervals([1], [0]), "upper must be given"),
-        (lambda: confide.plot_intervals([1], PredictionIntervals(np.zeros(1), np.ones(1)), [1]), "name targets="),
-        (lambda: confide.plot_intervals([1, 2], [0, 0], [1, 1], [1]), "targets 1"),
-        (lambda: PredictionIntervals(np.zeros(0), np.zeros(0)).plot(), "found none"),
-        (lambda: PredictionIntervals(np.zeros(1), np.ones(1)).plot([1, 2]), "targets must have one entry"),
-        (lambda: PredictionIntervals(np.zeros(1), np.ones(1)).plot(along=[1, 2]), "along must have one entry"),
-        (lambda: confide.plot_thresholds([]), "a release"),
-        (lambda: confide.plot_watch(None), "must be a Watch"),
-        (
-            lambda: confide.plot_watch(confide.Watch.start(released, epsilon=1.0, batch=9, bins=(0, 1))),
-            "one of coverage",
-        ),
-        (lambda: confide.plot_price(None), "must be a Plan"),
-    ):
-        with pytest.raises((confide.InputError, TypeError), match=error):
-            refused()
+SETS, LABELS = of_classes(3, below=0)
+NO_SETS = PredictionSets(np.zeros((0, 3), bool))
+ONE = PredictionIntervals(np.zeros(1), np.ones(1))
+WATCH = confide.Watch.start(calibration_at(0.5), epsilon=1.0, batch=9, bins=(0, 1))
+
+
+@pytest.mark.parametrize(
+    ("call", "arguments", "argument", "kind"),
+    [
+        (confide.plot_coverage, (SETS,), "labels", confide.InputError),
+        (confide.plot_coverage, (SETS.mask, LABELS), "sets", confide.InputTypeError),
+        (confide.plot_coverage, (confide.class_coverage(SETS, LABELS), LABELS), "labels", confide.InputError),
+        (confide.plot_coverage, (NO_SETS, np.array([], int)), "sets", confide.InputError),
+        (confide.plot_sizes, (NO_SETS,), "sets", confide.InputError),
+        (confide.plot_sizes, (SETS.mask,), "sets", confide.InputTypeError),
+        (confide.plot_intervals, ([1], [0]), "upper", confide.InputError),
+        (confide.plot_intervals, ([1], ONE, [1]), "upper", confide.InputError),
+        (confide.plot_intervals, ([1, 2], [0, 0], [1, 1], [1]), "feature", confide.InputError),
+        (confide.plot_watch, (None,), "watch", confide.InputTypeError),
+        (confide.plot_watch, (WATCH,), "watch", confide.InputError),
+        (confide.plot_price, (None,), "plan", confide.InputTypeError),
+        (confide.plot_thresholds, ([],), "releases", confide.InputTypeError),
+    ],
+)
+def test_what_cannot_be_drawn_is_refused(call, arguments, argument, kind):
+    with refused(kind, argument):
+        call(*arguments)
+
+
+@pytest.mark.parametrize(
+    "call",
+    [
+        lambda: confide.plot_intervals([], [], []),
+        lambda: PredictionIntervals(np.zeros(0), np.zeros(0)).plot(),
+        lambda: ONE.plot([1, 2]),
+        lambda: ONE.plot(along=[1, 2]),
+    ],
+)
+def test_intervals_that_cannot_be_drawn_are_refused(call):
+    with pytest.raises(confide.InputError):
+        call()
 
 
 def test_sizes_add_up():
@@ -165,7 +181,7 @@ def test_prices_are_those_of_plans():
     assert next(line for line in many.lines if line.get_label() == "ε = 1").get_ydata()[0] == pytest.approx(
         chosen.expected_excess
     )
-    with pytest.raises(confide.InputError, match="pilot sample"):
+    with refused(confide.InputError, "plan"):
         confide.plot_price(chosen, of="size")
 
 
@@ -193,7 +209,7 @@ def test_thresholds_follow_the_chain(released):
         "^", "+∞", [1],
     )  # fmt: skip
     levels = confide.calibrate_levels(rng.random(2000), [0.3, 0.2], 4.0)
-    with pytest.raises(confide.InputError, match="same parts"):
+    with refused(confide.InputError, "releases"):
         confide.plot_thresholds([first, levels])
 
 

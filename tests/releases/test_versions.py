@@ -47,11 +47,11 @@ def test_what_was_drawn_says_with_what(made, kind):
 def test_files_without_versions_are_schema_1_for_ever(made, kind):
     content = json.loads(made[kind].to_json())
     del holder(content)["versions"]
-    with pytest.raises(confide.FormatError, match="schema"):
+    with pytest.raises(confide.FormatError):
         kind.from_json(signed(content))
     old = kind.from_json(signed({**content, "schema": 1}))
     assert json.loads(old.to_json())["schema"] == 1
-    with pytest.raises(confide.FormatError, match="schema"):
+    with pytest.raises(confide.FormatError):
         kind.from_json(signed({**json.loads(made[kind].to_json()), "schema": 1}))
 
 
@@ -70,7 +70,7 @@ def test_of_calibrations_too():
     content = json.loads(confide.calibrate(np.linspace(0, 1, 900), 0.1, 4.0).to_json())
     assert content["versions"] == HERE
     for wrong in ({"opendp": "\x1b[2J"}, {str(i): "1" for i in range(21)}, {"opendp": None}):
-        with pytest.raises(confide.FormatError, match="versions"):
+        with pytest.raises(confide.FormatError):
             confide.Calibration.from_json(signed(content | {"versions": wrong}))
 
 

@@ -1,12 +1,10 @@
 """The pages that the tests open and the screenshots show: one of each kind."""
 
 import warnings
-from contextlib import nullcontext
 from dataclasses import replace
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 
@@ -102,10 +100,6 @@ def federation(folder: Path) -> tuple[federated.FederatedCalibration, dict[str, 
     return released, {"answers": answers, "silo_reports": reports}
 
 
-def _few_plans() -> Any:
-    return patch.multiple("confide.reports.plan_page", LEVELS=(), LOSS_REACH=(1.0, 1.0))
-
-
 def course(*, sizes: bool = False) -> confide.Watch:
     """A watch of forty weeks, in which coverage falls after twenty-four; or sizes of sets grow."""
     rng, counts = np.random.default_rng(5), []
@@ -131,8 +125,8 @@ def private(release: confide.Calibration, classes: tuple[str, ...]) -> confide.P
     return found
 
 
-def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES, *, whole: bool = True) -> dict[str, Path]:
-    """Every kind of page as a file; unless whole, only "report" and "plan" have more plans than the chosen one."""
+def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES) -> dict[str, Path]:
+    """Every kind of page as a file."""
     pages: dict[str, Path] = {}
 
     def keep(name: str, page: Page) -> None:
@@ -143,21 +137,19 @@ def write_all(folder: Path, classes: tuple[str, ...] = HOSTILE_CLASSES, *, whole
         "report",
         confide.report(released, title="Skin lesions, calibration of July", evaluation=evaluation(released, classes)),
     )
-    keep("plan", confide.report(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
-    with nullcontext() if whole else _few_plans():
-        keep(
-            "private",
-            confide.report(released, title="Skin lesions, for the public", evaluation=private(released, classes)),
-        )
-    with nullcontext() if whole else _few_plans():
-        joined, more = federation(folder)
-        keep("federated", confide.report(joined, title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
-        residuals = np.abs(np.random.default_rng(2).normal(size=2000))
-        length = confide.calibrate(residuals, 0.05, 1.0, score="absolute_residual", neighbors="replace_one", delta=0.1)
-        keep("regression", confide.report(length, title="Length of stay"))
-        for kind, title in (("levels", "Skin lesions at three levels"), ("groups", "Skin lesions, ward by ward")):
-            release, found = several(classes)[kind]
-            keep(kind, confide.report(release, title=title, evaluation=found))
+    chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000)
+    keep("plan", confide.report(chosen))
+    keep("explorer", confide.report(chosen, explorer=True))
+    for_all = confide.report(released, title="Skin lesions, for the public", evaluation=private(released, classes))
+    keep("private", for_all)
+    joined, more = federation(folder)
+    keep("federated", confide.report(joined, title="Five hospitals, one threshold", **more))  # type: ignore[arg-type]
+    residuals = np.abs(np.random.default_rng(2).normal(size=2000))
+    length = confide.calibrate(residuals, 0.05, 1.0, score="absolute_residual", neighbors="replace_one", delta=0.1)
+    keep("regression", confide.report(length, title="Length of stay"))
+    for kind, title in (("levels", "Skin lesions at three levels"), ("groups", "Skin lesions, ward by ward")):
+        release, found = several(classes)[kind]
+        keep(kind, confide.report(release, title=title, evaluation=found))
     keep("watch", confide.report(course(), title="Skin lesions, week by week"))
     keep("sizes", confide.report(course(sizes=True), title="Set sizes, week by week"))
     return pages

@@ -1,4 +1,4 @@
-"""Pictures of the pages for the documentation: `make screenshots` (needs Chromium, Playwright and Pillow)."""
+"""Pictures of the pages for the documentation: `nox -s screenshots` (needs Chromium, Playwright and Pillow)."""
 
 import io
 import sys
@@ -15,10 +15,10 @@ LOOKS = {"light": (1000, "light"), "dark": (1000, "dark"), "phone": (360, "light
 VIEWS = {
     "front": ("report", ".brand", ".warning.below"),
     "report": ("report", ".brand", "#meaning"),
-    "report-evaluation": ("report", "#evaluation", "#class-coverage-0"),
-    "report-private": ("private", "#evaluation", "#private-size-0"),
-    "report-levels": ("levels", "#evaluation", "#class-coverage-0"),
-    "plan": ("plan", "#cost", "#by-records"),
+    "report-evaluation": ("report", "#evaluation", "#by-class"),
+    "report-private": ("private", "#evaluation", "#evaluation details"),
+    "report-levels": ("levels", "#evaluation", "#evaluation details"),
+    "plan": ("explorer", "#cost", "#explore"),
     "federated": ("federated", "#silos", "#silo-coverage"),
 }
 """Name -> page, and the elements at which a picture begins and ends."""

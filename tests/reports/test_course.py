@@ -8,9 +8,10 @@ import pytest
 
 import confide
 from confide.releases import Predecessor
-from confide.reports.thresholds import HEIGHT, WIDTH, course
+from confide.reports.thresholds import course
+from confide.support import Dot, Line
 
-pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
+pytestmark = [pytest.mark.filterwarnings("ignore::confide.CoverageWarning"), pytest.mark.usefixtures("few_plans")]
 RNG = np.random.default_rng(0)
 PUBLIC = {"neighbors": "replace_one"}
 
@@ -63,20 +64,26 @@ def test_the_page_shows_every_release_of_the_chain(first):
 def test_whatever_the_thresholds_the_chart_is_within_its_frame(first, thresholds, circles, lines):
     told = course(after(first, thresholds))
     (chart,) = told["charts"]
-    assert all(0 <= point.x <= WIDTH and 0 <= point.y <= HEIGHT for point in chart.points)
-    assert sum(not point.infinite for point in chart.points) == circles
-    assert len(chart.lines) == lines
+    drawn = chart.chart.svg()
+    places = [float(place) for place in re.findall(r' (?:cx|cy|x|y)="([^"]*)"', drawn)]
+    assert all(0 <= place <= 480 for place in places)
+    assert drawn.count("<circle") == circles
+    assert drawn.count("<polyline") == lines
     assert len(told["rows"]) == len(thresholds) + 1
     assert told["total"] == f"{0.25 * len(thresholds) + 1:g}"
-    assert ("+∞" in [text for _, text in chart.ends]) == any(map(math.isinf, thresholds))
+    assert ("+∞" in [text for _, text in chart.chart.y.ticks]) == any(map(math.isinf, thresholds))
 
 
 def test_heights_are_in_order(first):
-    (chart,) = course(after(first, [0.1, 0.2, 0.4]))["charts"]
-    low, middle, high = (point.y for point in chart.points[:3])
+    (section,) = course(after(first, [0.1, 0.2, 0.4]))["charts"]
+    drawn = section.chart.svg()
+    low, middle, high = (float(place) for place in re.findall(r'cy="([^"]*)"', drawn)[:3])
     assert low > middle > high
     assert (low - middle) * 2 == pytest.approx(middle - high, abs=0.2)
-    assert chart.ends[0][1] == "0.1"
+    assert section.chart.y.ticks[0][1] == "0.1"
+    points = [mark.at[1] for mark in section.chart.marks if isinstance(mark, Dot)]
+    assert points == [0.1, 0.2, 0.4, first.threshold]
+    assert [mark.points for mark in section.chart.marks if isinstance(mark, Line)] == [tuple(enumerate(points))]
 
 
 def test_several_thresholds_have_charts_of_their_own():

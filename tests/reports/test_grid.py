@@ -9,43 +9,71 @@ from scipy.stats import beta
 
 import confide
 from confide.planning import choice
-from confide.reports.plan_page import grid
+from confide.reports.price import grid, point_facts, price, sentence
 from confide.reports.promise import SURE, laws, plan_laws
+from tests.builders import slow
 from tests.calibrations import released
 from tests.exact_tests import LEVEL
 
 OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta": 0.1, "neighbors": "replace_one"}]
 
 
-@pytest.mark.some(1)
-@pytest.mark.everyday("options1", "options3")
-@pytest.mark.parametrize("options", OPTIONS)
-def test_the_grid_holds_the_numbers_of_plans(options, monkeypatch):
+@pytest.mark.parametrize("options", [*OPTIONS[1::2], *slow(OPTIONS[::2])])
+def test_the_page_says_the_numbers_of_plans(options, monkeypatch):
     few = {"LEVELS": (Fraction(1, 5),), "LOSS_REACH": (0.5, 2.5), "SIZE_REACH": (0.4, 2.0)}
     for name, value in few.items():
-        monkeypatch.setattr(f"confide.reports.plan_page.{name}", value)
+        monkeypatch.setattr(f"confide.reports.price.{name}", value)
     chosen = confide.plan(alpha=0.1, epsilon=2.0, n=500, candidates=200, **options)
     made = grid(chosen.request, 500)
-    fields = made.fields()
-    assert [made.alphas[made.chosen[0]], made.epsilons[made.chosen[1]], made.records[made.chosen[2]]] == [
-        Fraction(1, 10),
-        2.0,
-        500,
-    ]
+    a, e, n = made.chosen
+    assert (made.alphas[a], made.epsilons[e], made.records[n]) == (Fraction(1, 10), 2.0, 500)
+    said = price(made, "set", explorer=True)
+    explored = said["explorer"]["data"]["said"]
+    assert len(explored) == len(made.places()) == len(made.alphas) * len(made.epsilons) * len(made.records)
     rng = np.random.default_rng(0)
-    shape = (len(made.alphas), len(made.epsilons), len(made.records))
-    for place in (made.chosen, *zip(*(rng.integers(size, size=12).tolist() for size in shape), strict=True)):
-        a, e, n = place
+    for i in (made.places().index(made.chosen), *rng.integers(len(explored), size=12).tolist()):
+        a, e, n = made.places()[i]
         asked = confide.plan(made.alphas[a], made.epsilons[e], made.records[n], candidates=200, **options)
-        i = (a * shape[1] + e) * shape[2] + n
-        assert fields["coverage"][i] == round(100 * asked.expected_coverage, 2)
-        assert fields["excess"][i] == round(asked.expected_excess, 1)
-        assert fields["most"][i] == round(100 * asked.coverage_at_most, 2)
-        assert fields["needed"][a * shape[1] + e] == asked.records_needed
-        assert fields["all"][i] == round(100 * asked.chance_of_all, 1)
-        assert fields["beyond"][i] == round(100 * asked.chance_beyond, 1)
-        assert fields["desert"][i] == (round(asked.desert) if asked.mechanism else None)
-        assert fields["target"][i] == (round(asked.target_rank, 2) if asked.mechanism else None)
+        sentence_shown, *values = explored[i]
+        shown = {name: text for (name, _), text in zip(point_facts(asked), values, strict=True)}
+        expected = f"{100 * asked.expected_coverage:.2f}\u00a0%"
+        assert sentence_shown == sentence(asked)
+        assert (
+            f"{made.records[n]:,} records and ε = {made.epsilons[e]:g}, expect a coverage of {expected}"
+            in sentence_shown
+        )
+        assert (
+            shown["Expected coverage"] == f"{expected}, where {float(100 * asked.request.level):g}\u00a0% is asked for"
+        )
+        assert shown["Cost of privacy"].startswith(f"{asked.expected_excess:.1f} records")
+        assert shown["Coverage at most, on average"].startswith(f"{100 * asked.coverage_at_most:.2f}\u00a0%")
+        assert shown["Records needed"].startswith(f"about {asked.records_needed:,};")
+        chances = [
+            "below 0.1\u00a0%" if round(100 * p, 1) < 0.1 else f"{100 * p:.1f}\u00a0%"
+            for p in (asked.chance_of_all, asked.chance_beyond)
+        ]
+        assert shown["Chance of +∞"] == f"{chances[0]} for +∞; {chances[1]} for +∞ or a threshold beyond all scores"
+        rank = asked.nonprivate_rank
+        assert shown["Rank without privacy"] == (f"{rank:,}" if rank <= made.records[n] else "+∞")
+        if asked.mechanism is None:
+            assert shown["Target rank"] == "none serves: the answer is +∞"
+        else:
+            assert float(shown["Target rank"].split(",")[0]) == round(asked.target_rank, 2)
+            assert ("above n" in shown["Target rank"]) == (asked.target_rank > made.records[n])
+            assert f"within {round(asked.desert):,} ranks" in shown["Gaps that are jumped"]
+
+
+def test_the_tables_of_the_price_are_those_of_plans():
+    chosen = confide.plan(alpha=0.05, epsilon=1.0, n=1000).request
+    made = grid(chosen, 1000)
+    figures = price(made, "set", explorer=False)["figures"]
+    (table,) = figures[1].tables
+    for row, n in zip(table.rows, made.records, strict=True):
+        asked = confide.plan(alpha=0.05, epsilon=1.0, n=n, candidates=chosen.candidates)
+        alone = asked.nonprivate_rank / (n + 1) if asked.nonprivate_rank <= n else 1.0
+        percents = (f"{100 * share:.2f}\u00a0%" for share in (asked.expected_coverage, alone))
+        assert row == (f"{n:,}", next(percents), f"{asked.expected_excess:.1f}", next(percents))
+    assert [row[0] for row in figures[0].tables[0].rows] == [f"{epsilon:g}" for epsilon in made.epsilons]
 
 
 def test_ladders_stay_inside_of_what_a_plan_accepts():
@@ -58,10 +86,9 @@ def test_ladders_stay_inside_of_what_a_plan_accepts():
         assert max(made.records) <= 2**48
 
 
-@pytest.mark.some(3)
 @pytest.mark.xdist_group("released")
 @pytest.mark.parametrize(
-    "name", ["add_remove", "replace_one", "exponential", "rho", "delta", "people", "one candidate"]
+    "name", ["add_remove", "rho", "people", *slow(["replace_one", "exponential", "delta", "one candidate"])]
 )
 def test_laws_are_distribution_functions_and_their_numbers_those_of_the_library(name):
     cal = released(name)
@@ -113,8 +140,12 @@ def test_a_page_of_plans_is_made_in_seconds_also_where_every_n_has_its_own_decis
     """Counted, not timed: decisions at a loss below 1 are shared, and a ladder has two to nine steps."""
     made = grid(confide.plan(0.1, 1.0, 1000, neighbors="replace_one", candidates=50).request, 1000)
     assert (len(made.alphas), len(made.epsilons), len(made.records)) == (4, 5, 6)
+    for place in made.places():
+        made[place]
     decided = choice._chosen.cache_info().misses
-    grid(confide.plan(0.1, 0.5, 2000, neighbors="replace_one", candidates=50).request, 2000)
+    other = grid(confide.plan(0.1, 0.5, 2000, neighbors="replace_one", candidates=50).request, 2000)
+    for place in other.places():
+        other[place]
     assert choice._chosen.cache_info().misses - decided <= 60  # of 120 plans
 
 

@@ -14,6 +14,7 @@ from confide.ledger import Cost, Dataset, Group, Ledger, budget_plan, request_di
 from confide.ledger.composition import worst
 from confide.reports import ledger_page
 from confide.reports.ledger_page import MOST_CHARGES, running
+from tests.refused import refused
 from tests.reports.browser import Opened, chromium, needs_chromium
 
 HOSTILE = "<script>alert(1)</script> & “co”"
@@ -112,9 +113,9 @@ def test_one_data_set_without_names(ledger):
     assert HOSTILE not in said
     assert "calibration by slopes 6 2.5" in said
     assert said.count("0 yes") == 1  # pure epsilon alone
-    with pytest.raises(InputError, match="is not in the ledger"):
+    with refused(InputError, "dataset"):
         ledger_page(ledger, dataset="others")
-    with pytest.raises(InputError, match="dp_delta"):
+    with refused(InputError, "dp_delta"):
         ledger_page(ledger, dp_delta=1.0)
 
 
@@ -129,17 +130,14 @@ def test_neither_releases_nor_fingerprints_nor_the_key(ledger):
         entries[0].token,
     ):
         assert secret is None or secret not in html
-    assert html.count("<script") == 1  # what scripts would draw: nothing
-    assert json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', html)[1]) == {}
+    assert "<script" not in html
     assert "script-src 'none'" in unescape(html)
-    assert "Observable Plot" not in html
-    assert "<script>alert" not in html
 
 
 def test_no_ledger_is_too_new_or_too_old_for_a_page(tmp_path):
     assert "Nothing was charged yet." in words(ledger_page(Ledger(tmp_path / "budget.db")))
     assert confide.report(Ledger(tmp_path / "budget.db"), title="Ours").title == "Ours"
-    with pytest.raises(InputError, match="must be left out"):
+    with refused(InputError, "answers"):
         confide.report(Ledger(tmp_path / "budget.db"), answers=["x"])
 
 
@@ -191,5 +189,5 @@ def test_in_a_browser(ledger, tmp_path, width):
     with chromium() as browser, Opened(browser, path, width=width, scheme="dark") as opened:
         assert (opened.complaints, opened.requests) == ([], [])
         assert opened.page.evaluate("document.documentElement.scrollWidth") == width
-        assert opened.page.locator("svg path.line").count() == 1
+        assert opened.page.locator("svg polyline").count() == 1
         assert opened.text("h1") == HOSTILE

@@ -9,7 +9,6 @@ import math
 import re
 from fractions import Fraction
 from functools import lru_cache
-from pathlib import Path
 
 import numpy as np
 import pytest
@@ -21,29 +20,27 @@ from confide.evaluation import (
     evaluate_intervals,
     evaluate_scores,
     evaluation_from_counts,
+    fingerprint,
     read_evaluation,
 )
-from confide.evaluation.release_parts import fingerprint
 from confide.releases import Release, everything, load_release
-from confide.reports import page
+from confide.reports.measured import evaluation_sections
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
-from confide.reports.protection import common_rows
+from confide.reports.protection import common_rows, silos
+from confide.support import Dot
+from tests.builders import slow
 from tests.calibrations import OPTIONS, released
+from tests.refused import Refused, refused
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation
 
 pytestmark = pytest.mark.xdist_group("released")
-MOST_BYTES = 1_000_000
-VENDOR = Path(page.__file__).parent / "vendor"
+MOST_BYTES = 120_000
 
 
 def page_of(release: object, **options: object) -> str:
     return confide.report(release, **options).html
-
-
-def data_of(text: str) -> dict:
-    return json.loads(re.search(r'<script type="application/json" id="data">(.*?)</script>', text, re.DOTALL)[1])
 
 
 def certificate_of(text: str) -> str:
@@ -55,28 +52,10 @@ def words_of(text: str) -> str:
     return " ".join(html.unescape(re.sub(r"<[^>]+>", " ", body)).split())
 
 
-QUICK = [name for name in OPTIONS if name not in ("small epsilon", "delta, exponential", "tiny alpha", "fine alpha")]
+EVERYDAY = ("add_remove", "too few records")
 
 
-@pytest.mark.some(2)
-@pytest.mark.slow_cases(
-    "absolute_residual",
-    "sinh",
-    "number of classes",
-    "people, replace_one",
-    "geometric",
-    "anything",
-    "own candidates",
-    "reference",
-    "large epsilon",
-    "n_min",
-    "exponential",
-    "slopes",
-    "one third",
-    "lac",
-    "one candidate",
-)
-@pytest.mark.parametrize("name", QUICK)
+@pytest.mark.parametrize("name", [*EVERYDAY, *slow(sorted(set(OPTIONS) - set(EVERYDAY)))])
 def test_every_kind_of_calibration_has_a_page(name):
     cal = released(name)
     text = page_of(cal)
@@ -92,14 +71,7 @@ def test_every_kind_of_calibration_has_a_page(name):
     assert "nan" not in words.lower().split()
 
 
-@pytest.mark.long
-@pytest.mark.parametrize("name", sorted(set(OPTIONS) - set(QUICK)))
-def test_every_kind_of_calibration_has_a_page_extremes(name):
-    test_every_kind_of_calibration_has_a_page(name)
-
-
-@pytest.mark.some(1)
-@pytest.mark.parametrize(("options", "theorem"), [({}, "6b"), ({"neighbors": "replace_one"}, "6a")])
+@pytest.mark.parametrize(("options", "theorem"), [({}, "6b"), *slow([({"neighbors": "replace_one"}, "6a")])])
 def test_the_certificate_is_named(options, theorem):
     """A reader who checks the promise is told by which certificate it holds."""
     cal = calibration(**options)
@@ -121,11 +93,13 @@ METHODS = {
     "pcoqs": {"rho": 0.5, "neighbors": "replace_one"},
     "none": {},
 }
+EVERYDAY_METHODS = ("pps", "pcoqs", "none")
 
 
-@pytest.mark.some(3)
 @pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")
-@pytest.mark.parametrize("method", METHODS)
+@pytest.mark.parametrize(
+    "method", ["pps", "pcoqs", "none", *slow(["pps-laplace", "noisy-histogram", "opendp-quantile"])]
+)
 def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
     scores, candidates = np.linspace(0, 1, 1000), confide.Candidates.unit(100)
     cal = confide.calibrate(scores, 0.1, score="lac", candidates=candidates, mechanism=method, **METHODS[method])
@@ -135,7 +109,7 @@ def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
     assert ("Not private. The threshold is a function" in words) == (method == "none")
     assert ("No ε. The threshold has zero-concentrated privacy" in words) == (method == "pcoqs")
     assert ("plans of the library’s own mechanism" in words) == (method != "slopes")
-    assert method == "slopes" or words.index("plans of the library’s own mechanism") < words.index("Move these")
+    assert method == "slopes" or words.index("plans of the library’s own mechanism") < words.index("Against ε")
     assert ("exact for continuous scores" in words) == (method == "none")
 
 
@@ -165,7 +139,8 @@ def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
     for part in release.parts.values() if kind in ("levels", "groups") else ():
         assert f"{part.threshold:.12g}" in words
     assert str(release.privacy) in words
-    assert len(data_of(text)["laws"]) == {"levels": 3, "groups": 1, "sides": 1, "risk": 1}[kind]
+    assert text.count('<div class="law">') == {"levels": 3, "groups": 1, "sides": 1, "risk": 1}[kind]
+    assert len(text.encode()) < MOST_BYTES
 
 
 def test_each_side_promises_its_side_and_names_its_score():
@@ -195,10 +170,11 @@ def test_many_classes_and_sizes_are_drawn_in_part_and_tabled_in_full():
     by_size[100, 1] = 0
     found = evaluation_from_counts(cal, [f"class {i}" for i in range(k)], by_class, by_size)
     text = page_of(cal, evaluation=found)
-    (drawn,) = data_of(text)["evaluation"]["blocks"]
-    assert len(drawn["classes"]) == len(drawn["frequent"]) == 30
-    assert drawn["classes"][0]["name"] == "class 17"
-    assert len(drawn["sizes"]) == k
+    (block,) = evaluation_sections(found, cal)
+    sizes, frequent, classes = (part.chart for part in block.parts)
+    assert len(classes.names) == len(frequent.names) == 30
+    assert classes.names[0] == "class 17"
+    assert len(sizes.marks) == k
     words = words_of(text)
     assert "The 30 least covered of 200 classes" in words
     assert "The 30 most frequent of 200 sizes" in words
@@ -210,18 +186,12 @@ def test_a_page_is_a_function_of_the_release_alone(tmp_path):
     cal = calibration()
     cal.save(tmp_path / "cal.json")
     assert page_of(confide.Calibration.load(tmp_path / "cal.json")) == page_of(cal)
-    scores = confide.lac_score(np.full((50, 2), 0.5), np.zeros(50, int))
-    for number in np.unique(scores):
-        assert f"{number!r}" not in json.dumps(data_of(page_of(cal))["grid"])
 
 
 def test_a_title_is_escaped_and_checked():
     text = page_of(calibration(), title=HOSTILE)
     assert HOSTILE not in text
     assert html.escape(HOSTILE, quote=False) in text.replace("&#39;", "'").replace("&#34;", '"')
-    for title, error in (("", confide.InputError), ("two\nlines", confide.InputError), (3, confide.InputTypeError)):
-        with pytest.raises(error, match="title must"):
-            page_of(calibration(), title=title)
 
 
 def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
@@ -230,12 +200,13 @@ def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
     text = page_of(cal, file_name=f"{HOSTILE} 'x.json", evaluation=found)
     assert HOSTILE not in text
     assert "<img" not in text
-    assert data_of(text)["evaluation"]["blocks"][0]["classes"][0]["name"] in {part.name for part in found.classes}
-    assert text.count("<script") == 6
+    assert text.count("<script") == 1
 
 
-def test_nothing_but_the_policys_own_scripts_and_styles():
-    text = page_of(calibration())
+@pytest.mark.parametrize("explorer", [False, True])
+def test_nothing_but_the_policys_own_scripts_and_styles(explorer):
+    text = page_of(calibration(), explorer=explorer)
+    assert text.count("<script>") == 1 + explorer
     policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1])
     assert policy.startswith("default-src 'none'; ")
     assert "unsafe" not in policy
@@ -251,7 +222,7 @@ def test_a_page_is_saved_once_and_prints_in_one_line(tmp_path):
     made = confide.report(calibration(), title=HOSTILE)
     assert made.save(tmp_path / "report.html") == tmp_path / "report.html"
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == made.html
-    with pytest.raises(confide.InputError, match="exists already"):
+    with pytest.raises(confide.InputError):
         made.save(tmp_path / "report.html")
     made.save(str(tmp_path / "report.html"), overwrite=True)
     assert len(repr(made)) == len(str(made)) < 200
@@ -269,29 +240,35 @@ def test_a_notebook_shows_a_page_in_a_frame_of_its_own():
     assert "allow-same-origin" not in shown
 
 
-def test_what_is_no_release_has_no_page():
-    with pytest.raises(confide.InputTypeError, match="release must be a calibration, of any kind, or a plan"):
-        confide.report("cal.json")
-    with pytest.raises(confide.InputError, match="must be left out: a plan has seen no records"):
-        confide.report(confide.plan(alpha=0.1, epsilon=1.0), evaluation="evaluation.json")
+GOOD = {"release": calibration()}
+LEVELS_GIVEN = {"release": several()["levels"]}
+A_PLAN = {"release": confide.plan(alpha=0.1, epsilon=1.0, n=1000)}
+REFUSED = [
+    Refused(confide.report, GOOD, {"release": "cal.json"}, "release", kind=confide.InputTypeError),
+    Refused(confide.report, GOOD, {"title": ""}, "title", kind=confide.InputError),
+    Refused(confide.report, GOOD, {"title": "two\nlines"}, "title", kind=confide.InputError),
+    Refused(confide.report, GOOD, {"title": "x" * 201}, "title", kind=confide.InputError),
+    Refused(confide.report, GOOD, {"title": 3}, "title", kind=confide.InputTypeError),
+    Refused(confide.report, GOOD, {"evaluation": 3}, "evaluation", kind=confide.InputTypeError),
+    Refused(confide.report, GOOD, {"answers": ["x"]}, "answers", kind=confide.InputError),
+    Refused(confide.report, GOOD, {"silo_reports": ["x"]}, "silo_reports", kind=confide.InputError),
+    *(
+        Refused(confide.report, good, {"evaluation": evaluation(calibration(alpha=0.2))}, "evaluation",
+                kind=confide.InputError)
+        for good in (GOOD, LEVELS_GIVEN)
+    ),
+    *(
+        Refused(confide.report, A_PLAN, {name: value}, name, kind=confide.InputError)
+        for name, value in (
+            ("evaluation", "evaluation.json"), ("answers", ["x"]), ("silo_reports", ["x"]), ("ledger", "l.db"),
+        )
+    ),
+]  # fmt: skip
 
 
-def test_the_vendored_libraries_are_those_of_the_registry():
-    notes = (VENDOR / "README.md").read_text(encoding="utf-8")
-    for name in ("d3.min.js", "plot.umd.min.js"):
-        assert hashlib.sha256((VENDOR / name).read_bytes()).hexdigest() in notes
-        assert (VENDOR / f"{name.split('.')[0]}.LICENSE").read_text(encoding="utf-8").startswith("Copyright")
-
-
-def test_an_evaluation_of_another_calibration_is_refused():
-    found = evaluation(calibration())
-    other = calibration(alpha=0.2)
-    with pytest.raises(confide.InputError, match="names another; evaluate again"):
-        page_of(other, evaluation=found)
-    with pytest.raises(confide.InputTypeError, match="evaluation must be"):
-        page_of(other, evaluation=3)
-    with pytest.raises(confide.InputError, match="names another; evaluate again"):
-        page_of(several()["levels"], evaluation=found)
+@pytest.mark.parametrize("row", REFUSED, ids=str)
+def test_what_has_no_page_is_refused(row):
+    row.check()
 
 
 @pytest.mark.slow
@@ -300,22 +277,31 @@ def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
     release, found = pages.several()[kind]
     text = page_of(release, evaluation=found)
     assert HOSTILE not in text
-    drawn, words = data_of(text)["evaluation"], words_of(text)
+    words = words_of(text)
     single = isinstance(found, Evaluation)
     blocks = [found] if single else list(found.levels.values())
-    assert len(drawn["blocks"]) == len(blocks)
-    assert [one["promised"] for one in drawn["levels"]] == ([] if single else [one.promised for one in blocks])
-    for block, one in zip(drawn["blocks"], blocks, strict=True):
-        for points, parts in ((block["groups"], one.groups), (block["classes"], one.classes)):
+    sections = evaluation_sections(found, release)
+    if not single:
+        ticks = [mark.at[0] for mark in sections[0].chart.marks if isinstance(mark, Dot) and mark.tick]
+        assert ticks == [one.promised for one in blocks]
+    for section, one in zip(sections[-len(blocks) :], blocks, strict=True):
+        charts = {part.title: part.chart for part in section.parts}
+        own = "Coverage by end of the interval" if one.by == "side" else "Coverage by group"
+        for title, parts in ((own, one.groups), ("Coverage by class", one.classes)):
+            if not parts:
+                continue
             by_name = {part.name: part for part in parts}
-            assert len(points) == len(parts)
-            for point in points:
-                part = by_name[point["name"]]
+            chart = charts[title]
+            assert sorted(chart.names) == sorted(by_name)
+            for mark in chart.marks:
+                if not isinstance(mark, Dot):
+                    continue
+                part = by_name[chart.names[mark.at[1]]]
                 c = part.coverage
-                assert (point["value"], point["low"], point["high"]) == tuple(
-                    round(x, 6) for x in (c.value, c.low, c.high)
-                )
-                assert point.get("promised") == part.promised
+                if mark.tick:
+                    assert mark.at[0] == part.promised
+                else:
+                    assert (mark.at[0], mark.x) == (c.value, (c.low, c.high))
                 assert f"{part.n:,} {c.value:.3f} {c.low:.3f} {c.high:.3f}" in words
         assert (one.by is None) == ("Upright: what is promised for each of them" not in words)
     assert "Not private. The numbers of this section" in words
@@ -329,16 +315,16 @@ def test_many_levels_and_groups_are_drawn_in_part():
     levels = confide.calibrate_levels(scores, [Fraction(k, 20) for k in range(1, 9)], epsilon=20.0, score="lac")
     found = evaluate_scores(levels, scores)
     text = page_of(levels, evaluation=found)
-    assert len(data_of(text)["evaluation"]["levels"]) == 8
-    assert len(data_of(text)["evaluation"]["blocks"]) == 6
+    first, *blocks = evaluation_sections(found, levels)
+    assert (len(first.chart.names), len(blocks)) == (8, 6)
     assert "2 more levels are in the evaluation file" in words_of(text)
     place = np.arange(6000) % 60
     groups = confide.calibrate_groups(scores, [names[i] for i in place], names, 0.2, 5.0, score="lac")
     measured = evaluate_scores(groups, scores, groups=[names[i] for i in place])
-    drawn = data_of(page_of(groups, evaluation=measured))["evaluation"]["blocks"][0]["groups"]
-    assert len(drawn) == 30
+    chart = evaluation_sections(measured, groups)[0].parts[0].chart
+    assert len(chart.names) == 30
     worst = min(part.coverage.value for part in measured.groups)
-    assert drawn[0]["value"] == round(worst, 6)
+    assert next(mark for mark in chart.marks if isinstance(mark, Dot) and not mark.tick).at[0] == worst
     assert "The 30 least covered of 60 groups" in words_of(page_of(groups, evaluation=measured))
 
 
@@ -351,11 +337,11 @@ def test_an_evaluation_must_have_the_parts_of_its_release():
             if other == kind:
                 page_of(release, evaluation=changed)
             elif {kind, other} != {"groups", "lengths"}:
-                with pytest.raises(confide.InputError, match="evaluate again"):
+                with refused(confide.InputError, "evaluation"):
                     page_of(release, evaluation=changed)
     levels, found = kinds["levels"]
     fewer = LevelEvaluation(found.calibration, dict(list(found.levels.items())[:2]))
-    with pytest.raises(confide.InputError, match="must be of the levels"):
+    with refused(confide.InputError, "evaluation"):
         page_of(levels, evaluation=fewer)
 
 
@@ -373,7 +359,7 @@ def test_only_an_evaluation_brings_numbers_from_labels_and_the_page_says_so():
     cal = calibration()
     plain, measured = page_of(cal), page_of(cal, evaluation=evaluation(cal))
     assert "Measured on labelled records" not in words_of(plain)
-    assert data_of(plain)["evaluation"] is None
+    assert "coverage by" not in words_of(plain).lower()
     assert "Not private. The numbers of this section" in words_of(measured)
     assert "not covered by ε" in words_of(measured)
 
@@ -385,20 +371,21 @@ def test_a_federated_calibration_shows_its_silos(tmp_path):
     assert "4 of 5 silos answered" in words
     assert "silo 4 600" in words
     assert "did not answer" in words
-    assert [one["name"] for one in data_of(text)["silos"]["reports"]] == ["silo 0", "silo 1", "silo 3"]
-    replies = sorted(one["value"] for one in data_of(text)["silos"]["replies"])
-    assert replies[joined.k - 1] == joined.threshold
+    found = silos(joined, more["answers"], more["silo_reports"])
+    assert found["report_chart"].names == ("silo 0", "silo 1", "silo 3")
+    dots = [mark.at[0] for mark in found["chart"].marks if isinstance(mark, Dot)]
+    assert sorted(dots)[joined.k - 1] == joined.threshold
     bare = page_of(joined)
-    assert data_of(bare)["silos"]["replies"] == []
+    assert "The answers" not in words_of(bare)
     assert "Coverage by silo" not in words_of(bare)
     assert page_of(Release.from_json(joined.to_json())) == bare
-    with pytest.raises(confide.InputError, match="must come once each"):
+    with refused(confide.InputError, "silo_reports"):
         page_of(joined, silo_reports=[more["silo_reports"][0]] * 2)
-    with pytest.raises(confide.InputError, match="not federated"):
+    with refused(confide.InputError, "answers"):
         page_of(calibration(), answers=more["answers"])
     (tmp_path / "other").mkdir()
     _, others = federation(tmp_path / "other")
-    with pytest.raises(confide.InputError, match="another plan"):
+    with pytest.raises(confide.InputError):
         page_of(joined, answers=others["answers"])
 
 
@@ -454,10 +441,10 @@ def test_evaluations_come_back_as_they_were_and_damage_is_refused():
         {"mean_size": "many"},
     ]
     for damage in damages:
-        with pytest.raises(confide.FormatError, match="evaluation"):
+        with pytest.raises(confide.FormatError):
             read_evaluation(json.dumps({**content, **damage}))
     for text in ("", "[]", "{", "[" * 100_000):
-        with pytest.raises(confide.FormatError, match="not an evaluation"):
+        with pytest.raises(confide.FormatError):
             read_evaluation(text)
     lying = {**content, "mean_size": 0.1, "coverage": {**content["coverage"], "value": 1.0, "low": 1.0}}
     assert read_evaluation(json.dumps(lying)) == found

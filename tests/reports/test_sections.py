@@ -1,5 +1,6 @@
 """What a page tells besides: examples, who made it of what, what was spent, the worst class, the price, the terms."""
 
+import json
 import re
 import shlex
 import warnings
@@ -15,18 +16,13 @@ from confide.releases import ABOUT
 from confide.reports.page import TERMS
 from confide.reports.protection import EXAMPLES, provenance_rows
 from confide.reports.thresholds import worked_example
-from tests.reports.pages import CLASSES, _few_plans, calibration, evaluation
-from tests.reports.test_pages import data_of, page_of, words_of
+from tests.refused import refused
+from tests.reports.pages import CLASSES, calibration, evaluation
+from tests.reports.test_pages import page_of, words_of
 
 pytestmark = pytest.mark.xdist_group("released")
 PUBLIC = {"neighbors": "replace_one"}
 UNEXPLAINED = {"Mechanism", "Records", "Made with", "Classes"}
-
-
-@pytest.fixture(autouse=True)
-def few_plans():
-    with _few_plans():
-        yield
 
 
 def released_at(score, threshold):
@@ -90,10 +86,8 @@ def test_what_the_data_have_spent(tmp_path):
     assert "Spent before this release ε = 1.5 " in several
     assert "Spent with it ε = 2.5 " in several
     assert "What the data have spent" not in words_of(page_of(released))
-    with pytest.raises(confide.InputError, match="no charge for it"):
+    with refused(confide.InputError, "ledger"):
         page_of(calibration(), ledger=ledger)
-    with pytest.raises(confide.InputError, match="left out"):
-        page_of(confide.plan(alpha=0.1, epsilon=1.0), ledger=ledger)
 
 
 @pytest.mark.slow
@@ -132,7 +126,7 @@ def test_intervals_of_one_width_say_nothing_of_one_record():
 
 def test_a_page_is_saved_as_html(tmp_path):
     page = confide.report(released_at("lac", 0.9))
-    with pytest.raises(confide.InputError, match=r"x\.pdf' must end in \.html or \.htm"):
+    with pytest.raises(confide.InputError):
         page.save(tmp_path / "x.pdf")
     assert page.save(tmp_path / "x.HTM").exists()
 
@@ -141,16 +135,11 @@ def test_a_pilot_gives_the_price_in_sizes_at_every_position():
     p = np.random.default_rng(0).dirichlet(np.ones(4) / 9, 300)
     pilot = Pilot(confide.lac_score(p, p.argmax(axis=1)), confide.all_scores(p))
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, pilot=pilot)
-    text = page_of(chosen)
-    prices, at = data_of(text)["grid"]["pilot"], data_of(text)["grid"]["chosen"][2]
-    assert (
-        prices[at] == f"{chosen.on_pilot.size:.3g} classes in a set; {chosen.on_pilot.plain_size:.3g} without privacy"
-    )
-    assert len(set(prices)) > 2
-    assert 'id="on-pilot"' in text
-    bare = page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000))
-    assert data_of(bare)["grid"]["pilot"] is None
-    assert 'id="on-pilot"' not in bare
+    own = f"{chosen.on_pilot.size:.3g} classes in a set; {chosen.on_pilot.plain_size:.3g} without privacy"
+    assert f"Price in sets {own}" in words_of(page_of(chosen))
+    data = re.search(r'id="data">(.*?)</script>', page_of(chosen, explorer=True), re.DOTALL)[1]
+    assert len({point[8] for point in json.loads(data)["said"]}) > 2
+    assert "Price in sets" not in words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
 
 
 def test_terms_are_explained_where_they_stand():

@@ -9,6 +9,8 @@ import confide
 from confide.scores.classification import set_mask, tempered
 from confide.scores.ranked import magic
 from tests.any_rows import any_rows  # noqa: F401 - a fixture
+from tests.builders import grid, slow
+from tests.refused import numbers, refused
 
 SCORES = [
     "lac",
@@ -66,10 +68,9 @@ def tables():
     yield "columns first", np.asfortranarray(soft[:, :9])
 
 
-@pytest.mark.some(12)
-@pytest.mark.parametrize("score", SCORES)
-@pytest.mark.parametrize(("what", "p"), [pytest.param(*case, id=case[0]) for case in tables()])
-def test_scores_and_sets_agree_bit_for_bit(score, what, p):
+@pytest.mark.parametrize(("score", "table"), grid(SCORES, list(dict(tables()))))
+def test_scores_and_sets_agree_bit_for_bit(score, table):
+    p = dict(tables())[table]
     rng = np.random.default_rng(2)
     u = rng.random(len(p)) if "randomised" in score else None
     before = p.copy()
@@ -90,8 +91,7 @@ def test_scores_and_sets_agree_bit_for_bit(score, what, p):
     np.testing.assert_array_equal(p, before)
 
 
-@pytest.mark.some(5)
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize("score", [*SCORES[5:8], *slow([*SCORES[:5], *SCORES[8:]])])
 def test_blocks_and_threads_change_nothing(score):
     """A table large enough for several threads and blocks, against its own rows in another order."""
     rng = np.random.default_rng(3)
@@ -114,10 +114,11 @@ def test_blocks_and_threads_change_nothing(score):
 
 def test_randomisation_belongs_to_the_record():
     p = [[0.5, 0.3, 0.2]] * 3
-    with pytest.raises(confide.InputError, match=r"^u must be left out"):
+    with refused(confide.InputError, "u"):
         confide.class_score(p, [0, 1, 2], "aps", u=[0.1, 0.2, 0.3])
-    with pytest.raises(confide.InputError, match=r"found 1 outside, the first at position 2"):
+    with refused(confide.InputError, "u") as e:
         confide.aps_score(p, [0, 1, 2], u=[0.1, 0.2, 1.5])
+    assert numbers(e) == [1, 2]
     drawn = confide.aps_score(p, [0, 1, 2], u=confide.ExperimentalUniforms(0))
     np.testing.assert_array_equal(drawn, confide.aps_score(p, [0, 1, 2], u=np.random.default_rng(0).random(3)))
 
@@ -130,7 +131,7 @@ def test_names_carry_their_parameters():
     expected = confide.all_scores(p, "raps(k_reg=5, penalty=1e-2)") <= calibration.threshold
     np.testing.assert_array_equal(confide.predict_set(p, again).mask, expected)
     for wrong in ("raps", "raps(penalty=0.1)", "raps(penalty=0.1,k_reg=2.5)", "lac(x=1)", "raps(penalty=-1,k_reg=1)"):
-        with pytest.raises(confide.InputError, match=r"^score must"):
+        with refused(confide.InputError, "score"):
             confide.scores.kinds.score_kind(wrong)
 
 
@@ -140,7 +141,7 @@ def test_tuning_refuses_the_calibration_records():
     y = np.array([rng.choice(30, p=row / row.sum()) for row in p.astype(np.float64)])
     wide = p.astype(np.float64).tolist()
     for tuning, same in ((p[:400], p[:400]), (p[:400], p[100:300]), (wide, wide)):
-        with pytest.raises(confide.InputError, match="voids the privacy loss and the coverage"):
+        with refused(confide.InputError, "probabilities"):
             confide.tune_raps(tuning, y[: len(tuning)], 0.1, calibration=same)
     best = confide.tune_raps(p[:400], y[:400], 0.1, calibration=p[400:], penalties=(0.0, 0.05), k_regs=(1, 4))
     plain = confide.tune_raps(p[:400], y[:400], 0.1, calibration=p[400:], penalties=(0.0,), k_regs=(1,))

@@ -12,7 +12,9 @@ from scipy import stats
 import confide
 from confide.scores.classification import set_mask
 from confide.support.checks import exact_level
+from tests.builders import slow
 from tests.exact_tests import LEVEL, assert_covers, assert_exact_level, assert_threshold_below
+from tests.refused import numbers, refused
 
 DETERMINISTIC = ["lac", "aps", "raps(penalty=0.01,k_reg=3)", "saps(penalty=0.1)", "margin", "top_k"]
 RANDOMISED = ["aps_randomised", "raps_randomised(penalty=0.01,k_reg=3)", "saps_randomised(penalty=0.1)"]
@@ -56,8 +58,9 @@ def noisy(rng, n, k, noise):
     return truth, np.where(rng.random(n) < noise, rng.integers(0, k, n), truth)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
+@pytest.mark.parametrize(
+    "score", ["lac", "aps_randomised", *slow(set(DETERMINISTIC + RANDOMISED) - {"lac", "aps_randomised"})]
+)
 def test_01_zero_and_saturated_probabilities(score):
     """A tree's 0/1 probabilities and float32 softmax of overconfident logits, with 20 % wrong labels."""
     rng = np.random.default_rng(1)
@@ -84,8 +87,7 @@ def test_03_the_rank_is_exact():
         assert k == pytest.approx(-(-(n + 1) * 9 // 10))
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize(("n", "rank"), [(9, 9), (20, 19), (99, 90)])
+@pytest.mark.parametrize(("n", "rank"), [(9, 9), *slow([(20, 19), (99, 90)])])
 def test_03_and_12_coverage_is_the_rank_over_n_plus_one(n, rank):
     """Neither above (a rank too many) nor below (a quantile without the n + 1), and never +inf: an exact binomial test.
 
@@ -100,14 +102,14 @@ def test_03_and_12_coverage_is_the_rank_over_n_plus_one(n, rank):
 
 
 def test_04_too_few_records_give_full_sets():
-    with pytest.warns(confide.CoverageWarning, match=r"\+inf"):
+    with pytest.warns(confide.CoverageWarning):
         released = confide.calibrate([0.1] * 5, 0.1, 1.0, score="lac", neighbors="replace_one")
     assert released.threshold == np.inf
-    with pytest.warns(confide.CoverageWarning, match="every label is in every set"):
+    with pytest.warns(confide.CoverageWarning):
         assert confide.predict_set([[0.0, 1.0]], released).mask.all()
     with pytest.warns(confide.CoverageWarning):
         released = confide.calibrate([0.1] * 5, 0.1, 1.0, score="absolute_residual", neighbors="replace_one")
-    with pytest.warns(confide.CoverageWarning, match="every interval is the whole line"):
+    with pytest.warns(confide.CoverageWarning):
         assert confide.predict_interval([1.0], released) == (-np.inf, np.inf)
 
 
@@ -156,28 +158,33 @@ def test_06_few_test_rows(score):
 def test_07_nan_is_refused_with_count_and_position(score):
     p = np.full((50, 4), 0.25)
     p[[7, 30], 1] = np.nan
-    with pytest.raises(confide.InputError, match=r"found 2 row\(s\) with NaN or values outside, the first at row 7"):
-        confide.class_score(p, np.ones(50, dtype=int), score)
-    with pytest.raises(confide.InputError, match=r"found 2 row\(s\) with NaN or values outside, the first at row 7"):
-        set_mask(p, score, 0.5)
+    for call in (lambda: confide.class_score(p, np.ones(50, dtype=int), score), lambda: set_mask(p, score, 0.5)):
+        with refused(confide.InputError, "probabilities") as e:
+            call()
+        assert numbers(e) == [2, 7]
     for bad in (np.nan, np.inf):
-        with pytest.raises(confide.InputError, match="found 1"):
+        with refused(confide.InputError, "predictions") as e:
             confide.absolute_residual_score([0.0, bad], [1.0, 1.0])
-        with pytest.raises(confide.InputError, match="found 1"):
+        assert numbers(e) == [1, 1]
+        with refused(confide.InputError, "predictions") as e:
             confide.interval_score([[0.0, 1.0], [0.0, bad]], [1.0, 1.0], "cqr")
+        assert numbers(e) == [1, 1]
 
 
 @pytest.mark.parametrize("alpha", [0, 1, -0.1, 1.5, 1.0, float("nan")])
 def test_08_alpha_lies_strictly_between(alpha):
-    with pytest.raises(confide.InputError, match=r"^alpha must"):
+    with refused(confide.InputError, "alpha"):
         confide.calibrate([0.1] * 50, alpha, 1.0)
 
 
 @pytest.mark.parametrize("score", DETERMINISTIC)
 def test_09_labels_outside_the_classes_are_refused(score):
     p = np.full((3, 4), 0.25)
-    for y in ([0, -1, 2], [0, 4, 2], [0, 1], [0.0, 1.0, 2.0], ["a", "b", "c"]):
-        with pytest.raises((confide.InputError, confide.InputTypeError), match=r"^labels must"):
+    for y, kind in (
+        ([0, -1, 2], confide.InputError), ([0, 4, 2], confide.InputError), ([0, 1], confide.InputError),
+        ([0.0, 1.0, 2.0], confide.InputTypeError), (["a", "b", "c"], confide.InputTypeError),
+    ):  # fmt: skip
+        with refused(kind, "labels"):
             confide.class_score(p, y, score)
     p, y = ideal(np.random.default_rng(9), 4000, 3)
     names = np.array(list("jihgfedcba"))  # the columns' order is not the alphabet's
@@ -240,8 +247,7 @@ def test_13_nothing_of_the_records_is_kept_or_changed():
         confide.predict_set(p, released)
 
 
-@pytest.mark.everyday("ties")
-@pytest.mark.parametrize("scores", ["atom", "concentrated", "ties"])
+@pytest.mark.parametrize("scores", ["ties", *slow(["atom", "concentrated"])])
 def test_14_private_quantiles_keep_coverage(scores):
     """Where a private quantile at the conformal level undercovers or fails: one fresh point per release.
 

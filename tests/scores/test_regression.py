@@ -8,6 +8,7 @@ import confide
 from confide.scores.regression import interval_ends
 from tests.both_ways import both_ways  # noqa: F401 - a fixture
 from tests.private import assert_error_is_private
+from tests.refused import numbers, refused
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, ">f4"])
@@ -33,14 +34,12 @@ def test_values_that_are_not_finite(name, bad):
     wrong = values.copy()
     wrong[[4, 6]] = bad
     arguments = {"predictions": values, "targets": values, name: wrong}
-    with pytest.raises(
-        confide.InputError, match=rf"^{name} must be finite; found 2 NaN or infinite, .* position 4$"
-    ) as e:
+    with refused(confide.InputError, name) as e:
         confide.absolute_residual_score(**arguments)
+    assert numbers(e) == [2, 4]
     assert_error_is_private(e.value)
 
 
-@pytest.mark.some(29)
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
 @pytest.mark.parametrize("score", ["absolute_residual", "gamma", "normalised_residual", "cqr", "cqr_low", "cqr_high"])
 def test_blocks_and_threads_change_nothing(monkeypatch, score, dtype):
@@ -75,40 +74,40 @@ def test_blocks_and_threads_change_nothing(monkeypatch, score, dtype):
 def test_bad_values_are_counted_across_blocks():
     f, d = np.ones(300_000), np.ones(300_000)
     f[[7, 299_999]] = [np.inf, np.nan]
-    with pytest.raises(
-        confide.InputError, match=r"^predictions must be finite; found 2 NaN or infinite, .* position 7$"
-    ):
+    with refused(confide.InputError, "predictions") as e:
         confide.absolute_residual_score(f, d)
-    with pytest.raises(
-        confide.InputError, match=r"^predictions must be finite; found 2 NaN or infinite, .* position 7$"
-    ):
+    assert numbers(e) == [2, 7]
+    with refused(confide.InputError, "predictions") as e:
         interval_ends(f, "absolute_residual", 1.0)
+    assert numbers(e) == [2, 7]
     d[[200_000, 250_000]] = [0.0, -1.0]
-    with pytest.raises(confide.InputError, match=r"^difficulty must be positive .* found 2 that are not, .* 200000$"):
+    with refused(confide.InputError, "difficulty") as e:
         confide.normalised_residual_score(np.ones(300_000), np.ones(300_000), d)
-    with pytest.raises(confide.InputError, match=r"^predictions must be positive .* found 2 that are not, .* 200000$"):
+    assert numbers(e) == [2, 200_000]
+    with refused(confide.InputError, "predictions") as e:
         confide.gamma_score(d, np.ones(300_000))
+    assert numbers(e) == [2, 200_000]
     huge = np.full(300_000, 1.7e308)  # finite, though their sum is not
     assert confide.absolute_residual_score(huge, huge).max() == 0
 
 
 def test_lengths_differ():
-    with pytest.raises(confide.InputError, match=r"^targets must have as many entries as predictions; found 2 for 3$"):
+    with refused(confide.InputError, "targets") as e:
         confide.absolute_residual_score([1, 2, 3], [1, 2])
+    assert numbers(e) == [2, 3]
 
 
 def test_wrong_shapes_and_types():
-    with pytest.raises(confide.InputError, match=r"^targets must be one-dimensional"):
+    with refused(confide.InputError, "targets"):
         confide.absolute_residual_score([1, 2], [[1], [2]])
     assert confide.absolute_residual_score([], []).shape == (0,)
-    with pytest.raises(confide.InputTypeError, match=r"^predictions must hold real numbers"):
+    with refused(confide.InputTypeError, "predictions"):
         confide.absolute_residual_score(["1"], [1])
 
 
 def test_a_residual_that_overflows_is_refused_when_counted():
     scores = confide.absolute_residual_score([-1.5e308], [1.5e308])
     assert scores.tolist() == [np.inf]
-    with pytest.raises(
-        confide.InputError, match=r"^scores must be numbers of at least 0 and finite; found 0 NaN and 1"
-    ):
+    with refused(confide.InputError, "scores") as e:
         confide.calibrate(scores, alpha=0.1, epsilon=1.0, score="absolute_residual")
+    assert numbers(e) == [0, 1, 0]

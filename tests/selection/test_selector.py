@@ -8,6 +8,7 @@ from scipy import stats
 
 from confide.selection.selector import SELECTORS, _noisy_max, select, selection_law
 from confide.support import scale_for
+from tests.builders import slow
 from tests.exact import law
 
 
@@ -39,15 +40,18 @@ def test_library_law_equals_polynomial_law(selector, utilities):
     assert exact.sum() == pytest.approx(1.0, abs=1e-12)
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(
     ("utilities", "scale"),
     [
         ([-30, -20, -10, 0, -5, -15, -45], 10.0),
-        ([0, 0, 0, -1], 1.0),
-        ([-(10**15), -(10**15) - 3 * 10**14, -(10**15) - 5 * 10**14], 4.1e14),
-        (list(range(-60, 0)) + list(range(0, -40, -1)), 11.7),
+        *slow(
+            [
+                ([0, 0, 0, -1], 1.0),
+                ([-(10**15), -(10**15) - 3 * 10**14, -(10**15) - 5 * 10**14], 4.1e14),
+                (list(range(-60, 0)) + list(range(0, -40, -1)), 11.7),
+            ]
+        ),
     ],
 )
 def test_installed_sampler_matches_exact_law(selector, utilities, scale):

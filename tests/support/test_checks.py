@@ -2,6 +2,7 @@
 
 import math
 from fractions import Fraction
+from functools import partial
 
 import numpy as np
 import pytest
@@ -9,24 +10,23 @@ import pytest
 import confide
 from confide.support import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.checks import one_of, positive_integer, positive_number
-from tests.private import PLANTED, assert_error_is_private, planted_scores
+from tests.private import PLANTED, planted_scores
+from tests.refused import refused
 
 
-def refused(error, text, **changed):
-    """Both doors refuse, and nothing that is private shows."""
+def check_refused(kind, argument, got=None, **changed):
+    """All doors refuse alike, and say what they got where that is stated."""
     arguments = {"alpha": 0.1, "epsilon": 1.0, **changed}
-    with pytest.raises(error, match=text) as refusal:
-        confide.plan(**arguments)
-    assert isinstance(refusal.value, confide.ConfideError)
-    arguments.pop("n", None)
-    if "candidates" in arguments or "n" in changed:
-        return
-    with pytest.raises(error, match=text) as refusal:
-        confide.calibrate(planted_scores(), **arguments)
-    assert_error_is_private(refusal.value)
     histogram = confide.ScoreHistogram.from_scores(planted_scores(), confide.Candidates.unit(10))
-    with pytest.raises(error, match=text):
-        confide.calibrate_histogram(histogram, **arguments)
+    doors = [
+        confide.plan,
+        partial(confide.calibrate, planted_scores()),
+        partial(confide.calibrate_histogram, histogram),
+    ]
+    for call in doors[:1] if changed.keys() & {"n", "candidates"} else doors:
+        with refused(kind, argument) as caught:
+            call(**arguments)
+        assert got in (None, caught.value.got)
 
 
 @pytest.mark.parametrize(
@@ -34,29 +34,19 @@ def refused(error, text, **changed):
 )
 @pytest.mark.parametrize("name", ["epsilon", "rho"])
 def test_losses_out_of_range(name, value):
-    refused(confide.InputError, f"^{name} must ", **{"epsilon": None, name: value})
+    check_refused(confide.InputError, name, **{"epsilon": None, name: value})
 
 
 @pytest.mark.parametrize("value", [True, False, "1", "abc", 1j, [1.0], np.array(1.0), b"1", object()])
 @pytest.mark.parametrize("name", ["epsilon", "rho"])
 def test_losses_of_the_wrong_type(name, value):
-    refused(
-        confide.InputTypeError,
-        f"^{name} must be a positive number; found {type(value).__name__}",
-        **{"epsilon": None, name: value},
-    )
+    check_refused(confide.InputTypeError, name, type(value).__name__, **{"epsilon": None, name: value})
 
 
 def test_one_loss_is_given():
-    refused(confide.InputError, "^epsilon or rho must be given, and not both", epsilon=1.0, rho=1.0)
-    refused(confide.InputError, "^epsilon or rho must be given: say how private, by epsilon=1.0, or", epsilon=None)
-    refused(
-        confide.InputError,
-        "^selector must be 'exponential' with rho",
-        epsilon=None,
-        rho=1.0,
-        selector="permute_and_flip",
-    )
+    check_refused(confide.InputError, "epsilon", epsilon=1.0, rho=1.0)
+    check_refused(confide.InputError, "epsilon", epsilon=None)
+    check_refused(confide.InputError, "selector", epsilon=None, rho=1.0, selector="permute_and_flip")
 
 
 @pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.float64(1), np.int16(1), Fraction(1)])
@@ -77,77 +67,66 @@ def test_losses_of_any_real_type(value):
 )
 def test_counts(name, most):
     for value in (0, -1, most + 1, 10**400):
-        refused(
-            confide.InputError, f"^{name} must be a positive integer of at most {most}; found {value}$", **{name: value}
-        )
+        check_refused(confide.InputError, name, str(value), **{name: value})
     for value in (True, 1.0, "1", [1], np.array([1]), 1j, math.nan):
-        needed = (
-            "a confide.Candidates, a Spread, their number or None" if name == "candidates" else "a positive integer"
-        )
-        refused(confide.InputTypeError, f"^{name} must be {needed}; found {type(value).__name__}", **{name: value})
+        check_refused(confide.InputTypeError, name, type(value).__name__, **{name: value})
     assert confide.plan(**{"alpha": 0.1, "epsilon": 1.0, name: np.int64(7)}).mechanism is not None
 
 
 def test_every_record_gets_a_loss():
-    text = "^records_per_person leaves each record less than a loss of 1e-06; found 1001 records for epsilon=0.001"
-    refused(confide.InputError, text, epsilon=0.001, records_per_person=1001)
+    check_refused(confide.InputError, "records_per_person", epsilon=0.001, records_per_person=1001)
     assert confide.plan(alpha=0.1, epsilon=0.001, records_per_person=1000).mechanism is not None
 
 
 @pytest.mark.parametrize("name", ["neighbors", "selector"])
 def test_words(name):
     for value in ("replace-one", "ADD_REMOVE", "", "add_remove "):
-        refused(confide.InputError, f"^{name} must be one of '.*', '.*'; found {value!r}", **{name: value})
+        check_refused(confide.InputError, name, repr(value), **{name: value})
     for value in (1, 0.5, ["add_remove"], np.array(["a", "b"]), np.array(PLANTED)):
-        refused(confide.InputTypeError, f"^{name} must be one of '.*'; found {type(value).__name__}$", **{name: value})
+        check_refused(confide.InputTypeError, name, type(value).__name__, **{name: value})
 
 
 def test_slopes_are_a_pair_of_positive_integers():
     for value in ([3, 1], (3,), (1, 2, 3), 3, "31", np.array([3, 1])):
-        refused(confide.InputTypeError, r"^slopes must be a pair of positive integers", slopes=value)
-    for value in ((0, 1), (1, -1), (1, 1001)):
-        refused(confide.InputError, r"^slopes\[[01]\] must be a positive integer of at most 1000", slopes=value)
-    for value in ((1.0, 1), (1, True), ("3", 1)):
-        refused(confide.InputTypeError, r"^slopes\[[01]\] must be a positive integer; found", slopes=value)
+        check_refused(confide.InputTypeError, "slopes", slopes=value)
+    for value, place in (((0, 1), 0), ((1, -1), 1), ((1, 1001), 1)):
+        check_refused(confide.InputError, f"slopes[{place}]", slopes=value)
+    for value, place in (((1.0, 1), 0), ((1, True), 1), (("3", 1), 0)):
+        check_refused(confide.InputTypeError, f"slopes[{place}]", slopes=value)
     assert confide.plan(alpha=0.1, epsilon=1.0, slopes=(np.int64(3), np.int8(1))).mechanism.left == 3
 
 
 def test_shift_is_a_number_of_ranks():
     for value in (-1, -1e-9, math.nan, math.inf, 2**49, 10**400):
-        refused(confide.InputError, "^shift must be a number of ranks from 0", shift=value)
+        check_refused(confide.InputError, "shift", shift=value)
     for value in (True, "5", [5], 1j):
-        refused(confide.InputTypeError, "^shift must be a number of ranks; found", shift=value)
-    refused(confide.InputError, "^shift must be left out with delta", shift=5, delta=0.05)
+        check_refused(confide.InputTypeError, "shift", shift=value)
+    check_refused(confide.InputError, "shift", shift=5, delta=0.05)
     plans = [confide.plan(alpha=0.1, epsilon=1.0, shift=value) for value in (5, 5.0, np.float32(5), Fraction(5))]
     assert len(set(plans)) == 1
 
 
 @pytest.mark.parametrize("score", ["", "x" * 201, "a\nb", "\ud800", "\x00"])
 def test_score_names(score):
-    with pytest.raises(confide.InputError, match=r"^score must be a name of 1 to 200 printable characters"):
+    with refused(confide.InputError, "score"):
         confide.calibrate([0.5], alpha=0.1, epsilon=1.0, score=score)
 
 
 @pytest.mark.parametrize("score", [5, 0.5, b"lac", ["lac"], np.array(PLANTED)])
 def test_score_names_are_texts(score):
-    with pytest.raises(confide.InputTypeError, match=r"^score must be a name or None; found") as refusal:
+    with refused(confide.InputTypeError, "score"):
         confide.calibrate([0.5], alpha=0.1, epsilon=1.0, score=score)
-    assert_error_is_private(refusal.value)
 
 
 @pytest.mark.parametrize("candidates", [True, [0.1, 0.2], np.array([0.1]), "unit", confide.Candidates])
 def test_candidates_are_candidates(candidates):
-    with pytest.raises(
-        confide.InputTypeError, match=r"^candidates must be a confide.Candidates, a Spread, .*; found .*wrap values in"
-    ):
+    with refused(confide.InputTypeError, "candidates"):
         confide.calibrate([0.5], alpha=0.1, epsilon=1.0, candidates=candidates)
 
 
 def test_histograms_are_histograms():
     for histogram in (None, [1, 2], np.array([1, 2])):
-        with pytest.raises(
-            confide.InputTypeError, match=r"^histogram must be a ScoreHistogram, or a mapping of names to such; found"
-        ):
+        with refused(confide.InputTypeError, "histogram"):
             confide.calibrate_histogram(histogram, alpha=0.1, epsilon=1.0)
 
 

@@ -8,6 +8,7 @@ import pytest
 
 import confide
 from confide.support.files import Kind, OutputExistsError, new_file, read_text, write_text
+from tests.refused import refused
 
 RELEASE = '{"kind": "confide.calibration"}'
 
@@ -25,7 +26,10 @@ def test_written_whole(tmp_path):
     assert names(tmp_path) == ["a.txt"]
 
 
-@pytest.mark.parametrize("error", [RuntimeError, KeyboardInterrupt, SystemExit, confide.InputError])
+ERRORS = [RuntimeError(), KeyboardInterrupt(), SystemExit(), confide.InputError("work", "fails")]
+
+
+@pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("overwrite", [False, True])
 def test_nothing_is_left_when_the_work_fails(tmp_path, error, overwrite):
     path = tmp_path / "a.txt"
@@ -37,7 +41,7 @@ def test_nothing_is_left_when_the_work_fails(tmp_path, error, overwrite):
             part.write_text("half")
             raise error
 
-    with pytest.raises(error):
+    with pytest.raises(type(error)):
         work()
     assert names(tmp_path) == (["a.txt"] if overwrite else [])
     assert not overwrite or path.read_text() == RELEASE
@@ -46,7 +50,7 @@ def test_nothing_is_left_when_the_work_fails(tmp_path, error, overwrite):
 def test_an_existing_file_is_refused_before_the_work(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("before")
-    with pytest.raises(OutputExistsError, match=r"^output '.*a.txt' exists already"), new_file(path, overwrite=False):
+    with refused(OutputExistsError, "output"), new_file(path, overwrite=False):
         pytest.fail("the work must not begin")
     assert path.read_text() == "before"
     assert names(tmp_path) == ["a.txt"]
@@ -60,7 +64,7 @@ def test_a_file_that_appears_during_the_work_is_not_overwritten(tmp_path):
             part.write_text("ours")
             path.write_text("theirs")
 
-    with pytest.raises(OutputExistsError, match="exists already"):
+    with refused(OutputExistsError, "output"):
         work()
     assert path.read_text() == "theirs"
     assert names(tmp_path) == ["a.txt"]
@@ -80,13 +84,13 @@ def test_only_an_earlier_output_of_the_same_kind_is_replaced(tmp_path):
     path = tmp_path / "a.txt"
     for before in ("p_a,p_b\n", '{"kind": "confide.ledger"}', '{"other": "confide.levels"}'):
         path.write_text(before)
-        with pytest.raises(confide.InputError, match="and a release may replace nothing but a release; choose another"):
+        with refused(confide.InputError, "output"):
             write_text(path, RELEASE, overwrite=True)
         assert path.read_text() == before
     path.write_text("")
     write_text(path, RELEASE, overwrite=True)
     assert path.read_text() == RELEASE
-    with pytest.raises(confide.InputError, match="is a release, and another kind of file may replace nothing"):
+    with refused(confide.InputError, "output"):
         write_text(path, "text of no kind", overwrite=True)
 
 
@@ -99,7 +103,7 @@ def test_what_appears_during_the_work_is_looked_at_again(tmp_path):
             part.write_text(RELEASE)
             path.write_text("theirs")
 
-    with pytest.raises(confide.InputError, match="is another kind of file"):
+    with refused(confide.InputError, "output"):
         work()
     assert path.read_text() == "theirs"
     assert names(tmp_path) == ["a.txt"]
@@ -107,7 +111,7 @@ def test_what_appears_during_the_work_is_looked_at_again(tmp_path):
 
 def test_errors_of_the_disk_are_one_line(tmp_path):
     with (
-        pytest.raises(confide.InputError, match=r"^output '.*a.txt' cannot be written: No space left on device$"),
+        refused(confide.InputError, "output"),
         new_file(tmp_path / "a.txt", overwrite=False),
     ):
         raise OSError(28, os.strerror(28))
@@ -115,12 +119,12 @@ def test_errors_of_the_disk_are_one_line(tmp_path):
 
 
 def test_folders(tmp_path):
-    with pytest.raises(confide.InputError, match=r"is a folder; name a file$"):
+    with refused(confide.InputError, "output"):
         write_text(tmp_path, "x", overwrite=True)
-    with pytest.raises(confide.InputError, match=r"cannot be written: No such file or directory$"):
+    with refused(confide.InputError, "output"):
         write_text(tmp_path / "missing" / "a.txt", "x", overwrite=False)
     (tmp_path / "file").write_text("")
-    with pytest.raises(confide.InputError, match=r"cannot be written: Not a directory$"):
+    with refused(confide.InputError, "output"):
         write_text(tmp_path / "file" / "a.txt", "x", overwrite=False)
 
 
@@ -139,7 +143,7 @@ def test_names_of_any_length(tmp_path):
     path = tmp_path / ("ü" * 120 + ".json")  # 245 bytes of at most 255
     write_text(path, "x", overwrite=False)
     assert names(tmp_path) == [path.name]
-    with pytest.raises(confide.InputError, match="cannot be written: File name too long"):
+    with refused(confide.InputError, "output"):
         write_text(tmp_path / ("a" * 300), "x", overwrite=False)
 
 

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import confide
 from confide.arrays.checked import as_positions
 from confide.support.names import as_integer, canonical, check_names, order_of, places, positions
+from tests.refused import refused
 
 NAMES = (
     st.integers() | st.integers().map(str) | st.text(max_size=4) | st.sampled_from(["07", "1.0", " 7", "-0", "+1", "١"])
@@ -39,7 +40,7 @@ def test_lists_of_names(names, random):
 
 def test_the_same_text_and_the_same_integer_come_first():
     np.testing.assert_array_equal(positions("groups", [1, "1", 2, "2"], ["1", 1, "2"]), [1, 0, 2, 2])
-    with pytest.raises(confide.InputError, match="also as texts; found 2 repeated"):
+    with refused(confide.InputError, "names"):
         check_names("names", [1, "1", 2, 1])
 
 
@@ -63,18 +64,18 @@ def test_groups_of_any_kind(values, names):
 
 @pytest.mark.parametrize("wrong", ["01", "1.0", " 1", "+1", "", None, 2, 2**70, np.nan, 0.5])
 def test_values_that_are_no_name(wrong):
-    with pytest.raises(confide.InputError, match=r"^groups must be among the 2 public names; found 1 .* position 1;"):
+    with refused(confide.InputError, "groups"):
         as_positions("groups", [0, wrong, 1], ("0", 1), 3)
 
 
 def test_names_that_are_none():
     for names in ([], [1.0], [None], [b"a"], [("a",)]):
-        with pytest.raises(confide.InputTypeError, match="one or more texts or integers"):
+        with refused(confide.InputTypeError, "names"):
             check_names("names", names)
     for names in ("ab", 3, None):
-        with pytest.raises(confide.InputTypeError, match="must be a list"):
+        with refused(confide.InputTypeError, "names"):
             check_names("names", names)
-    with pytest.raises(confide.InputTypeError, match="cannot be compared"):
+    with refused(confide.InputTypeError, "groups"):
         positions("groups", [["a"]], ["a"])
 
 

@@ -26,6 +26,7 @@ from confide.support.object_stores import filesystem_of, parse_address, store_wo
 from confide.tables import Scored, calibrate_table, open_table, predict_table, score_histogram
 from confide.tables.files import _as_regex, _SharedFile
 from tests.calibrations import calibration_at
+from tests.refused import refused
 from tests.tables.class_records import P
 
 RELEASED = calibration_at(confide.Candidates.unit(10).edges[8])
@@ -67,12 +68,10 @@ def asked(monkeypatch):
     ],
 )
 def test_what_could_be_a_secret_is_refused_and_not_shown(text):
-    with pytest.raises(InputError, match="without keys or options: credentials are taken from") as refused:
-        parse_address(text)
-    assert "hidden" not in str(refused.value)
-    with pytest.raises(InputError) as refused, open_table(text):
-        pass
-    assert "hidden" not in str(refused.value)
+    for call in (parse_address, lambda address: open_table(address).__enter__()):
+        with refused(InputError, "address") as caught:
+            call(text)
+        assert "hidden" not in str(caught.value)
 
 
 def test_one_object_has_several_addresses():
@@ -87,10 +86,10 @@ def test_one_object_has_several_addresses():
         ".csv",
     )
     assert str(azure) == "abfss://c@account.dfs.core.windows.net/x/y.csv"
-    with pytest.raises(InputError, match="empty part between two slashes"):
+    with refused(InputError, "address"):
         as_place("s3://b/x//y")
     for name in ("s3://b/./x", "gs://b/x/../y", "az://c/x/."):
-        with pytest.raises(InputError, match=r"a part that is \. or \.\.; write it without"):
+        with refused(InputError, "address"):
             as_place(name)
     assert as_place("s3://b/.x/y..z").address.key == ".x/y..z"
 
@@ -123,7 +122,7 @@ def test_amazon_is_asked_where_the_bucket_is(asked, monkeypatch):
 
     monkeypatch.delenv("AWS_ENDPOINT_URL")
     monkeypatch.setattr(pyarrow.fs, "resolve_s3_region", nobody)
-    with pytest.raises(InputError, match=r"'s3://b' cannot be used: it cannot be reached; check the network"):
+    with refused(InputError, "address"):
         filesystem_of(Address("s3", "b", ""))
     monkeypatch.setenv("AWS_REGION", "us-west-2")
     filesystem_of(Address("s3", "b", ""))
@@ -138,7 +137,7 @@ def test_google_and_azure_are_asked_with_what_the_environment_holds(asked, monke
     filesystem_of(Address("gs", "b", ""))
     monkeypatch.setenv("STORAGE_EMULATOR_HOST", "localhost:9023")
     filesystem_of(Address("gs", "b", ""))
-    with pytest.raises(InputError, match="set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or name it as"):
+    with refused(InputError, "address"):
         filesystem_of(Address("az", "c", ""))
     filesystem_of(Address("az", "c", "", "account"))
     monkeypatch.setenv("AZURE_STORAGE_SAS_TOKEN", "sas")
@@ -222,15 +221,15 @@ def test_a_release_goes_there_and_comes_back(bucket):
     bucket.joinpath("a").mkdir()
     released.save(address)
     assert confide.Calibration.load(address) == released
-    with pytest.raises(OutputExistsError, match=r"'gs://b/a/released.json' exists already"):
+    with refused(OutputExistsError, "output"):
         released.save(address)
     released.save(address, overwrite=True)
-    with pytest.raises(InputError, match=r"is a release, and another kind of file may replace nothing but"):
+    with refused(InputError, "output"):
         write_text("gs://b/a/released.json", "something else", overwrite=True)
-    with pytest.raises(InputError, match=r"'gs://b/none.json' does not exist"):
+    with refused(InputError, "path"):
         confide.Calibration.load("gs://b/none.json")
     (bucket / "bytes.json").write_bytes(b"\xff\xfe")
-    with pytest.raises(FormatError, match="is not a text file"):
+    with refused(FormatError, "path"):
         confide.Calibration.load("gs://b/bytes.json")
     assert sorted(path.name for path in bucket.rglob("*.json")) == ["bytes.json", "released.json"]
 
@@ -240,7 +239,7 @@ def test_half_an_object_is_not_left(bucket, monkeypatch):
         (bucket / Path(target).name).write_bytes(Path(source).read_bytes()[:10])
 
     monkeypatch.setattr(pyarrow.fs, "copy_files", half)
-    with pytest.raises(InputError, match=r"'s3://b/x.json' cannot be written: the store holds another number of bytes"):
+    with refused(InputError, "address"):
         RELEASED.save("s3://b/x.json")
     assert not (bucket / "x.json").exists()
 
@@ -252,23 +251,23 @@ def test_sets_and_folders(bucket):
     with open_table("s3://b/sets.parquet") as written:
         assert written.counted_rows() == len(P)
         assert written.columns == ["i", "prediction_set", "set_size"]
-    with pytest.raises(InputError, match=r"output 's3://b/in\.parquet' would replace the input"):
+    with refused(InputError, "output"):
         predict_table("s3://b/i*.parquet", what, released, "s3://b/in.parquet", overwrite=True)
-    with pytest.raises(InputError, match=r"output 's3a://b/in\.parquet' would replace the input"):
+    with refused(InputError, "output"):
         predict_table("s3://b/in.parquet", what, released, "s3a://b/in.parquet", overwrite=True)
     (bucket / "folder.csv" / "x").mkdir(parents=True)
-    with pytest.raises(InputError, match="is a folder; name a file"):
+    with refused(InputError, "output"):
         predict_table("s3://b/in.parquet", what, released, "s3://b/folder.csv", overwrite=True)
     before = (bucket / "sets.parquet").read_bytes()
     wrong = confide.tables.Classified(("p_0", "p_1", "p_2", "p_3", "i"), classes=range(5))
-    with pytest.raises(InputError, match="must hold probabilities"):
+    with refused(InputError, "table"):
         predict_table("s3://b/in.parquet", wrong, released, "s3://b/sets.parquet", overwrite=True)
     assert (bucket / "sets.parquet").read_bytes() == before
 
 
 def test_empty_lines_of_one_column_are_missing_values(bucket):
     (bucket / "s.csv").write_text("s\n0.5\n\n0.25\n")
-    with pytest.raises(InputError, match=r"in every row; 1 does not, row 3 "):
+    with refused(InputError, "table"):
         score_histogram("s3://b/s.csv", Scored("s"))
 
 
@@ -290,7 +289,7 @@ def test_a_row_group_is_the_most_that_is_held(bucket):
 
 
 def test_a_ledger_cannot_lie_there():
-    with pytest.raises(InputError, match="postgresql://ROLE@HOST/DB, which every machine can charge"):
+    with refused(InputError, "ledger"):
         Ledger("s3://b/budget.db")
 
 
@@ -299,7 +298,7 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
 
     monkeypatch.setitem(sys.modules, "pyarrow.fs", None)
     monkeypatch.setitem(sys.modules, "pyarrow", None)
-    with pytest.raises(confide.errors.MissingExtraError, match=r"s3:// needs the package .*confide\[standard\]"):
+    with refused(confide.errors.MissingExtraError, "s3://"):
         as_place("s3://b/x").exists()
     assert object_stores
 
@@ -312,5 +311,5 @@ def test_threads_that_share_a_file_each_read_where_they_sought():
     other.start()
     other.join()
     assert (shared.read(3), found) == (b"234", [b"78", 9])
-    with pytest.raises(OSError, match="ends before it should"):
+    with pytest.raises(OSError):
         shared.read(10)

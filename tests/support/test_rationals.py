@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 import confide
 from confide.support.checks import MAX_DENOMINATOR, ceil_to, exact_level, float_above, float_below
+from tests.refused import refused
 
 
 @pytest.mark.parametrize(
@@ -55,9 +56,9 @@ def test_ranks_where_floats_are_one_too_high():
     assert confide.plan(alpha=1 - 0.9, epsilon=1.0, n=9).nonprivate_rank == 9
 
 
-@pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "0", "1", "-0.1", "1E-400", "1E+999999999", "0.12345678"])
+@pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "0", "1", "-0.1", "1E-400", "1E+999999999", "0.31415926"])
 def test_decimals_that_are_no_level(value):
-    with pytest.raises(confide.InputError, match="alpha must "):
+    with refused(confide.InputError, "alpha"):
         exact_level("alpha", decimal.Decimal(value))
 
 
@@ -66,10 +67,9 @@ def test_decimals_that_are_no_level(value):
 def test_levels_of_the_wrong_type(name, value):
     if name == "delta" and value is None:
         return
-    with pytest.raises(
-        confide.InputTypeError, match=rf"^{name} must be a number between 0 and 1; found {type(value).__name__}"
-    ):
+    with refused(confide.InputTypeError, name) as caught:
         confide.plan(**{"alpha": 0.1, "epsilon": 1.0, name: value})
+    assert caught.value.got == type(value).__name__
 
 
 @pytest.mark.parametrize(
@@ -105,7 +105,7 @@ def test_levels_of_the_wrong_type(name, value):
     ],
 )
 def test_levels_out_of_range(value):
-    with pytest.raises(confide.InputError, match=r"^alpha must "):
+    with refused(confide.InputError, "alpha"):
         confide.calibrate([0.5], alpha=value, epsilon=1.0)
 
 
@@ -113,7 +113,7 @@ def test_levels_out_of_range(value):
     "value", [1e-7, 1e-300, 5e-324, math.pi / 10, 1 - 1e-9, np.nextafter(1, 0), "1/3000001", "1e-400"]
 )
 def test_levels_that_need_rounding(value):
-    with pytest.raises(confide.InputError, match=r"denominator of at most 1000000; found .*; round it to six decimals"):
+    with refused(confide.InputError, "alpha"):
         exact_level("alpha", value)
 
 
@@ -122,7 +122,7 @@ def test_the_error_of_a_level_is_at_most_one_in_a_trillion():
         exact = exact_level("alpha", value)
         assert abs(exact - Fraction(value)) <= Fraction(11, 10**13)
         assert exact.denominator <= MAX_DENOMINATOR
-    with pytest.raises(confide.InputError):
+    with refused(confide.InputError, "alpha"):
         exact_level("alpha", 0.1 + 2e-12)
 
 

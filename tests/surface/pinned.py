@@ -1,49 +1,76 @@
-"""The public surface as committed texts, one per part; `python -m tests.surface.pinned` writes them anew."""
+"""What is public, as one committed text: `python -m tests.surface.pinned` writes public.txt anew."""
 
-import difflib
-from functools import cache
+import ast
+import re
+import tomllib
+from collections.abc import Iterable, Iterator
 from pathlib import Path
+from typing import Any
 
-from tests.surface import command_line, environment, exit_codes, formats, python
+from tests.surface import python
 
-FOLDER = Path(__file__).parent
-PARTS = {
-    "python": python.lines,
-    "command_line": command_line.lines,
-    "exit_codes": exit_codes.lines,
-    "file_formats": formats.lines,
-    "environment": environment.lines,
-}
-ACCEPT = """
-This is public, and people rely on it (docs/stability.md). What was added: accept it with
-
-    python -m tests.surface.pinned
-
-and name it in CHANGELOG.md. What was renamed or removed: keep it for two minor releases, let each
-use give a `ConfideDeprecationWarning`, and name what takes its place in the changelog. What files hold is read for
-ever: a field or a kind does not go.
-"""
+ROOT = Path(__file__).parents[2]
+PLACE = Path(__file__).parent / "public.txt"
 
 
-@cache
-def text_of(part: str) -> str:
-    return "\n".join(PARTS[part]()).strip() + "\n"
+def text() -> str:
+    return "\n".join([*python.lines(), *commands(), *exit_codes(), *environment()]).strip() + "\n"
 
 
-def place_of(part: str) -> Path:
-    return FOLDER / f"{part}.txt"
+def section(title: str, found: Iterable[str]) -> Iterator[str]:
+    yield from (f"[{title}]", *sorted(found), "")
 
 
-def change_of(part: str, today: str) -> str:
-    """The difference to what is committed, and how to accept it; empty if there is none."""
-    committed = place_of(part).read_text(encoding="utf-8")
-    names = f"{place_of(part).name} (committed)", f"{place_of(part).name} (today)"
-    lines = difflib.unified_diff(committed.splitlines(), today.splitlines(), *names, lineterm="", n=2)
-    changes = "\n".join(lines)
-    return f"{changes}\n{ACCEPT}" if changes else ""
+def commands() -> Iterator[str]:
+    """Every command with its arguments and options; needs `standard`."""
+    from confide.cli.app import app
+
+    def below(name: str, command: Any) -> Iterator[str]:
+        yield "  ".join([name, *sorted(map(parameter, command.params))])
+        for own, sub in getattr(command, "commands", {}).items():
+            yield from below(f"{name} {own}", sub)
+
+    return section("commands", below("confide", app))
+
+
+def parameter(one: Any) -> str:
+    """Its names; `!` behind what is required, `...` behind what may be given several times, the values of a choice."""
+    argument = one.param_type_name == "argument"
+    names = one.human_readable_name.upper() if argument else "/".join([*one.opts, *one.secondary_opts])
+    values = [str(getattr(value, "value", value)) for value in getattr(one.type, "choices", ())]
+    choice = f"={'|'.join(values)}" if values else ""
+    return names + choice + "!" * one.required + "..." * (one.multiple or one.nargs == -1)
+
+
+def exit_codes() -> Iterator[str]:
+    from confide.cli import exit_codes
+
+    named = {value: name for name, value in vars(exit_codes).items() if name.isupper() and isinstance(value, int)}
+    return section("exit codes", (f"{value} {name}" for value, name in named.items()))
+
+
+def environment() -> Iterator[str]:
+    """What a deployment names besides: extras, programs, Pythons, environment variables, loggers and their events."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
+    yield from section("extras", project["optional-dependencies"])
+    yield from section("programs", project["scripts"])
+    yield from section("Pythons", [one for one in project["classifiers"] if re.search(r":: 3\.\d+$", one)])
+    texts = [path.read_text(encoding="utf-8") for path in sorted((ROOT / "src").rglob("*.py"))]
+    variables = {name for one in texts for name in re.findall(r"CONFIDE_[A-Z]+", one)}
+    yield from section("environment variables", variables)
+    yield from section("loggers: events", {line for one in texts if "tell(" in one for line in events(one)})
+
+
+def events(source: str) -> Iterator[str]:
+    """Calls of `tell(package, event, level, fact=...)`."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Call) and getattr(node.func, "id", "") == "tell":
+            words = [one.value for one in node.args if isinstance(one, ast.Constant) and isinstance(one.value, str)]
+            if len(words) == 2:
+                facts = sorted(one.arg for one in node.keywords if one.arg)
+                yield f"confide.{words[0]}: {words[1]} ({', '.join(facts)})"
 
 
 if __name__ == "__main__":
-    for name in PARTS:
-        place_of(name).write_text(text_of(name), encoding="utf-8")
-        print(place_of(name))
+    PLACE.write_text(text(), encoding="utf-8")
+    print(PLACE)

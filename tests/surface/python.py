@@ -1,6 +1,6 @@
-"""The public names of Python with their signatures, read from the source, so that every Python and every set of extras
-gives the same text: nothing is imported.
+"""The public names of Python and the names of their arguments, a line for each.
 
+They are read from the source, so that every Python and every set of extras gives the same text: nothing is imported.
 Public are the names of `confide.__all__`, and those in the `__all__` of the packages that `docs/stability.md` lists; of
 classes their fields, methods and properties, those that they inherit within the package, too; of calls that take
 `**options` the fields of their type.
@@ -8,7 +8,7 @@ classes their fields, methods and properties, those that they inherit within the
 
 import ast
 import re
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -35,7 +35,7 @@ def lines() -> Iterator[str]:
         for name in sorted(public_names(module)):
             found = find(module, name)
             same = users.get(found) if module != "confide" else None
-            yield from [f"{name} is confide.{same}"] if same else described(name, found)
+            yield f"{name} is confide.{same}" if same else described(name, found)
         yield ""
 
 
@@ -56,84 +56,60 @@ def public_names(module: str) -> list[str]:
     return [n.name for n in body if isinstance(n, ast.FunctionDef | ast.ClassDef) and not n.name.startswith("_")]
 
 
-def described(name: str, found: Defined) -> Iterator[str]:
+def described(name: str, found: Defined) -> str:
+    """A call with the names of its arguments, `=` behind those that may be left out; a class with its members."""
     node = found.node
     if isinstance(node, ast.FunctionDef):
-        yield f"{name}{signature(node)}"
-        yield from (f"    {line}" for line in options(found.module, node.args.kwarg))
-    elif isinstance(node, ast.ClassDef):
-        yield f"class {name}({', '.join(sorted(ast.unparse(base) for base in node.bases))})"
-        own = members(found)
-        fields = [line for name, line in own.items() if line.startswith(f"{name}: ") and name in fields_of(found)]
-        yield from (f"    {line}" for line in [*fields, *sorted(set(own.values()) - set(fields))])
-    elif isinstance(node, ast.Assign | ast.AnnAssign):
-        kind = f": {ast.unparse(node.annotation)}" if isinstance(node, ast.AnnAssign) else ""
-        yield f"{name}{kind}"
-    else:
-        yield f"module {name}" if file_of(f"{found.module}.{name}") else f"{name}, of {found.module}"
+        return f"{name}{signature(node, options(found.module, node.args.kwarg))}"
+    if isinstance(node, ast.ClassDef):
+        bases = ", ".join(sorted(ast.unparse(base) for base in node.bases))
+        return "  ".join([f"class {name}({bases})", *members(found).values()])
+    if isinstance(node, ast.Assign | ast.AnnAssign):
+        return name
+    return f"module {name}" if file_of(f"{found.module}.{name}") else f"{name}, of {found.module}"
 
 
-def options(module: str, kwarg: ast.arg | None) -> Iterator[str]:
+def options(module: str, kwarg: ast.arg | None) -> list[str]:
     """The fields of what a call takes by name, where `Unpack` says of which type it is."""
-    if (
-        kwarg is not None
-        and isinstance(kwarg.annotation, ast.Subscript)
-        and isinstance(kwarg.annotation.slice, ast.Name)
-    ):
-        yield from members(find(module, kwarg.annotation.slice.id)).values()
+    if kwarg is None:
+        return []
+    typed = kwarg.annotation.slice if isinstance(kwarg.annotation, ast.Subscript) else None
+    return [f"**{kwarg.arg}", *(members(find(module, typed.id)) if isinstance(typed, ast.Name) else ())]
 
 
-def signature(node: ast.FunctionDef, *, method: bool = False) -> str:
-    """Arguments as they are written, without `self`, and what comes back."""
-    arguments = node.args
+def signature(node: ast.FunctionDef, more: Sequence[str] = (), *, method: bool = False) -> str:
+    """Arguments without `self`: `/` behind those that go by position alone, `*` before those that go by name alone."""
+    by_place = [*node.args.posonlyargs, *node.args.args]
+    optional = {one.arg for one in by_place[len(by_place) - len(node.args.defaults) :]}
+    optional |= {one.arg for one, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value}
+
+    def shown(those: Iterable[ast.arg]) -> list[str]:
+        return [one.arg + "=" * (one.arg in optional) for one in those]
+
+    first, then = shown(node.args.posonlyargs), shown(node.args.args)
     if method:
-        positional = arguments.posonlyargs or arguments.args
-        drop = len(positional[:1])
-        arguments = ast.arguments(
-            arguments.posonlyargs[drop:],
-            arguments.args[drop:] if not arguments.posonlyargs else arguments.args,
-            arguments.vararg,
-            arguments.kwonlyargs,
-            arguments.kw_defaults,
-            arguments.kwarg,
-            arguments.defaults,
-        )
-    back = f" -> {ast.unparse(node.returns)}" if node.returns is not None else ""
-    return f"({ast.unparse(arguments)}){back}"
+        first, then = (first[1:], then) if first else (first, then[1:])
+    star = [f"*{node.args.vararg.arg}"] if node.args.vararg else ["*"] * bool(node.args.kwonlyargs)
+    return f"({', '.join([*first, *['/'] * bool(first), *then, *star, *shown(node.args.kwonlyargs), *more])})"
 
 
 def members(found: Defined) -> dict[str, str]:
-    """Fields, methods and properties by name; a class's own stand for those of its bases."""
-    node, described_members = found.node, {}
+    """Fields in their order, methods and properties by name; a class's own stand for those of its bases."""
+    node, listed = found.node, {}
     assert isinstance(node, ast.ClassDef)
     for base in reversed(node.bases):
         base = base.value if isinstance(base, ast.Subscript) else base
         inherited = find(found.module, base.id) if isinstance(base, ast.Name) else None
         if inherited is not None and isinstance(inherited.node, ast.ClassDef):
-            described_members |= members(inherited)
+            listed |= members(inherited)
     for own in node.body:
         if isinstance(own, ast.FunctionDef) and (own.name in SPECIAL or not own.name.startswith("_")):
-            described_members[own.name] = member(own)
+            how = {ast.unparse(one) for one in own.decorator_list}
+            call = "" if how & {"property", "cached_property"} else signature(own, method="staticmethod" not in how)
+            listed[own.name] = own.name + call
         elif isinstance(own, ast.AnnAssign) and isinstance(own.target, ast.Name) and own.target.id[0] != "_":
-            value = "" if own.value is None else f" = {ast.unparse(own.value)}"
-            described_members[own.target.id] = f"{own.target.id}: {ast.unparse(own.annotation)}{value}"
-    return described_members
-
-
-def fields_of(found: Defined) -> set[str]:
-    """The names of fields, of which the order counts where an instance is made by position."""
-    assert isinstance(found.node, ast.ClassDef)
-    bases = [find(found.module, base.id) for base in found.node.bases if isinstance(base, ast.Name)]
-    own = {n.target.id for n in found.node.body if isinstance(n, ast.AnnAssign) and isinstance(n.target, ast.Name)}
-    return own.union(*(fields_of(base) for base in bases if isinstance(base.node, ast.ClassDef)))
-
-
-def member(own: ast.FunctionDef) -> str:
-    how = {ast.unparse(one) for one in own.decorator_list}
-    if how & {"property", "cached_property"}:
-        return f"{own.name}{'' if own.returns is None else f': {ast.unparse(own.returns)}'}"
-    kind = "classmethod " if "classmethod" in how else "staticmethod " if "staticmethod" in how else ""
-    return f"{kind}{own.name}{signature(own, method=kind != 'staticmethod ')}"
+            listed[own.target.id] = own.target.id + "=" * (own.value is not None)
+    return listed
 
 
 @cache

@@ -6,7 +6,7 @@ import pytest
 
 import confide
 from tests.files import classified
-from tests.tables.engines import EMBEDDED, Spark
+from tests.tables.engines import EMBEDDED, Spark, engines
 
 
 @pytest.fixture(scope="session")
@@ -16,17 +16,7 @@ def calibration() -> confide.Calibration:
     return confide.calibrate(scores, 0.1, 10.0, score="lac")
 
 
-ALIKE = ("polars", "arrow", "hive")
-"""Read as pandas frames, batches and folders are once they are open; each is opened by other tests, too."""
-
-ENGINES = [
-    *(pytest.param(name, marks=pytest.mark.long) if name in ALIKE else name for name in EMBEDDED),
-    "postgres",
-    pytest.param("spark", marks=pytest.mark.xdist_group("spark")),
-]
-
-
-@pytest.fixture(params=ENGINES)
+@pytest.fixture(params=engines())
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
     """Everything that a table is read from: files, folders, data in memory, databases, a Spark cluster."""
     if request.param == "spark":

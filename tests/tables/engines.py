@@ -9,6 +9,7 @@ from unittest import mock
 import pyarrow as pa
 import pyarrow.csv
 import pyarrow.parquet as pq
+import pytest
 
 from tests.tables import postgres_server
 
@@ -288,6 +289,22 @@ EMBEDDED: dict[str, type[Engine]] = {
     "ibis.polars": Polars,
     "ibis.datafusion": DataFusion,
 }
+
+
+ALIKE = ("polars", "arrow", "hive")
+"""Read as pandas frames, batches and folders are once they are open; each is opened by other tests, too."""
+
+
+def engines(*everyday: str) -> list[Any]:
+    """All engines, as cases: those that are not named are slow; without names Spark and those that are alike."""
+    named = everyday or tuple(name for name in (*EMBEDDED, "postgres") if name not in ALIKE)
+    cases = [name if name in named else pytest.param(name, marks=pytest.mark.slow) for name in (*EMBEDDED, "postgres")]
+    return [*cases, pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
+
+
+def everyday_on(*names: str) -> pytest.MarkDecorator:
+    """Every engine has the test's cases; the everyday suite runs those of these."""
+    return pytest.mark.parametrize("engine", engines(*names), indirect=True)
 
 
 def halves(data: pa.Table) -> tuple[pa.Table, pa.Table]:

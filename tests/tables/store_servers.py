@@ -1,6 +1,6 @@
 """Object stores on loopback: moto's S3, which checks signatures and rights, and emulators of Google's and of Azure's.
 
-They run in an environment of their own (`make stores`): the first two as one process, which `python store_servers.py`
+They run in an environment of their own (`nox -s stores`): the first two as one process, which `python store_servers.py`
 is; Azurite, which checks signatures, where npm has installed it.
 """
 

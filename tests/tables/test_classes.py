@@ -10,12 +10,14 @@ import pytest
 import confide
 from confide import InputError
 from confide.tables import Classified, Losses, calibrate_table, evaluate_table, predict_table, score_histogram
+from tests.builders import slow
 from tests.files import NAMES, classified
+from tests.refused import bad_rows, refused
+from tests.tables.engines import everyday_on
 
 P, Y = classified(3000, dtype=np.float64)
 ROWS = {f"p_{name}": P[:, k] for k, name in enumerate(NAMES)}
 LABELS = {"name": np.array(NAMES)[Y], "code": Y, "one": Y + 1}
-ALIKE = ("code", "one")
 
 
 def table(columns=ROWS, **more):
@@ -29,12 +31,10 @@ def release(source, label="name", **options):
     return calibrate_table(source, what, 0.1, 1.0, **options)
 
 
-@pytest.mark.some(12)
-@pytest.mark.parametrize("label", ALIKE)
+@pytest.mark.parametrize("label", ["code", *slow(["one"])])
 def test_integers_beside_names_are_refused(engine, label):
     """Labels from 1 to K-1, the last class absent, were once shifted by one without a word."""
     source = engine.table(table().filter(pa.array(Y < 2)))
-    says = rf"column '{label}' holds integers, and the classes are named cat, dog, emu; .* say so by label_positions"
     what = Classified("p_*", label)
     released = confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0)
     for act in (
@@ -43,11 +43,11 @@ def test_integers_beside_names_are_refused(engine, label):
         lambda: calibrate_table(source, what, 0.1, 1.0, by_class=True),
         lambda: evaluate_table(source, what, released),
     ):
-        with pytest.raises(InputError, match=says):
+        with refused(InputError, "column"):
             act()
 
 
-@pytest.mark.some(2)
+@everyday_on("memory", "duckdb_sql", "postgres")
 def test_positions_count_if_somebody_says_so(engine):
     source = engine.table(table())
     counts = [
@@ -57,9 +57,10 @@ def test_positions_count_if_somebody_says_so(engine):
     ]
     for other in counts[1:]:
         np.testing.assert_array_equal(other, counts[0])
-    with pytest.raises(InputError, match="the position of a class, 0 to 2, in every row"):
+    with refused(InputError, "table") as caught:
         score_histogram(source, Classified("p_*", "one", label_positions=True))
-    with pytest.raises(InputError, match="column 'name' must hold positions, by label_positions; it holds"):
+    assert [count for count, _ in bad_rows(caught)] == [np.count_nonzero(Y == 2)]
+    with refused(InputError, "column"):
         score_histogram(source, Classified("p_*", "name", label_positions=True))
 
 
@@ -67,8 +68,9 @@ def test_columns_named_by_integers_are_matched_by_name():
     data = table({f"p_{k + 1}": P[:, k] for k in range(3)})
     expected = score_histogram(table(), Classified("p_*", "name")).counts
     np.testing.assert_array_equal(score_histogram(data, Classified("p_*", "one")).counts, expected)
-    with pytest.raises(InputError, match=r"one of the 3 classes \(1, 2, 3\)"):
+    with refused(InputError, "table") as caught:
         score_histogram(data, Classified("p_*", "code"))
+    assert bad_rows(caught) == [(np.count_nonzero(Y == 0), np.flatnonzero(Y == 0)[0])]
 
 
 @pytest.mark.slow
@@ -84,22 +86,16 @@ def test_a_release_knows_the_classes_of_the_table(tmp_path):
     assert calibrate_table(table(**truth), what, 0.2, 1.0).calibration.classes == NAMES
 
 
-@pytest.mark.parametrize(
-    ("columns", "says"),
-    [
-        ({"p_cat": 0.5, "p_dog": 0.5}, r"1 missing \(the first: 'emu'\)"),
-        ({"p_x": 0.5, "p_y": 0.25, "p_z": 0.25}, r"3 missing \(the first: 'cat'\), 3 unknown \(the first: 'x'\)"),
-    ],
-)
+@pytest.mark.parametrize("columns", [{"p_cat": 0.5, "p_dog": 0.5}, {"p_x": 0.5, "p_y": 0.25, "p_z": 0.25}])
 @pytest.mark.parametrize("by_class", [False, True])
-def test_other_columns_are_refused(tmp_path, columns, says, by_class):
+def test_other_columns_are_refused(tmp_path, columns, by_class):
     released = release(table(), by_class=by_class)
     data = pa.table({name: [value] * 4 for name, value in columns.items()} | {"name": ["cat"] * 4})
     for act in (
         partial(predict_table, data, Classified("p_*"), released, tmp_path / "a.parquet"),
         partial(evaluate_table, data, Classified("p_*", "name"), released),
     ):
-        with pytest.raises(InputError, match=f"classes must be the 3 that were calibrated; {says}"):
+        with refused(InputError, "classes"):
             act()
     assert not list(tmp_path.iterdir())
 
@@ -120,7 +116,7 @@ def test_a_list_takes_the_names_of_the_release(tmp_path):
     assert {name for one in sets for name in one} == set(NAMES)
 
 
-@pytest.mark.some(5)
+@everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
     """Also where SQL looks at one entry of a row, or an engine computes on its own."""
@@ -133,7 +129,7 @@ def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
         partial(evaluate_table, source, what, released),
         partial(predict_table, source, Classified("p_*"), released, tmp_path / "a.parquet"),
     ):
-        with pytest.raises(InputError, match="must hold probabilities that sum to one, as far as the first rows show"):
+        with refused(InputError, "table"):
             act()
     assert not list(tmp_path.glob("a.*"))
 
@@ -142,7 +138,7 @@ def test_lists_of_which_one_entry_is_read():
     data = pa.table({"p": [[0.9, 0.9, 0.9]] * 20, "y": [0] * 20})
     what = Classified("p", "y", classes=NAMES, label_positions=True)
     for source in (data, iter(data.to_batches()), pa.RecordBatchReader.from_batches(data.schema, data.to_batches())):
-        with pytest.raises(InputError, match="sum to one, as far as the first rows show"):
+        with refused(InputError, "table"):
             score_histogram(source, what)
     fine = pa.table({"p": [[0.5, 0.25, 0.25]] * 20, "y": [0] * 20})
     for source in (fine, iter(fine.to_batches())):
@@ -153,7 +149,7 @@ def test_several_true_labels_need_not_sum_to_one(tmp_path):
     data = pa.table({"p_a": [0.9] * 500, "p_b": [0.8] * 500, "t_a": [1] * 500, "t_b": [1] * 500})
     released = calibrate_table(data, Losses(probabilities="p_*", truth="t_*"), 0.2, 1.0)
     assert predict_table(data, Losses(probabilities="p_*"), released, tmp_path / "a.parquet")["rows"] == 500
-    with pytest.raises(InputError, match=r"2 missing \(the first: 'a'\), 2 unknown \(the first: 'x'\)"):
+    with refused(InputError, "classes"):
         predict_table(
             data.rename_columns(["p_x", "p_y", "t_a", "t_b"]),
             Losses(probabilities="p_*"),
@@ -172,5 +168,5 @@ def test_releases_without_a_name_predict_nothing(tmp_path):
         partial(evaluate_table, table(), Classified("p_*", "name"), bare),
         partial(evaluate_table, table(), Regressed("p_cat", "p_dog"), bare),
     ):
-        with pytest.raises(InputError, match="calibration must name its score"):
+        with refused(InputError, "calibration"):
             act()

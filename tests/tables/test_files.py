@@ -5,6 +5,7 @@ import gzip
 import io
 import subprocess
 import sys
+from itertools import product
 from types import SimpleNamespace
 
 import numpy as np
@@ -27,7 +28,9 @@ from confide.tables import (
     predict_table,
     score_histogram,
 )
+from tests.builders import slow
 from tests.files import class_table, read, write
+from tests.refused import bad_rows, refused
 
 UNIT = Candidates.unit(50)
 SCORES = np.linspace(0, 1, 100)
@@ -52,6 +55,12 @@ ODD = [
 ]
 
 
+def odd_files(*suffixes: str) -> list:
+    """Every name with every ending; each name once everyday."""
+    once = [(stem, suffixes[i % len(suffixes)]) for i, stem in enumerate(ODD)]
+    return [*once, *slow(pair for pair in product(ODD, suffixes) if pair not in once)]
+
+
 def counts(source) -> list[int]:
     return score_histogram(source, Scored("s"), UNIT).counts.tolist()
 
@@ -60,9 +69,7 @@ def expected(scores) -> list[int]:
     return ScoreHistogram.from_scores(scores, UNIT).counts.tolist()
 
 
-@pytest.mark.some(15)
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "csv.gz", "arrow"])
-@pytest.mark.parametrize("stem", ODD)
+@pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "csv.gz", "arrow"))
 def test_a_file_is_what_its_name_says(tmp_path, suffix, stem):
     """Beside it lie files that the name would match if it were a pattern."""
     for name in ("rec1", "a", "b", "x", "ab", "a1"):
@@ -72,9 +79,7 @@ def test_a_file_is_what_its_name_says(tmp_path, suffix, stem):
     assert counts(path) == counts(str(path)) == expected(SCORES)
 
 
-@pytest.mark.some(15)
-@pytest.mark.parametrize("suffix", ["parquet", "csv", "arrow"])
-@pytest.mark.parametrize("stem", ODD)
+@pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "arrow"))
 def test_a_file_of_a_folder_is_what_its_name_says(tmp_path, suffix, stem):
     folder = tmp_path / stem
     folder.mkdir()
@@ -97,7 +102,7 @@ def test_a_pattern_that_no_file_has_as_its_name(tmp_path):
 def test_files_of_several_formats_are_refused(tmp_path):
     put(tmp_path / "a.parquet", SCORES)
     put(tmp_path / "b.csv", SCORES)
-    with pytest.raises(InputError, match=r"must be of one format; found \.csv, \.parquet$"):
+    with refused(InputError, "files"):
         counts(tmp_path)
 
 
@@ -107,7 +112,7 @@ def test_files_of_a_folder_must_have_the_same_columns(tmp_path):
         folder.mkdir()
         write(folder / f"a.{suffix}", {"s": SCORES})
         write(folder / f"b.{suffix}", {"t": SCORES})
-        with pytest.raises(InputError, match=r"b\.\w+' must have the column"):
+        with refused(InputError, "path"):
             counts(folder)
 
 
@@ -142,10 +147,10 @@ def test_what_exists_is_not_replaced(tmp_path, calibration, out):
     else:
         predict_table(class_table(5), Classified("p_*"), calibration, path, keep=("id",))
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
-    with pytest.raises(OutputExistsError, match="exists"):
+    with refused(OutputExistsError, "output"):
         predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",))
     if is_folder(path):  # folders never are
-        with pytest.raises(OutputExistsError, match="exists already; choose another name"):
+        with refused(OutputExistsError, "output"):
             predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",), overwrite=True)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
     if not is_folder(path):
@@ -211,25 +216,26 @@ def test_a_folder_by_value_is_written_and_read_back(tmp_path, calibration):
 def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
     bad = pa.table({"p_a": [0.5, None], "p_b": [0.5, 0.5], "p_c": [0.0, 0.0], "g": ["a", "b"]})
     for options in ({}, {"partition_by": ("g",)}):
-        with pytest.raises(InputError, match="1 does not, row 1 "):
+        with refused(InputError, "table") as caught:
             predict_table(bad, Classified("p_*"), calibration, tmp_path / "sets", **options)
+        assert bad_rows(caught) == [(1, 1)]
     assert list(tmp_path.iterdir()) == []
 
 
 @pytest.mark.parametrize(
-    ("options", "text"),
+    ("options", "argument"),
     [
-        ({"out": "sets.parquet", "partition_by": ("id",)}, "partition_by belongs to a folder"),
-        ({"out": "sets", "partition_by": ("nobody",)}, "partition_by must name kept columns; 'nobody' is none"),
-        ({"out": "hdfs://host/sets"}, "is an address that Spark alone writes to"),
-        ({"out": "sets.xlsx"}, "must end in one of .parquet"),
-        ({"out_table": "sets"}, "out_table belongs to a DuckDB or PostgreSQL database, or to Spark"),
-        ({}, "out or out_table must be given, and not both"),
+        ({"out": "sets.parquet", "partition_by": ("id",)}, "partition_by"),
+        ({"out": "sets", "partition_by": ("nobody",)}, "partition_by"),
+        ({"out": "hdfs://host/sets"}, "output"),
+        ({"out": "sets.xlsx"}, "path"),
+        ({"out_table": "sets"}, "out_table"),
+        ({}, "out"),
     ],
 )
-def test_outputs_that_cannot_be_written(tmp_path, monkeypatch, calibration, options, text):
+def test_outputs_that_cannot_be_written(tmp_path, monkeypatch, calibration, options, argument):
     monkeypatch.chdir(tmp_path)
-    with pytest.raises(InputError, match=text):
+    with refused(InputError, argument):
         predict_table(class_table(10), Classified("p_*"), calibration, **options)
     assert list(tmp_path.iterdir()) == []
 
@@ -245,10 +251,10 @@ def test_a_stream_is_read_once(tmp_path):
     for source in one_shot:
         with open_table(source) as table:
             assert counts(table) == expected(SCORES)
-            with pytest.raises(InputError, match="can be read once only; give it again"):
+            with refused(InputError, "source"):
                 counts(table)
     for source in one_shot:  # it is used up
-        with pytest.raises(InputError, match=r"must have at least one batch; found none|must have rows"):
+        with refused(InputError, "source"):
             calibrate_table(source, Scored("s"), 0.1, 1.0, neighbors="replace_one")
 
 
@@ -274,13 +280,13 @@ def test_batches_of_every_kind_are_one_stream():
 
 @pytest.mark.parametrize("source", [3, None, object(), [3], [[0.5]], iter([SCORES])])
 def test_what_is_no_table_is_refused(source):
-    with pytest.raises(InputTypeError, match=r"source must be a name, a table or batches; found|batches must be Arrow"):
+    with refused(InputTypeError, "batches" if isinstance(source, list) or hasattr(source, "__next__") else "source"):
         counts(source)
 
 
 @pytest.mark.parametrize("source", [[], iter([])])
 def test_no_batches_are_refused(source):
-    with pytest.raises(InputError, match="must have at least one batch; found none"):
+    with refused(InputError, "source"):
         counts(source)
 
 
@@ -314,9 +320,10 @@ def csv_text(table) -> bytes:
     return sink.getvalue()
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("written", [arrow_stream, csv_text])
-@pytest.mark.parametrize("named", ["-", "/dev/stdin"])
+@pytest.mark.parametrize(
+    ("named", "written"),
+    [("-", arrow_stream), ("/dev/stdin", csv_text), *slow([("-", csv_text), ("/dev/stdin", arrow_stream)])],
+)
 def test_standard_input(monkeypatch, tmp_path, calibration, written, named):
     data = class_table(5000, dtype=np.float64, lists=False)
     standard_input(monkeypatch, written(data))
@@ -330,29 +337,28 @@ def test_standard_input(monkeypatch, tmp_path, calibration, written, named):
     standard_input(monkeypatch, written(data))
     with open_table(named) as table:
         score_histogram(table, what, UNIT)
-        with pytest.raises(InputError, match="standard input can be read once only"):
+        with refused(InputError, "source"):
             score_histogram(table, what, UNIT)
 
 
 @pytest.mark.parametrize(
-    ("content", "text"),
+    "content",
     [
-        (b"", "standard input is empty: it has no bytes"),
-        (b"0.5,0.25\n0.5,0.25\n", "must start with a line of column names"),
-        (b"s,t\n0.5,0.25\nplanted-4711\n", "standard input cannot be read"),
-        (arrow_stream(pa.table({"s": ["planted-4711"] * 5000}))[:3000], "standard input cannot be read|must hold"),
-        (b"\xff\xff\xff\xff planted-4711", "standard input cannot be read"),
-        (b"s\ncaf\xe9 planted-4711\n", "standard input cannot be read"),
-        (b"PAR1 planted-4711", "standard input"),
+        b"",
+        b"0.5,0.25\n0.5,0.25\n",
+        b"s,t\n0.5,0.25\nplanted-4711\n",
+        arrow_stream(pa.table({"s": ["planted-4711"] * 5000}))[:3000],
+        b"\xff\xff\xff\xff planted-4711",
+        b"s\ncaf\xe9 planted-4711\n",
+        b"PAR1 planted-4711",
     ],
 )
-def test_standard_input_that_cannot_be_read(monkeypatch, content, text):
+def test_standard_input_that_cannot_be_read(monkeypatch, content):
     standard_input(monkeypatch, content)
-    with pytest.raises(InputError, match=text) as caught:
+    with refused(FormatError, "path") as caught:
         counts("-")
     assert "planted-4711" not in str(caught.value)
     assert caught.value.__cause__ is None
-    assert isinstance(caught.value, FormatError | InputError)
 
 
 @pytest.mark.parametrize("delimiter", [",", ";", "\t"])
@@ -369,8 +375,9 @@ def test_bad_cells_of_standard_input_are_counted(monkeypatch):
     rows = ["0.5"] * 3000
     rows[1000], rows[2000] = "planted-4711", ""
     standard_input(monkeypatch, ("s,n\n" + "\n".join(f"{cell},1" for cell in rows)).encode())
-    with pytest.raises(InputError, match=r"'s' must hold a number .* 2 do not, the first is row 1002 ") as caught:
+    with refused(InputError, "table") as caught:
         counts("-")
+    assert bad_rows(caught) == [(2, 1002)]
     assert "planted" not in str(caught.value)
 
 

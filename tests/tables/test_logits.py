@@ -17,6 +17,8 @@ from confide.tables import (
 )
 from confide.tables.predictors import predictors_of
 from tests.calibrations import calibration_at
+from tests.refused import bad_rows, refused
+from tests.tables.engines import everyday_on
 
 NAMES = ("ant", "bee", "cat")
 RNG = np.random.default_rng(0)
@@ -43,7 +45,7 @@ def table(**more):
     return pa.table({**columns, "z": lists, "label": labels, "k": TRUTH, "i": np.arange(N), **more})
 
 
-@pytest.mark.some(2)
+@everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
     """From columns and from lists, of every source: the same counts, and the same sets, bit for bit."""
@@ -106,15 +108,14 @@ def test_evaluations_and_pilots_take_logits():
     assert (read_pilot(table(), what).scores == confide.lac_score(softmax(Z), TRUTH)).all()
 
 
-@pytest.mark.parametrize(
-    ("broken", "value", "says"), [([7], np.nan, "1 does not, row 7"), ([3, 9], np.inf, "2 do not")]
-)
-def test_what_is_no_logit_is_refused(broken, value, says):
+@pytest.mark.parametrize(("broken", "value"), [([7], np.nan), ([3, 9], np.inf)])
+def test_what_is_no_logit_is_refused(broken, value):
     z = Z[:, 0].copy()
     z[broken] = value
     held = table().set_column(0, "z_ant", pa.array(z))
-    with pytest.raises(InputError, match=f"column 'z_ant' must hold finite logits, none missing, in every row; {says}"):
+    with refused(InputError, "table") as caught:
         score_histogram(held, Classified("z_*", "label", logits=True), CANDIDATES)
+    assert bad_rows(caught) == [(len(broken), broken[0])]
 
 
 @pytest.mark.parametrize("pair", [False, True])
@@ -123,7 +124,7 @@ def test_probabilities_are_noticed(pair):
     columns = {"z": p[:, 0]} if pair else {f"z_{name}": p[:, k] for k, name in enumerate(NAMES)}
     held = pa.table({**columns, "label": np.array(NAMES[:2] if pair else NAMES)[TRUTH[4:] % (2 if pair else 3)]})
     what = Classified("z", "label", NAMES[:2], logits=True) if pair else Classified("z_*", "label", logits=True)
-    with pytest.raises(InputError, match=r"must hold logits and not probabilities.*\(leave out logits=True"):
+    with refused(InputError, "table"):
         score_histogram(held, what, CANDIDATES)
     few = held.slice(0, 2)  # too few to tell
     assert score_histogram(few, what, CANDIDATES).total == 2

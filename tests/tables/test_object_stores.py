@@ -20,6 +20,7 @@ from confide.cli.run import main
 from confide.releases import Calibration, load_release
 from confide.support import OutputExistsError, as_place, object_stores
 from confide.tables import Classified, Scored, calibrate_table, evaluate_table, open_table, predict_table
+from tests.refused import refused
 from tests.tables.class_records import WARD, K, N, P, Y, calibrated
 from tests.tables.engines import Engine, halves, widened
 from tests.tables.store_servers import BUCKET, FOUND, started
@@ -48,7 +49,7 @@ names = count()
 def servers(tmp_path_factory):
     python = Path(os.environ.get("CONFIDE_STORES", FOUND))
     if not python.exists():
-        pytest.skip("needs object stores: `make stores` sets them up, CONFIDE_STORES names their interpreter")
+        pytest.skip("needs object stores: `nox -s stores` sets them up, CONFIDE_STORES names their interpreter")
     with started(python, tmp_path_factory.mktemp("stores") / "log") as said:
         if "az" in said:
             with pytest.MonkeyPatch.context() as patch:
@@ -76,7 +77,7 @@ def store(servers, monkeypatch):
 def fresh(scheme: str = "s3") -> str:
     """A prefix that nobody has used."""
     if scheme == "az" and not os.environ["AZURE_STORAGE_CONNECTION_STRING"]:
-        pytest.skip("needs Azurite: `make stores` installs it where npm is on the PATH")
+        pytest.skip("needs Azurite: `nox -s stores` installs it where npm is on the PATH")
     return f"{scheme}://{BUCKET}/t{next(names)}"
 
 
@@ -143,10 +144,10 @@ def test_predictions_are_those_of_files(store, tmp_path, scheme, ending):
     with as_place(out).open() as stream:
         written = stream.read()
     assert written == here.read_bytes() if ending != "csv.gz" else gzip.decompress(written)
-    with pytest.raises(OutputExistsError, match="exists already"):
+    with refused(OutputExistsError, "output"):
         predict_table(source, Classified("p_*"), released, out)
     predict_table(source, Classified("p_*"), released, out, overwrite=True)
-    with pytest.raises(InputError, match="would replace the input"):
+    with refused(InputError, "output"):
         predict_table(source, Classified("p_*"), released, source, overwrite=True)
 
 
@@ -162,7 +163,7 @@ def test_folders_by_value_are_written_and_read(records, scheme):
         found = found.sort_by("value id")
         assert found["value set_size"].to_pylist() == expected.sizes.tolist()
         assert found["value ward"].to_pylist() == WARD.tolist()
-    with pytest.raises(OutputExistsError, match="exists already"):
+    with refused(OutputExistsError, "output"):
         predict_table(records, Classified("p_*"), released, folder)
 
 
@@ -246,7 +247,7 @@ def test_nothing_is_left_of_what_fails(store, scheme):
     wrong = DATA.set_column(3, "p_0", pa.array([7.0] * N))
     source, out = put(packed(wrong, "parquet"), f"{fresh(scheme)}/x.parquet"), fresh(scheme)
     for target in (f"{out}.parquet", out):
-        with pytest.raises(InputError, match="must hold probabilities"):
+        with refused(InputError, "table"):
             predict_table(source, Classified("p_*"), calibrated("lac"), target)
         assert not as_place(target).exists()
 
@@ -266,7 +267,7 @@ def test_what_cannot_be_done_says_what_to_do(store, servers, monkeypatch, record
     assert "it names none of them" in refused(f"s3://{BUCKET}/none/*.parquet")
     assert "without keys or options" in refused(f"s3://me:{secret}@{BUCKET}/x.parquet")
     assert "without keys or options" in refused(f"s3://{BUCKET}/x.parquet?secret_key={secret}")
-    with pytest.raises(InputError, match="there is no such bucket"):
+    with pytest.raises(InputError):
         predict_table(records, Classified("p_*"), calibrated("lac"), "s3://nobody-has-this/sets.parquet")
     monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["stranger"][0])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
@@ -280,17 +281,17 @@ def test_what_cannot_be_done_says_what_to_do(store, servers, monkeypatch, record
 
 def test_azure_says_what_to_do(store, monkeypatch):
     source = put(packed(DATA, "parquet"), f"{fresh('az')}/x.parquet")
-    with pytest.raises(InputError, match="there is no such bucket"), open_table("az://nobody-has-this/x.parquet"):
+    with pytest.raises(InputError), open_table("az://nobody-has-this/x.parquet"):
         pass
-    with pytest.raises(InputError, match="does not exist"), open_table(f"az://{BUCKET}/none.parquet"):
+    with refused(InputError, "path"), open_table(f"az://{BUCKET}/none.parquet"):
         pass
     monkeypatch.setenv("AZURE_STORAGE_KEY", "AAAA")
     with (
-        pytest.raises(InputError, match=r"credentials.* are taken from AZURE_STORAGE_KEY") as refused,
+        pytest.raises(InputError) as caught,
         open_table(source),
     ):
         pass
-    assert "AAAA" not in str(refused.value)
+    assert "AAAA" not in str(caught.value)
 
 
 def test_large_objects_are_sent_in_parts(store, tmp_path):
@@ -316,7 +317,7 @@ def test_a_profile_is_found_where_amazon_keeps_it(store, servers, tmp_path, monk
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 987654.321" * 30, b"PAR1"], ids=["empty", "garbage", "truncated"])
 def test_damaged_objects_are_refused_without_their_content(store, content):
-    with pytest.raises(FormatError, match=r"is empty|truncated, damaged or not a Parquet file") as caught:
+    with refused(FormatError, "path") as caught:
         calibrate_table(put(content, f"{fresh()}/x.parquet"), Scored("s"), 0.1, 1.0)
     assert "987654" not in str(caught.value)
 
@@ -325,7 +326,7 @@ def test_objects_of_other_columns_are_refused(store):
     folder = fresh()
     put(packed(DATA, "parquet"), f"{folder}/0.parquet")
     put(packed(DATA.drop_columns(["p_1"]), "parquet"), f"{folder}/1.parquet")
-    with pytest.raises(InputError, match=r"1\.parquet' must have the columns of '.*/0\.parquet'; it has others"):
+    with refused(InputError, "path"):
         calibrate_table(folder, WHAT, 0.1, 1.0)
 
 
@@ -343,6 +344,6 @@ def test_a_ledger_and_a_watch_are_refused_there(store, records, capsys):
 def test_nulls_are_left_out_when_asked(store):
     holes = DATA.set_column(3, "p_0", pa.array([None, *P[1:, 0].tolist()], pa.float32()))
     source = put(packed(holes, "parquet"), f"{fresh()}/x.parquet")
-    with pytest.raises(InputError, match="skip_incomplete"):
+    with refused(InputError, "table"):
         evaluate_table(source, WHAT, calibrated("lac"))
     assert evaluate_table(source, WHAT, calibrated("lac"), skip_incomplete=True).coverage.n == N - 1

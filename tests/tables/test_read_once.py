@@ -7,6 +7,7 @@ import pytest
 import confide
 from confide.releases import parts_of
 from confide.tables import People, Regressed, Scored, calibrate_table, score_batches
+from tests.builders import slow
 from tests.calibrations import suited
 
 pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # now and then a threshold is beyond all
@@ -32,8 +33,7 @@ def test_a_stream_is_calibrated_as_planned():
         assert released.recipe == plan.request.candidates.recipe
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("source", [batches, pa.table], ids=["a stream", "a table"])
+@pytest.mark.parametrize("source", [batches, *slow([pa.table])])
 def test_the_records_that_count_are_counted_and_not_the_rows(source):
     """170 of 200 rows are complete; 50 persons have four rows each, of which two count."""
     gaps = np.where(np.arange(N) < 30, np.nan, SCORES)
@@ -61,8 +61,7 @@ def test_levels_and_sides_suit_the_number_that_was_found():
 AROUND = confide.Candidates.around(2.0)
 
 
-@pytest.mark.some(3)
-@pytest.mark.parametrize("options", [{}, {"unit": 2.0}, {"delta": 0.05}, {"candidates": AROUND}], ids=str)
+@pytest.mark.parametrize("options", [{}, {"unit": 2.0}, {"candidates": AROUND}, *slow([{"delta": 0.05}])], ids=str)
 def test_a_loader_is_calibrated_as_planned(options):
     torch = pytest.importorskip("torch", reason="needs the extra 'torch'")
     from confide import torch as front

@@ -9,6 +9,7 @@ import pytest
 
 import confide
 from confide.tables import Classified, Regressed, Scored, open_table, score_histogram
+from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, write
 
 UNIT = confide.Candidates.unit(200)
@@ -24,10 +25,11 @@ def counts(path: Path, pattern: str, label: str, classes: list[str] | None = Non
     return score_histogram(path, what, UNIT).counts.tolist()
 
 
-@pytest.mark.some(13)
 @pytest.mark.parametrize("suffix", FORMATS)
-@pytest.mark.parametrize("label", ["label", "name"])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
+@pytest.mark.parametrize(
+    ("label", "dtype"),
+    [("label", np.float32), ("name", np.float64), *slow([("label", np.float64), ("name", np.float32)])],
+)
 def test_patterns_and_lists_in_every_format(tmp_path, suffix, label, dtype):
     lists = suffix not in ("csv", "tsv")
     path = write(tmp_path / f"records.{suffix}", class_table(dtype=dtype, lists=lists))

@@ -6,9 +6,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from confide import ConfideError, InputError
+from confide import FormatError, InputError
 from confide.tables import EngineError, Scored, score_histogram
 from tests.private import PLANTED, assert_error_is_private, assert_no_private_value
+from tests.refused import refused
 
 pytestmark = pytest.mark.xdist_group("spark")
 
@@ -25,7 +26,7 @@ def test_a_value_that_spark_quotes_goes_no_further(spark, planted, capfd):
     from confide.tables.spark.session import spark_table
 
     table = spark_table(spark, str(planted))
-    with pytest.raises(EngineError, match="its logs say why") as caught:
+    with refused(EngineError, "source") as caught:
         score_histogram(table.mutate(n=table.text.replace(".", "x").cast("float64")), Scored("n"))
     assert_error_is_private(caught.value)
     assert_no_private_value("".join(capfd.readouterr()))
@@ -38,7 +39,7 @@ def test_a_model_that_fails_on_an_executor_shows_no_record(spark, planted, capfd
         raise ValueError(str(next(batches).column("s").to_pylist()))
         yield
 
-    with pytest.raises(EngineError, match="its logs say why") as caught:
+    with refused(EngineError, "source") as caught:
         run_on_spark(spark.read.parquet(str(planted)).mapInArrow(fails, "a int").collect)
     assert_error_is_private(caught.value)
     assert_no_private_value("".join(capfd.readouterr()))
@@ -51,17 +52,15 @@ def test_damaged_files_are_refused_without_their_content(spark, planted, capfd, 
     from confide.tables.spark.session import spark_table
 
     planted.write_bytes(damage(planted.read_bytes()))
-    with pytest.raises(ConfideError, match="cannot be used: a file is damaged, or is not a Parquet file") as caught:
+    with pytest.raises(FormatError) as caught:
         score_histogram(spark_table(spark, str(planted)), Scored("s"))
     assert_error_is_private(caught.value)
     assert_no_private_value("".join(capfd.readouterr()))
 
 
-@pytest.mark.parametrize(
-    ("source", "text"), [("no_such_table", "no table of that name"), ("no/such", "does not exist")]
-)
-def test_missing_sources_are_refused(spark, source, text):
+@pytest.mark.parametrize("source", ["no_such_table", "no/such"])
+def test_missing_sources_are_refused(spark, source):
     from confide.tables.spark.session import spark_table
 
-    with pytest.raises(InputError, match=text):
+    with refused(InputError, "source"):
         spark_table(spark, source)

@@ -50,7 +50,7 @@ def killed_while(cluster, spark, after: int, work: Callable[[], Any]) -> Any:
 
 
 @pytest.mark.parametrize(
-    ("rows", "files"), [(1_000_000, 80), pytest.param(10_000_000, 250, marks=pytest.mark.long)], ids=["1e6", "1e7"]
+    ("rows", "files"), [(1_000_000, 80), pytest.param(10_000_000, 250, marks=pytest.mark.slow)], ids=["1e6", "1e7"]
 )
 def test_counts_survive_the_death_of_a_worker(cluster, spark, tmp_path, rows, files):
     from confide.tables.spark.session import spark_table

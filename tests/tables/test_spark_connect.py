@@ -19,6 +19,7 @@ from confide.support import OutputExistsError
 from confide.tables import Classified, EngineError, Scored, calibrate_table, evaluate_table, open_table, predict_table
 from confide.tables.spark.session import shown_server
 from tests.private import PLANTED, assert_error_is_private
+from tests.refused import bad_rows, refused
 from tests.tables.class_records import NAMES, WARD, K, N, P, Y, calibrated
 from tests.tables.connect_server import connect_server
 from tests.tables.engines import Spark
@@ -49,6 +50,7 @@ def server(tmp_path_factory):
 
 @pytest.fixture(scope="module")
 def session(server):
+    from pyspark.errors import PySparkAttributeError
     from pyspark.errors.exceptions.connect import SparkConnectGrpcException
     from pyspark.sql.connect.session import SparkSession
 
@@ -61,9 +63,9 @@ def session(server):
 
     made = SparkSession.builder.remote(server).create()
     made.__class__ = Serverless
-    for refused in ("sparkContext", "_jvm", "_jsc"):
-        with pytest.raises(Exception, match="not supported in Spark Connect"):
-            getattr(made, refused)
+    for name in ("sparkContext", "_jvm", "_jsc"):
+        with pytest.raises(PySparkAttributeError):
+            getattr(made, name)
     yield made
     made.stop()
 
@@ -115,7 +117,7 @@ def test_sets_are_those_of_predict_set(frame, tmp_path, score):
     assert all(0 <= share <= 1 for share in shares)
     found = evaluate_table(frame, WHAT, calibration)
     assert found.coverage.value == expected.contains(np.array(NAMES)[Y]).mean()
-    with pytest.raises(OutputExistsError, match="exists already; choose another"):
+    with refused(OutputExistsError, "output"):
         predict_table(frame, WHAT, calibration, tmp_path / "out")
     assert pq.read_table(tmp_path / "out").num_rows == N
 
@@ -125,8 +127,9 @@ def test_rows_without_a_set_leave_no_row_behind(engine, tmp_path, score):
     lists = P[:50].tolist()
     lists[3], lists[5] = None, [None] * K
     source = engine.table(pa.table({"p": pa.array(lists, pa.list_(pa.float32()))}))
-    with pytest.raises(InputError, match=r"2 of 50 do not; the new folder stays, without a row, since Spark Connect"):
+    with refused(InputError, "table") as caught:
         predict_table(source, Classified("p", classes=NAMES), calibrated(score), tmp_path / "out")
+    assert bad_rows(caught)[0][0] == 2
     assert pq.read_table(tmp_path / "out").num_rows == 0
 
 
@@ -135,7 +138,7 @@ def test_a_table_of_the_catalogue(frame, session):
     try:
         assert predict_table(frame, WHAT, calibrated("aps"), out_table=name, keep=("id",))["rows"] == N
         assert session.table(name).count() == N
-        with pytest.raises(OutputExistsError, match="exists already"):
+        with refused(OutputExistsError, "out_table"):
             predict_table(frame, WHAT, calibrated("aps"), out_table=name, keep=("id",))
     finally:
         session.sql(f"DROP TABLE IF EXISTS {name}")
@@ -143,7 +146,7 @@ def test_a_table_of_the_catalogue(frame, session):
 
 def test_a_value_that_the_server_quotes_goes_no_further(engine):
     data = engine.table(pa.table({"text": [str(value) for value in PLANTED]}))
-    with pytest.raises(EngineError, match="its logs say why") as caught:
+    with refused(EngineError, "source") as caught:
         calibrate_table(data.selectExpr("CAST(replace(text, '.', 'x') AS DOUBLE) AS s"), Scored("s"), 0.1, 1.0)
     assert_error_is_private(caught.value)
 
@@ -173,13 +176,13 @@ def test_a_server_that_does_not_answer_is_refused_at_once_and_its_token_is_not_s
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
     for address in (f"sc://127.0.0.1:{port}/;token=hidden", "sc://127.0.0.1:99999/;token=hidden", "sc://:hidden@"):
-        with pytest.raises(InputError, match=r"sc://host:port|sc://host:15002") as refused, open_table(address, "t"):
+        with pytest.raises(InputError) as caught, open_table(address, "t"):
             pass
-        assert "hidden" not in str(refused.value)
+        assert "hidden" not in str(caught.value)
     assert shown_server("sc://host/;token=hidden") == "sc://host"
 
 
 def test_what_the_client_needs_is_named(monkeypatch):
     monkeypatch.setattr("confide.tables.spark.session.find_spec", lambda name: None if name == "grpc_status" else name)
-    with pytest.raises(InputError, match=r"grpc_status; install the extra: pip install 'confide\[spark\]'"):
+    with pytest.raises(InputError):
         open_table("sc://127.0.0.1:1", "t").__enter__()

@@ -12,7 +12,9 @@ import pytest
 import confide
 from confide.tables import Classified, Regressed, predict_table
 from tests.any_rows import any_rows  # noqa: F401 - a fixture
+from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
+from tests.refused import bad_rows, refused
 
 
 def predict(source, out, calibration, pattern="p_*", classes=None, **options):
@@ -20,8 +22,7 @@ def predict(source, out, calibration, pattern="p_*", classes=None, **options):
     return predict_table(source, what, calibration, out, **options)
 
 
-@pytest.mark.some(13)
-@pytest.mark.parametrize("source", FORMATS)
+@pytest.mark.parametrize("source", ["parquet", "csv", *slow(one for one in FORMATS if one not in ("parquet", "csv"))])
 @pytest.mark.parametrize("target", ["parquet", "csv", "arrow", "feather", "tsv"])
 def test_sets_in_every_format(tmp_path, calibration, source, target):
     table = class_table(3000, seed=1, lists=False)
@@ -89,18 +90,18 @@ def test_kept_columns(tmp_path, calibration):
     assert read(tmp_path / "a.parquet").column_names == ["name", "p_cat", "prediction_set", "set_size"]
     predict(records, tmp_path / "b.parquet", calibration, keep=())
     assert read(tmp_path / "b.parquet").column_names == ["prediction_set", "set_size"]
-    with pytest.raises(confide.InputError, match="column 'nobody' is not in"):
+    with refused(confide.InputError, "column"):
         predict(records, tmp_path / "c.parquet", calibration, keep=("nobody",))
-    with pytest.raises(confide.InputError, match="found 1 repeated"):
+    with refused(confide.InputError, "keep"):
         predict(records, tmp_path / "c.parquet", calibration, keep=("id", "id"))
 
 
 def test_name_clashes_and_cells_that_csv_cannot_hold(tmp_path, calibration):
     table = class_table(100).append_column("set_size", pa.array([1] * 100))
     records = write(tmp_path / "in.parquet", table)
-    with pytest.raises(confide.InputError, match="'set_size' is in the input and would be written as well"):
+    with refused(confide.InputError, "column"):
         predict(records, tmp_path / "a.parquet", calibration)
-    with pytest.raises(confide.InputError, match="column 'p' holds lists, which a CSV cell cannot"):
+    with refused(confide.InputError, "column"):
         predict(records, tmp_path / "a.csv", calibration, keep=("p",))
     assert list(tmp_path.iterdir()) == [records]
 
@@ -160,7 +161,8 @@ def test_nothing_is_left_when_a_row_is_bad(tmp_path, calibration):
     records = write(tmp_path / "in.parquet", {f"p_{k}": p[:, k] for k in range(3)})
     write(tmp_path / "out.parquet", {"prediction_set": [["a"]], "set_size": [1]})
     precious = (tmp_path / "out.parquet").read_bytes()
-    with pytest.raises(confide.InputError, match="row 50000 "):
+    with refused(confide.InputError, "table") as caught:
         predict(records, tmp_path / "out.parquet", calibration, overwrite=True)
+    assert bad_rows(caught) == [(1, 50_000)] * 3  # each column on its own
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
     assert (tmp_path / "out.parquet").read_bytes() == precious

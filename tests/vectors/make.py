@@ -1,32 +1,30 @@
-"""Write the vectors: `python -m tests.vectors.make`. A file that changes is a change that ports notice."""
+"""Write the vectors of formulas: `python -m tests.vectors.make`. A file that changes is a change that ports notice.
+
+The other subjects are kept as they are; the reader in JavaScript computes their answers again.
+"""
 
 import json
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
-from tests.vectors import federated, files, guarantees, mechanisms, noise, scores, sets
+from tests.vectors import guarantees, mechanisms, noise
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 VERSION = 1
 """Of the vectors as a whole: grows when an expected value changes, not when cases are added."""
 
 CASES: dict[str, tuple[Any, Callable[[], list[dict[str, Any]]]]] = {
-    "scores": (scores, scores.cases),
     "plans": (mechanisms, mechanisms.plans),
     "utilities": (mechanisms, mechanisms.utility_cases),
     "laws": (mechanisms, mechanisms.laws),
     "losses": (mechanisms, mechanisms.losses),
     "certificates": (guarantees, guarantees.cases),
-    "sets": (sets, sets.cases),
-    "releases": (files, files.releases),
-    "ledgers": (files, files.ledgers),
-    "federated": (federated, federated.cases),
     "noise": (noise, noise.noise),
     "evaluations": (noise, noise.evaluations),
     "watches": (noise, noise.watches),
 }
-"""Each subject's module and what makes its cases."""
+"""The subjects that are written anew: their modules, and what makes their cases."""
 
 
 def text(name: str) -> str:

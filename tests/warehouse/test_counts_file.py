@@ -13,6 +13,7 @@ from confide.errors import FormatError, InputError
 from confide.support import ObjectPath
 from confide.tables import Regressed, Scored
 from confide.warehouse import CountingPlan, read_counts
+from tests.refused import refused
 
 PLAN = CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(11))
 GROUPS = CountingPlan.of(
@@ -62,10 +63,10 @@ def test_files_add_up_and_parts_are_named(tmp_path):
     other.write_text(as_csv(rows((0, 3, 1), plan=GROUPS)))
     counts = read_counts([one, other], GROUPS)
     assert {name: counts[name].total for name in counts} == {"n": 21, "s": 2}
-    with pytest.raises(InputError, match="one of them is named twice"):
+    with refused(InputError, "files"):
         read_counts([one, tmp_path / "." / "one.csv"], GROUPS)
     (tmp_path / "linked.csv").hardlink_to(one)
-    with pytest.raises(InputError, match="one of them is named twice"):
+    with refused(InputError, "files"):
         read_counts([one, tmp_path / "linked.csv"], GROUPS)
     header = tmp_path / "none.csv"
     header.write_text("plan,part,bin,records\n")
@@ -74,32 +75,31 @@ def test_files_add_up_and_parts_are_named(tmp_path):
 
 GOOD = (0, 3, SECRET)
 WRONG = {
-    "another plan": ([{**rows(GOOD)[0], "plan": "0" * 12}], "row 1 was counted by another plan"),
+    "another plan": ([{**rows(GOOD)[0], "plan": "0" * 12}], "counts[0].plan"),
     "another's candidates": (
         rows(GOOD, plan=CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, candidates=Candidates.unit(12))),
-        "counted by another plan",
+        "counts[0].plan",
     ),
-    "twice": (rows(GOOD, (0, 4, SECRET), (0, 3, SECRET)), "row 3: this part and bin were there before"),
-    "negative": (rows(GOOD, (0, 4, -SECRET)), "row 2: records must be from 0 to"),
-    "too many": (rows(GOOD, (0, 4, 2**49)), "row 2: records must be from 0 to"),
-    "fraction": (rows((0, 3, SECRET + 0.5)), "row 1: records must be a whole number"),
-    "true": (rows((0, 3, True)), "row 1: records must be a whole number"),
-    "text": (rows((0, 3, "many")), "row 1: records must be a whole number"),
-    "unknown bin": (rows((0, 11, SECRET)), "bin must be one of this plan's, from -1 to 10"),
-    "unknown finding": (rows((0, -2, SECRET)), "bin must be one of this plan's"),
-    "unknown part": (rows((1, 3, SECRET)), "part must be from 0 to 0"),
-    "no plan": ([{"part": 0, "bin": 1, "records": SECRET}], "must have the columns plan, part, bin, records"),
+    "twice": (rows(GOOD, (0, 4, SECRET), (0, 3, SECRET)), "counts[2]"),
+    "negative": (rows(GOOD, (0, 4, -SECRET)), "counts[1].records"),
+    "too many": (rows(GOOD, (0, 4, 2**49)), "counts[1].records"),
+    "fraction": (rows((0, 3, SECRET + 0.5)), "counts[0].records"),
+    "true": (rows((0, 3, True)), "counts[0].records"),
+    "text": (rows((0, 3, "many")), "counts[0].records"),
+    "unknown bin": (rows((0, 11, SECRET)), "counts[0].bin"),
+    "unknown finding": (rows((0, -2, SECRET)), "counts[0].bin"),
+    "unknown part": (rows((1, 3, SECRET)), "counts[0].part"),
+    "no plan": ([{"part": 0, "bin": 1, "records": SECRET}], "counts"),
 }
 
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", ["counts.csv", "counts.json"])
 def test_rows_that_are_no_counts_of_the_plan_are_refused(tmp_path, name, wrong):
-    listed, words = WRONG[wrong]
+    listed, argument = WRONG[wrong]
     (tmp_path / name).write_text(WRITERS[name](listed))
-    with pytest.raises(FormatError) as error:
+    with refused(FormatError, argument) as error:
         read_counts(tmp_path / name, PLAN)
-    assert words in str(error.value)
     assert str(SECRET) not in str(error.value)
     assert PLAN.digest not in str(error.value)
 
@@ -125,17 +125,17 @@ def test_what_is_no_file_of_counts_is_refused(tmp_path, name, text):
 
 
 def test_what_cannot_be_read_is_refused(tmp_path):
-    with pytest.raises(InputError, match="No such file"):
+    with refused(InputError, "counts"):
         read_counts(tmp_path / "none.csv", PLAN)
-    with pytest.raises(InputError, match=r"must be a .csv, .json, .jsonl or .parquet file"):
+    with refused(InputError, "counts"):
         read_counts(__file__, PLAN)
     (tmp_path / "bytes.csv").write_bytes(b"\xff\xfe")
-    with pytest.raises(FormatError, match="UTF-8"):
+    with refused(FormatError, "counts"):
         read_counts(tmp_path / "bytes.csv", PLAN)
-    with pytest.raises(InputError, match="found none"):
+    with refused(InputError, "files"):
         read_counts([], PLAN)
     (tmp_path / "many.csv").write_text(as_csv(rows(*((0, at, 2**48) for at in range(11)))))
-    with pytest.raises(InputError, match="at most 281474976710656 records together"):
+    with refused(InputError, "counts"):
         read_counts(tmp_path / "many.csv", PLAN)
 
 
@@ -143,11 +143,11 @@ def test_records_that_cannot_be_used_release_nothing(tmp_path):
     """A record of two sides counts once among them, whichever side is broken."""
     path = tmp_path / "counts.csv"
     path.write_text(as_csv(rows((0, 3, SECRET), (0, -1, 2))))
-    with pytest.raises(InputError, match=r"column 's' must hold a number between 0 and 1 .* in every row; 2 do not"):
+    with refused(InputError, "counts"):
         read_counts(path, PLAN)
     sides = CountingPlan.of(Regressed(("f", "g"), "t", "cqr_sides"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1))
     path.write_text(as_csv(rows((0, -2, 5), (1, -2, 5), (1, -1, 1), plan=sides)))
-    with pytest.raises(InputError, match=r"far apart .*; 1 does not; column 'f' .*; 5 do not"):
+    with refused(InputError, "counts"):
         read_counts(path, sides)
 
 
@@ -158,9 +158,9 @@ def test_answers_and_plans_may_be_objects_of_a_store(tmp_path, monkeypatch):
     monkeypatch.setattr(ObjectPath, "filesystem", SubTreeFileSystem(str(tmp_path), LocalFileSystem()))
     assert read_counts("s3://bucket/counts.csv", PLAN)["lac"].total == 20
     assert CountingPlan.load("s3://bucket/plan.json") == PLAN
-    with pytest.raises(InputError, match=r"'s3://bucket/none.csv' does not exist"):
+    with refused(InputError, "path"):
         read_counts("s3://bucket/none.csv", PLAN)
-    with pytest.raises(InputError, match="named twice"):
+    with refused(InputError, "files"):
         read_counts(["s3://bucket/counts.csv"] * 2, PLAN)
-    with pytest.raises(InputError, match="named twice"):  # each person would count twice, at the price of once
+    with refused(InputError, "files"):  # each person would count twice, at the price of once
         read_counts(["s3://bucket/counts.csv", "s3a://bucket/counts.csv"], PLAN)

@@ -14,6 +14,7 @@ from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.tables import Classified, Scored
 from confide.warehouse import DIALECTS, CountingPlan, counting_query, dbt_macro, read_counts
+from tests.refused import refused
 from tests.warehouse.requests import CASES, plan_of, records
 
 ROOT = Path(__file__).parents[2]
@@ -52,10 +53,10 @@ def test_a_macro_counts(tmp_path):
 
 
 def test_an_engine_without_a_query_is_none_of_the_macro():
-    with pytest.raises(AttributeError, match="snowflake__confide_counts"):
+    with pytest.raises(AttributeError):
         rendered(dbt_macro(PLAN, ["duckdb"]), "snowflake", "records")
     for wrong in ([], ["duckdb", "duckdb"]):
-        with pytest.raises(InputError, match="one engine or more, each once"):
+        with refused(InputError, "dialects"):
             dbt_macro(PLAN, wrong)
 
 
@@ -63,7 +64,7 @@ def test_an_engine_without_a_query_is_none_of_the_macro():
 def test_names_cannot_be_templates(name):
     few = {"candidates": Candidates.unit(3)}
     for what in (Scored(name, "lac"), Classified("p_*", "y", ("a", name)), Scored("s", name)):
-        with pytest.raises(InputError, match="must not hold"):
+        with refused(InputError, "names"):
             dbt_macro(CountingPlan.of(what, 0.1, 1.0, **few), ["duckdb"])
 
 
@@ -87,7 +88,7 @@ def test_dbt_runs_the_macro(tmp_path):
     """dbt-core and dbt-duckdb: a project with a model of one line, whose table is what is read."""
     python = Path(os.environ.get("CONFIDE_DBT", FOUND))
     if not python.exists():
-        pytest.skip("needs dbt's environment: `make dbt` sets it up, CONFIDE_DBT names its interpreter")
+        pytest.skip("needs dbt's environment: `nox -s dbt` sets it up, CONFIDE_DBT names its interpreter")
     for folder in ("models", "macros"):
         (tmp_path / folder).mkdir()
     (tmp_path / "dbt_project.yml").write_text(PROJECT)

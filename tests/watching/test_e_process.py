@@ -6,11 +6,13 @@ import numpy as np
 import pytest
 from scipy.stats import binom, binomtest
 
+from confide.errors import InputError
 from confide.noisy_counts import draw_counts
-from confide.watching.course import confidence_sequence
 from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
 from confide.watching.power import looks_to_alarm, records_enough, watch_power
+from confide.watching.sequence import confidence_sequence
 from tests.exact_tests import LEVEL
+from tests.refused import Refused
 
 
 def noise(epsilon, reach):
@@ -79,12 +81,10 @@ def test_all_stakes_and_cash_are_a_supermartingale_whatever_is_done_after_lookin
         assert last[2] @ three <= value[len(x) // 2] * (1 + 1e-9)
 
 
-def test_stakes_and_cash_are_one_at_every_look():
-    for looks in (1, 52, 1000):
-        entered = 0.0
-        for look in range(1, 400):
-            entered += stake(look, looks)
-            assert entered + cash(look, looks) == pytest.approx(1, abs=1e-12)
+@pytest.mark.parametrize("looks", [1, 52, 1000])
+def test_stakes_and_cash_are_one_at_every_look(looks):
+    entered = np.cumsum([stake(look, looks) for look in range(1, 400)])
+    assert entered + [cash(look, looks) for look in range(1, 400)] == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("noises", [(1, 1), (3, 2)])
@@ -165,6 +165,7 @@ def test_a_release_that_covers_raises_no_alarm_and_a_drop_does():
     assert alarmed(0.80, 1.0, 100, 100, 52, draw) == 100  # each misses with a chance below 1e-9
 
 
+POWER = {"promised": 0.9, "epsilon": 1.0, "batch": 100}
 ONE_START = {"stake": lambda t, _: float(t == 1) or 1e-300, "cash": lambda *_: 0.0}
 """All stakes enter at the first look."""
 
@@ -189,11 +190,24 @@ def test_fresh_stakes_find_a_late_drop_sooner():
 def test_power_says_when_looks_are_too_small():
     found = watch_power(0.9, 0.1, 50)
     assert found.small
-    assert "hold small batches back" in str(found)
     assert found.enough == records_enough(0.9, 0.1) == 2221
     assert watch_power(0.9, 0.01, 10).at_once is None
-    with pytest.raises(ValueError, match="drop must lie between"):
-        watch_power(0.9, 1.0, 100, drop=0.02)
+    assert watch_power(0.9, 0.1, 2221).small is False
+
+
+@pytest.mark.parametrize(
+    "row",
+    [
+        Refused(watch_power, POWER, {"drop": 0.02}, "drop", kind=InputError),
+        Refused(watch_power, POWER, {"drop": 0.95}, "drop", kind=InputError),
+        Refused(watch_power, POWER, {"tolerance": -0.1}, "tolerance", kind=InputError),
+        Refused(watch_power, POWER, {"batch": 0}, "batch", kind=InputError),
+        Refused(watch_power, POWER, {"per_person": 101}, "per_person", kind=InputError),
+    ],
+    ids=str,
+)
+def test_refusals(row):
+    row.check()
 
 
 @pytest.mark.slow

@@ -16,9 +16,11 @@ from confide.tables import Classified, Regressed, Scored, covered_counts, evalua
 from confide.watching import Watch, watch
 from tests.calibrations import calibration_at
 from tests.files import NAMES, class_table, write
+from tests.refused import Refused, refused
 
 RELEASE = calibration_at(float(confide.Candidates.unit(10).values[4]), score=None)
 WHAT = Scored("s")
+LEVELS = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0)
 START = {"epsilon": 1.0, "batch": 500}
 
 
@@ -44,13 +46,6 @@ def test_looks_are_kept_and_go_on(state):
     assert abs(covered - 460) + abs(missed - 40) < 60  # noise of scale 1 is farther with a chance below 1e-25
 
 
-def test_a_batch_counts_once(state):
-    before = taken(state, **START)
-    with pytest.raises(InputError, match="was taken already"):
-        taken(state)
-    assert Watch.load(state) == before
-
-
 def test_an_empty_batch_is_a_look_like_any_other(state):
     """Whether there are records at all is as secret as their number."""
     assert abs(sum(taken(state, source=batch(0, 0), **START).looks[0].counts)) < 60
@@ -60,35 +55,46 @@ def test_an_empty_batch_is_a_look_like_any_other(state):
     assert covered_counts(p, Classified("p_*", "name"), released).tolist() == [[0, 0]]
 
 
-@pytest.mark.parametrize(
-    "other",
-    [
-        {"epsilon": 2.0},
-        {"batch": 100},
-        {"tolerance": 0.05},
-        {"looks": 12},
-        {"error": 0.1},
-        {"neighbors": "replace_one"},
-        {"records_per_person": 2},
-        {"unlabelled": True},
-    ],
-)
-def test_other_choices_after_the_first_look_are_refused(state, other):
+CHOICES = {
+    "epsilon": 2.0, "batch": 100, "tolerance": 0.05, "looks": 12, "error": 0.1, "neighbors": "replace_one",
+    "records_per_person": 2, "unlabelled": True,
+}  # fmt: skip
+
+
+def test_other_choices_after_the_first_look_are_refused(state):
     before = taken(state, **START)
-    with pytest.raises(InputError, match=f"{next(iter(other))} must be left out or be"):
-        taken(state, "Tuesday", **other)
+    for name, value in CHOICES.items():
+        with refused(InputError, name):
+            taken(state, "Tuesday", **{name: value})
+    for own, error in ({"look": "Monday"}, "look"), ({"release": calibration_at(0.6, score=None)}, "state"):
+        with refused(InputError, error):
+            watch(batch(), WHAT, **{"release": RELEASE, "look": "Tuesday", "state": state, **own})
+    assert Watch.load(state) == before
     assert taken(state, "Tuesday", **START, tolerance=0.02, error="1/20").looks[0] == before.looks[0]
 
 
-def test_another_release_is_refused(state):
-    taken(state, **START)
-    with pytest.raises(InputError, match="is of another release"):
-        watch(batch(), WHAT, calibration_at(0.6, score=None), state=state, look="Tuesday")
+NEW = [
+    ({"epsilon": ...}, "epsilon"),
+    ({"batch": ...}, "batch"),
+    ({"release": LEVELS}, "alpha"),
+    ({"alpha": 0.1}, "alpha"),
+    ({"reference": 3}, "reference"),
+    ({"again": True}, "again"),
+    ({"state": "s3://bucket/watch.json"}, "state"),
+    ({"look": ""}, "look"),
+    ({"unlabelled": True, "what": Regressed("s")}, "unlabelled"),
+    ({"unlabelled": True, "what": Classified("p_*"), "release": calibration_at(0.7)}, "classes"),
+    (
+        {"unlabelled": True, "what": Classified("p_*", None, NAMES), "release": calibration_at(0.7), "tolerance": 0.1},
+        "tolerance",
+    ),
+]
 
 
-def test_a_new_watch_needs_its_choices(state):
-    with pytest.raises(InputError, match="epsilon and batch must be given"):
-        taken(state)
+@pytest.mark.parametrize(("change", "argument"), NEW)
+def test_a_first_look_that_cannot_be(state, change, argument):
+    good = {"source": batch(), "what": WHAT, "release": RELEASE, "state": state, "look": "Monday", **START}
+    Refused(watch, good, change, argument, kind=InputError).check()
     assert not state.exists()
 
 
@@ -96,13 +102,13 @@ def test_a_damaged_state_is_refused_and_left(state):
     taken(state, **START)
     text = state.read_text().replace('"Monday"', '"Sunday"')
     state.write_text(text)
-    with pytest.raises(FormatError, match="checksum"):
+    with pytest.raises(FormatError):
         taken(state, "Tuesday")
     assert state.read_text() == text
 
 
 def test_what_is_worth_a_word_is_said_before_the_first_look(state):
-    with pytest.warns(CoverageWarning, match="hold small batches back"):
+    with pytest.warns(CoverageWarning):
         taken(state, epsilon=0.1, batch=100)
     taken(state, "Tuesday")  # and not again: warnings are errors here
 
@@ -111,14 +117,13 @@ def test_looks_are_charged_and_answered_once(state, tmp_path):
     ledger = Ledger(tmp_path / "budget.db", limit=2.5)
     paid = {"ledger": ledger, "dataset": "patients"}
     first = taken(state, **START, **paid)
-    with pytest.warns(EarlierReleaseWarning, match="counted once; nothing was charged"):
+    with pytest.warns(EarlierReleaseWarning):
         assert taken(state, **paid) == first
     with pytest.raises(OtherDataError):
         taken(state, source=batch(450, 50), **paid)
-    with pytest.raises(InputError, match="was taken already"):
-        taken(state, **paid, again=True)
-    with pytest.raises(InputError, match="was taken already"):
-        taken(state, ledger=Ledger(tmp_path / "other.db"), dataset="patients")
+    for other in ({**paid, "again": True}, {"ledger": Ledger(tmp_path / "other.db"), "dataset": "patients"}):
+        with refused(InputError, "look"):
+            taken(state, **other)
     taken(state, "Tuesday", **paid)
     before = state.read_text()
     with pytest.raises(BudgetError):
@@ -168,8 +173,7 @@ def test_without_file_locks_looks_are_refused_and_states_are_read(state, tmp_pat
     code = [sys.executable, "-c", WITHOUT_LOCKS]
     ran = subprocess.run(code, cwd=tmp_path, capture_output=True, text=True, check=True)
     assert ran.stdout.endswith("0 3\n")
-    assert ran.stderr.startswith("error: state 'watch.json' cannot be locked: this system has no fcntl")
-    assert "take looks on Linux or macOS" in ran.stderr
+    assert ran.stderr.startswith("error: --state: ")
     assert Watch.load(state) == before
 
 
@@ -214,11 +218,8 @@ def test_intervals_of_two_sides_are_watched(state):
 
 
 def test_one_level_of_several_is_watched(state):
-    released = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0)
-    with pytest.raises(InputError, match="alpha must be given, one of the calibrated levels"):
-        watch(batch(), WHAT, released, state=state, look="Monday", **START)
-    found = watch(batch(), WHAT, released, state=state, look="Monday", alpha=0.2, **START)
-    assert found.settings.promised == {"": pytest.approx(released[0.2].coverage)}
+    found = watch(batch(), WHAT, LEVELS, state=state, look="Monday", alpha=0.2, **START)
+    assert found.settings.promised == {"": pytest.approx(LEVELS[0.2].coverage)}
 
 
 def test_unlabelled_needs_sets_and_no_truth(state):
@@ -227,21 +228,6 @@ def test_unlabelled_needs_sets_and_no_truth(state):
     found = watch(table, what, calibration_at(0.7), state=state, look="Monday", unlabelled=True, **START)
     assert found.settings.bins == (0, 1, 2, 3)
     assert abs(sum(found.looks[0].counts) - 800) < 150
-    with pytest.raises(InputError, match=r"only sets of classes have sizes; .* --width-bins`"):
-        watch(table, Regressed("p_cat"), RELEASE, state=state.with_name("b"), look="a", unlabelled=True, **START)
-    with pytest.raises(InputError, match="classes must be given"):
-        watch(
-            table,
-            Classified("p_*"),
-            calibration_at(0.7),
-            state=state.with_name("b"),
-            look="a",
-            unlabelled=True,
-            **START,
-        )
-    with pytest.raises(InputError, match="tolerance must be left out"):
-        watch(table, what, calibration_at(0.7), state=state.with_name("b"), look="a", unlabelled=True, tolerance=0.1,
-              **START)  # fmt: skip
 
 
 DRIVER = """

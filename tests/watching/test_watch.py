@@ -6,17 +6,24 @@ import hashlib
 import itertools
 import json
 import math
+from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy.stats import binomtest
 
 import confide
-from confide.errors import FormatError, InputError
+from confide.errors import FormatError, InputError, InputTypeError
+from confide.evaluation import CountPrivacy
 from confide.noisy_counts import coverage_interval, draw_counts
 from confide.watching import Settings, Watch, promised_of, size_bins
-from confide.watching.course import size_tests
+from confide.watching.sequence import size_tests
 from confide.watching.settings import Reference, reference_of
 from tests.calibrations import calibration_at
+from tests.exact_tests import LEVEL
+from tests.refused import Refused, refused
 
 RELEASE = calibration_at(0.5)
 GOOD, BAD = [460, 40], [400, 100]
@@ -32,9 +39,10 @@ def watched(*counts, **options):
 def test_an_alarm_stays_and_the_course_goes_on():
     watch = watched(*[GOOD] * 3, *[BAD] * 4, *[GOOD] * 30)
     alarmed = [point.alarmed for point in watch.points]
-    assert alarmed == [False] * alarmed.index(True) + [True] * (len(alarmed) - alarmed.index(True))
-    assert watch.alarm.look.name == f"day {alarmed.index(True)}"
-    assert 3 <= alarmed.index(True) <= 6
+    first = alarmed.index(True)
+    assert alarmed == [False] * first + [True] * (len(alarmed) - first)
+    assert watch.alarm.look.name == f"day {first}"
+    assert 3 <= first <= 6
     assert watch.points[-1].log_evidence < math.log(20)
     assert f"ALARM since look {watch.alarm.look.name!r}" in str(watch)
     assert watched(*[GOOD] * 100).alarm is None
@@ -47,7 +55,6 @@ def test_a_group_alone_is_named():
         watch = watch.with_look(str(day), [460, 40, 400, 100])
     assert watch.alarm is not None
     assert watch.named_by(watch.points[-1]) == ["b"]
-    assert "surely in b" in str(watch)
     assert watch.points[-1].parts["a"] < 0
 
 
@@ -59,9 +66,7 @@ def test_sizes_are_compared_with_the_first_look():
         watch = watch.with_look(f"late {day}", [10, 400, 400, 190])
     assert watch.alarm.look.name.startswith("late")
     assert watch.alarm_at == pytest.approx(2 / 0.05)
-    assert "sizes say nothing about coverage" in str(watch)
-    assert all("2 and more" in name or "at most 1" in name or "3 and more" in name or "at most" in name
-               for name in watch.named_by(watch.points[-1]))  # fmt: skip
+    assert set(watch.named_by(watch.points[-1])) == {"sets of at most 1", "sets of at most 2"}
 
 
 def test_the_bounds_of_a_reference_share_half_of_the_error():
@@ -73,37 +78,30 @@ def test_the_bounds_of_a_reference_share_half_of_the_error():
 
 
 def test_sizes_of_a_private_evaluation_are_a_reference():
-    """Its cells are added up over everything but the size, and each bound pays for all their noises."""
+    """Its cells are added up over everything but the size, and each bound accounts for all their noises."""
     rng = np.random.default_rng(6)
     p = rng.dirichlet([4.0, 2.0, 1.0], 3000)
     y = (p.cumsum(axis=1) > rng.random((3000, 1))).argmax(axis=1)
-    released = calibration_at(0.7)
+    released, bins = calibration_at(0.7), (0, 1, 2, 3)
     found = confide.evaluate(released, probabilities=p, labels=y, epsilon=500.0, parts=["size"])
-    reference = reference_of(found, released.checksum, (0, 1, 2, 3))
+    reference = reference_of(found, released.checksum, bins)
     sizes = confide.predict_set(p, released).mask.sum(axis=1)
     assert reference.counts == tuple(np.bincount(sizes, minlength=4).tolist())
     assert reference.noises == 2  # covered and missed
-    watch = Watch.start(released, epsilon=1.0, batch=500, bins=[0, 1, 2, 3], reference=found)
-    assert "against those of a private evaluation" in str(watch)
+    watch = Watch.start(released, epsilon=1.0, batch=500, bins=bins, reference=found)
     assert watch.with_look("a", [0, 300, 150, 50]).points[0].log_evidence != 0
     assert Watch.from_json(watch.to_json()) == watch
-    with pytest.raises(InputError, match="names another"):
-        reference_of(found, "0" * 64, (0, 1, 2, 3))
-    with pytest.raises(InputError, match="other sizes"):
-        reference_of(found, released.checksum, (0, 1, 2))
     several = dataclasses.replace(found, question=dataclasses.replace(found.question, records_per_person=2))
-    with pytest.raises(InputError, match="one record of each person"):
-        reference_of(several, released.checksum, (0, 1, 2, 3))
     plain = confide.evaluate(released, probabilities=p, labels=y, epsilon=1.0, parts=[])
-    with pytest.raises(InputError, match="must have set sizes"):
-        reference_of(plain, released.checksum, (0, 1, 2, 3))
+    good = {"found": found, "release": released.checksum, "bins": bins}
+    for change in ({"release": "0" * 64}, {"bins": (0, 1, 2)}, {"found": several}, {"found": plain}):
+        Refused(reference_of, good, change, "reference", kind=InputError).check()
 
 
 def test_a_reference_of_hardly_anything_tests_nothing():
     watch = watched([0, 0, 0, 0], *[[500, 0, 0, 0]] * 20, bins=[0, 1, 2, 3], epsilon=0.1)
     assert watch.alarm is None
     assert watch.named_by(watch.points[-1]) == []
-    assert "compatible with sets of the sizes of the first look" in confide.report(watch).html
 
 
 @pytest.mark.parametrize(("neighbors", "people"), [("add_remove", 1), ("replace_one", 1), ("add_remove", 3)])
@@ -127,6 +125,31 @@ def test_a_look_costs_what_it_says(neighbors, people):
     assert worst == pytest.approx(0.7)
 
 
+@given(
+    neighbors=st.sampled_from(["add_remove", "replace_one"]),
+    epsilon=st.floats(0.01, 100),
+    people=st.integers(1, 1000),
+    tables=st.integers(1, 4),
+    one_count=st.booleans(),
+)
+def test_a_statement_is_never_smaller_than_the_loss(neighbors, epsilon, people, tables, one_count):
+    """In fractions: the noise of all counts that one record changes, under every relation, against what is stated."""
+    if neighbors == "add_remove":
+        one_count = False
+    shape = {"tables": tables, "one_count": one_count}
+    secret, public = (CountPrivacy(neighbors, epsilon, people, public_n=known, **shape) for known in (False, True))
+    noise, stated = Fraction(secret.noise), secret.statement
+    replaced = noise * tables * (1 if one_count else 2)
+    assert people * (replaced if neighbors == "replace_one" else noise * tables) <= Fraction(epsilon)
+    assert people * noise * secret.changes >= Fraction(epsilon) * (1 - Fraction(1, 2**50))
+    assert replaced <= Fraction(stated.replace_one)
+    assert one_count or noise * tables <= Fraction(stated.add_remove)
+    assert Fraction(stated.epsilon) == Fraction(epsilon) <= people * Fraction(stated.loss(neighbors))
+    assert stated.loss(neighbors) <= epsilon / people * (1 + 2**-50)
+    assert public.noise == secret.noise
+    assert (public.statement.add_remove is None) == (neighbors == "replace_one")
+
+
 def test_the_noise_that_is_drawn_is_the_stated_one(monkeypatch):
     asked = []
 
@@ -145,21 +168,16 @@ def test_records_of_one_person_weigh_together():
     ten = watched(*[[840, 160]] * 6, epsilon=10.0, batch=1000, records_per_person=10)
     assert one.settings.noise_epsilon == ten.settings.noise_epsilon
     assert (one.alarm is None, ten.alarm is None) == (False, True)
-    assert (ten.points[-1].low, ten.points[-1].high) == (
-        pytest.approx(0.84, abs=0.1),
-        pytest.approx(0.84, abs=0.1),
-    )
-    assert ten.points[-1].high - ten.points[-1].low > 1.5 * (one.points[-1].high - one.points[-1].low)
-    with pytest.raises(InputError, match="keep one record of each person"):
-        watched(bins=[0, 1, 2], records_per_person=2)
+    narrow, wide = one.points[-1], ten.points[-1]
+    assert (wide.low, wide.high) == (pytest.approx(0.84, abs=0.1), pytest.approx(0.84, abs=0.1))
+    assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
 def test_a_state_is_read_as_it_was_written():
     for watch in (watched(GOOD, BAD), watched(), watched([1, 2, 3], bins=[0, 1, 2]), watched(error=0.01, looks=7)):
         again = Watch.from_json(watch.to_json())
-        assert again == watch
+        assert again == watch == copy.deepcopy(watch)
         assert again.points == watch.points
-        assert copy.deepcopy(watch) == watch
         assert again.to_json() == watch.to_json()
 
 
@@ -171,77 +189,69 @@ def altered(change):
     return json.dumps({**content, "sha256": hashlib.sha256(body.encode()).hexdigest()})
 
 
-def look(**fields):
-    return lambda content: content["looks"][0].update(fields)
+def reference(counts, epsilon):
+    return {"reference": {"counts": counts, "epsilon": epsilon, "noises": 1}}
 
 
-@pytest.mark.parametrize(
-    "change",
-    [
-        look(counts=[1]),
-        look(counts=[1, 2.0]),
-        look(counts=[True, 2]),
-        look(counts=[1, 2**51]),
-        look(name="day 1"),
-        look(name=""),
-        look(name=3),
-        look(made="yesterday"),
-        look(made="2026-01-05"),
-        look(more=1),
-        lambda c: c.update(epsilon=0),
-        lambda c: c.update(epsilon="1"),
-        lambda c: c.update(batch=0),
-        lambda c: c.update(batch=True),
-        lambda c: c.update(planned_looks=0),
-        lambda c: c.update(error=1.0),
-        lambda c: c.update(tolerance=-0.1),
-        lambda c: c.update(tolerance=0.95),
-        lambda c: c.update(neighbors="both"),
-        lambda c: c.update(records_per_person=0),
-        lambda c: c.update(records_per_person=10**6, epsilon=0.5),
-        lambda c: c.update(promised=[]),
-        lambda c: c.update(promised=[{"name": "", "coverage": 1.5}]),
-        lambda c: c.update(promised=[{"name": "a", "coverage": 0.9}] * 2),
-        lambda c: c.update(bins=[0, 1]),
-        lambda c: c.update(bins=[1, 2], promised=[]),
-        lambda c: c.update(reference={"counts": [1, 2], "epsilon": 1.0, "noises": 1}),
-        lambda c: c.update(reference={"counts": [], "epsilon": 0.0, "noises": 1}),
-        lambda c: c.update(reference=[1, 2]),
-        lambda c: c.update(release="x"),
-        lambda c: c.update(schema=2),
-        lambda c: c.update(more=1),
-        lambda c: c.pop("error"),
-    ],
-)
-def test_states_that_cannot_be_are_refused(change):
-    with pytest.raises(FormatError):
-        Watch.from_json(altered(change))
+LOOKS = [
+    {"counts": [1]}, {"counts": [1, 2.0]}, {"counts": [True, 2]}, {"counts": [1, 2**51]}, {"name": "day 1"},
+    {"name": ""}, {"name": 3}, {"made": "yesterday"}, {"made": "2026-01-05"}, {"more": 1},
+]  # fmt: skip
+FIELDS = [
+    {"epsilon": 0}, {"epsilon": "1"}, {"batch": 0}, {"batch": True}, {"planned_looks": 0}, {"error": 1.0},
+    {"tolerance": -0.1}, {"tolerance": 0.95}, {"neighbors": "both"}, {"records_per_person": 0},
+    {"records_per_person": 10**6, "epsilon": 0.5}, {"promised": []}, {"promised": [{"name": "", "coverage": 1.5}]},
+    {"promised": [{"name": "a", "coverage": 0.9}] * 2}, {"bins": [0, 1]}, {"bins": [1, 2], "promised": []},
+    reference([1, 2], 1.0), reference([], 0.0), {"reference": [1, 2]}, {"release": "x"}, {"schema": 2}, {"more": 1},
+]  # fmt: skip
 
 
-def test_a_damaged_state_is_refused():
-    with pytest.raises(FormatError, match="checksum"):
-        Watch.from_json(watched(GOOD).to_json().replace("460", "461"))
+def test_states_that_cannot_be_are_refused():
     assert Watch.from_json(altered(lambda content: None)) == watched(GOOD, BAD)
+    changes = [lambda content, own=own: content["looks"][0].update(own) for own in LOOKS]
+    changes += [lambda content, own=own: content.update(own) for own in FIELDS]
+    for place, change in enumerate([*changes, lambda content: content.pop("error")]):
+        try:
+            Watch.from_json(altered(change))
+        except FormatError:
+            continue
+        pytest.fail(f"change {place} of {LOOKS + FIELDS} was read")
+    with pytest.raises(FormatError):
+        Watch.from_json(watched(GOOD).to_json().replace("460", "461"))
 
 
-def test_a_look_is_taken_once():
-    watch = watched(GOOD)
-    with pytest.raises(InputError, match="was taken already"):
-        watch.look("day 0", GOOD)
-    with pytest.raises(InputError, match="counts must be 2 counts"):
-        watch.look("new", [1, -1])
-    with pytest.raises(InputError, match="look must be a name"):
-        watch.look(" ", GOOD)
+LEVELS = confide.calibrate_levels(np.linspace(0, 1, 3000), [0.2, 0.1], 1.0)
+START = {"release": RELEASE, "epsilon": 1.0, "batch": 500}
+SIZES = {"bins": [0, 1, 2]}
+REFUSED = [
+    Refused(Watch.start, START, {"epsilon": 0}, "epsilon", kind=InputError),
+    Refused(Watch.start, START, {"epsilon": 1e-6, "records_per_person": 10}, "epsilon", kind=InputError),
+    Refused(Watch.start, START, {"neighbors": "both"}, "neighbors", kind=InputError),
+    Refused(Watch.start, START, {"batch": 1.5}, "batch", kind=InputTypeError),
+    Refused(Watch.start, START, {"error": 1}, "error", kind=InputError),
+    Refused(Watch.start, START, {"tolerance": 0.95}, "tolerance", kind=InputError),
+    Refused(Watch.start, START, {"tolerance": 1}, "tolerance", kind=InputError),
+    Refused(Watch.start, START, {"release": LEVELS}, "release", kind=InputError),
+    Refused(Watch.start, START, {"bins": [0, 2, 2]}, "bins", kind=InputError),
+    Refused(Watch.start, START, {**SIZES, "records_per_person": 2}, "records_per_person", kind=InputError),
+    Refused(Settings, {"release": "0" * 64, "epsilon": 1.0, "batch": 10}, {}, "promised", kind=InputError),
+    Refused(Settings, {"release": "0", "epsilon": 1.0, "batch": 10}, {}, "release", kind=InputError),
+    Refused(watched(GOOD).look, {"name": "new", "counts": GOOD}, {"name": "day 0"}, "look", kind=InputError),
+    Refused(watched(GOOD).look, {"name": "new", "counts": GOOD}, {"name": " "}, "look", kind=InputError),
+    Refused(watched(GOOD).look, {"name": "new", "counts": GOOD}, {"name": 3}, "look", kind=InputTypeError),
+    Refused(watched(GOOD).look, {"name": "new", "counts": GOOD}, {"counts": [1, -1]}, "counts", kind=InputError),
+]
 
 
-def test_what_cannot_be_watched_is_refused():
-    levels = confide.calibrate_levels(np.linspace(0, 1, 3000), [0.2, 0.1], 1.0)
-    with pytest.raises(InputError, match="one level"):
-        promised_of(levels)
-    with pytest.raises(InputError, match=r"bounds a loss: evaluate each batch by `confide evaluate --epsilon`"):
-        promised_of(confide.calibrate_losses(np.zeros((3000, 3)), confide.Candidates.of([0, 1, 2]), 0.1, 1.0, loss="x"))
-    with pytest.raises(InputError, match="tolerance must be smaller"):
-        watched(tolerance=0.95)
+@pytest.mark.parametrize("row", REFUSED, ids=str)
+def test_refusals(row):
+    row.check()
+
+
+def test_a_bound_on_a_loss_has_no_coverage_to_watch():
+    risk = confide.calibrate_losses(np.zeros((3000, 3)), confide.Candidates.of([0, 1, 2]), 0.1, 1.0, loss="x")
+    with refused(InputError, "release"):
+        promised_of(risk)
 
 
 @pytest.mark.parametrize(
@@ -251,13 +261,11 @@ def test_what_cannot_be_watched_is_refused():
 def test_a_tolerance_that_luck_exceeds_is_pointed_out(n, tolerance, delta, strict):
     released = confide.calibrate(np.linspace(0, 1, n), 0.1, 1.0, neighbors="replace_one", delta=delta)
     notes = Watch.start(released, epsilon=1.0, batch=500, tolerance=tolerance).settings.remarks(released)
-    assert ["calibrate with delta" in note for note in notes] == [True] * strict
+    assert len(notes) == strict
 
 
 def test_small_looks_are_pointed_out_before_anything_is_charged():
-    settings = Watch.start(RELEASE, epsilon=0.1, batch=500).settings
-    (note,) = settings.remarks(RELEASE)
-    assert "hold small batches back" in note
+    assert len(Watch.start(RELEASE, epsilon=0.1, batch=500).settings.remarks(RELEASE)) == 1
     assert not Watch.start(RELEASE, epsilon=0.1, batch=2500).settings.remarks(RELEASE)
     assert Watch.start(RELEASE, epsilon=1.0, batch=500).settings.remarks(RELEASE, n_typical=200)
 
@@ -273,8 +281,6 @@ def test_bins_are_public_and_cover_all_sizes():
 
 @pytest.mark.slow
 def test_sizes_that_do_not_change_raise_no_alarm():
-    from scipy.stats import binomtest
-
     rng, paths = np.random.default_rng(3), 100
     shares, found = [0.01, 0.7, 0.2, 0.09], 0
     for _ in range(paths):
@@ -282,4 +288,4 @@ def test_sizes_that_do_not_change_raise_no_alarm():
         for day in range(40):
             watch = watch.look(str(day), rng.multinomial(500, shares))
         found += watch.alarm is not None
-    assert binomtest(found, paths, 0.05, alternative="greater").pvalue > 1e-6
+    assert binomtest(found, paths, 0.05, alternative="greater").pvalue > LEVEL

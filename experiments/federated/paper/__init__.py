@@ -8,5 +8,5 @@ measure.py      all methods on the same scores
 exact.py        Figures 1, 2, 6 and 7
 synthetic.py    Figures 3 and 5
 pages.py        Figures 4 and 8 to 18: pictures and tables
-runs.py         what `make experiments` and `make experiments-full` run
+runs.py         what `nox -s experiments` and `nox -s experiments -- --full` run
 """

@@ -88,7 +88,7 @@ paper does not state its sizes: here ten silos each of 10, 15, 20, 25 and 30 rec
 
 FULL_PAGE = """# One-shot federated conformal prediction: Figures 4, 8 to 15 and 18
 
-Written by `make experiments-full` (`python -m experiments --full federated-paper-full`), which goes on where it was
+Written by `nox -s experiments -- --full` (`python -m experiments --full federated-paper-full`), which goes on where it was
 interrupted, split by split; `python -m experiments.federated.paper` writes this page from the splits that are there.
 [paper.md](paper.md) has the other figures, concrete (16, 17) among them.
 

@@ -62,8 +62,10 @@ def _collected(name: str, data: Any) -> Any:
     if isinstance(frame, nw.LazyFrame):
         if not frame.implementation.is_duckdb():
             raise InputTypeError(
-                f"{name} must be in memory; found a {type(data).__name__} of {frame.implementation}, a query that is "
-                "still to be run; run it first, as by .collect(), .compute() or .execute()"
+                name,
+                "must be in memory",
+                got=f"a {type(data).__name__} of {frame.implementation}, a query that is still to be run",
+                remedy="Run it first, as by .collect(), .compute() or .execute()",
             )
         frame = frame.collect()
     return frame.to_numpy() if isinstance(frame, nw.DataFrame) else data
@@ -81,7 +83,9 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
     if array.dtype == object:
         array = _from_objects(name, array)
     if array.dtype.kind not in "fiu":
-        raise InputTypeError(f"{name} must hold real numbers; found dtype {array.dtype}; convert them to floats")
+        raise InputTypeError(
+            name, "must hold real numbers", got=f"dtype {array.dtype}", remedy="Convert them to floats"
+        )
     if array.dtype.itemsize > 8:
         with np.errstate(over="ignore", under="ignore"):
             return array.astype(np.float64)
@@ -92,12 +96,12 @@ def as_array(name: str, data: Any) -> NDArray[Any]:
     """Anything that numpy can read, and tensors of torch; masked entries are refused."""
     data = in_memory(name, data)
     if np.ma.is_masked(data):
-        mask, remedy = np.ma.getmaskarray(data), "; drop those records"
-        refuse_marked(mask, f"{name} must not be masked", "masked entries", remedy)
+        mask, remedy = np.ma.getmaskarray(data), "Drop those records"
+        refuse_marked(name, mask, "must not be masked", "masked entries", remedy)
     try:
         return np.asarray(as_host_array(data))
     except (TypeError, ValueError, OverflowError, NotImplementedError):  # the last of tensors that hold no numbers
-        raise InputTypeError(f"{name} must be an array; found {type(data).__name__} that numpy cannot read") from None
+        raise InputTypeError(name, "must be an array", got=f"{type(data).__name__} that numpy cannot read") from None
 
 
 def as_host_array(data: Any) -> Any:
@@ -115,7 +119,7 @@ def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
     if wrong or array.ndim == 0:
         found = type(values[wrong[0]] if wrong else values[0]).__name__
         where = f" in {len(wrong)} place(s), the first at position {wrong[0]}" if array.ndim else ""
-        raise InputTypeError(f"{name} must hold real numbers; found {found}{where}; convert or drop them")
+        raise InputTypeError(name, "must hold real numbers", got=f"{found}{where}", remedy="Convert or drop them")
     return np.array([np.nan if _is_missing(value) else _to_float(value) for value in values]).reshape(array.shape)
 
 
@@ -140,9 +144,9 @@ def as_vector(name: str, data: ArrayLike, *, empty: bool = False) -> NDArray[Any
     """A one-dimensional numeric array, which may be empty only where `empty` says so."""
     array = as_numeric(name, data)
     if array.ndim != 1:
-        raise InputError(f"{name} must be one-dimensional; found shape {array.shape}")
+        raise InputError(name, "must be one-dimensional", got=f"shape {array.shape}")
     if array.size == 0 and not empty:
-        raise InputError(f"{name} must not be empty; found no values")
+        raise InputError(name, "must not be empty", got="no values")
     return array
 
 
@@ -154,7 +158,7 @@ def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArr
     """
     array = as_numeric(name, data)
     if array.ndim != 2 or array.shape[1] == 0:
-        raise InputError(f"{name} must have shape (n, classes) with one class or more; found shape {array.shape}")
+        raise InputError(name, "must have shape (n, classes) with one class or more", got=f"shape {array.shape}")
     if check and not all(map(unit_check(array), blocks(0, *array.shape))):
         refuse_outside_unit(name, array)
     return array
@@ -220,8 +224,10 @@ def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
             bad += wrong.size
     if bad:
         raise InputError(
-            f"{name} must lie in [0, 1]; found {bad} row(s) with NaN or values outside, the first at row {first}; "
-            "apply softmax to logits, or sigmoid where several labels can be true, and drop incomplete rows"
+            name,
+            "must lie in [0, 1]",
+            got=f"{bad} row(s) with NaN or values outside, the first at row {first}",
+            remedy=("Apply softmax to logits, or sigmoid where several labels can be true, and drop incomplete rows"),
         )
 
 
@@ -238,25 +244,29 @@ def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[obje
     """
     array = as_array(name, data)
     if array.ndim != 1:
-        raise InputError(f"{name} must be one-dimensional; found shape {array.shape}")
+        raise InputError(name, "must be one-dimensional", got=f"shape {array.shape}")
     if len(array) != n:
-        raise InputError(f"{name} must have as many entries as there are rows; found {len(array)} for {n} rows")
+        raise InputError(name, "must have as many entries as there are rows", got=f"{len(array)} for {n} rows")
     if classes is not None:
         names = class_names(classes, k)
         if array.dtype.kind in "iu" and not any(map(_reads_as_integer, names)):
             raise InputError(
-                f"{name} must name the {k} classes, whose names are not integers; found integers: if they count the "
-                "classes from 0, pass their names, [classes[i] for i in labels], or probabilities without names"
+                name,
+                f"must name the {k} classes, whose names are not integers",
+                got=(
+                    "integers: if they count the classes from 0, pass their names, [classes[i] for i in labels], "
+                    "or probabilities without names"
+                ),
             )
         return known_positions(name, _as_list(data, array), names, "classes")
     if array.size and array.dtype.kind not in "iu":
-        remedy = "fill or drop missing labels, and for class names pass classes=[...]"
+        remedy = "Fill or drop missing labels, and for class names pass classes=[...]"
         if array.dtype.kind == "b":
-            remedy = "pass classes=[False, True], in the order of the columns, or integers"
-        raise InputTypeError(f"{name} must be integers from 0 to {k - 1}; found dtype {array.dtype}; {remedy}")
+            remedy = "Pass classes=[False, True], in the order of the columns, or integers"
+        raise InputTypeError(name, f"must be integers from 0 to {k - 1}", got=f"dtype {array.dtype}", remedy=remedy)
     if array.size and (array.min() < 0 or array.max() >= k):
-        must, remedy = f"{name} must lie between 0 and {k - 1}", "; check the order and the number of the classes"
-        refuse_marked((array < 0) | (array >= k), must, "outside", remedy)
+        must, remedy = f"must lie between 0 and {k - 1}", "Check the order and the number of the classes"
+        refuse_marked(name, (array < 0) | (array >= k), must, "outside", remedy)
     return array.astype(np.int64, copy=False)
 
 
@@ -269,7 +279,7 @@ def as_positions(name: str, data: ArrayLike, names: Sequence[object], n: int) ->
     """The position of every record's group, or class, in a public list of their names, shape (n,)."""
     array = as_array(name, data)
     if array.ndim != 1 or len(array) != n:
-        raise InputError(f"{name} must have shape ({n},), one entry per record; found shape {array.shape}")
+        raise InputError(name, f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
     return known_positions(name, _as_list(data, array), names)
 
 
@@ -277,16 +287,16 @@ def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:
     """The names of the k classes, all different."""
     array = as_array("classes", classes)
     if array.ndim != 1:
-        raise InputTypeError(f"classes must be a sequence of names; found {type(classes).__name__}")
+        raise InputTypeError("classes", "must be a sequence of names", got=type(classes).__name__)
     names = tuple(_as_list(classes, array))
     if len(names) != k:
-        raise InputError(f"classes must name every column; found {len(names)} names for {k} columns")
+        raise InputError("classes", "must name every column", got=f"{len(names)} names for {k} columns")
     try:
         different = len(set(names))
     except TypeError:
-        raise InputTypeError("classes must be texts or numbers; found names that cannot be compared") from None
+        raise InputTypeError("classes", "must be texts or numbers", got="names that cannot be compared") from None
     if different != k:
-        raise InputError(f"classes must differ from one another; found {k - different} repeated")
+        raise InputError("classes", "must differ from one another", got=f"{k - different} repeated")
     return names
 
 
@@ -351,7 +361,9 @@ def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.floa
     """Random numbers in [0, 1], one per record, shape (n,): fresh ones by default, ones where the score uses none."""
     if not needed:
         if u is not None:
-            raise InputError(f"{name} must be left out: the score is not randomised; name the randomised one to use it")
+            raise InputError(
+                name, "must be left out: the score is not randomised", remedy="Name the randomised one to use it"
+            )
         return np.ones(n)
     if u is None:
         return fresh_uniforms(n)
@@ -360,8 +372,8 @@ def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.floa
     refuse_generator(name, u)
     values = as_vector(name, u, empty=True).astype(np.float64)
     if len(values) != n:
-        raise InputError(f"{name} must have one entry per record; found {len(values)} for {n} records")
-    refuse_marked(~((values >= 0) & (values <= 1)), f"{name} must lie in [0, 1]", "outside")
+        raise InputError(name, "must have one entry per record", got=f"{len(values)} for {n} records")
+    refuse_marked(name, ~((values >= 0) & (values <= 1)), "must lie in [0, 1]", "outside")
     return values
 
 
@@ -369,7 +381,12 @@ def refuse_generator(name: str, u: object) -> None:
     """Refuse whatever deals out numbers by position: numpy's and torch's generators, `random.Random`, functions."""
     if callable(u) or hasattr(u, "random") or hasattr(u, "manual_seed"):
         raise InputTypeError(
-            f"{name} must be left out, or hold one number per record; found {type(u).__name__}, which ties numbers to "
-            "positions: removing a record would change those of the others, and the privacy loss would not be the "
-            f"stated one. Leave {name} out for fresh numbers; for experiments pass confide.ExperimentalUniforms(seed)"
+            name,
+            "must be left out, or hold one number per record",
+            got=(
+                f"{type(u).__name__}, which ties numbers to positions: removing a record would change those "
+                f"of the others, and the privacy loss would not be the stated one. Leave {name} out for fresh "
+                "numbers"
+            ),
+            remedy="For experiments pass confide.ExperimentalUniforms(seed)",
         )

@@ -46,7 +46,7 @@ def refuse_other_rows(**given: Any) -> None:
     >>> refuse_other_rows(predictions=y, targets=y[::-1])
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: the rows of targets must be in the order of those of predictions; found the same ...
+    confide.errors.InputError: targets: the rows of targets must be in the order of those of predictions; got ...
     """
     indexes = [(name, index) for name, data in given.items() if (index := row_index(data)) is not None]
     for (name, index), (other_name, other) in combinations(indexes, 2):
@@ -56,8 +56,10 @@ def refuse_other_rows(**given: Any) -> None:
         if same or not (_only_counts(index) or _only_counts(other)):
             found = "the same index labels in another order" if same else "other index labels"
             raise InputError(
-                f"the rows of {other_name} must be in the order of those of {name}; found {found}; align them, or "
-                "pass .to_numpy() of both"
+                other_name,
+                f"the rows of {other_name} must be in the order of those of {name}",
+                got=found,
+                remedy="Align them, or pass .to_numpy() of both",
             )
 
 
@@ -95,7 +97,7 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
         return None
     texts = list(map(canonical, names))
     if repeated := len(texts) - len(set(texts)):
-        raise InputError(f"{called} must have columns of different names; found {repeated} repeated")
+        raise InputError(called, "must have columns of different names", got=f"{repeated} repeated")
     counted = only_count(texts) or texts == [f"column_{i}" for i in range(len(texts))]
     return None if counted else names
 
@@ -149,12 +151,12 @@ def as_truth(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None 
     """
     true = as_array("truth", truth)
     if true.shape != shape:
-        raise InputError(f"truth must have shape {shape}, one column per label; found shape {true.shape}")
+        raise InputError("truth", f"must have shape {shape}, one column per label", got=f"shape {true.shape}")
     if true.dtype != np.bool_:
         numbers = as_numeric("truth", truth)
         wrong = ~((numbers == 0) | (numbers == 1)).all(axis=1)
-        must = "truth must hold 1 for each label that is true and 0 for others"
-        refuse_marked(wrong, must, "rows that hold something else", place="row")
+        must = "must hold 1 for each label that is true and 0 for others"
+        refuse_marked("truth", wrong, must, "rows that hold something else", place="row")
         true = numbers == 1
     columns = column_names(truth, "truth")
     return true if names is None else in_order(true, column_order("truth", names, columns, "labels"))
@@ -198,18 +200,19 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: A
         named = {str(name): values for name, values in columns}
         if len(named) != len(columns):
             raise InputError(
-                f"classes must have different texts as names; found {len(columns) - len(named)} repeated, as 1 and '1' "
-                "are; use to_pandas, which keeps them apart"
+                "classes",
+                "must have different texts as names",
+                got=f"{len(columns) - len(named)} repeated, as 1 and '1' are",
+                remedy="Use to_pandas, which keeps them apart",
             )
         return nw.from_dict(named, backend=backend).to_native()
     except (TypeError, ValueError, ModuleNotFoundError) as error:
         if isinstance(error, InputError):
             raise
         raise InputTypeError(
-            f"like must be a data frame in memory, or the name of a kind that is installed, as 'pandas', 'polars' or "
-            f"'pyarrow'; found {like!r}"
-            if isinstance(like, str)
-            else f"like must be a data frame in memory, as of pandas, polars or pyarrow; found {type(like).__name__}"
+            "like",
+            "must be a data frame in memory, or the name of a kind that is installed: 'pandas', 'polars' or 'pyarrow'",
+            got=repr(like) if isinstance(like, str) else type(like).__name__,
         ) from None
 
 
@@ -218,7 +221,7 @@ def _pandas(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: An
         import pandas as pd
     n = len(columns[0][1])
     if like is not None and len(like) != n:
-        raise InputError(f"like must have one row per record; found {len(like)} for {n}")
+        raise InputError("like", "must have one row per record", got=f"{len(like)} for {n}")
     if like is not None and index is not None:
         refuse_other_rows(sets=pd.Series(0, index), like=like)
     names = pd.Index([name for name, _ in columns], tupleize_cols=False)

@@ -97,8 +97,10 @@ def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
 def other_sums(name: str, count: int, first: int, rows: int) -> InputError:
     """What is said of probabilities of which `count` of so many rows do not sum to one."""
     return InputError(
-        f"{name} must {SUM_TO_ONE} in every row; found {count} of the first {rows} rows that do not, the first at row "
-        f"{first}; {SUM_REMEDY}"
+        name,
+        f"must {SUM_TO_ONE} in every row",
+        got=f"{count} of the first {rows} rows that do not, the first at row {first}",
+        remedy=SUM_REMEDY,
     )
 
 
@@ -152,11 +154,14 @@ def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any],
     """What is found of each pair (probabilities, truth); what is refused names the image."""
     for i, image in enumerate(images):
         if not isinstance(image, tuple | list) or len(image) != 2:
-            raise InputError(f"images must be pairs (probabilities, truth); found {type(image).__name__} at image {i}")
+            raise InputError(
+                "images", "must be pairs (probabilities, truth)", got=f"{type(image).__name__} at image {i}"
+            )
         try:
             found = work(*image)
         except InputError as refused:
-            raise type(refused)(f"{refused} (image {i}, counted from 0)") from None
+            where = f"{refused.requirement} (image {i}, counted from 0)"
+            raise type(refused)(refused.argument, where, refused.got, refused.remedy) from None
         yield found
 
 
@@ -186,7 +191,7 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
     shape, found = tuple(p.shape), tuple(truth.shape)
     k, where = (shape or (0,))[0], shape[1:]
     if len(shape) < 2 or k == 0 or 0 in where:
-        raise InputError(f"probabilities of an image must have shape (classes, *pixels); found {shape}")
+        raise InputError("probabilities", "must have shape (classes, *pixels)", got=str(shape))
     if found == shape:
         masks = truth
     elif found in (where, (1, *where)) and k == 1:
@@ -197,16 +202,22 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
         return
     else:
         raise InputError(
-            f"the truth of an image must have the shape of its pixels, {where}, or one mask per class, {shape}; found "
-            f"{found}; resize one to the other"
+            "truth",
+            f"must have the shape of its pixels, {where}, or one mask per class, {shape}",
+            got=str(found),
+            remedy="Resize one to the other",
         )
     for mask in masks:
         true, left_out = mask == 1, mask == ignore_index
         other = _size(mask) - int((true | left_out | (mask == 0)).sum())
         if other:
             raise InputError(
-                f"masks must hold 1 where a class is true and 0 elsewhere; {other} of {_size(mask)} pixels of one hold "
-                "something else; binarise them, or name what marks pixels without a truth as ignore_index"
+                "masks",
+                "must hold 1 where a class is true and 0 elsewhere",
+                remedy=(
+                    f"{other} of {_size(mask)} pixels of one hold something else; binarise them, or name what "
+                    "marks pixels without a truth as ignore_index"
+                ),
             )
         yield true, (~left_out if bool(left_out.any()) else None)
 
@@ -226,8 +237,12 @@ def _of_numbers(k: int, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
         yield true, counts
     if known != _size(truth):
         raise InputError(
-            f"the truth of an image must hold the number of a class, 0 to {k - 1}; {_size(truth) - known} of "
-            f"{_size(truth)} pixels do not; name what marks pixels without a truth as ignore_index"
+            "truth",
+            f"must hold the number of a class, 0 to {k - 1}",
+            remedy=(
+                f"{_size(truth) - known} of {_size(truth)} pixels do not; name what marks pixels without a "
+                "truth as ignore_index"
+            ),
         )
 
 

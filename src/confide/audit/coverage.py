@@ -1,25 +1,21 @@
-"""A bet against a mean: a p-value for independent values in [0, 1], whatever their law, however small their spread.
+"""Coverage by simulation on laws of scores where quantile estimates go wrong, judged by a bet against the claimed mean.
 
-A gambler starts with 1 and bets that values fall below the claim c: each value x multiplies the wealth by
-1 + stake (c - x), and stakes up to 1/(1-c) never lose more than there is. If the mean of x is at least c, wealth does
-not grow on average, so that it ever exceeds 1/p with probability at most p (Ville 1939). The money is spread over
-stakes of many sizes, since the best one depends on the unknown mean and spread (Waudby-Smith and Ramdas 2024).
-Values that scatter little refute a claim in few runs; Hoeffding's inequality charges them for a spread up to 1.
-
-(4) Coverage: exactly, on every small set of exchangeable points, and by simulation on nasty distributions.
+The bet is a p-value for independent values in [0, 1], whatever their law, however small their spread. A gambler starts
+with 1 and bets that values fall below the claim c: each value x multiplies the wealth by 1 + stake (c - x), and stakes
+up to 1/(1-c) never lose more than there is. If the mean of x is at least c, wealth does not grow on average, so that
+it ever exceeds 1/p with probability at most p (Ville 1939). The money is spread over stakes of many sizes, because the
+best one depends on the unknown mean and spread (Waudby-Smith and Ramdas 2024). Values that scatter little refute a
+claim in few runs; Hoeffding's inequality charges them for a spread up to 1.
 """
 
 import math
 from collections.abc import Callable
 from dataclasses import dataclass
-from functools import cache
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.audit.exact_loss import ROUNDING
-from confide.audit.finding import Finding
-from confide.audit.subject import Data, Scores, Subject
+from confide.audit.subject import Finding, Scores, Subject
 
 STAKES = 0.95 * 0.5 ** np.arange(12)
 """Stakes as shares of the largest that is allowed; together they make an even bet."""
@@ -74,31 +70,6 @@ NASTY: dict[str, Nasty] = {
     "heavy tail": Nasty(lambda rng, n: np.minimum(rng.pareto(0.3, n) / 1e6, 1.0), _heavy),
     "one value in a hundred differs": _atoms((0.0, 1.0), 0.99),
 }
-
-
-def check_exact_coverage(subject: Subject) -> Finding:
-    """The smallest coverage over every multiset of exchangeable points; each point in turn is the new one."""
-    claim, law = subject.small_coverage, subject.law
-    assert claim is not None
-    assert law is not None
-
-    @cache
-    def covers(data: Data) -> list[float]:
-        thresholds = law(subject.scores(data)).items()
-        return [sum(p for t, p in thresholds if t >= atom) for atom in subject.atoms]
-
-    public = subject.claims.neighbors == "replace_one"
-    worst = 1.0
-    for n in range(subject.records if public else 1, subject.records + 1):
-        for points in subject.datasets(n + 1):
-            covered = sum(
-                count * covers(tuple(c - (i == atom) for i, c in enumerate(points)))[atom]
-                for atom, count in enumerate(points)
-                if count
-            )
-            worst = min(worst, covered / (n + 1))
-    detail = f"smallest over all sets of up to {subject.records + 1} points with {len(subject.atoms)} values"
-    return Finding(subject.name, "exact coverage", claim, worst, worst >= claim - ROUNDING, detail)
 
 
 def check_coverage(subject: Subject, name: str, repeats: int, rng: np.random.Generator, level: float) -> Finding:

@@ -15,7 +15,7 @@ from functools import partial
 
 import numpy as np
 
-from confide.audit.builtin import threshold
+from confide.audit.library import threshold
 from confide.audit.subject import Scores
 from confide.candidates import Candidates
 from confide.planning import plan

@@ -1,8 +1,4 @@
-"""How often mechanisms are run: a fixed number of times, or as often as fits into some seconds.
-
-How far an audit is, for whoever watches: what was announced is told to the last run, and never more than that.
-
-The checks together.
+"""All checks together, how often each runs a mechanism, and how far an audit is.
 
 Every random check gets an equal share of one level, so that an audit of honest mechanisms fails by chance with at most
 that probability (Bonferroni). Enumerations are exact and never fail by chance.
@@ -17,26 +13,23 @@ from typing import TypeAlias
 
 import numpy as np
 
-from confide.audit.attack import check_attack, check_search
-from confide.audit.builtin import library_subjects
-from confide.audit.coverage import NASTY, check_coverage, check_exact_coverage
-from confide.audit.exact_loss import (
+from confide.audit.coverage import NASTY, check_coverage
+from confide.audit.exact import (
     Laws,
+    check_exact_coverage,
     check_exact_loss,
-    check_magnitudes,
     check_noise_loss,
-    check_sampler,
-    magnitude_runs,
     telling_pair,
     worst_pair,
 )
-from confide.audit.finding import Finding, Report
-from confide.audit.search import check_fresh
-from confide.audit.subject import Draw, Scores, Subject, two_ends
+from confide.audit.library import library_subjects
+from confide.audit.sampler import check_fresh, check_magnitudes, check_sampler, magnitude_runs
+from confide.audit.search import check_attack, check_search
+from confide.audit.subject import Draw, Finding, Report, Scores, Subject, two_ends
 from confide.errors import InputError
 
 SECONDS = 120.0
-"""How long somebody else's mechanism is audited, unless more is asked for."""
+"""How long a mechanism from outside is audited by default."""
 
 _TRIAL = 0.2
 
@@ -117,7 +110,7 @@ def _speed(draw: Draw, scores: Scores) -> float:
 
 
 Advance: TypeAlias = Callable[[int], object]
-"""Told how many runs were made since the last call; 0 where more are made than were announced."""
+"""Called with the number of runs since the last call; 0 where more are made than were announced."""
 
 _STEP = 64
 
@@ -127,12 +120,12 @@ class Runs:
 
     Examples
     --------
-    >>> told = []
-    >>> runs = Runs(announced=100, advance=told.append)
+    >>> counts = []
+    >>> runs = Runs(announced=100, advance=counts.append)
     >>> draw = runs.counted(lambda scores: 1.0)
     >>> thresholds = [draw(None) for _ in range(70)]
     >>> runs.end()
-    >>> told
+    >>> counts
     [64, 36]
     """
 
@@ -194,19 +187,19 @@ def audit(
     tell
         Called with the name of each subject before it is audited.
     watch
-        Called once with about the number of runs to come; what it returns is told of runs that were made, of as many
-        in all as were announced.
+        Called once with about the number of runs to come; what it returns is called with numbers of runs that were
+        made, which add up to the announced number.
 
     Examples
     --------
-    >>> from confide.audit.foreign import foreign_subject
+    >>> from confide.audit.subject import foreign_subject
     >>> leaky = foreign_subject(lambda scores: float(scores.max()), "maximum", epsilon=1.0, alpha=0.5)
     >>> report = audit([leaky], Effort(sampler=0, attack=400, coverage=100))
     >>> report.passed, {finding.check for finding in report.findings if not finding.passed}
     (False, {'search'})
     """
     if not 0 < level < 1:
-        raise InputError(f"level must lie between 0 and 1; found {level!r}")
+        raise InputError("level", "must lie between 0 and 1", got=repr(level))
     work = [(subject, effort or effort_within(subject, seconds)) for subject in subjects]
     advance = _unwatched if watch is None else watch(sum(chosen.runs(subject) for subject, chosen in work))
     rng = np.random.default_rng() if rng is None else rng
@@ -284,4 +277,4 @@ def _counted(subject: Subject, runs: Runs) -> Subject:
 
 
 def _unwatched(runs: int) -> None:
-    """Nobody watches."""
+    """No progress is shown."""

@@ -1,47 +1,205 @@
-"""Where a black box gives itself away: neighbouring data sets, and an event that tells them apart.
+"""Attacks: neighbouring data sets and an event that tell most, and a lower bound on the true epsilon from fresh runs.
 
-All pairs are tried briefly, the better half for longer, and so on. What was drawn under a data set is kept, so that a
-chain of neighbours costs hardly more than its members. The search only guides the attack, which runs everything afresh.
+If an event has probability at least p under one data set and at most q under its neighbour, epsilon >= log(p/q). Both
+are bounded by Clopper-Pearson intervals at half the level each, from runs that did not choose the event. The lower
+bound exceeds the true epsilon with probability at most the level.
 
-(5) Fresh noise: the outcomes of consecutive calls are independent, of each other and of the data of earlier calls.
-
-The first calls are made on one of two neighbours each, as a coin decides. The upper half of the outcomes is compared
-with the next outcomes, and with those at the distance that the first half of the calls makes suspicious. Then calls on
-one data set follow calls on records that are all low or all high, as a coin decides, and are compared with that coin.
-Each comparison is Fisher's exact test of independent pairs.
+Without a law the search tries all pairs briefly, the better half for longer, and so on. Draws under a data set are
+kept, so a chain of neighbours costs hardly more than its members. The search only guides the attack, which runs
+everything afresh.
 """
 
 import math
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import partial
+from itertools import pairwise
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.audit.finding import Finding
-from confide.audit.subject import (
-    Draw,
-    Event,
-    Pair,
-    Scores,
-    Subject,
-    around,
-    best_event,
-    chains,
-    spread_pairs,
-    steepest,
-    two_end_pairs,
-    two_ends,
-)
+from confide.audit.exact import Worst
+from confide.audit.subject import Draw, Finding, Scores, Subject, two_ends
+from confide.mechanisms import Neighbors
 
 SIZES = (20, 100, 500)
-"""Numbers of records that are tried besides the small data sets, where the subject allows it."""
+"""Numbers of records that are tried after the small data sets, where the subject allows it."""
 
 RAISED = -math.inf
 """The outcome of a run that ended in an error: an error tells as much as a threshold."""
 
 _FINALISTS, _FEWEST = 12, 6
+
+CHAIN = (*range(131), *(n + step for n in (200, 256, 500, 512, 1000) for step in (-1, 0, 1)))
+"""Numbers of records at which one more is tried; with gaps, over which no pair is made."""
+
+_NEAR = (-4, -2, -1, 0, 1, 2, 4)
+_GOLDEN = 0.6180339887498949
+
+
+class Pair(NamedTuple):
+    """Two neighbouring data sets, and what they are."""
+
+    first: Scores
+    second: Scores
+    about: str
+
+
+def two_end_pairs(atoms: tuple[float, ...], n: int, split: list[int], neighbors: Neighbors) -> Iterator[Pair]:
+    """Pairs in which one record can matter: it changes sides, or appears, in data at the two ends, split as given.
+
+    Also with one more record next to an end: a threshold mechanism loses most where one candidate gains the penalty
+    that another sheds.
+    """
+    m, gone = len(atoms), int(neighbors == "replace_one")
+    low, high, known = 0, m - 1, set()
+    for share in split:
+        for next_to, source, target in (
+            (None, low, high),
+            (None, high, low),
+            (None, low, m // 2),
+            (low + 1, low, high),
+            (high - 1, high, low),
+        ):
+            data = [0] * m
+            data[low], data[high] = n - share, share
+            if next_to is not None:
+                data[low if data[low] else high] -= 1
+                data[next_to] += 1
+            changed = list(data)
+            changed[source] -= gone
+            changed[target] += 1
+            pair = tuple(data), tuple(changed)
+            if min(changed) >= 0 and changed != data and pair not in known:
+                known.add(pair)
+                first, second = (np.repeat(np.array(atoms), counts) for counts in pair)
+                yield Pair(first, second, f"{n} records at the ends, {share} of them high")
+
+
+def spread_pairs(n: int, neighbors: Neighbors) -> Iterator[Pair]:
+    """Records that all differ, over the range or crowded at an end; one goes far out, in, or onto another."""
+    wide = (np.arange(n) + 0.5) / n
+    last, middle = n - 1, n // 2
+    for data, about in ((wide, "spread"), (wide / 1000, "crowded near 0"), (1 - wide[::-1] / 1000, "crowded near 1")):
+        if neighbors == "add_remove":
+            for place in (0.0, 1.0, data[0], data[middle], data[last]):
+                yield Pair(data, np.append(data, place), f"{n} records {about}")
+            continue
+        for record, place in (
+            (0, 1.0),
+            (0, data[middle]),
+            (0, data[min(1, last)]),
+            (middle, data[middle - 1]),
+            (last, 0.0),
+            (last, 1.0),
+            (last, data[middle]),
+            (last, data[last - 1]),
+        ):
+            changed = data.copy()
+            changed[record] = place
+            yield Pair(data, np.sort(changed), f"{n} records {about}")
+
+
+def chains(atoms: tuple[float, ...]) -> Iterator[Pair]:
+    """One more record, for many numbers of records: scattered over the range, or all at one end."""
+    scattered = np.modf(_GOLDEN * np.arange(1, CHAIN[-1] + 2))[0]
+    for base, about in ((scattered, "scattered"), (np.full_like(scattered, atoms[0]), "all low"),
+                        (np.full_like(scattered, atoms[-1]), "all high")):  # fmt: skip
+        for n, more in pairwise(CHAIN):
+            if more == n + 1:
+                yield Pair(base[:n], base[:more], f"{n} records {about}")
+
+
+def steepest(law: Callable[[int], NDArray[np.float64]], n: int) -> int:
+    """Where along 0..n a law, given by draws, changes most: the widest difference is halved, again and again."""
+    known = {k: law(k) for k in (0, n)}
+    for _ in range(n.bit_length() + 3):
+        wide = [(a, b) for a, b in pairwise(sorted(known)) if b - a > 1]
+        if not wide:
+            break
+        a, b = max(wide, key=lambda step: (_distance(known[step[0]], known[step[1]]), step[1] - step[0]))
+        known[(a + b) // 2] = law((a + b) // 2)
+    return max(pairwise(sorted(known)), key=lambda step: _distance(known[step[0]], known[step[1]]))[0]
+
+
+def around(center: int, n: int) -> list[int]:
+    """Splits of n records near one."""
+    return sorted({center + step for step in _NEAR if 0 <= center + step <= n} | {0, n})
+
+
+def _distance(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
+    """The largest difference between two empirical distribution functions."""
+    points = np.concatenate([one, two])
+    below = [np.searchsorted(np.sort(draws), points, side="right") / len(draws) for draws in (one, two)]
+    return float(np.abs(below[0] - below[1]).max())
+
+
+Draws = NDArray[np.float64]
+_CUTS, _VALUES, _SIGMAS = 16, 64, 4.5
+
+
+@dataclass(frozen=True)
+class Event:
+    """Thresholds: some by value, and all t with low < t <= high for some (low, high)."""
+
+    values: frozenset[float] = frozenset()
+    intervals: tuple[tuple[float, float], ...] = ()
+
+    def __contains__(self, threshold: float) -> bool:
+        return threshold in self.values or any(low < threshold <= high for low, high in self.intervals)
+
+
+def best_event(p: Draws, q: Draws, runs: int) -> tuple[float, Event]:
+    """The event likelier under p that promises most for an attack with `runs` runs, and what it promises.
+
+    The promise is the log-ratio of its frequencies, less one standard error of these draws, less 4.5 of the attack's.
+
+    Examples
+    --------
+    >>> promise, event = best_event(np.array([0.2] * 9 + [0.7]), np.array([0.7] * 9 + [0.2]), 1000)
+    >>> 0.2 in event, 0.7 in event, promise > 0
+    (True, False, True)
+    """
+    best = -math.inf, Event()
+    for hits, misses, event in _events(p, q):
+        a, b = (hits + 0.5) / (len(p) + 1), (misses + 0.5) / (len(q) + 1)
+        odds = 1 / a + 1 / b - 2
+        promise = math.log(a / b) - math.sqrt(odds / (len(p) + 1)) - _SIGMAS * math.sqrt(odds / runs)
+        if promise > best[0]:
+            best = promise, event
+    return best
+
+
+def _events(p: Draws, q: Draws) -> Iterator[tuple[float, float, Event]]:
+    """Events with their counts under p and q: frequent values, tails, and cells that are likelier under p."""
+    values, where = np.unique(np.concatenate([p, q]), return_inverse=True)
+    counts = np.array([np.bincount(part, minlength=len(values)) for part in (where[: len(p)], where[len(p) :])])
+    if len(values) > _VALUES:  # between cuts, thresholds are not distinguished
+        ends = np.unique(np.quantile(where, np.linspace(0, 1, _CUTS + 1)[1:], method="nearest"))
+        cells = np.diff(np.cumsum(counts, axis=1)[:, ends], axis=1, prepend=0)
+        highs = values[ends]
+        lows = np.concatenate([[-math.inf], highs[:-1]])
+        for i in np.argsort(-counts[0])[:5]:
+            yield counts[0, i], counts[1, i], Event(frozenset({float(values[i])}))
+        whole = [Event(intervals=((float(low), float(high)),)) for low, high in zip(lows, highs, strict=True)]
+    else:
+        cells = counts
+        whole = [Event(frozenset({float(value)})) for value in values]
+    for i in np.argsort(-cells[0])[:5]:
+        yield cells[0, i], cells[1, i], whole[i]
+    below = np.cumsum(cells, axis=1)
+    for i in range(0, len(whole) - 1, max(1, len(whole) // _CUTS)):
+        yield *below[:, i], _union(whole[: i + 1])
+        yield *(below[:, -1] - below[:, i]), _union(whole[i + 1 :])
+    for factor in (1, 2, 5):
+        likelier = np.flatnonzero(cells[0] * len(q) > factor * cells[1] * len(p))
+        yield *cells[:, likelier].sum(axis=1), _union([whole[i] for i in likelier])
+
+
+def _union(events: list[Event]) -> Event:
+    values = frozenset().union(*(event.values for event in events))
+    return Event(values, tuple(interval for event in events for interval in event.intervals))
 
 
 @dataclass(frozen=True)
@@ -122,76 +280,39 @@ def _pairs(subject: Subject, seen: Seen, brief: int) -> Iterator[Pair]:
         yield from chains(atoms)
 
 
-Bits = NDArray[np.bool_]
-_PILOT = 30
-
-
-def check_fresh(subject: Subject, runs: int, rng: np.random.Generator, level: float) -> Finding:
-    """Run the subject `runs` times on neighbours whose outcome varies, and test for what one call tells of another."""
-    data = _most_varied(subject)
-    outcomes = np.array([outcome(subject.draw, data[coin]) for coin in rng.integers(2, size=runs // 2)])
-    coins = rng.integers(2, size=runs // 4)
-    before = [two_ends(subject.atoms, subject.records, high) for high in (0, subject.records)]
-    after = np.array([(outcome(subject.draw, before[coin]), outcome(subject.draw, data[0]))[1] for coin in coins])
-    p = min(1.0, 3 * min(*repeats(_upper_half(outcomes)), _dependence(coins > 0, _upper_half(after))))
-    detail = f"{runs} calls, most of them on two neighbours; p-value {p:.2g} of independence, at least {level:.2g}"
-    return Finding(subject.name, "fresh noise", level, p, p >= level, detail)
-
-
-def repeats(bits: Bits) -> tuple[float, float]:
-    """Two p-values of "the bits are independent", shape (k,): from neighbours, and from bits further apart.
+def lower_bound(hits: int, misses: int, runs: int, level: float) -> float:
+    """A lower bound on log(p/q) from `hits` of `runs` under one data set and `misses` of `runs` under the other.
 
     Examples
     --------
-    >>> coins = np.random.default_rng(1).random(1000) < 0.5
-    >>> [min(repeats(bits)) > 1e-6 for bits in (coins, np.repeat(coins[:500], 2), np.tile(coins[:200], 5))]
-    [True, False, False]
+    >>> round(lower_bound(5000, 1000, 10000, 1e-4), 2)
+    1.46
     """
-    half = len(bits) // 2
-    if half < 4:
-        return 1.0, 1.0
-    later = bits[half:]
-    lag = _suspicious(bits[:half], len(later) // 2)
-    return _dependence(*_apart(bits, 1)), _dependence(*_apart(later, lag))
+    from scipy.stats import beta
+
+    if hits == 0:
+        return -math.inf
+    p = float(beta.ppf(level / 2, hits, runs - hits + 1))
+    q = float(beta.ppf(1 - level / 2, misses + 1, runs - misses)) if misses < runs else 1.0
+    return math.log(p / q)
 
 
-def _most_varied(subject: Subject) -> tuple[Scores, Scores]:
-    """Neighbours at the two ends whose outcomes divide most evenly; they are run by turns."""
-    n, more = subject.records, int(subject.claims.neighbors == "add_remove")
-    pairs = [
-        (two_ends(subject.atoms, n, high), two_ends(subject.atoms, n + more, high + 1))
-        for high in range(0, n, max(1, n // 10))
-    ]
-    drawn = np.array([[outcome(subject.draw, pair[i % 2]) for pair in pairs] for i in range(_PILOT)])
-    return pairs[max(range(len(pairs)), key=lambda i: 0.5 - abs(_upper_half(drawn[:, i]).mean() - 0.5))]
+def check_attack(subject: Subject, worst: Worst, runs: int, level: float) -> Finding:
+    """Attack the pair and event that the enumeration found most telling."""
+    first, second = subject.scores(worst.first), subject.scores(worst.second)
+    return _attack(subject, "attack", Target(first, second, Event(worst.event), "chosen by enumeration"), runs, level)
 
 
-def _upper_half(outcomes: NDArray[np.float64]) -> Bits:
-    """Which outcomes lie above the cut that divides them most evenly; it takes no notice of their order."""
-    values, counts = np.unique(outcomes, return_counts=True)
-    below = np.cumsum(counts) / len(outcomes)
-    cut: Bits = outcomes > values[np.abs(below - 0.5).argmin()]
-    return cut
+def check_search(subject: Subject, runs: int, level: float) -> Finding:
+    """Search neighbours of many sizes and shapes, and attack the pair and event that look most telling."""
+    return _attack(subject, "search", search(subject, runs), runs, level)
 
 
-def _apart(bits: Bits, lag: int) -> tuple[Bits, Bits]:
-    """Pairs of entries `lag` apart, no position in two of them: so the pairs are independent if the calls are."""
-    first = np.arange(len(bits) - lag)
-    first = first[first // lag % 2 == 0]
-    return bits[first], bits[first + lag]
-
-
-def _suspicious(bits: Bits, most: int) -> int:
-    """The distance, from 1 to `most`, at which bits correlate most."""
-    centered = bits - bits.mean()
-    spectrum = np.abs(np.fft.rfft(centered, 2 * len(bits))) ** 2
-    correlation = np.abs(np.fft.irfft(spectrum))[1 : most + 1] / np.sqrt(len(bits) - np.arange(1, most + 1))
-    return int(correlation.argmax()) + 1
-
-
-def _dependence(one: Bits, two: Bits) -> float:
-    """The p-value of Fisher's exact test."""
-    from scipy.stats import fisher_exact
-
-    table = [[int((one & two).sum()), int((one & ~two).sum())], [int((~one & two).sum()), int((~one & ~two).sum())]]
-    return float(fisher_exact(table).pvalue)
+def _attack(subject: Subject, check: str, target: Target, runs: int, level: float) -> Finding:
+    claim = subject.claims.epsilon
+    assert claim is not None
+    hits = sum(outcome(subject.draw, target.first) in target.event for _ in range(runs))
+    misses = sum(outcome(subject.draw, target.second) in target.event for _ in range(runs))
+    bound = lower_bound(hits, misses, runs, level)
+    detail = f"epsilon is at least this with probability {1 - level:.6g}: 2 x {runs} runs on {target.about}"
+    return Finding(subject.name, check, claim, bound, bound <= claim, detail)

@@ -1,21 +1,30 @@
-"""What is audited: a mechanism that can be run on scores, its claims, and its exact law if that is known.
+"""The subject of an audit: a mechanism that can be run on scores, its claims, and what the checks find.
 
-Neighbouring data sets on which mechanisms tend to give a record away.
-
-Events that tell two laws apart, found from a few draws of each.
+Other people's mechanisms are named `module:callable` on the command line. The callable takes scores, a float64 array
+of shape (n,) with values in [0, 1] where larger means less conforming, runs the mechanism once, and returns a
+threshold (a float, possibly +inf). Its claims are arguments of the audit, or attributes of the callable with the same
+names. It may have an attribute `law`: a function of the same scores that returns the exact law of the threshold as a
+dictionary from thresholds to probabilities. With a law, the loss is found by enumeration.
 """
 
+import importlib
 import itertools
+import json
 import math
+import sys
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
-from itertools import pairwise
-from typing import NamedTuple, TypeAlias
+from dataclasses import asdict, dataclass
+from itertools import groupby
+from pathlib import Path
+from textwrap import fill, wrap
+from typing import Any, TypeAlias
 
 import numpy as np
 from numpy.typing import NDArray
 
-from confide.mechanisms import Neighbors
+from confide.errors import InputError, InputTypeError
+from confide.mechanisms import NEIGHBORS, Neighbors
+from confide.support import Level, exact_level, one_of, privacy_loss
 
 Scores: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[Scores], float]
@@ -126,177 +135,231 @@ def _changed(data: Data, changes: Mapping[int, int]) -> Data:
     return tuple(count + changes.get(i, 0) for i, count in enumerate(data))
 
 
-CHAIN = (*range(131), *(n + step for n in (200, 256, 500, 512, 1000) for step in (-1, 0, 1)))
-"""Numbers of records at which one more is tried; with gaps, over which no pair is made."""
-
-_NEAR = (-4, -2, -1, 0, 1, 2, 4)
-_GOLDEN = 0.6180339887498949
-
-
-class Pair(NamedTuple):
-    """Two neighbouring data sets, and what they are."""
-
-    first: Scores
-    second: Scores
-    about: str
-
-
 def two_ends(atoms: tuple[float, ...], n: int, high: int) -> Scores:
     """Of n records, so many of them at the highest atom and the others at the lowest."""
     return np.repeat(np.array([atoms[0], atoms[-1]]), (n - high, high))
 
 
-def two_end_pairs(atoms: tuple[float, ...], n: int, split: list[int], neighbors: Neighbors) -> Iterator[Pair]:
-    """Pairs in which one record can matter: it changes sides, or appears, in data at the two ends, split as given.
+ATOMS = (0.05, 0.35, 0.65, 0.95)
 
-    Also with one more record beside an end: a threshold mechanism loses most where one candidate gains the penalty
-    that another sheds.
+
+def load(spec: str) -> Any:
+    """The callable that `module:callable` names; modules of the working folder are found.
+
+    Raises
+    ------
+    InputError
+        If the form is wrong, or the module or its member cannot be imported.
     """
-    m, gone = len(atoms), int(neighbors == "replace_one")
-    low, high, known = 0, m - 1, set()
-    for share in split:
-        for beside, source, target in (
-            (None, low, high),
-            (None, high, low),
-            (None, low, m // 2),
-            (low + 1, low, high),
-            (high - 1, high, low),
-        ):
-            data = [0] * m
-            data[low], data[high] = n - share, share
-            if beside is not None:
-                data[low if data[low] else high] -= 1
-                data[beside] += 1
-            changed = list(data)
-            changed[source] -= gone
-            changed[target] += 1
-            pair = tuple(data), tuple(changed)
-            if min(changed) >= 0 and changed != data and pair not in known:
-                known.add(pair)
-                first, second = (np.repeat(np.array(atoms), counts) for counts in pair)
-                yield Pair(first, second, f"{n} records at the ends, {share} of them high")
+    module, colon, name = spec.partition(":")
+    if not (colon and module and name):
+        raise InputError("mechanism", "must have the form module:callable")
+    if str(Path.cwd()) not in sys.path:
+        sys.path.insert(0, str(Path.cwd()))
+    try:
+        found = getattr(importlib.import_module(module), name)
+    except (ImportError, AttributeError) as error:
+        raise InputError(
+            "mechanism",
+            f"must be importable; {spec!r} is not",
+            got=type(error).__name__,
+            remedy="Install the module, or run the audit in its folder",
+        ) from None
+    if not callable(found):
+        raise InputTypeError("mechanism", f"must name a callable; {spec!r} does not", got=type(found).__name__)
+    return found
 
 
-def spread_pairs(n: int, neighbors: Neighbors) -> Iterator[Pair]:
-    """Records that all differ, over the range or crowded at an end; one goes far out, in, or onto another."""
-    wide = (np.arange(n) + 0.5) / n
-    last, middle = n - 1, n // 2
-    for data, about in ((wide, "spread"), (wide / 1000, "crowded near 0"), (1 - wide[::-1] / 1000, "crowded near 1")):
-        if neighbors == "add_remove":
-            for place in (0.0, 1.0, data[0], data[middle], data[last]):
-                yield Pair(data, np.append(data, place), f"{n} records {about}")
-            continue
-        for record, place in (
-            (0, 1.0),
-            (0, data[middle]),
-            (0, data[min(1, last)]),
-            (middle, data[middle - 1]),
-            (last, 0.0),
-            (last, 1.0),
-            (last, data[middle]),
-            (last, data[last - 1]),
-        ):
-            changed = data.copy()
-            changed[record] = place
-            yield Pair(data, np.sort(changed), f"{n} records {about}")
+def foreign_subject(
+    mechanism: Any,
+    name: str,
+    *,
+    epsilon: float | None = None,
+    alpha: Level | None = None,
+    neighbors: Neighbors | None = None,
+    records: int = 8,
+    least_records: int | None = None,
+) -> Subject:
+    """A subject from a callable; claims that are not given are taken from its attributes.
 
+    Parameters
+    ----------
+    mechanism
+        Scores to a threshold, as described in this module.
+    epsilon, alpha
+        Claimed loss and claimed miscoverage; at least one of them.
+    neighbors
+        The relation of the loss; `"replace_one"` unless given.
+    records
+        Size of the small data sets for enumeration and attack.
+    least_records
+        The least number of records for which the coverage is claimed; 50 unless given.
 
-def chains(atoms: tuple[float, ...]) -> Iterator[Pair]:
-    """One more record, for many numbers of records: scattered over the range, or all at one end."""
-    scattered = np.modf(_GOLDEN * np.arange(1, CHAIN[-1] + 2))[0]
-    for base, about in ((scattered, "scattered"), (np.full_like(scattered, atoms[0]), "all low"),
-                        (np.full_like(scattered, atoms[-1]), "all high")):  # fmt: skip
-        for n, more in pairwise(CHAIN):
-            if more == n + 1:
-                yield Pair(base[:n], base[:more], f"{n} records {about}")
-
-
-def steepest(law: Callable[[int], NDArray[np.float64]], n: int) -> int:
-    """Where along 0..n a law, given by draws, changes most: the widest difference is halved, again and again."""
-    known = {k: law(k) for k in (0, n)}
-    for _ in range(n.bit_length() + 3):
-        wide = [(a, b) for a, b in pairwise(sorted(known)) if b - a > 1]
-        if not wide:
-            break
-        a, b = max(wide, key=lambda step: (_distance(known[step[0]], known[step[1]]), step[1] - step[0]))
-        known[(a + b) // 2] = law((a + b) // 2)
-    return max(pairwise(sorted(known)), key=lambda step: _distance(known[step[0]], known[step[1]]))[0]
-
-
-def around(center: int, n: int) -> list[int]:
-    """Splits of n records near one."""
-    return sorted({center + step for step in _NEAR if 0 <= center + step <= n} | {0, n})
-
-
-def _distance(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
-    """The largest difference between two empirical distribution functions."""
-    points = np.concatenate([one, two])
-    below = [np.searchsorted(np.sort(draws), points, side="right") / len(draws) for draws in (one, two)]
-    return float(np.abs(below[0] - below[1]).max())
-
-
-Draws = NDArray[np.float64]
-_CUTS, _VALUES, _SIGMAS = 16, 64, 4.5
-
-
-@dataclass(frozen=True)
-class Event:
-    """Thresholds: some by value, and all t with low < t <= high for some (low, high)."""
-
-    values: frozenset[float] = frozenset()
-    intervals: tuple[tuple[float, float], ...] = ()
-
-    def __contains__(self, threshold: float) -> bool:
-        return threshold in self.values or any(low < threshold <= high for low, high in self.intervals)
-
-
-def best_event(p: Draws, q: Draws, runs: int) -> tuple[float, Event]:
-    """The event likelier under p that promises most for an attack with `runs` runs, and what it promises.
-
-    The promise is the log-ratio of its frequencies, less one standard error of these draws, less 4.5 of the attack's.
+    Raises
+    ------
+    InputError
+        If nothing is claimed.
 
     Examples
     --------
-    >>> promise, event = best_event(np.array([0.2] * 9 + [0.7]), np.array([0.7] * 9 + [0.2]), 1000)
-    >>> 0.2 in event, 0.7 in event, promise > 0
-    (True, False, True)
+    >>> foreign_subject(lambda scores: 1.0, "constant", epsilon=0.1, alpha=0.1).claims
+    Claims(epsilon=0.1, neighbors='replace_one', coverage=0.9)
     """
-    best = -math.inf, Event()
-    for hits, misses, event in _events(p, q):
-        a, b = (hits + 0.5) / (len(p) + 1), (misses + 0.5) / (len(q) + 1)
-        odds = 1 / a + 1 / b - 2
-        promise = math.log(a / b) - math.sqrt(odds / (len(p) + 1)) - _SIGMAS * math.sqrt(odds / runs)
-        if promise > best[0]:
-            best = promise, event
-    return best
+    epsilon = getattr(mechanism, "epsilon", None) if epsilon is None else epsilon
+    alpha = getattr(mechanism, "alpha", None) if alpha is None else alpha
+    if epsilon is None and alpha is None:
+        raise InputError(
+            "epsilon", "must be claimed unless alpha is, as an argument or as an attribute of the mechanism"
+        )
+    relation = neighbors or getattr(mechanism, "neighbors", "replace_one")
+    claims = Claims(
+        None if epsilon is None else privacy_loss("epsilon", epsilon),
+        one_of("neighbors", relation, NEIGHBORS),
+        None if alpha is None else float(1 - exact_level("alpha", alpha)),
+    )
+
+    def draw(scores: Scores) -> float:
+        threshold = float(mechanism(scores))
+        if math.isnan(threshold):
+            raise InputError("mechanism", f"must return a threshold; {name!r} does not", got="NaN")
+        return threshold
+
+    def checked_law(scores: Scores) -> Mapping[float, float]:
+        found = {float(t): float(p) for t, p in mechanism.law(scores).items()}
+        if any(p < 0 for p in found.values()) or abs(sum(found.values()) - 1) > 1e-6:
+            raise InputError(
+                "law", f"must consist of probabilities that add up to 1; that of mechanism {name!r} does not"
+            )
+        return found
+
+    least = getattr(mechanism, "least_records", 0) if least_records is None else least_records
+    sizes = tuple(n for n in COVERAGE_SIZES if n >= least) or (least,)
+    law = checked_law if hasattr(mechanism, "law") else None
+    return Subject(name, claims, draw, law, ATOMS, records, coverage_sizes=sizes)
 
 
-def _events(p: Draws, q: Draws) -> Iterator[tuple[float, float, Event]]:
-    """Events with their counts under p and q: frequent values, tails, and cells that are likelier under p."""
-    values, where = np.unique(np.concatenate([p, q]), return_inverse=True)
-    counts = np.array([np.bincount(part, minlength=len(values)) for part in (where[: len(p)], where[len(p) :])])
-    if len(values) > _VALUES:  # between cuts, thresholds are not told apart
-        ends = np.unique(np.quantile(where, np.linspace(0, 1, _CUTS + 1)[1:], method="nearest"))
-        cells = np.diff(np.cumsum(counts, axis=1)[:, ends], axis=1, prepend=0)
-        highs = values[ends]
-        lows = np.concatenate([[-math.inf], highs[:-1]])
-        for i in np.argsort(-counts[0])[:5]:
-            yield counts[0, i], counts[1, i], Event(frozenset({float(values[i])}))
-        whole = [Event(intervals=((float(low), float(high)),)) for low, high in zip(lows, highs, strict=True)]
-    else:
-        cells = counts
-        whole = [Event(frozenset({float(value)})) for value in values]
-    for i in np.argsort(-cells[0])[:5]:
-        yield cells[0, i], cells[1, i], whole[i]
-    below = np.cumsum(cells, axis=1)
-    for i in range(0, len(whole) - 1, max(1, len(whole) // _CUTS)):
-        yield *below[:, i], _union(whole[: i + 1])
-        yield *(below[:, -1] - below[:, i]), _union(whole[i + 1 :])
-    for factor in (1, 2, 5):
-        likelier = np.flatnonzero(cells[0] * len(q) > factor * cells[1] * len(p))
-        yield *cells[:, likelier].sum(axis=1), _union([whole[i] for i in likelier])
+@dataclass(frozen=True)
+class Finding:
+    """The result of one check.
+
+    Parameters
+    ----------
+    subject
+        What was checked.
+    check
+        `"exact loss"`, `"sampler"`, `"attack"`, `"search"`, `"fresh noise"`, `"exact coverage"` or `"coverage"`.
+    claim
+        The number that was claimed.
+    found
+        The number that was found, to be compared with the claim.
+    passed
+        Whether the claim stands.
+    detail
+        One line on how it was found.
+    """
+
+    subject: str
+    check: str
+    claim: float
+    found: float
+    passed: bool
+    detail: str
 
 
-def _union(events: list[Event]) -> Event:
-    values = frozenset().union(*(event.values for event in events))
-    return Event(values, tuple(interval for event in events for interval in event.intervals))
+@dataclass(frozen=True)
+class Report:
+    """All findings of an audit.
+
+    Parameters
+    ----------
+    findings
+        One per check.
+    level
+        Bound on the probability that an audit of honest mechanisms fails by chance, over all its checks together.
+    versions
+        The installed versions that were audited.
+
+    Examples
+    --------
+    >>> print(Report((Finding("mine", "exact loss", 1.0, 1.5, False, "n=6"),), 1e-4, {"confide": "0"}))
+    mine                                    claimed           found      verdict
+      privacy loss, all small cases         at most 1         1.5        FAILED
+          n=6
+    1 of 1 checks failed. Honest mechanisms fail one with probability at most 0.0001
+    (confide 0).
+    """
+
+    findings: tuple[Finding, ...]
+    level: float
+    versions: dict[str, str]
+
+    @property
+    def passed(self) -> bool:
+        """Whether every claim stands."""
+        return all(finding.passed for finding in self.findings)
+
+    def to_json(self) -> str:
+        """The report as a JSON document."""
+        content = {
+            "kind": "confide.audit",
+            "schema": 1,
+            "passed": self.passed,
+            "level": self.level,
+            "versions": self.versions,
+            "findings": [_finite(asdict(finding)) for finding in self.findings],
+        }
+        return json.dumps(content, indent=2, allow_nan=False) + "\n"
+
+    def __str__(self) -> str:
+        lines = []
+        for subject, found in groupby(self.findings, key=lambda finding: finding.subject):
+            lines += _lines(subject, list(found))
+        failed = sum(not finding.passed for finding in self.findings)
+        versions = ", ".join(f"{name} {version}" for name, version in self.versions.items())
+        verdict = (
+            f"{failed} of {len(self.findings)} checks failed" if failed else f"all {len(self.findings)} checks passed"
+        )
+        chance = f"Honest mechanisms fail one with probability at most {self.level:g}"
+        return "\n".join([*lines, fill(f"{verdict}. {chance} ({versions}).", _WIDTH)])
+
+
+_WIDTH = 80
+_P_VALUE = "p at least"
+
+_WORDS = {
+    "exact loss": ("privacy loss, all small cases", "at most"),
+    "attack": ("privacy loss, attack on the worst", "at most"),
+    "search": ("privacy loss, attack after a search", "at most"),
+    "sampler": ("noise follows the stated law", _P_VALUE),
+    "fresh noise": ("noise is fresh in every call", _P_VALUE),
+    "exact coverage": ("coverage, all small cases", "at least"),
+    "coverage": ("coverage, simulated", "at least"),
+}
+"""For each check: what was checked, and how to read the claim."""
+
+
+def _lines(subject: str, findings: list[Finding]) -> list[str]:
+    """The table of one subject: simulations that passed are one line, checks that failed are explained."""
+    lines = [f"{subject:<38}  {'claimed':<16}  {'found':<9}  verdict"]
+    covering = [finding for finding in findings if finding.check == "coverage" and finding.passed]
+    if covering:
+        lowest = min(covering, key=lambda finding: finding.found)
+        findings = [one for one in findings if one is lowest or one not in covering]
+    for finding in findings:
+        what, how = _WORDS[finding.check]
+        if finding.check == "coverage" and finding.passed:
+            what += f" on {len(covering)} laws"
+        claim = f"{how} {finding.claim:.{1 if how == _P_VALUE else 3}g}"
+        verdict = "ok" if finding.passed else "FAILED"
+        lines.append(f"  {what:<36}  {claim:<16}  {_shown(finding.found):<9}  {verdict}")
+        if not finding.passed:
+            lines += wrap(finding.detail, _WIDTH, initial_indent=" " * 6, subsequent_indent=" " * 6)
+    return lines
+
+
+def _shown(found: float) -> str:
+    return "nothing" if found == -math.inf else f"{found:.4g}"
+
+
+def _finite(content: dict[str, Any]) -> dict[str, Any]:
+    return {k: f"{v:+}" if isinstance(v, float) and not math.isfinite(v) else v for k, v in content.items()}

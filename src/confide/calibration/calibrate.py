@@ -85,7 +85,7 @@ def split_options(
     """
     for name in _WEIGHTS:
         if name in options and (why := _why_not(by)) is not None:
-            raise InputError(f"{name} must be left out {why}")
+            raise InputError(name, f"must be left out {why}")
     known = (*Options.__optional_keys__, *own)
     hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
     refuse_unknown(function, options, [name for name in known if name != "partition" or name in own], hints)
@@ -412,17 +412,19 @@ def calibrate_histogram(
     own: dict[str, Any] = {"shares": shares, "population": population, "classes": classes}
     if score == _BOTH and None not in counted:
         if set(counted) != set(SIDES):
-            raise InputError(f"histogram must have the counts of {' and '.join(SIDES)} with score={_BOTH!r}")
+            raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH!r}")
         if len({one.total for one in counted.values()}) > 1:
-            raise InputError("histogram must have as many records on both sides")
+            raise InputError("histogram", "must have as many records on both sides")
         own |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
     elif share_low is not None:
-        raise InputError("share_low must be left out: it divides the loss between two sides")
+        raise InputError("share_low", "must be left out: it divides the loss between two sides")
     else:
         own["score"] = score_kind(score).name
         if None not in counted:
             if several:
-                raise InputError("alpha must be one level for counts by name: ask for groups or for levels, not both")
+                raise InputError(
+                    "alpha", "must be one level for counts by name: ask for groups or for levels, not both"
+                )
             own |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
         elif several:
             own["by"] = "level"
@@ -435,11 +437,11 @@ def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
     """Counts by name, over the same candidates."""
     if not isinstance(histogram, Mapping) or not all(isinstance(one, ScoreHistogram) for one in histogram.values()):
         raise InputTypeError(
-            f"histogram must be a ScoreHistogram, or a mapping of names to such; found {type(histogram).__name__}"
+            "histogram", "must be a ScoreHistogram, or a mapping of names to such", got=type(histogram).__name__
         )
     counted = dict(histogram)
     if not counted:
-        raise InputError("histogram must have the counts of one group or more; found none")
+        raise InputError("histogram", "must have the counts of one group or more", got="none")
     if len({one.candidates.digest for one in counted.values()}) > 1:
-        raise InputError("histogram must have all counts over the same candidates; found different ones")
+        raise InputError("histogram", "must have all counts over the same candidates", got="different ones")
     return counted

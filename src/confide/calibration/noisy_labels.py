@@ -31,8 +31,9 @@ from confide.scores import all_scores, score_kind
 from confide.selection import check_sampler, randomised_response
 from confide.support import (
     Classes,
+    Described,
     Level,
-    Shown,
+    Section,
     canonical,
     check_versions,
     exact_level,
@@ -55,7 +56,7 @@ MECHANISM = "labelling by randomised-response"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class RandomisedLabels(Shown):
+class RandomisedLabels(Described):
     """Labels that may leave, and what is to be stated of them. An array of them is `labels`, or `numpy.asarray(self)`.
 
     Parameters
@@ -83,8 +84,8 @@ class RandomisedLabels(Shown):
     def __iter__(self) -> Iterator[Any]:
         return iter(self.labels.tolist())
 
-    def __str__(self) -> str:
-        return str(self.statement)
+    def _section(self) -> Section:
+        return Section("RandomisedLabels", str(self.statement))
 
     def _brief(self) -> str:
         return f"n {len(self)}, classes {self.statement.width}, epsilon {self.epsilon:g} of each label"
@@ -145,7 +146,7 @@ def randomise_labels(
     array = as_array("labels", labels)
     positions = as_labels("labels", labels, array.shape[0] if array.ndim == 1 else 0, k, names)
     if not len(positions):
-        raise InputError("labels must have at least one entry; found none")
+        raise InputError("labels", "must have at least one entry", got="none")
     public = k if names is None else public_classes("classes", names)
     statement = LabelStatement(read_label_epsilon("epsilon", epsilon), public, len(positions), library_versions())
     check_sampler()
@@ -191,7 +192,7 @@ def _classes(classes: Sequence[object] | int) -> tuple[tuple[object, ...] | None
         if public_classes("classes", listed) == k:  # names that only count
             names = None if names == tuple(range(k)) else names
     if k < 2:
-        raise InputError("classes must be at least two: with one there is nothing to hide; found 1")
+        raise InputError("classes", "must be at least two: with one there is nothing to hide", got="1")
     return names, k
 
 
@@ -286,9 +287,9 @@ class PreparedLabels:
 def prepare_labels(request: LabelRequest, n: int | None = None, payer: Payer = NOBODY) -> PreparedLabels:
     """A threshold from randomised labels; the rank aimed at follows from the numbers of records and classes."""
     if payer != NOBODY:
-        raise InputError("ledger must be left out: labels are charged where they are randomised")
+        raise InputError("ledger", "must be left out: labels are charged where they are randomised")
     if not n:
-        raise InputError("noisy_labels must have at least one entry; found none")
+        raise InputError("noisy_labels", "must have at least one entry", got="none")
     return PreparedLabels(
         request, noisy_labels_for(1 - request.alpha, n, request.epsilon, request.width, request.delta), n
     )
@@ -341,7 +342,7 @@ def asked_of_labels(
     """
     kind = score_kind(score)
     if kind.task != "classification":
-        raise InputError(f"score must be a classification score such as 'lac' or 'aps'; found {score!r}")
+        raise InputError("score", "must be a classification score such as 'lac' or 'aps'", got=repr(score))
     spread = kind.candidates() if candidates is None else kind.asked(candidates)
     chosen = spread if isinstance(spread, Candidates) else Candidates.quantiles(spread, _SPREAD)
     stated = label_epsilon if isinstance(label_epsilon, LabelStatement) else None
@@ -470,10 +471,10 @@ def calibrate_noisy_labels(
     """
     stated = noisy_labels.statement if isinstance(noisy_labels, RandomisedLabels) else None
     if stated is not None and label_epsilon not in (None, stated, stated.epsilon):
-        raise InputError("label_epsilon must be left out, or be that of the randomised labels")
+        raise InputError("label_epsilon", "must be left out, or be that of the randomised labels")
     loss = label_epsilon if stated is None else stated
     if loss is None:
-        raise InputError("label_epsilon must be given: with which loss the labels were randomised")
+        raise InputError("label_epsilon", "must be given: with which loss the labels were randomised")
     request = asked_of_labels(alpha, loss, score, delta, candidates)
     p, own = class_columns(probabilities, classes, check=True)
     request = request.of_columns(own, p.shape[1], about)
@@ -497,9 +498,9 @@ def names_beside(stated: Classes | None, own: Sequence[Any] | None, k: int) -> A
     if stated is None:
         return k if own is None else tuple(own)
     if (stated if isinstance(stated, int) else len(stated)) != k:
-        raise InputError(f"probabilities must have a column for each class of the labels' statement; found {k}")
+        raise InputError("probabilities", "must have a column for each class of the labels' statement", got=str(k))
     if isinstance(stated, int) or own is None:
         return stated if own is None else tuple(own)
     if list(map(canonical, own)) != list(map(canonical, stated)):
-        raise InputError("classes must be those of the labels' statement, in the order of the columns")
+        raise InputError("classes", "must be those of the labels' statement, in the order of the columns")
     return tuple(own)

@@ -121,9 +121,9 @@ def _check_records(request: Request, given: Mapping[str, Any]) -> None:
     kind = type(request.renews).__name__
     if missing := [name for name in needed if name not in given]:
         shifted = ", for a population that is a known shift away" if missing[0] in ("labels", "weights") else ""
-        raise InputError(f"{missing[0]} must be given: previous is a {kind}{shifted}")
+        raise InputError(missing[0], f"must be given: previous is a {kind}{shifted}")
     if wrong := [name for name in given if name not in (*needed, *more)]:
-        raise InputError(f"{wrong[0]} must be left out: previous is a {kind}")
+        raise InputError(wrong[0], f"must be left out: previous is a {kind}")
 
 
 def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> dict[Key, NDArray[Any]]:
@@ -138,7 +138,7 @@ def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> di
     if request.loss is not None:
         over = part.law if request.candidates is None else request.candidates
         if not isinstance(over, Candidates):
-            raise InputError("candidates must be given: those that the losses belong to")
+            raise InputError("candidates", "must be given: those that the losses belong to")
         return {None: critical_thresholds(scores, over, u=given.get("u"), bound=request.bound)}
     named_by(scores, part.score, part.words.classes)
     return {None: as_vector("scores", scores, empty=True)}

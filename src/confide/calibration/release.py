@@ -83,11 +83,11 @@ class Payer:
         """Who pays for each threshold: groups are cells of one partition; nobody without a ledger."""
         given = (self.ledger, self.dataset, self.partition)
         if not request.disjoint and self.partition is not None:
-            raise InputError("partition must be left out: the release has no groups")
+            raise InputError("partition", "must be left out: the release has no groups")
         if all(one is None for one in given):
             if self.again:
                 raise InputError(
-                    "again must be left out without a ledger: nothing is remembered, and every call is new"
+                    "again", "must be left out without a ledger: nothing is remembered, and every call is new"
                 )
             return {}
         if not request.disjoint:
@@ -96,11 +96,13 @@ class Payer:
 
         if self.partition is None or self.dataset is None or self.ledger is None:
             raise InputError(
-                "ledger, dataset and partition must be given together: whose budget, where, divided by what"
+                "ledger", "ledger, dataset and partition must be given together: whose budget, where, divided by what"
             )
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
-            raise InputError("dataset must be the whole one, without a group; its groups are charged by their names")
+            raise InputError(
+                "dataset", "must be the whole one, without a group", remedy="Its groups are charged by their names"
+            )
         accounts = self.ledger.accounts() if isinstance(self.ledger, Ledger) else None
         cells = {key: replace(whole, group=Group(self.partition, str(key))) for key in request.parts}
         return {key: _Share(self, cell, accounts) for key, cell in cells.items()}
@@ -321,7 +323,7 @@ def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NO
         share = shares.get(key)
         thresholds[key] = PreparedThreshold(part, terms, None if share is None else share.payment(part, terms))
     if n == 0 and request.public_n:  # an account that keeps n secret has refused by now, whatever n is
-        raise InputError("n must be a positive integer; found 0, no records, whose number would be public")
+        raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
     return PreparedRelease(request, thresholds)
 
 
@@ -370,9 +372,12 @@ def _refuse_a_promise_for_no_records(terms: Terms) -> None:
     made = mechanism_for(terms) if terms.mechanism == "pps" and terms.n_min == 1 else None
     if isinstance(made, PpsOfSecretSize) and (enough := made.certified_from(terms.level, terms.m)) > 1:
         raise InputError(
-            f"n_min must be given for mechanism='pps' with neighbors='add_remove', which promises next to nothing for "
-            f"one record: from n_min={enough} on it promises {float(terms.level):g}; for less state a smaller one, "
-            "2 at least"
+            "n_min",
+            (
+                "must be given for mechanism='pps' with neighbors='add_remove', which promises next to "
+                f"nothing for one record: from n_min={enough} on it promises {float(terms.level):g}"
+            ),
+            remedy="For less state a smaller one, 2 at least",
         )
 
 
@@ -471,7 +476,7 @@ def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
     n = source.n
     if request.public_n and n is None:
         if source.looking_tells and payer.pays:
-            raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
+            raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
         if payer.pays:  # an account that keeps n secret refuses whatever n is, before a record is read
             prepare(request, 1, payer)
         source = Counted(source.see(request, request.counted_over(known_later=True)))
@@ -523,7 +528,7 @@ class Batches:
         for scores in self.scores:
             counts += ScoreHistogram.from_scores(scores, candidates, score)
         if request.public_n and not counts.total:
-            raise InputError(self.empty)
+            raise InputError("loader", self.empty, got="none")
         return {row: counts}
 
 
@@ -616,7 +621,7 @@ class Scores:
         if isinstance(population, RecordWeights):
             given = as_vector("weights", self.weights, empty=True)  # type: ignore[arg-type]
             if len(given) != self.n:
-                raise InputError(f"weights must have shape ({self.n},), one per record; found shape {given.shape}")
+                raise InputError("weights", f"must have shape ({self.n},), one per record", got=f"shape {given.shape}")
             return population.whole(given)
         places = as_positions("labels", self.labels, population.classes, self.n)  # type: ignore[arg-type]
         return np.array(population.steps)[places]

@@ -277,7 +277,9 @@ def share_of(risk: Level, loss: str, bound: float) -> Fraction:
     try:
         share = fraction_of(risk) / Fraction(str(bound))
     except (ValueError, TypeError, ZeroDivisionError, OverflowError):
-        raise InputError(f"risk must be a number between 0 and {bound:g}, the largest loss; found {risk!r}") from None
+        raise InputError(
+            "risk", f"must be a number between 0 and {bound:g}, the largest loss", got=repr(risk)
+        ) from None
     return exact_level("risk / bound", share)
 
 
@@ -287,11 +289,11 @@ def levels_of_sides(alpha: Any) -> list[Fraction]:
         return [exact_level("alpha", alpha) / 2] * 2
     if len(alpha) != 2:
         raise InputError(
-            f"alpha must be one level, or a pair of those of the lower and the upper side; found {len(alpha)}"
+            "alpha", "must be one level, or a pair of those of the lower and the upper side", got=str(len(alpha))
         )
     levels = [exact_level("alpha", side) for side in alpha]
     if sum(levels) >= 1:
-        raise InputError("alpha of both sides must sum to less than one")
+        raise InputError("alpha", "must sum to less than one")
     return levels
 
 
@@ -324,7 +326,7 @@ def divide_budget(
     if epsilon is None and rho is None:
         return [{} for _ in shares]
     if epsilon is not None and rho is not None:
-        raise InputError("epsilon or rho must be given, and not both")
+        raise InputError("epsilon", "epsilon or rho must be given, and not both")
     name, total = ("epsilon", epsilon) if epsilon is not None else ("rho", rho)
     part = Fraction(1, {"epsilon": 2, "rho": 4}[name]) if replaced else Fraction(1)
     return [{name: value} for value in shares_of(privacy_loss(name, total), [share * part for share in shares])]
@@ -337,7 +339,7 @@ def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
     exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
     if len(exact) != count or sum(exact) != 1:
         raise InputError(
-            f"shares must be {count} positive numbers that sum to one; found {len(exact)}, sum {sum(exact)}"
+            "shares", f"must be {count} positive numbers that sum to one", got=f"{len(exact)}, sum {sum(exact)}"
         )
     return exact
 
@@ -352,7 +354,7 @@ def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
     levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
     if not levels or len(set(levels)) != len(levels):
         raise InputError(
-            f"alphas must be one or more different levels; found {len(levels)}, {len(set(levels))} different"
+            "alphas", "must be one or more different levels", got=f"{len(levels)}, {len(set(levels))} different"
         )
     return levels
 
@@ -424,7 +426,7 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     """
     _refuse_others(previous)
     if not isinstance(request.cold, bool):
-        raise InputTypeError(f"cold must be True or False; found {type(request.cold).__name__}")
+        raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
     typical = request.n_typical
     if previous.disjoint and typical is None:
@@ -455,18 +457,26 @@ def _refuse_others(previous: Release) -> None:
         return
     if isinstance(previous, NoisyLabelCalibration):
         raise InputTypeError(
-            "previous must be a release of records that whoever calibrates may see; one of randomised labels is "
-            "renewed by calibrating on the randomised labels of new records (calibrate_noisy_labels, --label-epsilon)"
+            "previous",
+            "must be a release of records that whoever calibrates may see",
+            remedy=(
+                "One of randomised labels is renewed by calibrating on the randomised labels of new records "
+                "(calibrate_noisy_labels, --label-epsilon)"
+            ),
         )
     if isinstance(previous, _KINDS):
         raise InputTypeError(
-            f"previous must be a release of one owner's records; this {type(previous).__name__} is of several silos, "
-            "which renew it together: send them a new plan (`confide federated plan`), or calibrate your own records "
-            "alone"
+            "previous",
+            "must be a release of one owner's records",
+            remedy=(
+                f"This {type(previous).__name__} is of several silos, which renew it together: send them a "
+                "new plan (`confide federated plan`), or calibrate your own records alone"
+            ),
         )
     raise InputTypeError(
-        "previous must be a release of calibrate or its kin, as confide.load reads them; found "
-        f"{type(previous).__name__}"
+        "previous",
+        "must be a release of calibrate or its kin, as confide.load reads them",
+        got=type(previous).__name__,
     )
 
 
@@ -506,8 +516,11 @@ def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Reque
             return [{} for _ in spent]
         if not all(spent):
             raise InputError(
-                "epsilon must be given: previous answered +inf without touching its data, so it does not say what it "
-                "might have spent"
+                "epsilon",
+                (
+                    "must be given: previous answered +inf without touching its data, so it does not say what it "
+                    "might have spent"
+                ),
             )
         return [{"epsilon": _as_typed(one)} for one in spent]
     if isinstance(previous, GroupCalibration):
@@ -537,7 +550,7 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
     if given is not None:
         law = kind_asked(part.score).asked(given)
         if isinstance(law, Spread) and law.around is not None:
-            raise InputError("candidates must leave out around: a renewal starts around its predecessor by itself")
+            raise InputError("candidates", "must leave out around: a renewal starts around its predecessor by itself")
         return law
     recipe = dict(part.recipe)
     kind = recipe.pop("kind")
@@ -552,5 +565,6 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
     if kind in BUILDERS:
         return Candidates.made_by(part.recipe)
     raise InputError(
-        f"candidates must be given again: previous has {part.candidates} of its own, and only their number is in it"
+        "candidates",
+        (f"must be given again: previous has {part.candidates} of its own, and only their number is in it"),
     )

@@ -177,15 +177,17 @@ def critical_thresholds(
     """
     if not isinstance(candidates, Candidates):
         raise InputTypeError(
-            "candidates must be the confide.Candidates that the losses belong to, column by column; found "
-            f"{type(candidates).__name__}; Candidates.unit(1000) makes 1000 that are evenly apart"
+            "candidates",
+            "must be the confide.Candidates that the losses belong to, column by column",
+            got=type(candidates).__name__,
+            remedy="Candidates.unit(1000) makes 1000 that are evenly apart",
         )
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1:
-        raise InputError(f"losses must have shape (n, {candidates.size - 1}); found shape {array.shape}")
+        raise InputError("losses", f"must have shape (n, {candidates.size - 1})", got=f"shape {array.shape}")
     wrong = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
     must = f"losses must lie in [0, {bound:g}] and not increase along rows"
-    refuse_marked(wrong, must, "rows that do not", place="row")
+    refuse_marked("losses", wrong, must, "rows that do not", place="row")
     shares = as_uniforms("u", u, len(array), True)
     small = array <= bound * shares[:, None]
     first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)
@@ -202,7 +204,9 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
     """
     if "alpha" in options or risk is None:
         found = "found alpha; " if "alpha" in options else ""
-        raise InputTypeError(f"risk must be given, the bound on the expected loss; {found}write risk=0.1 for 10 %")
+        raise InputTypeError(
+            "risk", "must be given, the bound on the expected loss", remedy=f"{found}write risk=0.1 for 10 %"
+        )
     return risk
 
 
@@ -323,7 +327,7 @@ def calibrate_areas(
     first, areas = peek(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
     if known is None:
         if first is None:
-            raise InputError("classes must be given, their names or number: there is no image that shows how many")
+            raise InputError("classes", "must be given, their names or number: there is no image that shows how many")
         known = first[0]
     number = known if isinstance(known, int) else len(known)
     area.check(number)
@@ -331,7 +335,7 @@ def calibrate_areas(
     def thresholds() -> Iterator[float]:
         for i, (k, own) in enumerate(areas):
             if k != number:
-                raise InputError(f"images must have the same {number} classes; found {k} in image {i}")
+                raise InputError("images", f"must have the same {number} classes", got=f"{k} in image {i}")
             yield critical_area(own, float(as_uniforms("u", u, 1, needed=True)[0]), by_class=area.by_class)
 
     records = Batches(_arrays(thresholds()), "images must hold at least one; found none")
@@ -350,8 +354,10 @@ def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> 
     own = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
     if not bool((p >= 0).all()) or not bool((p <= 1).all()):
         raise InputError(
-            "probabilities of every pixel must lie in [0, 1]; found NaN or values outside; apply softmax or sigmoid to "
-            "logits"
+            "probabilities",
+            "of every pixel must lie in [0, 1]",
+            got="NaN or values outside",
+            remedy="Apply softmax or sigmoid to logits",
         )
     return own
 
@@ -387,7 +393,7 @@ def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = Fal
 def missed_area(background: int | None, average: str) -> MissedAreaLoss:
     """The loss that is asked for."""
     if background is not None and (not isinstance(background, int) or isinstance(background, bool) or background < 0):
-        raise InputError(f"background must be the number of a class, or None; found {background!r}")
+        raise InputError("background", "must be the number of a class, or None", got=repr(background))
     return MissedAreaLoss(background, one_of("average", average, AVERAGES) == "classes")
 
 
@@ -450,20 +456,22 @@ def false_claims_losses(
            [1. , 1. , 0. ]])
     """
     if not isinstance(candidates, Candidates):
-        raise InputTypeError(f"candidates must be a confide.Candidates; found {type(candidates).__name__}")
+        raise InputTypeError("candidates", "must be a confide.Candidates", got=type(candidates).__name__)
     if loss not in ("share", "any"):
-        raise InputError(f"loss must be 'share' or 'any'; found {loss!r}")
+        raise InputError("loss", "must be 'share' or 'any'", got=repr(loss))
     if not isinstance(n, int | np.integer) or n < 0:
-        raise InputError("n must be the number of answers, an integer that is not negative")
+        raise InputError("n", "must be the number of answers, an integer that is not negative")
     sure = as_vector("confidences", confidences, empty=True).astype(np.float64)
     wrong, place = as_array("false", false), as_array("answers", answers)
     if wrong.dtype != np.bool_ or wrong.shape != sure.shape:
-        raise InputError(f"false must be boolean of shape {sure.shape}; found dtype {wrong.dtype}, shape {wrong.shape}")
+        raise InputError(
+            "false", f"must be boolean of shape {sure.shape}", got=f"dtype {wrong.dtype}, shape {wrong.shape}"
+        )
     if place.shape != sure.shape or place.dtype.kind not in "iu":
         found = f"dtype {place.dtype}, shape {place.shape}"
-        raise InputError(f"answers must be integers of shape {sure.shape}; found {found}")
-    refuse_marked(~np.isfinite(sure), "confidences must be finite", "that are not", place="claim")
-    refuse_marked((place < 0) | (place >= n), f"answers must lie between 0 and {n - 1}", "outside", place="claim")
+        raise InputError("answers", f"must be integers of shape {sure.shape}", got=found)
+    refuse_marked("confidences", ~np.isfinite(sure), "must be finite", "that are not", place="claim")
+    refuse_marked("answers", (place < 0) | (place >= n), f"must lie between 0 and {n - 1}", "outside", place="claim")
     reach = np.searchsorted(candidates.edges, sure, side="left")  # how many candidates the confidence is above
     kept = np.zeros((n, candidates.size), np.int64)
     np.add.at(kept, (place[wrong], reach[wrong]), 1)

@@ -1,7 +1,7 @@
 """Public candidate thresholds e_1 < ... < e_(m-1) and e_m = +inf. They never depend on the private scores.
 
 Weights that rise make many candidates cheap (docs/theory.md, sections 2 and 5), so they are spent on relative
-resolution and nobody is asked for clipping bounds; with few records few serve better, which is decided for each
+resolution and no clipping bounds are needed; with few records few serve better, which is decided for each
 request. Values are rounded to twelve significant digits, so that every machine has the same ones.
 """
 
@@ -64,12 +64,14 @@ class Candidates:
     def __post_init__(self) -> None:
         edges = np.array(self.edges, dtype=np.float64) + 0.0
         if edges.ndim != 1:
-            raise InputError(f"candidates must be one-dimensional; found shape {edges.shape}")
+            raise InputError("candidates", "must be one-dimensional", got=f"shape {edges.shape}")
         if len(edges) >= MOST_CANDIDATES:
-            raise InputError(f"candidates must number at most {MOST_CANDIDATES}; found {len(edges) + 1}, with +inf")
-        refuse_marked(~np.isfinite(edges), "candidates must be finite", "that are not", "; drop them")
-        fallen, remedy = np.append(False, ~(edges[1:] > edges[:-1])), "; sort them and remove duplicates"
-        refuse_marked(fallen, "candidates must be strictly increasing", "not above their predecessor", remedy)
+            raise InputError(
+                "candidates", f"must number at most {MOST_CANDIDATES}, +inf included", got=str(len(edges) + 1)
+            )
+        refuse_marked("candidates", ~np.isfinite(edges), "must be finite", "that are not", "Drop them")
+        fallen, remedy = np.append(False, ~(edges[1:] > edges[:-1])), "Sort them and remove duplicates"
+        refuse_marked("candidates", fallen, "must be strictly increasing", "not above their predecessor", remedy)
         edges.flags.writeable = False
         object.__setattr__(self, "edges", edges)
 
@@ -131,7 +133,7 @@ class Candidates:
         options = dict(recipe)
         kind = options.pop("kind", None)
         if kind not in BUILDERS:
-            raise InputError(f"recipe must be of a kind among {', '.join(BUILDERS)}; found {kind!r}")
+            raise InputError("recipe", f"must have one of the kinds {', '.join(BUILDERS)}", got=repr(kind))
         if kind == "spread":
             options["kind"] = options.pop("of", None)
         try:
@@ -139,7 +141,7 @@ class Candidates:
         except TypeError as error:
             if isinstance(error, InputTypeError):
                 raise
-            raise InputError("recipe must have the numbers of its kind") from None
+            raise InputError("recipe", f"must have the numbers of the kind {kind!r}") from None
         return made
 
     @classmethod
@@ -218,7 +220,7 @@ class Candidates:
     def published(cls, size: int) -> "Candidates":
         """The bins of *Private Prediction Sets*: e_j = j/size for scores in [0, 1], the last one +inf for e_m = 1.
 
-        A set is whole at either. `unit(size)` has the finite candidates j/(size-1), 1 among them, and +inf besides.
+        A set is whole at either. `unit(size)` has the finite candidates j/(size-1), 1 among them, and +inf.
         Evenly spaced bins are poor where a model is over-confident, as its scores crowd at both ends: scale its
         temperature first, or take `unit(size, "logit")`.
 
@@ -330,8 +332,7 @@ class Candidates:
         Quantiles that coincide count once, so there may be fewer than `size` candidates.
         """
         sample = as_vector("scores", scores).astype(np.float64)
-        must = "scores of the reference sample must be finite"
-        refuse_marked(~np.isfinite(sample), must, "that are not", "; remove them")
+        refuse_marked("scores", ~np.isfinite(sample), "must be finite", "that are not", "Remove them")
         size = positive_integer("size", size, most=MOST_CANDIDATES)
         with np.errstate(over="ignore", invalid="ignore"):
             edges = np.quantile(sample, np.linspace(0, 1, max(size - 1, 1)))[: size - 1]
@@ -351,16 +352,21 @@ class Candidates:
     @classmethod
     def _build(cls, edges: NDArray[np.float64], recipe: Mapping[str, Any]) -> "Candidates":
         if len(edges) >= MOST_CANDIDATES:
-            raise InputError(f"these candidates would number {len(edges) + 1}; choose a larger step or fewer decades")
+            raise InputError(
+                "candidates",
+                f"must number at most {MOST_CANDIDATES}, +inf included",
+                got=str(len(edges) + 1),
+                remedy="Choose a larger step or fewer decades",
+            )
         if not np.isfinite(edges).all():
-            raise InputError("these candidates overflow; choose a unit nearer to 1 or fewer decades")
+            raise InputError("candidates", "must not overflow", remedy="Choose a unit nearer to 1 or fewer decades")
         return cls(np.unique(_rounded(edges)), recipe)
 
 
 def _count(length: float, step: float) -> int:
     number = float(length) / float(step)
     if number > MOST_CANDIDATES:
-        raise InputError(f"step asks for more than {MOST_CANDIDATES} candidates; choose a larger one")
+        raise InputError("step", f"must give at most {MOST_CANDIDATES} candidates", remedy="Choose a larger step")
     return int(np.ceil(number))
 
 

@@ -71,18 +71,16 @@ class Spread:
             one_of("kind", self.kind, SPREADS)
         if self.unit is not None:
             if self.kind not in (None, "residual", "signed"):
-                raise InputError(
-                    f"unit must be left out for scores of kind {self.kind!r}, which have a scale of their own"
-                )
+                raise InputError("unit", f"must be left out for scores of kind {self.kind!r}, which have a fixed scale")
             object.__setattr__(self, "unit", positive_number("unit", self.unit))
         if self.around is not None:
             if self.kind == "any":
-                raise InputError("around must be left out for scores of which nothing is known; name the score")
+                raise InputError("around", "must be left out for unnamed scores", remedy="Name the score")
             object.__setattr__(self, "around", _guess(self.kind, self.around))
         if not isinstance(self.hedged, bool):
-            raise InputTypeError(f"hedged must be True or False; found {type(self.hedged).__name__}")
+            raise InputTypeError("hedged", "must be True or False", got=type(self.hedged).__name__)
         if self.hedged and self.around is None:
-            raise InputError("hedged belongs to around, the guess that may be wrong; leave it out, or give around")
+            raise InputError("hedged", "must be left out without around, the guess that may be wrong")
 
     @property
     def without_guess(self) -> "Spread":
@@ -98,7 +96,7 @@ class Spread:
     def edges(self, size: int) -> _Edges:
         """The finite candidates, increasing, before they are rounded; float64 of shape about (size,)."""
         if self.kind is None:
-            raise InputError("kind must be given: nobody has said what is scored")
+            raise InputError("kind", "must be given, because the score is not named")
         size = positive_integer("size", size, most=MOST_CANDIDATES - 3)
         if self.hedged:
             halves = replace(self, hedged=False), self.without_guess
@@ -110,11 +108,11 @@ class Spread:
 def _guess(kind: SpreadKind | None, around: Any) -> float:
     """A guess of the threshold, refused where a score of the kind cannot lie."""
     if isinstance(around, bool) or not isinstance(around, Real):
-        raise InputTypeError(f"around must be a number, or a release with one threshold; found {type(around).__name__}")
+        raise InputTypeError("around", "must be a number, or a release with one threshold", got=type(around).__name__)
     value = float(around)
     least = -1.0 if kind == "margin" else -math.inf if kind in (None, "signed") else 0.0
     if not (math.isfinite(value) and value >= least and (value <= 1 or kind not in ("probability", "margin"))):
-        raise InputError("around must be a finite threshold that a score of its kind can have; this one is not")
+        raise InputError("around", "must be a finite threshold that a score of its kind can have")
     return value
 
 
@@ -223,7 +221,7 @@ _EDGES: Mapping[SpreadKind, Callable[[int, Spread], _Edges]] = MappingProxyType(
 # Between which sizes a threshold is nothing to speak of, by the recipe of its candidates.
 #
 # Candidates reach far, so that a wrong guess of the scale costs resolution and not the answer. With few records one of
-# the far ones is drawn by chance, and is no estimate of anything. Beyond these sizes a reader should be told.
+# the far ones is drawn by chance, and is no estimate of anything. Beyond these sizes a reader should be warned.
 
 _Range: TypeAlias = tuple[float, float]
 

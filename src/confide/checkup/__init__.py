@@ -2,8 +2,7 @@
 
 advisories.json   what is known against versions: each with its source
 installation.py   packages, whether their files are those that were installed, which advisories concern them
-stated.py         what a file states about how it was made; nothing in it is believed or run
-folders.py        all files below a path; `doctor`, which joins all, and `Checkup`, what it found
+folders.py        files below a path, what they state of their making; `doctor`, which joins all, and `Checkup`
 """
 
 from confide.checkup.folders import Checkup, Found, doctor

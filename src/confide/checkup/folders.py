@@ -1,10 +1,9 @@
-"""What files and folders hold, and whether it is sound.
+"""Files below a path, what they state of their making, and `doctor`, which joins files and installation.
 
-All files below a path: which are ours, how they say they were made, and which cannot be read or are damaged.
-
-`doctor`: the installation and files looked at together, and `Checkup`, what was found.
+What a document states about how it was made is read as data; `confide verify` checks claims.
 """
 
+import json
 import os
 import platform
 import shutil
@@ -16,8 +15,10 @@ from typing import Any
 
 from confide.checkup.installation import (
     Advisory,
+    Made,
     Package,
     Part,
+    Stated,
     advisories,
     is_version,
     locks,
@@ -25,12 +26,114 @@ from confide.checkup.installation import (
     parts,
     sampler,
 )
-from confide.checkup.stated import Made, Stated, kept_by_ledger, readable, stated
 from confide.errors import ConfideError, FormatError, InputError
 from confide.federated import check_integrity
 from confide.ledger import Ledger
-from confide.releases import check_checksum
-from confide.support import Kind, Shown, aligned, kind_of, parse_object, versions_text
+from confide.support import (
+    Described,
+    Kind,
+    Section,
+    aligned,
+    check_checksum,
+    check_versions,
+    kind_of,
+    parse_object,
+    versions_text,
+)
+
+_DRAWN = {
+    "confide.private-evaluation",
+    "confide.labelling",
+    "confide.look",
+    "confide.federated.answer",
+    "confide.federated.silo-report",
+}
+"""Kinds whose own numbers came out of a sampler."""
+
+_JOINED = {"confide.noisy-labels", "confide.federated.calibration", "confide.federated.several"}
+"""Kinds that were computed from what others drew."""
+
+_FACTS = ("kind", "score", "method")
+
+
+def stated(content: Mapping[str, Any]) -> Stated:
+    """What a document states, and what stands within it.
+
+    Raises
+    ------
+    FormatError
+        If what it says of versions cannot be shown.
+
+    Examples
+    --------
+    >>> stated({"kind": "confide.look", "versions": {"opendp": "0.14.1"}}).made
+    (Made(versions=(('opendp', '0.14.1'),), drawn=True),)
+    """
+    ways, facts = dict.fromkeys(_ways(content)), frozenset(_facts(content))
+    return Stated(tuple(ways), facts)
+
+
+def kept_by_ledger(text: str) -> Stated:
+    """What a ledger's kept release states: a document, or numbers with the versions that drew them; else nothing."""
+    try:
+        value = parse_object(json.dumps({"kept": json.loads(text)}))["kept"]
+    except (ValueError, RecursionError):
+        return Stated((), frozenset())
+    if isinstance(value, list) and value and isinstance(value[-1], dict) and "kind" not in value[-1]:
+        return Stated((_made(value[-1], drawn=True),), frozenset())
+    return stated(value) if isinstance(value, dict) else Stated((Made((), True),), frozenset())
+
+
+def _ways(value: Any) -> Iterator[Made]:
+    if isinstance(value, list):
+        for item in value:
+            yield from _ways(item)
+    if not isinstance(value, dict):
+        return
+    kind, body = value.get("kind"), value.get("content", value)
+    if isinstance(body, dict) and isinstance(kind, str):
+        if kind == "confide.calibration":
+            mechanism = body.get("mechanism")
+            nothing = mechanism is None or (isinstance(mechanism, dict) and mechanism.get("name") == "none")
+            yield _made(body.get("versions", {}), drawn=not nothing)
+        elif kind in _DRAWN or kind in _JOINED:
+            yield _made(body.get("versions", {}), drawn=kind in _DRAWN)
+        elif kind == "confide.watch":
+            looks = body.get("looks", [])
+            if not isinstance(looks, list) or not all(isinstance(look, dict) for look in looks):
+                raise FormatError("looks", "must be a list of objects", remedy="Get the original")
+            for look in looks:
+                yield _made(look.get("versions", {}), drawn=True)
+    for item in value.values():
+        yield from _ways(item)
+
+
+def _made(versions: Any, *, drawn: bool) -> Made:
+    return Made(tuple(sorted(check_versions("file", versions).items())), drawn)
+
+
+def _facts(value: Any) -> Iterator[tuple[str, str]]:
+    items = value.items() if isinstance(value, dict) else enumerate(value) if isinstance(value, list) else ()
+    for name, item in items:
+        if name in _FACTS and isinstance(item, str):
+            yield name, item
+        yield from _facts(item)
+
+
+def readable(content: Mapping[str, Any]) -> None:
+    """Refuse a document of a schema that this version does not know.
+
+    Raises
+    ------
+    FormatError
+        If it was written by a newer version, or has no schema.
+    """
+    schema = content.get("schema")
+    if not isinstance(schema, int) or isinstance(schema, bool) or not 1 <= schema <= 3:
+        raise FormatError(
+            "schema", "must be one that this version reads", got=f"{schema!r:.20}", remedy="Upgrade confide"
+        )
+
 
 MOST_BYTES = 200_000_000
 _LOOKED_AT = {
@@ -97,7 +200,7 @@ def look(paths: Sequence[str | Path], known: Sequence[Advisory]) -> tuple[tuple[
     found, others, seen = [], 0, set()
     for start in paths:
         if not os.path.lexists(start):
-            raise InputError(f"path {str(start)!r} does not exist")
+            raise InputError("path", "must exist", got=repr(str(start)))
         for path, failed in _below(Path(start)):
             place = os.path.realpath(path)
             if place in seen:
@@ -149,11 +252,11 @@ def _one(path: Path, known: Sequence[Advisory]) -> Found | None:
 
 def _of_document(path: Path, kind: Kind) -> Stated:
     if path.stat().st_size > MOST_BYTES:
-        raise FormatError(f"it has more than {MOST_BYTES:,} bytes: no file of confide has")
+        raise FormatError("file", f"must have at most {MOST_BYTES:,} bytes, as all files of confide have")
     try:
         content = parse_object(path.read_text(encoding="utf-8"), integer_bits=2**14)
     except (ValueError, MemoryError):
-        raise FormatError("it is cut off or damaged: not valid JSON") from None
+        raise FormatError("file", "must be valid JSON: it is cut off or damaged") from None
     readable(content)
     _check(content, kind)
     return stated(content)
@@ -168,16 +271,16 @@ def _check(content: dict[str, Any], kind: Kind) -> None:
 
 
 def _of_ledger(path: Path) -> Stated:
-    """What a ledger keeps, read from a copy: SQLite writes beside a ledger that is only read."""
+    """What a ledger keeps, read from a copy: SQLite writes next to a ledger that is only read."""
     with TemporaryDirectory() as folder:
         copy = Path(folder, "copy.ledger")
         for ending in ("", "-wal"):
-            if (beside := path.with_name(path.name + ending)).is_file():
-                shutil.copyfile(beside, copy.with_name(copy.name + ending))
+            if (source := path.with_name(path.name + ending)).is_file():
+                shutil.copyfile(source, copy.with_name(copy.name + ending))
         try:
             accounts = Ledger(copy, create=False).accounts()
         except ConfideError as error:
-            raise FormatError(str(error).replace(str(copy), str(path))) from None
+            raise FormatError(*(part.replace(str(copy), str(path)) for part in error.args)) from None
     made: dict[Made, None] = {}
     facts: set[tuple[str, str]] = set()
     for account in accounts.values():
@@ -195,7 +298,7 @@ def _short(error: Exception) -> str:
 
 
 @dataclass(frozen=True, repr=False)
-class Checkup(Shown):
+class Checkup(Described):
     """What is installed and what was made with what, and what is known against it.
 
     Parameters
@@ -229,7 +332,7 @@ class Checkup(Shown):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What somebody should look at, one line each; none if all is well."""
+        """What needs attention, one line each; none if all is well."""
         found = [f"{one.package} {self._version(one.package)} has {one.id}: {one.what}" for one in self.advisories]
         found += [f"{one.name}: {one}" for one in self.packages if not one.supported or one.version is None]
         found += [f"{one.name}: files {one.files}" for one in self.packages if one.files.startswith("changed")]
@@ -275,7 +378,10 @@ class Checkup(Shown):
             "findings": list(self.findings),
         }
 
-    def __str__(self) -> str:
+    def _section(self) -> Section:
+        return Section("Checkup", self._text())
+
+    def _text(self) -> str:
         rows = [("Python", f"{self.python}, {self.system}"), *((one.name, str(one)) for one in self.packages)]
         rows += [("sampler", self.sampler), ("file locks", self.locks)]
         installed, verdict = aligned(rows), f"findings: {len(self.findings) or 'none'}"

@@ -15,9 +15,8 @@ from functools import lru_cache
 from importlib import metadata
 from importlib.resources import files
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, NamedTuple
 
-from confide.checkup.stated import Made, Stated
 from confide.errors import MissingExtraError
 from confide.support import has_locks, needs_extra
 
@@ -27,6 +26,20 @@ if TYPE_CHECKING:
 
 RANGE = "comparing versions"
 _COMPARED = {">=": operator.ge, "<": operator.lt}
+
+
+class Made(NamedTuple):
+    """The versions behind one number, or nothing where they are not stated; whether it was drawn with them."""
+
+    versions: tuple[tuple[str, str], ...]
+    drawn: bool
+
+
+class Stated(NamedTuple):
+    """How everything in a document was made, each way once; and pairs such as ("score", "lac") that it states."""
+
+    made: tuple[Made, ...]
+    facts: frozenset[tuple[str, str]]
 
 
 @dataclass(frozen=True)
@@ -283,7 +296,7 @@ def _files(name: str) -> str:
         return ""
     origin = json.loads(found.read_text("direct_url.json") or "{}")
     if origin.get("dir_info", {}).get("editable"):
-        return "editable: those of a working tree, which nobody has hashed"
+        return "editable: a working tree, without hashes"
     listed = [(file, file.hash.value) for file in found.files or () if file.hash and file.hash.mode == "sha256"]
     if not listed:
         return "not known: the installation has no list of hashes"

@@ -80,7 +80,7 @@ class RequestOptions:
             privacy = scheduled(self.schedule, "calibration", privacy, people)
         if people is not None:
             if privacy.records_per_person not in (1, people.most):
-                raise InputError("--records-per-person must be left out with --max-records-per-person")
+                raise InputError("records_per_person", "must be left out with --max-records-per-person")
             privacy = replace(privacy, records_per_person=people.most)
         own = {"alpha": alpha, "n": self.n, "mechanism": self.mechanism, "candidates": candidates}
         read = {"people": people, "skip_incomplete": self.skip_incomplete}
@@ -102,7 +102,9 @@ class RequestOptions:
             check_partition(budget.ledger, self.groups.partition)
         if self.n is not None and arguments["neighbors"] != "replace_one":
             raise InputError(
-                "--n must be left out with --neighbors add_remove, which keeps their number secret; see --n-typical"
+                "n",
+                "must be left out with --neighbors add_remove, which keeps their number secret",
+                remedy="See --n-typical",
             )
         if shift and not isinstance(arguments["alpha"], str):
             raise click.UsageError(
@@ -234,7 +236,7 @@ def _from_counts(
     output.check(Kind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
     with budget.paying() as receipt, output.new(Kind.RELEASE) as part:
         if budget.ledger_key is not None and len(counted.counts) > 1:
-            raise InputError("--ledger-key binds to one file's bytes; leave it out for several --counts")
+            raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
         account = budget.account(str(counted.counts[0]))
         counts = read_counts(list(counted.counts), plan)
         if account and plan.column is not None:
@@ -310,7 +312,7 @@ def recalibrate(
     if release.disjoint:
         check_partition(budget.ledger, groups.partition)
     if n is not None and not request.public_n:
-        raise InputError("--n must be left out: the number of records, or of those in each group, stays secret")
+        raise InputError("n", "must be left out: the number of records, or of those in each group, stays secret")
     output.check(Kind.RELEASE, previous, *records.files, *budget.files, schedule)
     known, public = n is not None or not request.public_n, request.public_n
     released = _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
@@ -322,12 +324,14 @@ def _what(columns: Columns, release: Release, path: Path) -> What | None:
     """What is read of each record, for the score or the loss of the release; None if no columns were named."""
     if release.bounded is not None:
         if columns.task not in (None, "losses") and columns.truth is None:
-            raise InputError(f"calibration {str(path)!r} bounds a loss; name --probabilities with --truth, or --losses")
+            raise InputError(
+                "calibration", f"{str(path)!r} bounds a loss", remedy="Name --probabilities with --truth, or --losses"
+            )
         return replace(columns, loss=release.bounded[0], bound=release.bounded[1]).what()
     if columns.task is None:
         return None
     if columns.task == "losses" or columns.truth is not None:
-        raise InputError(f"calibration {str(path)!r} bounds no loss; name {columns.ways}")
+        raise InputError("calibration", f"{str(path)!r} bounds no loss", remedy=f"Name {columns.ways}")
     if columns.task != "score":
         check_fits(columns.way, release, path)
     score = SIDES if release.by == "side" else release.first.score

@@ -88,11 +88,12 @@ def _guess(text: str) -> float:
         earlier = load_release(text)
     if not isinstance(earlier, Calibration):
         raise InputError(
-            f"candidates: file {text!r} holds a release of several thresholds; give one number, or renew it with "
-            "confide recalibrate, which spreads candidates around each"
+            "candidates",
+            f"file {text!r} holds a release of several thresholds",
+            remedy="Give one number, or renew it with confide recalibrate, which spreads candidates around each",
         )
     if not math.isfinite(earlier.threshold):
-        raise InputError(f"candidates: the release in file {text!r} has the threshold +inf, which is no guess")
+        raise InputError("candidates", f"the release in file {text!r} has the threshold +inf, which is no guess")
     return earlier.threshold
 
 
@@ -133,7 +134,7 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
         *before, last = given
         given = [":".join(before), last] if before and last == "hedged" else [":".join(given)]
     if name not in _FORMS or len(given) > len(_FORMS[name][1]):
-        raise InputError(f"candidates must have one of the forms {SPEC_HELP}; found {spec!r}")
+        raise InputError("candidates", f"must have one of the forms {SPEC_HELP}", got=repr(spec))
     make, fields = _FORMS[name]
     arguments = {}
     for text, (field, read) in zip(given, fields, strict=False):
@@ -143,10 +144,13 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
             raise
         except ValueError:
             kind = {int: "an integer", _hedged: "'hedged', or be left out"}.get(read, "a number")
-            raise InputError(f"candidates: {field} must be {kind}; found {text!r} in {spec!r}") from None
+            raise InputError("candidates", f"{field} must be {kind}", got=f"{text!r} in {spec!r}") from None
     if name in _NEEDED and not arguments:
-        raise InputError(f"candidates: {name} needs {_NEEDED[name]}; found {spec!r}")
-    return make(**arguments)
+        raise InputError("candidates", f"{name} needs {_NEEDED[name]}", got=repr(spec))
+    try:
+        return make(**arguments)
+    except InputError as error:
+        raise InputError("candidates", f"{error.argument} of {spec!r} {error.requirement}", error.got) from None
 
 
 def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> AnyCandidates:
@@ -167,7 +171,7 @@ def parsed_list(spec: str | None) -> Candidates | None:
     """The same where only a list will do."""
     found = parsed(spec)
     if isinstance(found, Spread | int):
-        raise InputError(f"--candidates must be the list that losses belong to, as unit:1000; found {spec!r}")
+        raise InputError("candidates", "must be the list that losses belong to, as unit:1000", got=repr(spec))
     return found
 
 

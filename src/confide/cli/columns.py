@@ -79,7 +79,9 @@ class Columns:
         self.check_logits(release, path)
         if release.bounded:
             if self.probabilities is None:
-                raise InputError(f"calibration {str(path)!r} is one of sets of labels; name their --probabilities")
+                raise InputError(
+                    "calibration", f"{str(path)!r} is one of sets of labels", remedy="Name their --probabilities"
+                )
             return Losses(probabilities=self.class_columns, classes=self.class_names)
         check_fits(self.way, release, path)
         if self.probabilities is not None:
@@ -173,8 +175,9 @@ def check_fits(way: str, release: Release, path: object) -> None:
         made_for = part.score
         if made_for is None:
             raise InputError(
-                f"calibration {str(path)!r} does not name its score, so {way} cannot give it; calibrate with --score "
-                "NAME, or compare your own scores with its threshold"
+                "calibration",
+                f"{str(path)!r} does not name its score, so {way} cannot give it",
+                remedy="Calibrate with --score NAME, or compare your own scores with its threshold",
             )
         if _computes(way, made_for):
             continue
@@ -182,8 +185,9 @@ def check_fits(way: str, release: Release, path: object) -> None:
         if right := next((other for other in _COMPUTED if _computes(other, made_for)), None):
             remedy = f"name the columns with {right}"
         raise InputError(
-            f"calibration {str(path)!r} was made for the score {made_for!r}, and {way} gives the score "
-            f"{_COMPUTED[way][0]!r}; {remedy}"
+            "calibration",
+            (f"{str(path)!r} was made for the score {made_for!r}, and {way} gives the score {_COMPUTED[way][0]!r}"),
+            remedy=remedy,
         )
 
 

@@ -148,13 +148,20 @@ def check_together(path: str, typed: frozenset[str], command: click.Command) -> 
     names = {str(one.name): _name(one) for one in command.params}
     for rule in APART:
         if concerns(rule, path, names) and (found := _clash(rule, typed)):
-            given, other = (names[one] for one in found)
-            raise rule.error(f"{other} must be left out with {given}: {rule.why}")
+            given, other = found
+            raise _refusal(rule, names, other, f"must be left out with {names[given]}: {rule.why}")
     for need in BELONGS:
         if concerns(need, path, names) and (lacking := _lacking(need, typed, names)):
             given, others = lacking
             why = f": {need.why}" if need.why else ""
-            raise need.error(f"{given} needs {(' and ' if need.every else ' or ').join(others)}{why}")
+            raise _refusal(need, names, given, f"needs {(' and ' if need.every else ' or ').join(others)}{why}")
+
+
+def _refusal(rule: Apart | Belongs, names: Mapping[str, str], option: str, requirement: str) -> Exception:
+    """What a row raises of an option, which it is about by its parameter."""
+    if rule.error is InputError:
+        return InputError(option, requirement)
+    return click.UsageError(f"{names[option]} {requirement}")
 
 
 def _clash(rule: Apart, typed: frozenset[str]) -> tuple[str, str] | None:
@@ -171,7 +178,7 @@ def _lacking(rule: Belongs, typed: frozenset[str], names: Mapping[str, str]) -> 
     enough = all if rule.every else any
     if given is None or enough(one in typed for one in wanted):
         return None
-    return names[given], [names[one] for one in wanted]
+    return given, [names[one] for one in wanted]
 
 
 def _name(parameter: click.Parameter) -> str:

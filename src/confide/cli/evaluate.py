@@ -22,13 +22,13 @@ from confide.evaluation import (
     Evaluation,
     LevelEvaluation,
     PrivateEvaluation,
-    in_words,
+    described,
     worst_parts,
 )
 from confide.guarantee import coverage_text
 from confide.releases import Release, remarks
 from confide.sets import has_law, sentence_of
-from confide.support import Kind
+from confide.support import Kind, Section, to_text
 from confide.tables import evaluate_table, evaluate_table_privately
 
 _TOTAL = "none"
@@ -169,11 +169,13 @@ def _numbers(text: str) -> tuple[float, ...]:
 def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
     """Coverage beside the promise, sizes, and a table of what has thresholds of its own; level by level."""
     if isinstance(found, Evaluation):
-        return in_words(found, _promise(found, release), release.bounded)
-    return "\n".join(
-        f"alpha {float(alpha):g}\n{in_words(one, str(release.parts[alpha].guarantee))}"
-        for alpha, one in found.levels.items()
-    )
+        parts: tuple[Section, ...] = (described(found, _promise(found, release), release.bounded),)
+    else:
+        parts = tuple(
+            described(one, str(release.parts[alpha].guarantee), title=f"alpha {float(alpha):g}")
+            for alpha, one in found.levels.items()
+        )
+    return to_text(Section("Evaluation", parts=parts))
 
 
 def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[Mapping[str, Any]]:
@@ -199,8 +201,9 @@ def refuse_unjudged(release: Release) -> None:
     """Refuse to fail below a promise of which it is not known how far luck in calibrating may fall short."""
     if not has_law(release):
         raise InputError(
-            "--fail-below-promise needs a release with a promise, and a law of how coverage varies from calibration to "
-            "calibration; this one has none; leave the option out, and read the interval"
+            "fail_below_promise",
+            ("needs a release with a promise, and a law of how coverage varies from calibration to calibration"),
+            remedy="This one has none; leave the option out, and read the interval",
         )
 
 

@@ -267,6 +267,7 @@ OPTIONS: Mapping[str, Row] = dict([
         answer=Row("FILE", "Federated: a silo's answer, to show it; repeat it.", PLACE),
         silo_report=Row("FILE", "Federated: a silo's private estimate of its coverage; repeat it.", PLACE),
         title=Row("TEXT", "Heading of the page."),
+        explorer=Row(None, "Sliders that try other values of epsilon, alpha and n."),
         without_names=Row(None, "Leave out who charged."),
     ),
     *_panel(CONDITIONS,

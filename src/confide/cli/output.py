@@ -130,7 +130,7 @@ def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | No
     if kind is Kind.PAGE:
         refuse_other_than_html(path)
     if not isinstance(path, ObjectPath) and not path.parent.is_dir():
-        raise InputError(f"output {str(path)!r} cannot be written: its folder does not exist")
+        raise InputError("output", f"{str(path)!r} cannot be written: its folder does not exist")
 
 
 def left_out_text(found: Mapping[str, Any]) -> str | None:

@@ -136,7 +136,7 @@ class LedgerOptions:
         if self.ledger is None or self.dataset is None:
             return {}
         if self.ledger_key is not None and not Path(file).is_file():
-            raise InputError("--ledger-key binds to one file's bytes; leave it out for everything else")
+            raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for everything else")
         mark = None if self.ledger_key is None else fingerprint(_read_key(self.ledger_key), Path(file))
         dataset = Dataset(self.dataset, _group(self.group), mark, self.one_cell or None)
         return {"ledger": Ledger(self.ledger, by=self.charged_by), "dataset": dataset, "again": self.again}
@@ -147,7 +147,7 @@ def _group(text: str | None) -> Group | None:
         return None
     partition, equals, cell = text.partition("=")
     if not equals:
-        raise InputError("--group must have the form PARTITION=CELL, such as region=north")
+        raise InputError("group", "must have the form PARTITION=CELL, such as region=north")
     return Group(partition, cell)
 
 
@@ -156,7 +156,7 @@ def _read_key(path: Path) -> bytes:
         with path.open("rb") as file:
             return file.read(_MOST_KEY)
     except OSError as error:
-        raise InputError(f"--ledger-key {str(path)!r} cannot be read: {error.strerror}") from None
+        raise InputError("ledger_key", f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
 def scheduled(file: Path | None, kind: str, options: _Options, people: People | None = None) -> _Options:
@@ -185,7 +185,9 @@ def scheduled(file: Path | None, kind: str, options: _Options, people: People | 
     most = schedule.records_per_person
     if people is not None and people.most > most:
         raise InputError(
-            f"--max-records-per-person must be at most what --schedule says, {most} in one release; found {people.most}"
+            "max_records_per_person",
+            f"must be at most what --schedule says, {most} in one release",
+            got=str(people.most),
         )
     stated: dict[str, Any] = {
         "epsilon": entry.epsilon,
@@ -199,10 +201,10 @@ def scheduled(file: Path | None, kind: str, options: _Options, people: People | 
     typed = typed_here()
     for option, value in given.items():
         if option in typed and value != stated[option]:
-            said = (
-                "which says what this may spend" if option == "rho" else f"which says {stated[option]}; found {value}"
-            )
-            raise InputError(f"--{option.replace('_', '-')} must be left out with --schedule, {said}")
+            if option == "rho":
+                raise InputError(option, "must be left out with --schedule, which says what this may spend")
+            said = f"must be left out with --schedule, which says {stated[option]}"
+            raise InputError(option, said, got=str(value))
     if people is not None:
         stated["records_per_person"] = given.get("records_per_person")
     return replace(options, **{option: stated[option] for option in given})
@@ -231,6 +233,7 @@ def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selecto
     for name, was, stated, right in found:
         if not right:
             raise InputError(
-                f"the release was made with {name} {was}, and --schedule says {stated}; begin a new chain with "
-                "`confide calibrate --schedule`"
+                "release",
+                f"was made with {name} {was}, and --schedule says {stated}",
+                remedy="Begin a new chain with `confide calibrate --schedule`",
             )

@@ -50,14 +50,15 @@ def plan(
     unit: float | None = None,
     pilot: PilotOptions,
     watched: WatchOptions,
+    explorer: bool = False,
     output: Findings,
 ) -> None:
     """Say what a calibration will promise and cost, without private data.
 
     --score names the score that thresholds are for (default: lac). With
     --pilot, a PUBLIC sample, the plan says how large sets and intervals will
-    be. With --out it is written as a page, too, on which epsilon, n and alpha
-    can be moved. With --watch-batch it says how many records a watch needs to see
+    be. With --out it is written as a page, too, with --explorer one on which
+    epsilon, n and alpha can be moved. With --watch-batch it says how many records a watch needs to see
     a drop of coverage.
 
     Example:
@@ -77,7 +78,7 @@ def plan(
     if output.out is not None:
         from confide.reports import report
 
-        output.write(report(made).html)
+        output.write(report(made, explorer=explorer).html)
     power = watched.power(made)
     watch = None if power is None else {**asdict(power), "small": power.small}
     document = {**_document(made), "watch": watch, **left_out}
@@ -149,7 +150,7 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
         if rule not in ("best", *schedules):
             adding = "with --dp-delta 0 epsilons add up; give a delta above 0, or --rule basic"
             why = adding if year.dp_delta == 0 else "pip install 'confide[accounting]' first"
-            raise InputError(f"--rule {rule} cannot be had: {why}")
+            raise InputError("rule", f"{rule} cannot be had: {why}")
         chosen = best_of(schedules, sizes, level) if rule == "best" else schedules[rule]  # type: ignore[index]
         rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in schedules.items()}
     if output.out is not None:

@@ -156,7 +156,7 @@ def randomise_labels(
     for path, kind in ((out, Kind.TABLE), (beside, Kind.LABELLING)):
         check_output(path, kind, *source.files, *budget.files, force=False)
     if beside.exists():
-        raise OutputExistsError(f"output {str(beside)!r} exists already; choose another name")
+        raise OutputExistsError("output", f"{str(beside)!r} exists already", remedy="Choose another name")
     with budget.paying() as receipt:
         account = budget.account(source.file)
         with source.opened(source.file, "randomising") as (opened, progress):

@@ -102,6 +102,10 @@ _GIVEN_BY = {
     "missing": "arbitrary",
     "release": "calibration",
     "silo_reports": "silo_report",
+    "output": "out",
+    "key": "ledger_key",
+    "names": "groups",
+    "previous": "calibration",
 }
 """The parameters of commands that stand for arguments of another name."""
 
@@ -115,7 +119,7 @@ def options_of(command: click.Command, words: Sequence[str]) -> dict[str, str]:
             break
         command = command.commands.get(word, command)
     own = {str(one.name): one.opts[0] for one in command.params if isinstance(one, click.Option)}
-    return own | {argument: own[name] for argument, name in _GIVEN_BY.items() if name in own}
+    return {argument: own[name] for argument, name in _GIVEN_BY.items() if name in own} | own
 
 
 _AS_BEFORE = {"recalibrate": "calibrate"}
@@ -146,16 +150,16 @@ def unknown_option(name: str, command: click.Command, commands: click.Command) -
 def in_options(message: str, options: Mapping[str, str]) -> str:
     """A message in which options stand for arguments; what is quoted, such as a column or a file, stays as it is.
 
-    A name that is also a word counts as an argument where messages speak of arguments: before "must", "belongs" or "=",
-    and after "with".
+    A name that is also a word counts as an argument where messages speak of arguments: at the beginning, before "must",
+    "belongs" or "=", and after "with". A table whose columns are refused is the file that was named, not `--table`.
 
     Examples
     --------
     >>> options = {"n": "--n", "n_min": "--n-min", "neighbors": "--neighbors", "rho": "--rho"}
-    >>> in_options("n must be given under neighbors='replace_one'; found n_min=3 in column 'n_min'", options)
-    "--n must be given under --neighbors replace_one; found --n-min 3 in column 'n_min'"
-    >>> in_options("epsilon or rho must be given, and not both", options | {"epsilon": "--epsilon"})
-    '--epsilon or --rho must be given, and not both'
+    >>> in_options("n: must be given under neighbors='replace_one'; got n_min=3 in column 'n_min'", options)
+    "--n: must be given under --neighbors replace_one; got --n-min 3 in column 'n_min'"
+    >>> in_options("rho: epsilon or rho must be given, and not both", options | {"epsilon": "--epsilon"})
+    '--rho: --epsilon or --rho must be given, and not both'
     """
     if not options:
         return message
@@ -163,7 +167,8 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
     more = rf"(?:(?:, | and | or )(?:{name}))*"
     pattern = re.compile(
         rf"(?P<quoted>{_QUOTED})"
-        rf"|\b(?P<set>{name})=(?P<value>{_QUOTED}|\[[^\]]*\]|[\w.+-]+)"
+        rf"|\b(?P<set>{name})=(?P<value>{_QUOTED}|\[[^\]]*\]|(?:[\w+-]|\.(?=\w))+)"
+        rf"|^(?P<argument>{name})(?=: (?!columns? '))"
         rf"|(?:(?<=^)|(?<=; )|(?<=: ))(?P<subject>(?:{name}){more})(?= (?:must|belongs?)\b)"
         rf"|(?<=\bwith )(?P<other>{name})(?=[,;.]|$)"
         rf"|\b(?P<plain>(?=\w*_)(?:{name}))\b"

@@ -3,6 +3,7 @@
 import json
 import math
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -72,12 +73,14 @@ from confide.releases import (
 from confide.support import (
     SHOWN_ELSEWHERE,
     Kind,
-    aligned,
+    Section,
     decimal_text,
+    describe,
     kind_of,
     positive_integer,
     read_as,
     read_text,
+    to_text,
     versions_text,
 )
 from confide.warehouse import CountingPlan
@@ -104,27 +107,33 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
     path = named_release(file, calibration)
     kind = kind_of(path)
     if kind in SHOWN_ELSEWHERE:
-        raise InputError(f"file {str(path)!r} is {kind}; {SHOWN_ELSEWHERE[kind]}")
+        raise InputError("path", f"{str(path)!r} is {kind}", remedy=SHOWN_ELSEWHERE[kind])
     if own := _BY_KIND.get(kind):
         try:
             shown = own(path)
         except Refusal as refusal:
-            raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
+            raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
         if k != 1:
-            raise InputError(f"records must be 1 for {kind}; it belongs to releases")
+            raise InputError("records", f"must be 1 for {kind}", remedy="It belongs to releases")
     else:
         shown = _document(load(path), k)
     for note in () if as_json else shown.warnings:
         warn(note)
-    tell(lambda: shown.document, shown.text, as_json=as_json)
+    tell(lambda: shown.document, to_text(shown.section), as_json=as_json)
 
 
 class Shown(NamedTuple):
-    """A file in words and as JSON values."""
+    """The description of a file, and the same as JSON values."""
 
-    text: str
+    section: Section
     document: Mapping[str, Any]
     warnings: Sequence[str] = ()
+
+
+def _with(value: object, *facts: tuple[str, str], lead: str = "") -> Section:
+    """The description of a value, with facts below that its file states."""
+    found = describe(value)
+    return replace(found, parts=(*found.parts, Section("", lead, facts)))
 
 
 def _document(found: Document, k: int) -> Shown:
@@ -132,68 +141,72 @@ def _document(found: Document, k: int) -> Shown:
     if isinstance(found, Watch):
         made = dict.fromkeys(versions_text(look.versions) for look in found.looks)
         alarm = None if found.alarm is None else found.alarm.look.name
-        text = "\n".join([str(found), *(f"made with: {one}" for one in made)])
-        return Shown(text, {"watch": json.loads(found.to_json()), "alarm": alarm})
+        section = _with(found, *(("made with", one) for one in made))
+        return Shown(section, {"watch": json.loads(found.to_json()), "alarm": alarm})
     losses: dict[str, float] = {relation: found.privacy.loss(relation, k) for relation in NEIGHBORS}
     told: dict[str, Any] = {"records": k, "losses": losses}
     if isinstance(found, PrivateEvaluation):
         n = "secret" if found.question.n is None else str(found.question.n)
         said = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
-        rows = [*_losses(found.privacy, k), *said, ("made with", versions_text(found.versions))]
-        return Shown(f"{found}\n{aligned(rows)}", {"evaluation": json.loads(found.to_json()), **told, "warnings": []})
+        section = _with(found, *_losses(found.privacy, k), *said, ("made with", versions_text(found.versions)))
+        return Shown(section, {"evaluation": json.loads(found.to_json()), **told, "warnings": []})
     released = as_release(found)
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
     notes = list(remarks(released))
     told |= {"records_needed": most_needed(released.parts.values()), "warnings": notes}
     making = _making(released) if isinstance(released, Calibration) else ()
-    rows = [*_words(released), *_losses(released.privacy, k), *making, *course(released)]
-    text = "\n".join(filter(None, [str(released), renewed(released), aligned(rows)]))
-    return Shown(text, {"calibration": json.loads(released.to_json()), **told}, notes)
+    facts = (*_words(released), *_losses(released.privacy, k), *making, *course(released))
+    section = _with(released, *facts, lead=renewed(released))
+    return Shown(section, {"calibration": json.loads(released.to_json()), **told}, notes)
 
 
 def _counting(path: Path) -> Shown:
     plan = CountingPlan.load(path)
-    return Shown(str(plan), {"counting_plan": json.loads(plan.to_json())})
+    return Shown(describe(plan), {"counting_plan": json.loads(plan.to_json())})
 
 
 def _schedule(path: Path) -> Shown:
     schedule = Schedule.load(path)
-    rows = [(entry.words, f"epsilon {decimal_form(entry.epsilon)} each") for entry in schedule.entries]
-    return Shown(f"{schedule}\n{aligned(rows)}", {"schedule": schedule.fields, "statement": schedule.statement})
+    each = ((entry.words, f"epsilon {decimal_form(entry.epsilon)} each") for entry in schedule.entries)
+    return Shown(_with(schedule, *each), {"schedule": schedule.fields, "statement": schedule.statement})
 
 
 def _labelling(path: Path) -> Shown:
     beside = LabelStatement.load(path)
-    made = f"made with: {versions_text(beside.versions)}"
-    return Shown(f"{beside}\n{made}", {"labelling": json.loads(beside.to_json())})
+    section = _with(beside, ("made with", versions_text(beside.versions)))
+    return Shown(section, {"labelling": json.loads(beside.to_json())})
 
 
 def _measured(path: Path) -> Shown:
     """An evaluation that is not private."""
     found = load_evaluation(path)
-    text = f"{found}\nof the release with SHA-256 {found.calibration}"
-    return Shown(text, {"evaluation": json.loads(found.to_json())})
+    section = _with(found, ("of the release with SHA-256", found.calibration))
+    return Shown(section, {"evaluation": json.loads(found.to_json())})
+
+
+def _file(what: str, facts: Sequence[tuple[str, str]], **document: Any) -> Shown:
+    """A file of a federation in one sentence, and what it states."""
+    return Shown(Section(what, what, parts=(Section("", facts=tuple(facts)),)), document)
 
 
 def _silo(path: Path) -> Shown:
     silo = read_silo(path)
-    told = {"silo": silo.fields(), "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
-    return Shown(f"public file of {silo.name!r}\n{aligned(silo_rows(silo))}", told)
+    known = {"silo": silo.fields(), "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
+    return _file(f"public file of {silo.name!r}", silo_rows(silo), **known)
 
 
 def _keys(path: Path) -> Shown:
     silo = SiloKeys.load(path).face()
     rows = [("name", silo.name), ("fingerprint", fingerprint(silo.identity))]
     told = {"name": silo.name, "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
-    return Shown(f"private keys of {silo.name!r}, to be sent to nobody\n{aligned(rows)}", {"keys": told})
+    return _file(f"private keys of {silo.name!r}, to be sent to nobody", rows, keys=told)
 
 
 def _plan(path: Path) -> Shown:
     plan, envelope = read_plan(read_text(path))
     unsigned = [("signed by", envelope.signer), *((f"silo {silo.name}", "not signed") for silo in plan.silos)]
     who = identity_rows(plan, silos=True) or unsigned
-    text = f"{plan}\n{aligned(who)}"
     told = {
         **_plans(plan),
         "digest": plan.digest,
@@ -205,7 +218,7 @@ def _plan(path: Path) -> Shown:
     if plan.coordinator is not None:
         told["coordinator"] = fingerprint(plan.coordinator.identity)
         told["roster"] = roster_number([plan.coordinator, *plan.silos])
-    return Shown(text, told)
+    return Shown(_with(plan, *who), told)
 
 
 def _plans(plan: AnyPlan) -> dict[str, Any]:
@@ -243,31 +256,30 @@ def round_rows(head: RoundHead) -> list[tuple[str, str]]:
 
 def _answer(path: Path) -> Shown:
     head = message_head(read_text(path))
-    return Shown(f"answer of {head.silo!r}\n{aligned(answer_rows(head))}", {"answer": head._asdict()})
+    return _file(f"answer of {head.silo!r}", answer_rows(head), answer=head._asdict())
 
 
 def _opening(path: Path) -> Shown:
     head = opening_head(read_text(path))
-    return Shown(
-        f"what the coordinator asks of {head.opener!r}\n{aligned(round_rows(head))}", {"opening": head._asdict()}
-    )
+    return _file(f"what the coordinator asks of {head.opener!r}", round_rows(head), opening=head._asdict())
 
 
 def _part(path: Path) -> Shown:
     head = part_head(read_text(path))
-    return Shown(f"part of {head.opener!r}\n{aligned(round_rows(head))}", {"part": head._asdict()})
+    return _file(f"part of {head.opener!r}", round_rows(head), part=head._asdict())
 
 
 def _policy(path: Path) -> Shown:
     policy = read_policy(path)
     prints = {name: fingerprint(identity) for name, identity in policy.peers.items()}
-    told = {"policy": {**vars(policy), "peers": dict(policy.peers)}, "fingerprints": prints}
-    return Shown(f"policy of a silo\n{aligned(policy_rows(policy))}", told)
+    stated = {**vars(policy), "peers": dict(policy.peers)}
+    return _file("policy of a silo", policy_rows(policy), policy=stated, fingerprints=prints)
 
 
 def _report(path: Path) -> Shown:
     report = SiloReport.load(path)
-    return Shown(str(report), {"report": {"silo": report.silo, "epsilon": report.epsilon, **vars(report.estimate)}})
+    estimate = vars(report.estimate)
+    return Shown(describe(report), {"report": {"silo": report.silo, "epsilon": report.epsilon, **estimate}})
 
 
 _BY_KIND: Mapping[Kind, Callable[[Path], Shown]] = {
@@ -463,11 +475,13 @@ def verify(
     head = f"claims: computed again, and they hold\n{released}"
     if isinstance(released, FederatedRelease):
         if previous:
-            raise InputError(f"{str(path)!r} is a federated calibration, which renews none: leave --previous out")
+            raise InputError(
+                "previous", f"{str(path)!r} is a federated calibration, which renews none: leave --previous out"
+            )
         signed, what = verify_federated(released, public, [read_text(one) for one in answer]), "thresholds"
     else:
         if answer:
-            raise InputError(f"{str(path)!r} is no federated calibration: leave --answer out")
+            raise InputError("answer", f"{str(path)!r} is no federated calibration: leave --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         signed = signed_by(key, public, what)
     chain, broken = _chain(released, previous)
@@ -527,6 +541,7 @@ def report(
     answer: tuple[Path, ...] = (),
     silo_report: tuple[Path, ...] = (),
     ledger: str | None = None,
+    explorer: bool = False,
     output: Output,
 ) -> None:
     """Write a page that people can read: promise, protection, price, making.
@@ -535,7 +550,8 @@ def report(
     wrote, or one of several thresholds. Every claim is computed again first.
     The page is one HTML file that loads nothing; without --evaluation it holds
     nothing about the records but the release. With --ledger it says what the
-    data had spent before and with it.
+    data had spent before and with it, with --explorer it has sliders that try
+    other values of epsilon, alpha and n.
 
     Example:
 
@@ -555,6 +571,7 @@ def report(
         answers=[read_text(path) for path in answer],
         ledger=ledger,
         silo_reports=[SiloReport.load(path) for path in silo_report],
+        explorer=explorer,
     )
     output.save(page.html)
     if isinstance(measured, PrivateEvaluation):

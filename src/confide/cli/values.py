@@ -91,7 +91,7 @@ class Source(ReadingOptions):
         """The open table, what is read of it, and a progress bar; columns that nobody named are asked for by ways."""
         with self.opened(self.file, doing, write=write) as (opened, progress):
             if what is None:
-                raise InputError(f"say which columns to read, by {ways}; {opened.existing()}")
+                raise InputError("probabilities", f"say which columns to read, by {ways}", remedy=opened.existing())
             yield opened, what, progress
 
     def what(self, what: What | None, ways: str) -> What:
@@ -146,7 +146,7 @@ class Released:
         if self.alpha is None:
             return release
         if release.by != "level":
-            raise InputError("--alpha belongs to a calibration of several levels")
+            raise InputError("alpha", "belongs to a calibration of several levels")
         return release.at(self.alpha)
 
     def check_group(self, release: Release, *, of_classes: bool, any_groups: bool = False) -> None:

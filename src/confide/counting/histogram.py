@@ -30,7 +30,7 @@ class BinCounter:
     """Counts per bin (e_(j-1), e_j] of scores that come in pieces. One counter per thread; counts add.
 
     The edges are the finite candidates: float64, shape (m-1,), increasing. Scores outside [low, high], and NaN, are
-    counted apart. Where half a million scores or more are expected, or nobody knows how many, they are counted by
+    counted apart. Where half a million scores or more are expected, or an unknown number, they are counted by
     cells, which take 2 MB; otherwise every block is sorted.
 
     Examples
@@ -183,13 +183,13 @@ class ScoreHistogram:
     def __post_init__(self) -> None:
         counts = np.asarray(self.counts)
         if counts.dtype.kind not in "iu":
-            raise InputTypeError(f"counts must be integers; found dtype {counts.dtype}")
+            raise InputTypeError("counts", "must be integers", got=f"dtype {counts.dtype}")
         if counts.shape != (self.candidates.size,):
-            raise InputError(f"counts must have shape ({self.candidates.size},); found {counts.shape}")
+            raise InputError("counts", f"must have shape ({self.candidates.size},)", got=f"shape {counts.shape}")
         if (counts < 0).any():
-            raise InputError(f"counts must not be negative; the first that is stands at {int(np.argmax(counts < 0))}")
+            raise InputError("counts", "must not be negative", got=f"one at position {int(np.argmax(counts < 0))}")
         if counts.sum(dtype=np.float64) > MOST_RECORDS:
-            raise InputError(f"counts must not exceed {MOST_RECORDS} records in total")
+            raise InputError("counts", f"must add up to at most {MOST_RECORDS} records")
         counts = counts.astype(np.int64)
         counts.flags.writeable = False
         object.__setattr__(self, "counts", counts)
@@ -253,7 +253,7 @@ class ScoreHistogram:
         """
         known, wanted = self.candidates.edges, candidates.edges
         if not np.isin(wanted, known).all():
-            raise InputError("candidates must be among those that were counted over; some are not")
+            raise InputError("candidates", "must be among those that were counted over", got="others")
         reached = np.cumsum(self.counts)[np.append(np.searchsorted(known, wanted), len(known))]
         return ScoreHistogram(candidates, np.diff(reached, prepend=0))
 
@@ -261,7 +261,7 @@ class ScoreHistogram:
         if not isinstance(other, ScoreHistogram):
             return NotImplemented
         if self.candidates != other.candidates:
-            raise InputError("histograms add only over the same candidates; found different ones")
+            raise InputError("other", "must be counted over the same candidates", got="different ones")
         return ScoreHistogram(self.candidates, self.counts + other.counts)
 
     def __repr__(self) -> str:
@@ -290,7 +290,7 @@ def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
     try:
         total = next(parts)
     except StopIteration:
-        raise InputError("histograms must not be empty; found none to merge") from None
+        raise InputError("histograms", "must not be empty") from None
     for part in parts:
         total = total + part
     return total
@@ -314,8 +314,10 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
     if refused:
         missing, outside = sum(c.missing for c in counters), sum(c.outside for c in counters)
         raise InputError(
-            f"scores must be numbers {kind.range_text}; found {missing} NaN and {outside} outside, the first at "
-            f"position {min(refused)}; every record needs a valid score: correct them where they are computed"
+            "scores",
+            f"must be numbers {kind.range_text}",
+            got=f"{missing} NaN and {outside} outside, the first at position {min(refused)}",
+            remedy="Correct the scores where they are computed: every record needs one",
         )
     counts: NDArray[np.int64] = np.sum([counter.counts() for counter in counters], axis=0)
     return counts

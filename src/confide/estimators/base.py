@@ -60,9 +60,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         self._check_groups(X, groups)
         if self.prefit:
             if self.estimator is None:
-                raise InputError("estimator must be a fitted estimator with prefit=True; found None")
+                raise InputError("estimator", "must be a fitted estimator with prefit=True", got="None")
             if fit_params:
-                raise InputError("fit_params must be left out with prefit=True: nothing is trained")
+                raise InputError("fit_params", "must be left out with prefit=True: nothing is trained")
             self._adopt()
             return self._release(X, target, groups)
         self._warn_of_retraining()
@@ -72,7 +72,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         held = calibrating(self.calibration_size, self.random_state, n, X, target, *more)
         train, kept = np.flatnonzero(~held), np.flatnonzero(held)
         if not len(train):
-            raise InputError(f"X must hold records that train the model; found none among n_samples={n}")
+            raise InputError("X", "must hold records that train the model", got=f"none among n_samples={n}")
         for given in trained.values():
             given.update({name: _rows(value, train) for name, value in given.items() if _per_record(value, n)})
         self._train(_rows(X, train), _rows(target, train), trained)
@@ -190,7 +190,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         """What is asked of the records."""
         names, by = self._parts()
         if by is not None and _several(self.alpha):
-            raise InputError("alpha must be one level where there is a threshold per group or class; found several")
+            raise InputError("alpha", "must be one level where there is a threshold per group or class", got="several")
         return Request(
             alpha=self.alpha,
             epsilon=self.epsilon,
@@ -208,7 +208,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _check_groups(self, X: Any, groups: ArrayLike | None) -> None:
         refuse_other_rows(X=X, groups=groups)
         if (groups is None) != (self.group_names is None):
-            raise InputError("groups and group_names must be given together: each record's group, and all there are")
+            raise InputError(
+                "groups", "groups and group_names must be given together: each record's group, and all there are"
+            )
 
     def _parts(self) -> tuple[tuple[Any, ...], Literal["group", "class"] | None]:
         """What there is a threshold for, and what it depends on; one threshold without a name by default."""
@@ -223,7 +225,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
     def _check_new(self, X: Any) -> None:
         check_is_fitted(self)
         if getattr(X, "ndim", 2) == 1:
-            raise InputError("X must be two-dimensional; found one dimension. Reshape your data with X.reshape(1, -1)")
+            raise InputError(
+                "X", "must be two-dimensional", got="one dimension. Reshape your data with X.reshape(1, -1)"
+            )
         if not isinstance(X, list | tuple) or len(X):  # [] has no columns to look at
             validate_data(self, X, reset=False, skip_check_array=True)
 
@@ -234,7 +238,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(y, list | tuple) and len({isinstance(label, str) for label in y}) > 1:
             texts = sum(isinstance(label, str) for label in y)
             raise InputTypeError(
-                f"y must hold texts, or none; found {texts} among {len(y)} labels, which would make texts of the others"
+                "y",
+                "must hold texts, or none",
+                got=f"{texts} among {len(y)} labels, which would make texts of the others",
             )
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)

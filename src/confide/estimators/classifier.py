@@ -148,7 +148,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         if not self.by_class:
             return super()._parts()
         if self.group_names is not None:
-            raise InputError("by_class and group_names must not be given together: thresholds are per class, or group")
+            raise InputError(
+                "by_class", "by_class and group_names must not be given together: thresholds are per class, or group"
+            )
         return tuple(self.classes_.tolist()), "class"
 
     def _public_classes(self) -> tuple[str | int, ...] | int | None:
@@ -162,11 +164,16 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         if len(trained if weights is None else np.unique(y[np.asarray(weights) > 0])) < 2:
             weighed = "" if weights is None else " of positive sample_weight"
             raise InputError(
-                f"y must hold at least two classes in the training part; found one class{weighed}; give more records"
+                "y",
+                "must hold at least two classes in the training part",
+                got=f"one class{weighed}",
+                remedy="Give more records",
             )
         found = trained if self.classes is None else np.unique(np.asarray(self.classes))
         if missing := len(set(trained.tolist()) - set(found.tolist())):
-            raise InputError(f"classes must name every label of the training part; it holds {missing} more; add them")
+            raise InputError(
+                "classes", "must name every label of the training part", got=f"{missing} more", remedy="Add them"
+            )
         (self.estimator_,) = self._trained(X, y, given)
         self.classes_ = found
 
@@ -175,7 +182,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         _refuse_without_probabilities(self.estimator)
         own = np.asarray(self.estimator.classes_)
         if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(own.tolist()):
-            raise InputError("classes must be those of the fitted estimator with prefit=True; leave them out")
+            raise InputError(
+                "classes", "must be those of the fitted estimator with prefit=True", remedy="Leave them out"
+            )
         self.estimator_, self.classes_ = self.estimator, own
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
@@ -204,6 +213,10 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
 def _refuse_without_probabilities(estimator: Any) -> None:
     if not hasattr(estimator, "predict_proba"):
         raise InputTypeError(
-            f"estimator must have predict_proba; {type(estimator).__name__} has none: wrap it in "
-            "sklearn.calibration.CalibratedClassifierCV, which estimates probabilities"
+            "estimator",
+            "must have predict_proba",
+            remedy=(
+                f"{type(estimator).__name__} has none: wrap it in sklearn.calibration.CalibratedClassifierCV, "
+                "which estimates probabilities"
+            ),
         )

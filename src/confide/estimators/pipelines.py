@@ -102,8 +102,9 @@ def _last(model: Any, X: Any, kind: type[_Estimator]) -> tuple[_Estimator, Any]:
     *steps, last = _steps(model)
     if not isinstance(last, kind):
         raise InputTypeError(
-            f"model must be a {kind.__name__}, or a pipeline or a search that ends with one; found one that ends with "
-            f"{type(last).__name__}"
+            "model",
+            f"must be a {kind.__name__}, or a pipeline or a search that ends with one",
+            got=f"one that ends with {type(last).__name__}",
         )
     check_is_fitted(last)
     if fitted := [type(step).__name__ for step in steps if _has_to_be_fitted(step)]:

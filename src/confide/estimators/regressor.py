@@ -152,7 +152,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if self.conformity_score != "cqr":
             return np.asarray(self._point(X), dtype=np.float64)
         if not isinstance(self.estimator_, tuple) or len(self.estimator_) != 2:
-            raise InputError("estimator must be a pair of regressors (lower, upper) for the score 'cqr'")
+            raise InputError("estimator", "must be a pair of regressors (lower, upper) for the score 'cqr'")
         return np.column_stack([one.predict(X) for one in self.estimator_])
 
     def _point(self, X: Any) -> NDArray[Any]:
@@ -164,7 +164,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
         if self.conformity_score != "normalised_residual":
             return None
         if self.difficulty_estimator is None:
-            raise InputError("difficulty_estimator must be given for the score 'normalised_residual'")
+            raise InputError("difficulty_estimator", "must be given for the score 'normalised_residual'")
         return np.asarray(self.difficulty_estimator_.predict(X) if rows_of(X) else [], dtype=np.float64)
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:

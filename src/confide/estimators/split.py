@@ -41,8 +41,9 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
     """
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
         raise InputError(
-            "calibration_size must be a share between 0 and 1: every record is drawn on its own, so that their number "
-            f"cannot be fixed; found {share!r}"
+            "calibration_size",
+            ("must be a share between 0 and 1: every record is drawn on its own, so that their number cannot be fixed"),
+            got=repr(share),
         )
     numbers = fresh_uniforms(n) if seed is None else _hashed(check_random_state(seed).bytes(32), n, columns)
     return numbers < float(share)

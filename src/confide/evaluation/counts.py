@@ -1,7 +1,7 @@
 """One counter for every evaluation: labelled records by part and by outcome, added up batch by batch.
 
-What is not private shows the counts as they are; what is private adds noise to them first. Nothing else is kept of a
-record.
+An evaluation that is not private shows the counts as they are; a private one adds noise to them first. Nothing else is
+kept of a record. Groups that have no threshold of their own are those that the records name, at most 1000.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,9 @@ from typing import Any
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.evaluation.parts import group_names, refuse_many_groups
+from confide.arrays import as_array
+from confide.errors import InputError, InputTypeError
+from confide.support import Name, canonical, refuse_marked
 
 SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
 """What holds in which outcomes of sides: both ends hold, the lower one fails, the upper one fails, both fail."""
@@ -150,3 +152,58 @@ class NamedCounts(Counts):
         self.cells, self.measured = np.pad(self.cells, ((0, new), (0, 0))), np.pad(self.measured, (0, new))
         np.add.at(self.cells, own, batch.cells)
         np.add.at(self.measured, own, batch.measured)
+
+
+MOST_SUBGROUPS = 1000
+
+
+class TooManyGroupsError(InputError):
+    """More different groups than an evaluation has parts for."""
+
+
+def too_many_groups(argument: str = "groups", column: str = "") -> TooManyGroupsError:
+    """The error for more than 1000 groups; `column` is the name of the column that has them."""
+    found = f"more in column {column!r}" if column else "more"
+    remedy = "Give groups of people, not the names of records"
+    return TooManyGroupsError(argument, f"must have at most {MOST_SUBGROUPS:,} different values", found, remedy)
+
+
+def refuse_many_groups(number: int) -> None:
+    """Refuse more than 1000 groups."""
+    if number > MOST_SUBGROUPS:
+        raise too_many_groups()
+
+
+def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:
+    """The different names of groups, as texts, and the position of each record's group among them.
+
+    Examples
+    --------
+    >>> group_names([7, 3, 7], 3)
+    (['3', '7'], array([1, 0, 1]))
+    """
+    names, place = named_groups(groups, n)
+    return list(map(canonical, names)), place
+
+
+def named_groups(groups: ArrayLike, n: int) -> tuple[list[Name], NDArray[np.int64]]:
+    """The same with the names as they are: texts or integers.
+
+    Examples
+    --------
+    >>> named_groups([7, 3, 7], 3)[0]
+    [3, 7]
+    """
+    array = as_array("groups", groups)
+    if array.shape != (n,):
+        raise InputError("groups", f"must have shape ({n},), one entry per record", got=f"shape {array.shape}")
+    if array.dtype.kind == "O":
+        wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
+        remedy = "Name the group of every record"
+        refuse_marked("groups", wrong, "must be texts or integers", "that are not", remedy)
+        array = np.array([canonical(value) for value in array.tolist()], dtype=np.str_)
+    elif array.dtype.kind not in "iubU":
+        remedy = "Name the group of every record, for example by .astype(str)"
+        raise InputTypeError("groups", "must be texts or integers", got=f"dtype {array.dtype}", remedy=remedy)
+    names, place = np.unique(array, return_inverse=True)
+    return names.tolist(), place

@@ -1,13 +1,11 @@
-"""Coverage and sizes of sets and intervals, and the losses of masks.
+"""Coverage of prediction sets and intervals with its exact confidence interval, as a whole and by part.
 
-Coverage with its exact confidence interval, as a whole, by class, by set size. Not private: it uses labels.
-
-What masks are worth on images whose truth is known: how much area they miss, and how large they are.
+Not private: it uses labels.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -17,29 +15,20 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import (
     as_array,
     as_labels,
-    as_numeric,
     as_truth,
-    as_truth_image,
-    class_areas,
-    image_by_image,
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import Counts
-from confide.evaluation.parts import named_groups, refuse_many_groups
-from confide.releases import RiskCalibration, area_of, classes_of
+from confide.evaluation.counts import Counts, named_groups, refuse_many_groups
+from confide.evaluation.parts import below_at_once
 from confide.sets import (
     CoverageEstimate,
     PredictionIntervals,
     PredictionSets,
-    Shortfall,
     exact_interval,
-    mean_limit,
-    predict_masks,
     share_covered,
-    shortfall_at,
 )
-from confide.support import Level, Shown, exact_level, html_table
+from confide.support import Described, Level, Section, Table, exact_level
 
 
 def coverage(
@@ -73,23 +62,24 @@ def coverage(
         if labels is None:
             what = "labels" if isinstance(covered, PredictionSets) else "targets"
             raise InputTypeError(
-                f"labels must be given beside {type(covered).__name__}: the true {what}, in their order"
+                "labels", f"must be given with {type(covered).__name__}: the true {what}, in their order"
             )
         return covered.coverage(labels, confidence)
     if isinstance(covered, tuple) and len(covered) == 2 and labels is not None:
         raise InputTypeError(
-            "covered must be sets or intervals; found a pair; wrap it: confide.PredictionIntervals(lower, upper)"
+            "covered",
+            "must be sets or intervals, if labels are given",
+            got="a pair of arrays",
+            remedy="Wrap it: confide.PredictionIntervals(lower, upper)",
         )
     if labels is not None:
-        raise InputTypeError(
-            f"labels must be left out beside covered of type {type(covered).__name__}: only prediction sets and "
-            "intervals are compared with labels"
-        )
+        requirement = "must be left out unless covered are prediction sets or intervals"
+        raise InputTypeError("labels", requirement, got=f"covered of type {type(covered).__name__}")
     return share_covered(as_array("covered", covered), confidence)
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class CoverageTable(Shown):
+class CoverageTable(Described):
     """Coverage and mean set size of parts of the records.
 
     Parameters
@@ -131,14 +121,11 @@ class CoverageTable(Shown):
         >>> class_coverage(PredictionSets(np.array([[True, False]] * 40)), [0, 1] * 20).surely_below(0.9)
         array([False,  True])
         """
-        parts = max(int(np.count_nonzero(self.n)), 1)
-        _, tops = exact_interval(self.hits, self.n, 1 - (1 - self.confidence) / parts)
-        return np.asarray((self.n > 0) & (tops < level))
+        return below_at_once(self.hits, self.n, level, self.confidence)
 
-    def __str__(self) -> str:
-        rows = [("part", "n", "coverage", "interval", self.measure), *self._rows()]
-        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
-        return "\n".join("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
+    def _section(self) -> Section:
+        table = Table(("part", "n", "coverage", "interval", self.measure), tuple(self._rows()))
+        return Section(f"Coverage, exact {100 * self.confidence:g} % intervals", tables=(table,))
 
     def _brief(self) -> str:
         some = np.flatnonzero(self.n)
@@ -146,11 +133,6 @@ class CoverageTable(Shown):
             return f"{len(self.names)} parts, no records"
         worst = int(some[np.argmin(self.coverage[some])])
         return f"{some.size} parts, n={int(self.n.sum())}, worst {str(self.names[worst])!r} {self.coverage[worst]:.3f}"
-
-    def _repr_html_(self) -> str:
-        """The same as a table, for notebooks."""
-        caption = f"Coverage, exact {100 * self.confidence:g} % intervals"
-        return html_table(caption, ("part", "n", "coverage", "interval", self.measure), self._rows())
 
     def _rows(self) -> list[tuple[str, ...]]:
         """One row for each part that has records, as texts."""
@@ -229,7 +211,7 @@ def size_coverage(
     edges = np.asarray(bins)
     increasing = edges.ndim == 1 and edges.size and edges.dtype.kind in "iu" and (np.diff(edges) > 0).all()
     if not increasing or edges[0] != 0:
-        raise InputError("bins must be increasing integers that begin with 0")
+        raise InputError("bins", "must be increasing integers that begin with 0")
     inside = sets.contains(labels)
     ends = [*(edges[1:] - 1).tolist(), None]
     names = tuple(
@@ -267,130 +249,3 @@ def _table(
     some = np.where(n > 0, n, np.nan)
     low, high = exact_interval(hits, n, level)
     return CoverageTable(names, n, hits, hits / some, low, high, counts.measured / some, level, measure)
-
-
-@dataclass(frozen=True, repr=False)
-class MaskEvaluation(Shown):
-    """Validity beside efficiency, over images. Not private.
-
-    Parameters
-    ----------
-    n
-        Images.
-    missed_area
-        The loss that was bounded, on average over images; one without true area counts with 0.
-    risk
-        What was promised: at most that, in expectation.
-    area_ratio
-        The predicted area over the true area, both summed over images; NaN without any true area.
-    missed_by_class
-        For each class that counts, by its name or number: the share of its pixels missed, on average over the images
-        that have some; NaN if none has.
-    shortfall
-        Where the loss surely exceeds what was promised, and luck in calibrating does not explain it: what was found.
-
-    Examples
-    --------
-    >>> print(MaskEvaluation(20, 0.08, 0.1, 1.4, {"tumour": 0.08}))
-    missed area 0.0800 on average over 20 images (promised: at most 0.1 in expectation)
-    predicted area: 1.40 times the true area
-    missed by class: tumour 0.0800
-    """
-
-    n: int
-    missed_area: float
-    risk: float
-    area_ratio: float
-    missed_by_class: dict[str | int, float]
-    shortfall: Shortfall | None = None
-
-    def __str__(self) -> str:
-        broken = "" if self.shortfall is None else f"{self.shortfall.sentence}\n"
-        parts = ", ".join(f"{name} {missed:.4f}" for name, missed in self.missed_by_class.items())
-        return (
-            f"{broken}missed area {self.missed_area:.4f} on average over {self.n} images (promised: at most "
-            f"{self.risk:.6g} in expectation)\npredicted area: {self.area_ratio:.2f} times the true area\n"
-            f"missed by class: {parts}"
-        )
-
-    def _brief(self) -> str:
-        return f"missed area {self.missed_area:.4f}, {self.risk:.6g} promised, n={self.n}, not private"
-
-
-def evaluate_masks(
-    images: Iterable[tuple[ArrayLike, ArrayLike]], calibration: RiskCalibration, *, ignore_index: int = -100
-) -> MaskEvaluation:
-    """How much true area the masks of a calibration miss, and how large they are. Not private.
-
-    Parameters
-    ----------
-    images, ignore_index
-        As in `calibrate_masks`: other images than those.
-    calibration
-        From `calibrate_masks`.
-
-    Examples
-    --------
-    >>> import confide
-    >>> rng = np.random.default_rng(0)
-    >>> images = [(p, rng.random(p.shape) < p) for p in rng.random((3000, 1, 4, 4))]
-    >>> found = evaluate_masks(images[2000:], confide.calibrate_masks(images[:2000], 0.1, 1.0))
-    >>> 0.05 < found.missed_area < 0.12, 1 < found.area_ratio < 2
-    (True, True)
-    """
-
-    def counts(probabilities: ArrayLike, truth: ArrayLike) -> NDArray[np.int64]:
-        p = as_numeric("probabilities", probabilities)
-        return area_counts(predict_masks(p, calibration), as_truth_image(truth), ignore_index)
-
-    return evaluation_of_areas(image_by_image(images, counts), calibration)
-
-
-def area_counts(mask: Any, truth: Any, ignore_index: int) -> NDArray[np.int64]:
-    """Pixels of each class of an image: true, missed and predicted, int64, shape (K, 3); numpy's or a tensor's.
-
-    Examples
-    --------
-    >>> area_counts(np.array([[True, False, True]]), np.array([1, 1, 0]), -100)
-    array([[2, 1, 2]])
-    """
-    found = []
-    for own, (true, counted) in zip(mask, class_areas(mask, truth, ignore_index), strict=True):
-        inside = own if counted is None else own & counted
-        found.append((int(true.sum()), int((true & ~own).sum()), int(inside.sum())))
-    return np.array(found, np.int64)
-
-
-def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class: bool) -> float:
-    """The share of an image's true area that is missed, of what `area_counts` gives; 0 without any."""
-    true, missed, _ = np.delete(counts, background, axis=0).T if background is not None else counts.T
-    if not true.any():
-        return 0.0
-    return float((missed[true > 0] / true[true > 0]).mean() if by_class else missed.sum() / true.sum())
-
-
-def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: RiskCalibration) -> MaskEvaluation:
-    """The evaluation of what `area_counts` gives for each image."""
-    area, known = area_of(calibration), classes_of(calibration)
-    images = list(counts)
-    if not images:
-        raise InputError("images must hold at least one; found none")
-    names = tuple(range(known)) if isinstance(known, int) else tuple(known or range(len(images[0])))
-    counted = [k for k in range(len(names)) if k != area.background]
-    table = np.stack(images)[:, counted]
-    true, _, predicted = table.sum(axis=0).T
-    occurs = table[:, :, 0] > 0
-    with np.errstate(invalid="ignore"):
-        shares = np.where(occurs, table[:, :, 1] / np.maximum(table[:, :, 0], 1), 0).sum(axis=0) / occurs.sum(axis=0)
-        ratio = predicted.sum() / true.sum() if true.any() else np.nan
-    losses = [missed_share(one, area.background, by_class=area.by_class) for one in images]
-    missed = float(np.mean(losses))
-    covered = 1 - missed / calibration.bound
-    return MaskEvaluation(
-        n=len(images),
-        missed_area=missed,
-        risk=calibration.risk,
-        area_ratio=float(ratio),
-        missed_by_class={names[k]: float(share) for k, share in zip(counted, shares, strict=True)},
-        shortfall=shortfall_at(calibration, covered, mean_limit(covered, len(images)), len(images)),
-    )

@@ -1,168 +1,262 @@
-"""The parts into which records are divided, by class, group and size, and by subgroups of a table.
+"""Coverage of a part of the records: a class, a group, a set size, one end of intervals. One value, private or not.
 
-Parts of the records of an evaluation: a class, a group, those whose sets have one size, one end of the intervals.
-
-Groups that have no threshold of their own are those that the records name, and at most 1000.
+`exact_parts` makes parts of counts, with exact intervals; `confide.evaluation.intervals` makes them of noisy counts.
+Also here: which parts are surely covered less than promised, and the least covered part of each kind.
 """
 
+import math
+from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Literal, Protocol, TypeAlias
+from fractions import Fraction
+from typing import Any, Literal, TypeAlias
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.arrays import as_array
-from confide.errors import InputError, InputTypeError
-from confide.sets import CoverageEstimate, Shortfall, coverage_from_counts
-from confide.support import Name, canonical, refuse_marked
+from confide.guarantee import coverage_text
+from confide.sets import CoverageEstimate, exact_interval
 
 CONFIDENCE = 0.95
 SIDES = ("lower end", "upper end")
+MOST_NAMED = 10
 
 Division: TypeAlias = Literal["group", "class", "side"]
 """What has a threshold of its own."""
 
+Measure: TypeAlias = Literal["members", "mean_width"]
+"""What is known of a part besides its coverage: labels in its sets, or the mean width of its intervals."""
+
 
 @dataclass(frozen=True)
-class Subgroup:
-    """Coverage of the records of one class or group, of those whose sets have one size, or at one end of the intervals.
+class Part:
+    """Coverage of a part of the records, from exact or from noisy counts.
 
     Parameters
     ----------
     name
-        Of the class, the group or the end, or the size.
-    n
-        Number of records, at least 1.
-    covered
-        How many of them are covered.
-    members
-        Labels in all their sets together; None without sets.
+        Of the class, the group or the end, or the set size; "" for all records.
+    covered, missed
+        Records, or noisy counts of them, which may be negative.
+    value
+        The share that is covered; None if nothing is counted.
+    low, high
+        Its interval: exact with confidence 95 %; of a private evaluation together with all its others.
     promised
         The coverage that is promised for this part; None if the promise is about the average.
+    members
+        Labels in all the sets of the part together; None without sets.
     mean_width
-        Mean width of the intervals; None without intervals.
+        Mean width of the intervals of the part; None without intervals.
     """
 
     name: str
-    n: int
     covered: int
-    members: int | None = None
+    missed: int
+    value: float | None
+    low: float
+    high: float
     promised: float | None = None
+    members: int | None = None
     mean_width: float | None = None
 
     @property
+    def n(self) -> int:
+        """Number of records, or of noisy counts."""
+        return self.covered + self.missed
+
+    @property
     def coverage(self) -> CoverageEstimate:
-        """Share covered, with its exact interval."""
-        return coverage_from_counts(self.covered, self.n, CONFIDENCE)
+        """Share covered, with its exact interval; of an evaluation that is not private."""
+        return CoverageEstimate(self.covered / self.n, self.low, self.high, CONFIDENCE, self.n)
 
     @property
     def mean_size(self) -> float | None:
         """Labels per set; None without sets."""
         return None if self.members is None else self.members / self.n
 
-
-class Counted(Protocol):
-    """What is told of an evaluation in words; the fields of `Evaluation`."""
+    @property
+    def promise(self) -> float:
+        """The coverage that is promised for this part; 0 if it has no promise of its own."""
+        return 0.0 if self.promised is None else self.promised
 
     @property
-    def promised(self) -> float:
-        """As in `Evaluation`."""
-
-    @property
-    def coverage(self) -> CoverageEstimate:
-        """As in `Evaluation`."""
-
-    @property
-    def mean_size(self) -> float | None:
-        """As in `Evaluation`."""
-
-    @property
-    def singletons(self) -> float | None:
-        """As in `Evaluation`."""
-
-    @property
-    def empty(self) -> float | None:
-        """As in `Evaluation`."""
-
-    @property
-    def mean_width(self) -> float | None:
-        """As in `Evaluation`."""
-
-    @property
-    def classes(self) -> tuple[Subgroup, ...]:
-        """As in `Evaluation`."""
-
-    @property
-    def sizes(self) -> tuple[Subgroup, ...]:
-        """As in `Evaluation`."""
-
-    @property
-    def groups(self) -> tuple[Subgroup, ...]:
-        """As in `Evaluation`."""
-
-    @property
-    def subgroups(self) -> tuple[Subgroup, ...]:
-        """As in `Evaluation`."""
-
-    @property
-    def by(self) -> Division | None:
-        """As in `Evaluation`."""
-
-    @property
-    def shortfall(self) -> Shortfall | None:
-        """As in `Evaluation`."""
+    def below(self) -> bool:
+        """Whether the interval lies below what is promised for the part."""
+        return self.promised is not None and self.high < self.promised
 
 
-MOST_SUBGROUPS = 1000
-
-
-class TooManyGroupsError(InputError):
-    """So many values are no groups; what knows their column names it."""
-
-    def __init__(self, what: str = "groups") -> None:
-        super().__init__(
-            f"{what} must have at most {MOST_SUBGROUPS:,} different values; found more: are they really groups?"
-        )
-
-
-def refuse_many_groups(number: int) -> None:
-    """Refuse groups of which there are so many that they are hardly groups."""
-    if number > MOST_SUBGROUPS:
-        raise TooManyGroupsError
-
-
-def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:
-    """The different names of groups, as texts, and the position of each record's group among them.
+def exact_parts(
+    names: Sequence[object],
+    rows: Sequence[tuple[int, int, float]],
+    promised: Sequence[float | None] = (),
+    measure: Measure | None = None,
+) -> tuple[Part, ...]:
+    """The parts that occur, from the records, covered records and sum of sizes or widths of each.
 
     Examples
     --------
-    >>> group_names([7, 3, 7], 3)
-    (['3', '7'], array([1, 0, 1]))
+    >>> [part.value for part in exact_parts(["cat", "dog"], [(4, 3, 5.0), (0, 0, 0.0)], measure="members")]
+    [0.75]
     """
-    names, place = named_groups(groups, n)
-    return list(map(canonical, names)), place
+    n, covered = np.array([[row[0], row[1]] for row in rows], np.int64).reshape(-1, 2).T
+    low, high = (ends.tolist() for ends in exact_interval(covered, n, CONFIDENCE))
+    sets, intervals = measure == "members", measure == "mean_width"
+    return tuple(
+        Part(
+            str(name),
+            hits,
+            records - hits,
+            hits / records,
+            low[i],
+            high[i],
+            own,
+            int(total) if sets else None,
+            mean_of(total, records) if intervals else None,
+        )
+        for i, (name, (records, hits, total), own) in enumerate(
+            zip(names, rows, promised or [None] * len(rows), strict=True)
+        )
+        if records
+    )
 
 
-def named_groups(groups: ArrayLike, n: int) -> tuple[list[Name], NDArray[np.int64]]:
-    """The same with the names as they are: texts or integers.
+def mean_of(total: float, n: int) -> float:
+    """The mean of n widths from their sum, which may be infinite."""
+    return total / n if math.isfinite(total) else math.inf
+
+
+PartName: TypeAlias = Literal["class", "group", "end", "set size"]
+"""What a part of the records is."""
+
+_PLURAL = {"class": "classes", "group": "groups", "end": "ends", "set size": "set sizes"}
+_REMEDY = {
+    "class": "The promise is an average over all classes; calibrate by class for one to each class.",
+    "group": "The promise is an average over all groups; calibrate by group for one to each group.",
+    "set size": "The promise is an average over all set sizes, and none can be made to each; another score, such as "
+    "aps, may even them out.",
+}
+"""What helps, where coverage over all is what was promised."""
+
+
+@dataclass(frozen=True)
+class WorstPart:
+    """The least covered of all parts of one kind, and those that are surely covered less than was promised.
+
+    Parameters
+    ----------
+    kind
+        What the parts are.
+    part
+        The one with the smallest share of covered records.
+    below
+        The parts whose exact interval lies below what is promised, with intervals that hold for all parts at once with
+        probability 95 % (Bonferroni), the least covered first: looking at the worst of many does not mislead.
+    parts
+        How many there are.
+    promised
+        The smallest coverage that is promised for any part in `below`, or for the least covered one.
+    broken
+        Whether coverage over all falls short of the promise: then no advice about parts helps.
+    """
+
+    kind: PartName
+    part: Part
+    below: tuple[Part, ...]
+    parts: int
+    promised: float
+    broken: bool = False
+
+    @property
+    def sentence(self) -> str:
+        """Which parts are covered less than promised beyond chance, and what helps; empty if none are."""
+        if not self.below:
+            return ""
+        called = "size " if self.kind == "set size" else ""
+        named = [f"{called}{one.name}" for one in self.below[:MOST_NAMED]]
+        names = ", ".join(named) + (", ..." if self.below[MOST_NAMED:] else "")
+        some = f"{len(self.below)} of {self.parts} {_PLURAL[self.kind]}"
+        remedy = _REMEDY.get(self.kind, "")
+        if self.broken:
+            remedy = ""
+        elif self.part.promised is not None:
+            remedy = (
+                "Each of them has a promise of its own, on average over calibrations: this calibration fell short of "
+                "it, or these records differ from those that calibrated."
+            )
+        are = "is" if len(self.below) == 1 else "are"
+        chance = f"beyond chance ({100 * CONFIDENCE:g} %, all {_PLURAL[self.kind]} at once)"
+        return f"{some} {are} covered less than {coverage_text(self.promised)} {chance}: {names}. {remedy}".rstrip()
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        one = self.part
+        least = {"name": one.name, "n": one.n, "coverage": one.value, "low": one.low, "high": one.high}
+        below = [part.name for part in self.below]
+        stated = {"promised": self.promised, "parts": self.parts, "surely_below": below, "sentence": self.sentence}
+        return {"kind": self.kind, **least, **stated}
+
+
+def worst_part(kind: PartName, parts: tuple[Part, ...], promised: float, *, broken: bool) -> WorstPart:
+    """The least covered of some parts, and those that are surely below what is promised on average or to each."""
+    least, below = min(parts, key=_share), surely_below(parts, promised)
+    return WorstPart(
+        kind, least, below, len(parts), min(promise_to(one, promised) for one in below or (least,)), broken
+    )
+
+
+def surely_below(parts: Sequence[Part], promised: float) -> tuple[Part, ...]:
+    """The parts that are covered less than promised, each for itself or all alike, the least covered first.
+
+    Decided by Clopper-Pearson intervals that hold for all parts at once with probability 95 %.
+    """
+    if not parts:
+        return ()
+    n, hits = np.array([part.n for part in parts]), np.array([part.covered for part in parts])
+    short = below_at_once(hits, n, [promise_to(part, promised) for part in parts], CONFIDENCE)
+    return tuple(sorted((part for part, own in zip(parts, short, strict=True) if own), key=_share))
+
+
+def below_at_once(
+    hits: NDArray[np.int64], n: NDArray[np.int64], promised: ArrayLike, confidence: float
+) -> NDArray[np.bool_]:
+    """Which parts are covered less than promised, by exact intervals that hold for all of them at once."""
+    parts = max(int(np.count_nonzero(n)), 1)
+    _, tops = exact_interval(hits, n, 1 - (1 - confidence) / parts)
+    return np.asarray((n > 0) & (tops < np.asarray(promised)))
+
+
+def promise_to(part: Part, promised: float) -> float:
+    """What is promised of a part: its own promise, or that of all records."""
+    return promised if part.promised is None else part.promised
+
+
+def _share(part: Part) -> float:
+    return part.covered / part.n
+
+
+def interval_text(value: float | None, low: float, high: float) -> str:
+    """An estimate with its interval, rounded outwards.
 
     Examples
     --------
-    >>> named_groups([7, 3, 7], 3)[0]
-    [3, 7]
+    >>> interval_text(0.9051, 0.88345, 0.92311), interval_text(None, 0.0, 1.0)
+    ('0.905 (interval 0.883 to 0.924)', 'not known (interval 0 to 1)')
     """
-    array = as_array("groups", groups)
-    if array.shape != (n,):
-        raise InputError(f"groups must have shape ({n},), one entry per record; found shape {array.shape}")
-    if array.dtype.kind == "O":
-        wrong = np.array([not isinstance(value, str | int) for value in array.tolist()], dtype=np.bool_)
-        remedy = "; name the group of every record"
-        refuse_marked(wrong, "groups must be texts or integers", "that are not", remedy)
-        array = np.array([canonical(value) for value in array.tolist()], dtype=np.str_)
-    elif array.dtype.kind not in "iubU":
-        raise InputTypeError(
-            f"groups must be texts or integers; found dtype {array.dtype}; name the group of every record, as by "
-            ".astype(str)"
-        )
-    names, place = np.unique(array, return_inverse=True)
-    return names.tolist(), place
+    least, most = outwards(low, high)
+    return f"{'not known' if value is None else f'{value:.3f}'} (interval {least} to {most})"
+
+
+def outwards(low: float, high: float) -> tuple[str, str]:
+    """The ends of an interval with three decimals, rounded outwards; whole numbers without.
+
+    Examples
+    --------
+    >>> outwards(0.88345, 0.92311), outwards(0.5, 1.0)
+    (('0.883', '0.924'), ('0.500', '1'))
+    """
+    least, most = Fraction(low) * 1000, Fraction(high) * 1000
+    return _thousandths(math.floor(least)), _thousandths(math.ceil(most))
+
+
+def _thousandths(count: int) -> str:
+    return f"{count / 1000:.3f}" if count % 1000 else f"{count // 1000}"

@@ -21,10 +21,23 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Uniforms, as_array, refuse_other_rows
 from confide.errors import CoverageWarning, InputError
-from confide.evaluation.counts import Counts, Look, outcomes_of
-from confide.evaluation.parts import CONFIDENCE, group_names
-from confide.evaluation.private import SIDES, Outcome, PrivateEvaluation, Question, empty, level_name
-from confide.evaluation.private_findings import (
+from confide.evaluation.counts import Counts, Look, group_names, outcomes_of
+from confide.evaluation.evaluate import (
+    IntervalTally,
+    ScoreTally,
+    SetTally,
+    Tally,
+    class_keys,
+    division_of,
+    evaluate_intervals,
+    evaluate_scores,
+    evaluate_sets,
+    fingerprint,
+    known_scores,
+    known_targets,
+    labelled_sets,
+)
+from confide.evaluation.intervals import (
     Partition,
     arrangement,
     class_parts,
@@ -33,21 +46,17 @@ from confide.evaluation.private_findings import (
     size_parts,
     width_parts,
 )
-from confide.evaluation.private_json import question_fields
-from confide.evaluation.release_parts import class_keys, division_of, fingerprint
-from confide.evaluation.result import Evaluation, LevelEvaluation
-from confide.evaluation.tally import (
-    IntervalTally,
-    ScoreTally,
-    SetTally,
-    Tally,
-    evaluate_intervals,
-    evaluate_scores,
-    evaluate_sets,
-    known_scores,
-    known_targets,
-    labelled_sets,
+from confide.evaluation.parts import CONFIDENCE
+from confide.evaluation.question import (
+    SIDES,
+    Outcome,
+    PrivateEvaluation,
+    Question,
+    empty,
+    level_name,
+    question_fields,
 )
+from confide.evaluation.values import Evaluation, LevelEvaluation
 from confide.mechanisms import Neighbors
 from confide.noisy_counts import draw_counts
 from confide.releases import Release
@@ -121,7 +130,7 @@ def _axis(
         return np.maximum(place, 0)  # an interval whose ends have crossed has no width
     found = classes if partition.kind == "class" else groups
     if found is None:
-        raise InputError(f"groups must be given: coverage is asked by {partition.kind}")
+        raise InputError("groups", f"must be given to evaluate coverage by {partition.kind}")
     return np.where(found < 0, len(partition) - 1, found)
 
 
@@ -180,7 +189,7 @@ class Asking:
     def question(self, release: Release, tally: Tally, n: int | None) -> Question:
         """The question about a release, checked; `n` is used where it is public."""
         if self.n is not None and self.neighbors != "replace_one":
-            raise InputError("n must be left out under neighbors='add_remove': it is secret")
+            raise InputError("n", "must be left out with neighbors='add_remove', where it is secret")
         partitions = _partitions(self, release, tally)
         outcome, statements = private_statements(release)
         question = Question(
@@ -228,9 +237,7 @@ def answer(
         cells = CellTally(tally, first)
         count(cells.add)
         if asking.n is not None and cells.total != asking.n:
-            raise InputError(
-                f"n must be the number of records that count; found {cells.total}, and n={asking.n} was given"
-            )
+            raise InputError("n", f"must be the number of records that count, {cells.total}", got=str(asking.n))
         return cells
 
     _point_out_same_people(asking)
@@ -238,10 +245,11 @@ def answer(
     known = None
     if asking.neighbors == "replace_one" and asking.n is None:
         if charge_first and asking.ledger is not None:
-            raise InputError("n must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
+            requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
+            raise InputError("n", requirement)
         known = counted()
         if not known.total:
-            raise InputError("there must be records under neighbors='replace_one'; found none")
+            raise InputError("n", "must be at least 1 with neighbors='replace_one'", got="no records")
     question = first if known is None else asking.question(release, tally, known.total)
     payment = _payment(asking, question)
     tell("evaluation", "evaluating privately", epsilon=question.epsilon, neighbors=question.neighbors)
@@ -278,15 +286,16 @@ def _refuse_unwritable(question: Question, confidence: float, *, kept: bool) -> 
 
     if 2 * len(written) > MOST_RELEASE:
         raise InputError(
-            f"parts must be fewer with a ledger, which keeps at most {MOST_RELEASE:,} characters of a release; ask for "
-            "parts=()"
+            "parts",
+            f"must be fewer with a ledger, which keeps at most {MOST_RELEASE:,} characters of a release",
+            remedy="Ask for parts=()",
         )
 
 
 def _payment(asking: Asking, question: Question) -> "Payment | None":
     if asking.ledger is None and asking.dataset is None:
         if asking.again:
-            raise InputError("again must be left out without a ledger: nothing is remembered, and every call is new")
+            raise InputError("again", "must be left out without a ledger, which alone remembers earlier releases")
         return None
     from confide.ledger import make_payment
 
@@ -346,7 +355,7 @@ def _partitions(asking: Asking, release: Release, tally: Tally) -> tuple[Partiti
             found.append(size_parts(len(classes)))
     if release.asks_groups(sets=isinstance(tally, SetTally)):
         if asking.group_names is not None:
-            raise InputError(f"group_names must be left out: the release names every {division}")
+            raise InputError("group_names", f"must be left out, because the release names every {division}")
         promised = [part.coverage for part in release.parts.values()]
         names = list(map(str, release.parts))
         found.append(class_parts(names, promised) if division == "class" else group_parts(names, promised))
@@ -354,7 +363,9 @@ def _partitions(asking: Asking, release: Release, tally: Tally) -> tuple[Partiti
         found.append(group_parts(asking.group_names))
     if asking.width_bins is not None:
         if not isinstance(tally, IntervalTally) or several:
-            raise InputError("width_bins belong to the intervals of a release with one level")
+            raise InputError(
+                "width_bins", "must be left out unless intervals of a release with one level are evaluated"
+            )
         found.append(width_parts(asking.width_bins))
     return tuple(found)
 
@@ -363,19 +374,20 @@ def _wanted(asking: Asking, tally: Tally, several: bool) -> tuple[str, ...]:
     """By what coverage is asked besides over all and by group."""
     if not isinstance(tally, SetTally):
         if asking.parts:
-            raise InputError("parts must be left out: class and size belong to sets of a classification score")
+            raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
         return ()
     if asking.parts is None:
         return ("class",) if several else PARTS
     named = [asking.parts] if isinstance(asking.parts, str) else asking.parts
     unknown = [one for one in named if one not in PARTS]
     if isinstance(asking.parts, str) or unknown:
-        found = "a text instead of a list" if not unknown else repr(unknown[0])
-        raise InputError(f"parts must be out of {', '.join(PARTS)}, or none; found {found}")
+        found = "str" if not unknown else repr(unknown[0])
+        raise InputError("parts", f"must be a list out of {', '.join(map(repr, PARTS))}, or empty", got=found)
     if several and "size" in asking.parts:
         raise InputError(
-            "parts must not have 'size' for several levels: each level has sets of its own, and each would cost its "
-            "share; evaluate one level"
+            "parts",
+            "must not contain 'size' for several levels, each of which has sets of its own",
+            remedy="Evaluate one level",
         )
     return tuple(asking.parts)
 
@@ -419,10 +431,11 @@ def evaluate_arrays(
     """
     given = [name for name in _TRUTHS if name in arrays]
     if len(given) != 1 or set(arrays) - {given[0], _TRUTHS[given[0]]}:
-        raise InputError("one of probabilities with labels, predictions with targets, and scores must be given")
+        requirement = "must be given with labels, or predictions with targets, or scores alone"
+        raise InputError("probabilities", requirement, got=", ".join(arrays) or "none of them")
     truth = _TRUTHS[given[0]]
     if truth is not None and truth not in arrays:
-        raise InputError(f"{truth} must be given with {given[0]}: the truth of each record")
+        raise InputError(truth, f"must be given with {given[0]}: the truth of each record")
     refuse_other_rows(**arrays, groups=groups, u=more.get("u"), difficulty=more.get("difficulty"))
     if asking is None:
         calls: dict[str, Callable[..., Any]] = {
@@ -431,12 +444,13 @@ def evaluate_arrays(
         found: Evaluation | LevelEvaluation = calls[given[0]](release, *arrays.values(), groups=groups, **more)
         return found
     if more.pop("examples", 0):
-        raise InputError("examples must be left out with epsilon: records as they are cannot be private")
+        raise InputError("examples", "must be left out with epsilon, because records as they are cannot be private")
     tally, records = _counted(release, arrays, more)
     n = len(records[0])
     own = release.asks_groups(sets=isinstance(tally, SetTally))
     if (groups is not None) != (own or asking.group_names is not None):
-        raise InputError("groups, that of each record, and group_names, the public list of them, belong together")
+        requirement = "must be given with group_names, their public list, and only then"
+        raise InputError("groups", requirement)
     listed: Sequence[Any] = list(release.parts) if own else ()
     places = None if groups is None else _places(groups, n, listed or asking.group_names or ())
 

@@ -57,7 +57,7 @@ def aggregate(
     """
     read, envelope = read_plan(plan)
     if keys is not None and keys.face().signing != envelope.signer:
-        raise InputError("keys must be the coordinator's, which signed the plan; found others")
+        raise InputError("keys", "must be the coordinator's, which signed the plan", got="others")
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
     if far := unlike_replies(read, replies_of(read, messages)):
@@ -79,6 +79,6 @@ def _readable(made: FederatedRelease) -> FederatedRelease:
             type(made).from_json(made.to_json())
         except FormatError as error:
             raise InputError(
-                f"the release cannot be signed: {error}; leave keys out, or ask for a smaller plan"
+                "release", f"cannot be signed: {error}", remedy="Leave keys out, or ask for a smaller plan"
             ) from None
     return made

@@ -38,25 +38,25 @@ def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) ->
     one = plan.asks[0]
     if plan.by == "side":
         if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(plan.names):
-            raise InputError(f"scores must be given for both sides, by the names {' and '.join(plan.names)}")
+            raise InputError("scores", f"must be given for both sides, by the names {' and '.join(plan.names)}")
         rows = [_histogram(ask, scores[name]).counts for name, ask in zip(plan.names, plan.asks, strict=True)]
         if rows[0].sum() != rows[1].sum():
-            raise InputError("scores must be of the same records for both sides; found other numbers of them")
+            raise InputError("scores", "must be of the same records for both sides", got="other numbers of them")
         return np.array(rows)
     if plan.by is None or plan.by == "level":
         if groups is not None or isinstance(scores, Mapping):
-            raise InputError("groups must be left out: the plan has no thresholds for groups or classes")
+            raise InputError("groups", "must be left out: the plan has no thresholds for groups or classes")
         return _histogram(one, scores).counts
     names: tuple[Name, ...] = plan.names
     if isinstance(scores, Mapping):
         if groups is not None or set(scores) != set(names):
             raise InputError(
-                f"scores must be counted for the {len(names)} groups of the plan, by their names, without groups"
+                "scores", f"must be counted for the {len(names)} groups of the plan, by their names, without groups"
             )
         return np.array([_histogram(one, scores[name]).counts for name in names])
     if groups is None or isinstance(scores, ScoreHistogram):
         what = "the class" if plan.by == "class" else "the group"
-        raise InputError(f"groups must be given, {what} of each score: the plan has a threshold for each")
+        raise InputError("groups", f"must be given, {what} of each score: the plan has a threshold for each")
     _check_named(one, scores)
     array = as_vector("scores", scores, empty=True)
     refuse_other_rows(scores=scores, groups=groups)
@@ -70,7 +70,7 @@ def _histogram(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> Score
     if not isinstance(scores, ScoreHistogram):
         return ScoreHistogram.from_scores(scores, plan.candidates, plan.score)
     if scores.candidates != plan.candidates:
-        raise InputTypeError("scores must be counted over the candidates of the plan; found others")
+        raise InputTypeError("scores", "must be counted over the candidates of the plan", got="others")
     return scores
 
 
@@ -78,7 +78,7 @@ def _check_named(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> Non
     try:
         named_by(scores, plan.score, plan.classes)
     except InputError as error:
-        raise InputError(f"scores must be those that the plan is for: {error}") from None
+        raise InputError("scores", f"must be those that the plan is for: {error}") from None
 
 
 def answer(

@@ -10,7 +10,7 @@ from confide.federated.envelope import digest, fields_of, read_time, unseal
 from confide.federated.plan import AnyPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import read_plan
-from confide.support import optional_versions
+from confide.support import optional_versions, shapes
 
 
 class Answer(NamedTuple):
@@ -139,14 +139,14 @@ def read_answer(plan: AnyPlan, text: str) -> Answer:
     envelope, signed = unseal("answer", text), ""
     try:
         with fields_of("answer", envelope.content) as fields:
-            name = fields.take("silo", str)
-            if [fields.take(part, str) for part in ("plan", "session")] != [plan.digest, plan.session]:
+            name = fields.read("silo", shapes.TEXT)
+            if [fields.read(part, shapes.TEXT) for part in ("plan", "session")] != [plan.digest, plan.session]:
                 raise Refusal("foreign", "the answer belongs to another plan")
             i = plan.position(name)
             if envelope.signer != plan.silos[i].signing:
                 raise Refusal("foreign", f"the answer of {name!r} is signed by another key than the plan names")
             signed = name
-            if plan.closed(read_time(fields.take("answered", str))):
+            if plan.closed(read_time(fields.read("answered", shapes.TEXT))):
                 raise Refusal("late")
             optional_versions(fields)
             reply = plan.read_message(i, fields)

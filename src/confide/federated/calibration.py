@@ -48,7 +48,7 @@ from confide.releases import (
     class_list,
     register_kind,
 )
-from confide.support import Fields, check_versions, exact_level, library_versions, one_line
+from confide.support import VERSIONS, Fields, Section, exact_level, library_versions, one_line, shapes
 
 Kind: TypeAlias = Literal["calibration", "several"]
 _ONE: Kind = "calibration"
@@ -133,7 +133,7 @@ class FederatedCalibration(Calibration):
         Theorem F2), and 1 for `fedcp-avg`. Sizes are those of the plan; `n` must be left out.
         """
         if n is not None:
-            raise InputError("n must be left out: a federated calibration knows the sizes that are public")
+            raise InputError("n", "must be left out: a federated calibration knows the sizes that are public")
         who = [self.plan.position(name) for name in self.answered]
         return self.plan.protocol.coverage_failure(self.plan, who, self.k)
 
@@ -159,7 +159,7 @@ class FederatedCalibration(Calibration):
         """
         if self.plan.channel.second and self.opened is None:
             raise InputError(
-                "calibration must be saved with the other thresholds of its release: what opened their sum is there"
+                "calibration", "must be saved with the other thresholds of its release: what opened their sum is there"
             )
         return _write(self)
 
@@ -183,11 +183,12 @@ class FederatedCalibration(Calibration):
         left_out = "".join(f"\nleft out: {_sender(sender)} ({code})" for sender, code in self.refused)
         return f"method: {self.plan.method}, {who}{left_out}"
 
-    def __str__(self) -> str:
-        base = super().__str__()
+    def _section(self) -> Section:
+        base = super()._section()
+        facts = dict(base.facts)
         if math.isinf(self.privacy.epsilon):
-            base = base.rsplit("\nprivacy:", 1)[0] + "\nprivacy: none; this method sends order statistics of the scores"
-        return f"{base}\n{self.turnout}"
+            facts["privacy"] = "none; this method sends order statistics of the scores"
+        return replace(base, facts=tuple(facts.items()), notes=(self.turnout,))
 
     def _brief(self) -> str:
         return f"{super()._brief()}, {len(self.answered)} of {len(self.plan.silos)} silos"
@@ -225,8 +226,8 @@ class _Several(Release):
         assert isinstance(self, FederatedRelease)
         return _write(self)
 
-    def __str__(self) -> str:
-        return f"{super().__str__()}\n{self.first.turnout}"
+    def _section(self) -> Section:
+        return replace(super()._section(), notes=(self.first.turnout,))
 
 
 @dataclass(frozen=True, repr=False)
@@ -295,7 +296,7 @@ def part_of(release: FederatedRelease, of: Any = None) -> tuple[int, FederatedCa
     found = [place for place, name in enumerate(names) if of == name or (plan.by is not None and str(of) == str(name))]
     if not found:
         known = "be left out: there is one threshold" if plan.by is None else f"be one of {class_list(tuple(names))}"
-        raise InputError(f"of must {known}; found {of!r}")
+        raise InputError("of", f"must {known}", got=repr(of))
     part = parts[found[0]]
     assert isinstance(part, FederatedCalibration)
     return found[0], part
@@ -428,7 +429,7 @@ def read_federated(text: str) -> FederatedRelease:
     try:
         several = parse(text, "file", MOST_CHARACTERS_OF_RELEASE).get("kind") == PREFIX + _SEVERAL
     except Refusal as refusal:
-        raise FormatError(f"the federated calibration cannot be used: {refusal}") from None
+        raise FormatError("release", "must be one that its plan makes", remedy=str(refusal)) from None
     return _read(_SEVERAL if several else _ONE, text)
 
 
@@ -436,33 +437,33 @@ def _read(kind: Kind, text: str) -> FederatedRelease:
     """Read what `to_json` wrote; signatures are checked and every claim computed again."""
     try:
         content, signature, signer = open_release(kind, text)
-        with fields_of("calibration", content) as fields:
+        with fields_of("release", content) as fields:
             return _of_fields(kind, fields, signature, signer)
     except Refusal as refusal:
-        raise FormatError(f"the federated calibration cannot be used: {refusal}") from None
+        raise FormatError("release", "must be one that its plan makes", remedy=str(refusal)) from None
 
 
 def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | None) -> FederatedRelease:
-    text = json.dumps(fields.take(_PLAN[kind], dict), indent=1) + "\n"
+    text = json.dumps(fields.read(_PLAN[kind], shapes.OBJECT), indent=1) + "\n"
     plan: AnyPlan
     plan, by = FederatedPlan.read(text) if kind == _ONE else SeveralPlans.read(text)
     if signer not in (None, by.signer):
         raise Refusal("malformed", f"the calibration is signed by another key than its {_PLAN[kind]}; do not use it")
-    who = read_answered(plan, fields.take("answered", list))
+    who = read_answered(plan, fields.read("answered", shapes.LIST))
     who = who if kind == _ONE else sorted(who)
-    stated_k = fields.take("k", int) if kind == _ONE else None
+    stated_k = fields.read("k", shapes.INTEGER) if kind == _ONE else None
     certified = plan.certified(who, stated_k)
     if stated_k is not None:
         certified = [_claimed(fields, stated_k, *certified[0])]
     thresholds = _read_thresholds(kind, plan, fields, [k > len(who) for k, _ in certified])
-    refused = read_refused(fields.take("refused", list))
+    refused = read_refused(fields.read("refused", shapes.LIST))
     opened = None
     if plan.channel.second:
-        with fields_of("opened sum", fields.take("opened", dict)) as of_openers:
+        with fields_of("opened sum", fields.read("opened", shapes.OBJECT)) as of_openers:
             opened = OpenedList.read(plan, of_openers)
         if opened.who(plan) != who:
             raise Refusal("malformed", "the threshold is not what the openers' parts say; do not use it")
-    sent = {} if signature is None else fields.take("sent", dict)
+    sent = {} if signature is None else fields.read("sent", shapes.OBJECT)
     replies = {} if signature is None else read_told(plan, text, sent, [plan.silos[i].name for i in who])
     for source, total in (
         ("openers' parts", None if opened is None else opened.total(plan)),
@@ -471,11 +472,11 @@ def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | 
         if total is not None and plan.thresholds(who, total, [k for k, _ in certified]) != thresholds:
             what = "threshold is" if kind == _ONE else "thresholds are"
             raise Refusal("malformed", f"the {what} not what the {source} say; do not use it")
-    versions = check_versions("calibration", fields.take("versions", dict))
+    versions = fields.read("versions", VERSIONS)
     read = _built(text, plan, by, certified, thresholds, who, refused, versions, opened)
     if kind == _SEVERAL:
-        _check_coverage(fields.take("coverage", list), [guarantee.coverage for _, guarantee in certified])
-    if fields.take("epsilon", (float, int, str)) != _stated_loss(read):
+        _check_coverage(fields.read("coverage", shapes.LIST), [guarantee.coverage for _, guarantee in certified])
+    if fields.read("epsilon", _STATED) != _stated_loss(read):
         has = "plan has" if kind == _ONE else "plans have"
         raise Refusal("malformed", f"the calibration claims another privacy loss than its {has}; do not use it")
     return read if signature is None else replace(read, signature=signature, sent=sent)
@@ -484,7 +485,7 @@ def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | 
 def _claimed(fields: Fields, stated_k: int, k: int, guarantee: Guarantee) -> tuple[int, Guarantee]:
     """The k and the promise that one threshold states; it may promise less than follows."""
     claimed, most = fields.group("guarantee"), guarantee.coverage
-    coverage = claimed.take("coverage", (float, int))
+    coverage = claimed.read("coverage", shapes.NUMBER)
     if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
         raise Refusal("malformed", "the calibration claims more coverage than its plan guarantees; do not use it")
     if stated_k != k:
@@ -500,15 +501,18 @@ def _check_coverage(stated: Sequence[Any], found: Sequence[float]) -> None:
 
 def _read_thresholds(kind: Kind, plan: AnyPlan, fields: Fields, too_few: Sequence[bool]) -> list[float]:
     """Thresholds that can follow from the plan; +inf where too few silos answered."""
-    stated = [fields.take("threshold", (float, int, str))] if kind == _ONE else fields.take("thresholds", list)
-    read = [math.inf if one == "+inf" else one for one in stated]
-    if len(read) != len(plan.asks) or not all(type(one) in (float, int) for one in read):
+    one = shapes.or_infinite(shapes.number())
+    read = [fields.read("threshold", one)] if kind == _ONE else list(fields.read("thresholds", shapes.listed(one)))
+    if len(read) != len(plan.asks):
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plans")
     for ask, threshold, infinite in zip(plan.asks, read, too_few, strict=True):
         if not ask.protocol.can_release(ask, threshold) or (infinite and threshold != math.inf):
             what = "the threshold does not follow from the" if kind == _ONE else "a threshold does not follow from its"
             raise Refusal("malformed", f"{what} plan; do not use it")
-    return [float(one) for one in read]
+    return read
+
+
+_STATED = shapes.Field("a loss, or a text", (float, int, str))
 
 
 def _read_one(text: str) -> FederatedRelease:

@@ -77,7 +77,7 @@ def compare(
     ['secure-sum']
     """
     if pilot is not None and by == "side":
-        raise InputError("pilot must be left out for two sides: they are of two scores")
+        raise InputError("pilot", "must be left out for two sides: they are of two scores")
     make = _make(alpha, epsilon, by, names)
     published = [alternative(silos, make, one_of("also", name, COMPARABLE), options) for name in also]
     options.pop("dp_delta", None)
@@ -90,7 +90,7 @@ def _make(alpha: Any, epsilon: float, by: By | None, names: Sequence[str | int] 
     if by is not None:
         one_of("by", by, BY)
     if (names is None) == (by in ("group", "class")):
-        raise InputError(f"names must be {'given' if names is None else 'left out'} with by={by!r}")
+        raise InputError("names", f"must be {'given' if names is None else 'left out'} with by={by!r}")
     if by == "level":
         return lambda silos, method, options: plan_levels(silos, alpha, epsilon, method=method, **options)
     if by == "side":

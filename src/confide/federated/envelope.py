@@ -148,32 +148,6 @@ def read_file(kind: str, text: str, name: str, hint: str, most: int = MOST_CHARA
     return content
 
 
-def write_document(kind: str, content: Mapping[str, Any], schema: int = SCHEMA) -> str:
-    """Content that is not signed, with its kind, the schema and a checksum, as JSON text."""
-    document = {"kind": kind, "schema": schema, **content}
-    return json.dumps({**document, "sha256": digest(document)}, indent=1, allow_nan=False) + "\n"
-
-
-def read_document(
-    kind: str, text: str, most: int = MOST_CHARACTERS, since_2: frozenset[str] = frozenset()
-) -> dict[str, Any]:
-    """The inverse of `write_document`; a document with one of the fields `since_2` has schema 2, every other 1.
-
-    Raises
-    ------
-    Refusal
-        `malformed` or `altered`.
-    """
-    document = parse(text, "file", most)
-    checksum = document.pop("sha256", None)
-    schema = SCHEMA if since_2.isdisjoint(document) else 2
-    if document.get("kind") != kind or document.get("schema") != schema or isinstance(document["schema"], bool):
-        raise Refusal("malformed", f"the file must have kind {kind!r} and schema {schema}")
-    if digest(document) != checksum:
-        raise Refusal("altered", "the checksum does not match; get the original")
-    return {name: value for name, value in document.items() if name not in ("kind", "schema")}
-
-
 @contextmanager
 def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
     """The fields of a message, to be taken one by one until none is left.
@@ -190,13 +164,13 @@ def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
     except (Refusal, MissingExtraError):
         raise
     except (ConfideError, ValueError, ZeroDivisionError, OverflowError) as error:
-        raise Refusal("malformed", f"the {name} cannot be used: {error}") from None
+        raise Refusal("malformed", str(error)) from None
 
 
 def write_time(time: datetime) -> str:
     """UTC in ISO format, to the second."""
     if not isinstance(time, datetime) or time.tzinfo is None:
-        raise InputTypeError("closes must be a datetime with a time zone")
+        raise InputTypeError("closes", "must be a datetime with a time zone")
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")
 
 

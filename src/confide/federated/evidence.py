@@ -6,10 +6,11 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from confide.federated.answers import Answer, read_answer
-from confide.federated.envelope import PREFIX, envelope, parse, read_document, unseal, write_document
+from confide.federated.envelope import PREFIX, envelope, parse, unseal
 from confide.federated.plan import AnyPlan
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE, tells_whole
+from confide.support import Form
 
 Refused: TypeAlias = tuple[tuple[str | int, str], ...]
 """Pairs (silo, or place of a message of no silo, and code) that were left out."""
@@ -87,7 +88,7 @@ def read_refused(pairs: Sequence[Any]) -> Refused:
 def write_release(kind: str, content: Mapping[str, Any], signer: str, signature: str | None) -> str:
     """The file of a release: signed by `signer` if there is a signature, else with a checksum."""
     if signature is None:
-        return write_document(PREFIX + kind, content)
+        return _form(kind).write(content)
     return envelope(kind, content, signer, signature)
 
 
@@ -96,9 +97,13 @@ def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, s
     most = MOST_CHARACTERS_OF_RELEASE
     found = parse(text, "file", most)
     if "signature" not in found:
-        return read_document(PREFIX + kind, text, most), None, None
+        return _form(kind).open(text).content, None, None
     content, signer = unseal(kind, text, most)
     return content, str(found["signature"]), signer
+
+
+def _form(kind: str) -> Form:
+    return Form(PREFIX + kind, "release", most_characters=MOST_CHARACTERS_OF_RELEASE, integer_bits=64, indent=1)
 
 
 def _is_told(plan: AnyPlan) -> bool:

@@ -56,8 +56,11 @@ def silo_folder(context: "Context") -> Path:
         return Path(str(own))
     if place is None or SILOS not in os.environ:
         raise InputError(
-            "the node configuration names no folder: start the SuperNode with "
-            f"--node-config 'confide=\"/its/folder\"', or a simulation with {SILOS} in its environment"
+            "folder",
+            (
+                "the node configuration names no folder: start the SuperNode with --node-config "
+                f"'confide=\"/its/folder\"', or a simulation with {SILOS} in its environment"
+            ),
         )
     return Path(os.environ[SILOS]) / f"silo-{place}"
 

@@ -47,7 +47,7 @@ from confide.federated.envelope import (
 )
 from confide.federated.refusals import Refusal
 from confide.ledger import ForgottenError, Ledger, check_head
-from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text, to_disk
+from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text, shapes, to_disk
 
 _IDENTITY = b"confide/federated/identity/1\n"
 _ROSTER = b"confide/federated/roster/1\n"
@@ -178,9 +178,8 @@ def remember(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
     except FormatError:
         raise
     except ForgottenError as error:
-        raise LedgerError(
-            f"{error}. If it is lost, make new keys: with these the forgotten plans could be answered again"
-        ) from None
+        lost = "If it is lost, make new keys: with these the forgotten plans could be answered again"
+        raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
     except (InputError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         if charged:
@@ -245,21 +244,23 @@ class Silo:
         check_name(self.name)
         for key in (self.signing, self.agreement):
             if not isinstance(key, str) or not _HEX.fullmatch(key):
-                raise InputError("keys must have 64 hexadecimal digits; use the file that keygen wrote")
+                raise InputError("keys", "must have 64 hexadecimal digits", remedy="Use the file that keygen wrote")
         if self.ledger is not None and not (isinstance(self.ledger, str) and _HEX.fullmatch(self.ledger)):
-            raise InputError("ledger must have 64 hexadecimal digits, as SiloLedger.identity says them")
+            raise InputError("ledger", "must have 64 hexadecimal digits, as SiloLedger.identity says them")
         if self.size is not None:
             positive_integer("size", self.size, most=MOST_RECORDS)
         if not _agrees(self.agreement):
             raise InputError(
-                f"the agreement key of {self.name!r} must be one that keygen makes; masks from it hide nothing"
+                "keys",
+                f"the agreement key of {self.name!r} must be one that keygen makes",
+                remedy="Masks from it hide nothing",
             )
         if (self.issued is None) != (self.signature is None):
-            raise InputError("issued and signature must be given together")
+            raise InputError("issued", "issued and signature must be given together")
         if self.issued is not None and self.signature is not None:
             read_time(self.issued)
             if not isinstance(self.signature, str) or not _SIGNATURE.fullmatch(self.signature):
-                raise InputError("signature must have 128 hexadecimal digits")
+                raise InputError("signature", "must have 128 hexadecimal digits")
             _check_signed(self)
 
     @property
@@ -269,10 +270,7 @@ class Silo:
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
-        face = {"name": self.name, "signing": self.signing, "agreement": self.agreement, "size": self.size}
-        if self.ledger is not None:
-            face["ledger"] = self.ledger
-        return face if self.signature is None else {**face, "issued": self.issued, "signature": self.signature}
+        return shapes.write_shape(self, _FACE)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Silo":
@@ -284,16 +282,14 @@ class Silo:
             `malformed`, or `altered` if there is a signature and it does not match.
         """
         with fields_of("silo", content) as fields:
-            name, signing, agreement = (fields.take(part, str) for part in ("name", "signing", "agreement"))
-            size = fields.take("size", (int, type(None)))
-            ledger = fields.take("ledger", str) if "ledger" in fields else None
-            signed = [fields.take(part, str) for part in ("issued", "signature")] if "signature" in fields else []
-            return cls(name, signing, agreement, size, *signed, ledger=ledger)
+            return cls(**shapes.read_shape(fields, _FACE))
 
     def to_json(self) -> str:
         """The public file of a silo, signed by its own key."""
         if self.signature is None:
-            raise InputError("a public file must be signed by its own key; SiloKeys.public makes such")
+            raise InputError(
+                "public", "a public file must be signed by its own key", remedy="SiloKeys.public makes such"
+            )
         content = self.fields()
         return envelope("silo", content, self.signing, content.pop("signature"))
 
@@ -321,10 +317,23 @@ class Silo:
         return cls.of({**content, "signature": message["signature"]})
 
 
+_FACE: shapes.Shape = {
+    "name": shapes.TEXT,
+    "signing": shapes.TEXT,
+    "agreement": shapes.TEXT,
+    "size": shapes.nullable(shapes.INTEGER),
+    "ledger": shapes.optional(shapes.TEXT),
+    "issued": shapes.optional(shapes.TEXT),
+    "signature": shapes.optional(shapes.TEXT),
+}
+SILO = shapes.record(Silo, _FACE)
+"""A silo in a document."""
+
+
 def check_name(name: str) -> str:
     """Refuse what cannot be the name of a silo; it has no control character and nothing that needs quotes."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
-        raise InputError("name must be 1 to 64 letters, digits, spaces, dots, underscores or dashes")
+        raise InputError("name", "must be 1 to 64 letters, digits, spaces, dots, underscores or dashes")
     return name
 
 
@@ -413,17 +422,11 @@ class SiloKeys:
 
     def save(self, path: str | Path) -> None:
         """Write the private keys to a new file that only its owner can read."""
-        content = {
-            "kind": "confide.federated.private-keys",
-            "name": self.name,
-            "signing": self.signing.hex(),
-            "agreement": self.agreement.hex(),
-            **({} if self.ledger is None else {"ledger": self.ledger}),
-        }
+        content = {"kind": f"{PREFIX}private-keys", **shapes.write_shape(self, _PRIVATE)}
         try:
             handle = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
         except OSError as error:
-            raise InputError(f"key file {str(path)!r} cannot be written: {error.strerror}") from None
+            raise InputError("keys", f"{str(path)!r} cannot be written: {error.strerror}") from None
         with os.fdopen(handle, "w", encoding="utf-8") as file:
             file.write(json.dumps(content, indent=1) + "\n")
 
@@ -464,9 +467,15 @@ class SiloKeys:
         """Read a file written by `save`."""
         hint = "the file does not hold private keys; keygen writes one"
         content = read_file("private-keys", read_text(Path(path)), "key file", hint, _MOST)
-        name, signing, agreement = (str(content.get(part)) for part in ("name", "signing", "agreement"))
-        ledger = str(content["ledger"]) if "ledger" in content else None
-        if not all(_HEX.fullmatch(one) for one in (signing, agreement, *([] if ledger is None else [ledger]))):
-            raise Refusal("malformed", "the key file is damaged; restore it or make new keys")
-        memory = Path(f"{path}{CHECKPOINT}")
-        return cls(name, bytes.fromhex(signing), bytes.fromhex(agreement), memory, ledger=ledger)
+        with fields_of("keys", content) as fields:
+            return cls(**shapes.read_shape(fields, _PRIVATE), memory=Path(f"{path}{CHECKPOINT}"))
+
+
+_KEY = shapes.hexadecimal()
+_BYTES = replace(_KEY, read=lambda text: bytes.fromhex(_KEY.read(text)), write=bytes.hex)
+_PRIVATE: shapes.Shape = {
+    "name": shapes.TEXT,
+    "signing": _BYTES,
+    "agreement": _BYTES,
+    "ledger": shapes.optional(_KEY),
+}

@@ -8,7 +8,7 @@ from typing import NamedTuple
 from confide.errors import InputError
 from confide.federated.envelope import fields_of, read_time, unseal, write_time
 from confide.federated.keys import check_name
-from confide.support import optional_versions
+from confide.support import optional_versions, shapes
 
 _DIGEST, _SESSION = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{32}")
 
@@ -49,9 +49,9 @@ def message_head(text: str) -> MessageHead:
     content, signer = unseal("answer", text)
     names = ("silo", "plan", "session", "answered", "versions")
     with fields_of("answer", {name: content[name] for name in names if name in content}) as fields:
-        silo, plan, session, answered = (fields.take(name, str) for name in names[:-1])
+        silo, plan, session, answered = (fields.read(name, shapes.TEXT) for name in names[:-1])
         if not _DIGEST.fullmatch(plan) or not _SESSION.fullmatch(session):
-            raise InputError("plan and session must be hexadecimal")
+            raise InputError("plan", "plan and session must be hexadecimal")
         when = write_time(read_time(answered))
         return MessageHead(check_name(silo), plan, session, when, signer, optional_versions(fields))
 
@@ -102,8 +102,8 @@ def _round_head(kind: str, text: str, who: str, listed: str) -> RoundHead:
     content, signer = unseal(kind, text)
     names = (who, listed, "plan", "session")
     with fields_of(kind, {name: content[name] for name in names if name in content}) as fields:
-        plan, session = fields.take("plan", str), fields.take("session", str)
+        plan, session = fields.read("plan", shapes.TEXT), fields.read("session", shapes.TEXT)
         if not _DIGEST.fullmatch(plan) or not _SESSION.fullmatch(session):
-            raise InputError("plan and session must be hexadecimal")
-        name = check_name(fields.take(who, str))
-        return RoundHead(name, len(fields.take(listed, list)), plan, session, signer)
+            raise InputError("plan", "plan and session must be hexadecimal")
+        name = check_name(fields.read(who, shapes.TEXT))
+        return RoundHead(name, len(fields.read(listed, shapes.LIST)), plan, session, signer)

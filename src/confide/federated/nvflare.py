@@ -76,7 +76,7 @@ def write_job(
     """
     read_plan(plan)
     if not re.fullmatch(r"[A-Za-z0-9][A-Za-z0-9._-]*", out):
-        raise InputError(f"out must be the name of a file, not a path; found {out!r}")
+        raise InputError("out", "must be the name of a file, not a path", got=repr(out))
     folder = Path(folder)
     config = folder / "app" / "config"
     config.mkdir(parents=True)
@@ -120,7 +120,7 @@ def silo_folder(local: str | Path, site: str) -> Path:
         If the file is not there or does not name a folder.
     """
     if (named := _named(local, "folder")) is None:
-        raise InputError(f'local/{SITE} names no folder; write {{"folder": "/its/folder"}} to it')
+        raise InputError("folder", f"local/{SITE} names no folder", remedy='Write {"folder": "/its/folder"} to it')
     return Path(named.replace("{site}", site))
 
 

@@ -26,7 +26,7 @@ from confide.federated.protocols.channels import read_ephemeral, read_shares
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import read_plan
 from confide.federated.sharing import Elements, NotOnePolynomialError, combine, unpack
-from confide.support import Fields
+from confide.support import Fields, shapes
 
 Counted: TypeAlias = tuple[tuple[str, str], ...]
 """The names of silos, sorted, and the fresh public keys of their answers."""
@@ -62,7 +62,9 @@ def opened_sum(plan: AnyPlan) -> Shared:
     """The channel of a plan whose answers are listed and opened."""
     if not isinstance(plan.channel, Shared):
         raise InputError(
-            "plan must be for the method 'secure-sum' or 'fedcp2-qq-sum' with dropouts; others have no second message"
+            "plan",
+            "must be for the method 'secure-sum' or 'fedcp2-qq-sum' with dropouts",
+            remedy="Others have no second message",
         )
     return plan.channel
 
@@ -103,7 +105,7 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     channel = opened_sum(read)
     least = channel.least(read.asks[0])
     if keys.public().signing != envelope.signer:
-        raise InputError("keys must be those of the coordinator who signed the plan; found others")
+        raise InputError("keys", "must be those of the coordinator who signed the plan", got="others")
     messages, _ = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
     if len(accepted) < least:
@@ -150,9 +152,9 @@ def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
     if envelope.signer != coordinator:
         raise Refusal("coordinator-unknown", "the opening is signed by another key than the plan")
     with fields_of("opening", envelope.content) as fields:
-        if [fields.take(part, str) for part in ("plan", "session")] != [plan.digest, plan.session]:
+        if [fields.read(part, shapes.TEXT) for part in ("plan", "session")] != [plan.digest, plan.session]:
             raise Refusal("foreign", "the opening belongs to another plan")
-        to, counted = fields.take("to", str), read_counted(plan, fields.take("counted", list))
+        to, counted = fields.read("to", shapes.TEXT), read_counted(plan, fields.read("counted", shapes.LIST))
         shares = read_shares(fields, plan.width, len(counted))
     return Opening(to, counted, shares)
 
@@ -189,7 +191,7 @@ class OpenedList:
     @classmethod
     def read(cls, plan: AnyPlan, fields: Fields) -> "OpenedList":
         """From JSON values, of a list of silos of the plan."""
-        counted, parts = read_counted(plan, fields.take("counted", list)), fields.take("parts", list)
+        counted, parts = read_counted(plan, fields.read("counted", shapes.LIST)), fields.read("parts", shapes.LIST)
         if not all(isinstance(part, dict) for part in parts):
             raise Refusal("malformed", "the parts must be messages")
         return cls(counted, tuple(json.dumps(part, indent=1) + "\n" for part in parts))
@@ -266,15 +268,15 @@ def read_part(plan: AnyPlan, text: str) -> Part:
     """
     channel, envelope = opened_sum(plan), unseal("part", text)
     with fields_of("part", envelope.content) as fields:
-        if [fields.take(part, str) for part in ("plan", "session")] != [plan.digest, plan.session]:
+        if [fields.read(part, shapes.TEXT) for part in ("plan", "session")] != [plan.digest, plan.session]:
             raise Refusal("foreign", "the part belongs to another plan")
-        i = plan.position(name := fields.take("silo", str))
+        i = plan.position(name := fields.read("silo", shapes.TEXT))
         if envelope.signer != plan.silos[i].signing or i not in channel.openers:
             raise Refusal("foreign", f"the part of {name!r} is not signed by an opener of the plan")
-        counted, places = fields.take("counted", str), fields.take("places", list)
+        counted, places = fields.read("counted", shapes.TEXT), fields.read("places", shapes.LIST)
         if not all(type(place) is int and 0 <= place < len(plan.silos) for place in places):
             raise Refusal("malformed", "the part's places must be those of silos in the plan")
-        packed = base64.b64decode(fields.take("sum", str), validate=True)
+        packed = base64.b64decode(fields.read("sum", shapes.TEXT), validate=True)
         total = unpack(packed, plan.width)
     return Part(i, counted, tuple(places), total, text)
 

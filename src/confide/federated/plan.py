@@ -10,7 +10,7 @@ field is checked, and so is their fit.
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cached_property, partial
 from itertools import accumulate, groupby
 from typing import Any, Literal, TypeAlias
 
@@ -19,24 +19,24 @@ import numpy as np
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
 from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
-from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
+from confide.federated.keys import SILO, Silo, SiloKeys, fingerprint, roster
 from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Counts, Method, Promise, Shared
-from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction
+from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction, write_fields
 from confide.federated.refusals import Refusal
 from confide.federated.release_size import refuse_too_long
 from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
 from confide.planning import unusual
-from confide.releases import ABOUT, class_list, read_words, write_words
+from confide.releases import ABOUT, WORDS, class_list
 from confide.scores import score_kind
-from confide.support import Fields, Shown, aligned, exact_level, one_of, privacy_loss
+from confide.support import Described, Fields, Section, exact_level, one_of, privacy_loss, shapes
 
 By: TypeAlias = Literal["level", "group", "class", "side"]
 """What the asks of one plan are for."""
 
 
-class AnyPlan(Shown):
+class AnyPlan(Described):
     """What a silo can be asked by one message and for one charge: a list of asks; one threshold is a list of one."""
 
     by: By | None
@@ -178,10 +178,14 @@ class AnyPlan(Shown):
         found = [ask.protocol.read_off(ask, who, row, k) for ask, row, k in each]
         return list(accumulate(found, max)) if self.by == "level" else found  # nested, and nothing is covered less
 
-    def __str__(self) -> str:
-        promised = "\n".join(f"  {line}" for line in self.promise_lines)
-        notes = "".join(f"{note}\n" for note in self.remarks)
-        return f"{notes}federated plan; nothing is paid by looking at it\n{aligned(self.rows)}\n{promised}"
+    def _section(self) -> Section:
+        return Section(
+            "Plan of a federation",
+            "federated plan; nothing is paid by looking at it",
+            warnings=tuple(self.remarks),
+            parts=(Section("", facts=tuple(self.rows)),),
+            notes=tuple(f"  {line}" for line in self.promise_lines),
+        )
 
     def _brief(self) -> str:
         said = dict(self.rows)
@@ -244,7 +248,6 @@ _ORDER = (
     *("scale", "selector", "liars", "dropouts", "missing", "population", "colluding", "bits", "n_min", "n_typical"),
     *("published_k", "session", "closes"),
 )
-_SAME = ("method", "delta", "epsilon", "score", "liars", "dropouts", "missing", "population", "session", "closes")
 
 
 def _read_reply(ask: "FederatedPlan", i: int, fields: Fields) -> int:
@@ -254,10 +257,10 @@ def _read_reply(ask: "FederatedPlan", i: int, fields: Fields) -> int:
 
 
 def _replies(fields: Fields, count: int) -> list[dict[str, Any]]:
-    replies: list[dict[str, Any]] = fields.take("replies", list)
-    if len(replies) != count or not all(isinstance(reply, dict) for reply in replies):
+    replies: tuple[dict[str, Any], ...] = fields.read("replies", shapes.listed(shapes.OBJECT))
+    if len(replies) != count:
         raise Refusal("malformed", "the answer must have one reply for each of the plans")
-    return replies
+    return list(replies)
 
 
 @dataclass(frozen=True, repr=False)
@@ -374,13 +377,9 @@ class FederatedPlan(AnyPlan, Terms):
             **dict.fromkeys(_ORDER),
             **VOID,
             **dict(self.unused),
-            **self.protocol.fields(),
-            **self.channel.fields(),
-            **{name: getattr(self, name) for name in _SAME},
-            "alpha": str(self.alpha),
-            "candidates": _candidate_fields(self.candidates),
-            "silos": [silo.fields() for silo in self.silos],
-            **write_words(self.classes, self.about),
+            **write_fields({**self.protocol.fields(), **self.channel.fields()}, len(self.silos)),
+            **shapes.write_shape(self, _TERMS),
+            "method": self.method,
             **({} if self.coordinator is None else {"coordinator": self.coordinator.fields()}),
         }
 
@@ -397,9 +396,9 @@ class FederatedPlan(AnyPlan, Terms):
         try:
             read, _ = FederatedPlan.read(text)
         except Refusal as refusal:
-            raise InputError(f"plan must be one that silos can read, and they would refuse it: {refusal}") from None
+            raise InputError("plan", f"must be one that silos can read, and they would refuse it: {refusal}") from None
         if read != stated:
-            raise InputError("plan must be read as it is; found candidates that their recipe does not make")
+            raise InputError("plan", "must be read as it is", got="candidates that their recipe does not make")
         refuse_too_long(text, self)
         return text
 
@@ -415,7 +414,7 @@ class FederatedPlan(AnyPlan, Terms):
         if not content.keys() >= set(_ORDER):
             raise Refusal("malformed", "the plan lacks fields; ask for the original")
         with fields_of("plan", content) as fields:
-            name = one_of("method", fields.take("method", str), METHODS)
+            name = one_of("method", fields.read("method", shapes.TEXT), METHODS)
             terms = _read_terms(fields)
             row = PROTOCOLS[name]
             row.check(terms)
@@ -423,7 +422,7 @@ class FederatedPlan(AnyPlan, Terms):
             protocol = row.draws.read(fields, terms, channel)
             channel.refuse_narrow(protocol.bits(terms))
             channel.refuse_wide(terms, name, protocol.serves)
-            coordinator = Silo.of(fields.take("coordinator", dict)) if "coordinator" in fields else None
+            coordinator = Silo.of(fields.read("coordinator", shapes.OBJECT)) if "coordinator" in fields else None
             unused = read_unused(fields, terms)
             made = cls(
                 **vars(terms),
@@ -466,22 +465,10 @@ _MISSING = {
 
 
 def _read_terms(fields: Fields) -> Terms:
-    silos = fields.take("silos", list)
-    return Terms(
-        alpha=exact_level("alpha", fields.take("alpha", str)),
-        delta=fields.optional("delta", (float,), lambda value: float(exact_level("delta", value))),
-        epsilon=fields.optional("epsilon", (float, int), lambda value: privacy_loss("epsilon", value)),
-        score=fields.optional("score", (str,), lambda name: score_kind(name).name),
-        candidates=_read_candidates(fields.take("candidates", dict)),
-        silos=tuple(Silo.of(silo if isinstance(silo, dict) else {}) for silo in silos),
-        liars=fields.take("liars", int),
-        dropouts=fields.take("dropouts", int),
-        missing=one_of("missing", fields.take("missing", str), MISSING),
-        population=one_of("population", fields.take("population", str), POPULATIONS),
-        session=fields.take("session", str),
-        closes=fields.optional("closes", (str,), lambda text: write_time(read_time(text))),
-        **read_words(fields),
-    )
+    stated = {name: fields.pop(name) for name in _TERMS if name in fields}
+    values = shapes.read_shape(Fields(fields.path, stated), _TERMS)
+    about = values.pop("about")
+    return Terms(**values, about=about or {})
 
 
 def _candidate_fields(candidates: Candidates) -> dict[str, Any]:
@@ -500,3 +487,23 @@ def _read_candidates(fields: Mapping[str, Any]) -> Candidates:
     if set(fields) != {"kind", "values"}:
         raise Refusal("malformed", "the plan describes its candidates wrongly")
     return Candidates.of(fields["values"])
+
+
+_TERMS: shapes.Shape = {
+    "alpha": shapes.LEVEL,
+    "delta": shapes.nullable(
+        shapes.Field("a number in (0, 1)", (float,), lambda value: float(exact_level("delta", value)))
+    ),
+    "epsilon": shapes.nullable(shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "epsilon"))),
+    "score": shapes.nullable(shapes.Field("the name of a score", (str,), lambda name: score_kind(name).name)),
+    "candidates": shapes.Field("candidates", (dict,), _read_candidates, _candidate_fields),
+    "silos": shapes.listed(SILO),
+    "liars": shapes.INTEGER,
+    "dropouts": shapes.INTEGER,
+    "missing": shapes.choice(*MISSING),
+    "population": shapes.choice(*POPULATIONS),
+    "session": shapes.TEXT,
+    "closes": shapes.nullable(shapes.Field("a time", (str,), lambda text: write_time(read_time(text)))),
+    **WORDS,
+}
+"""The terms of a plan; `_ORDER` and the method's fields stand before them in a file."""

@@ -101,10 +101,13 @@ def planned(
     summed = not row.channel(terms).each
     if asked["colluding"] is not None and not summed:
         raise InputError(
-            "colluding belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': nothing of the others relies on silos"
+            "colluding",
+            ("belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': nothing of the others relies on silos"),
         )
     if dp_delta is not None and not (summed and row.draws is FedCP2QQ):
-        raise InputError("dp_delta belongs to the method 'fedcp2-qq-sum': the losses of all others are without a delta")
+        raise InputError(
+            "dp_delta", "belongs to the method 'fedcp2-qq-sum': the losses of all others are without a delta"
+        )
     channel = row.channel(terms).planned(terms, options)
     terms = row.draws.local_terms(terms, options, channel)
     protocol = row.draws.planned(terms, options, channel)
@@ -123,7 +126,7 @@ def _check_apart(names: Sequence[str]) -> None:
     for name in names:
         other = by_key.setdefault(name_key(name), name)
         if other != name:
-            raise InputError(f"silos must differ in their names by more than case; found {other!r} and {name!r}")
+            raise InputError("silos", "must differ in their names by more than case", got=f"{other!r} and {name!r}")
     for place, name in enumerate(names if len(names) <= _COMPARED else ()):
         if alike := similar(name, names[:place]):
             text = f"silos {alike[0]!r} and {name!r} have names that look alike; if they are one silo, invite it once"
@@ -272,14 +275,17 @@ def recommended(
     Raises
     ------
     InputError, InputTypeError
-        What the methods say if none has a plan.
+        What the first method says if none has a plan.
     """
     if epsilon is None:
-        raise InputError("epsilon must be given; the methods 'fedcp-qq' and 'fedcp-avg' are not private and go without")
-    found = _with_all(silos, one_threshold(alpha, epsilon), options)
+        raise InputError(
+            "epsilon", "must be given", remedy="The methods 'fedcp-qq' and 'fedcp-avg' are not private and go without"
+        )
+    make = one_threshold(alpha, epsilon)
+    found = _with_all(silos, make, options)
     best = _best(found)
     if best is None or best.plan is None:
-        raise InputError(next(one.refused for one in found if one.refused))
+        return make(silos, found[0].method, options).asks[0]  # raises what the first method says
     return best.plan.asks[0]
 
 

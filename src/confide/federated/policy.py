@@ -5,6 +5,7 @@ import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
 
 from confide.errors import InputError
 from confide.federated.envelope import PREFIX, fields_of, read_file
@@ -13,7 +14,7 @@ from confide.federated.plan import AnyPlan
 from confide.federated.protocols import METHODS
 from confide.federated.refusals import Refusal
 from confide.ledger import Cost
-from confide.support import positive_integer, privacy_loss, read_text
+from confide.support import positive_integer, privacy_loss, read_text, shapes
 
 DEFAULT_METHODS = ("private-qq", "secure-sum")
 """What a policy allows if it says nothing else; both are private."""
@@ -59,17 +60,19 @@ class Policy:
 
     def __post_init__(self) -> None:
         if not isinstance(self.coordinator, str) or not _DIGITS.fullmatch(self.coordinator):
-            raise InputError("coordinator must be the 64 hexadecimal digits of an identity or an Ed25519 public key")
+            raise InputError("coordinator", "must be the 64 hexadecimal digits of an identity or an Ed25519 public key")
         privacy_loss("budget", self.budget)
         privacy_loss("per_plan", self.per_plan)
         if self.least_colluding != 0:
             positive_integer("least_colluding", self.least_colluding)
         if not self.methods or not set(self.methods) <= set(METHODS):
-            raise InputError(f"methods must be among {', '.join(METHODS)}")
+            raise InputError("methods", f"must be among {', '.join(METHODS)}")
         for name, identity in self.peers.items():
             check_name(name)
             if not isinstance(identity, str) or not _DIGITS.fullmatch(identity):
-                raise InputError("peers must be identities of 64 hexadecimal digits, by name; see Silo.identity")
+                raise InputError(
+                    "peers", "must be identities of 64 hexadecimal digits, by name", remedy="See Silo.identity"
+                )
 
     def check(self, plan: AnyPlan, signer: str, own: int) -> None:
         """Refuse a plan, signed by `signer`, that the rules do not allow; the silo's place in it is `own`.
@@ -151,7 +154,7 @@ class Policy:
 
     def to_json(self) -> str:
         """As JSON text."""
-        return json.dumps({"kind": PREFIX + "policy", **vars(self), "peers": dict(self.peers)}, indent=1) + "\n"
+        return json.dumps({"kind": PREFIX + "policy", **shapes.write_shape(self, _SHAPE)}, indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
         """Write the policy as JSON."""
@@ -177,20 +180,22 @@ class Policy:
         """
         content = read_file("policy", text, "policy", f"the file must have kind {PREFIX + 'policy'!r}")
         with fields_of("policy", content) as fields:
-            coordinator, budget, per_plan, methods, peers = (
-                fields.take("coordinator", str),
-                float(fields.take("budget", (int, float))),
-                float(fields.take("per_plan", (int, float))),
-                tuple(str(method) for method in fields.take("methods", list)),
-                fields.take("peers", dict),
-            )
-            if "least_honest" in fields:
-                fields.take("least_honest", int)
-                if peers:
-                    raise Refusal(
-                        "malformed",
-                        "the policy is of version 0.1, which pinned a part of its peers' keys; make a new one from "
-                        "their public files: confide federated policy",
-                    )
-                return cls(coordinator, budget, per_plan, methods)
-            return cls(coordinator, budget, per_plan, methods, peers, fields.take("least_colluding", int))
+            values = shapes.read_shape(fields, _shape(content))
+            if values.pop("least_honest", None) is not None and values["peers"]:
+                raise Refusal(
+                    "malformed",
+                    "the policy is of version 0.1, which pinned a part of its peers' keys; make a new one from "
+                    "their public files: confide federated policy",
+                )
+            return cls(**values)
+
+
+_SHAPE = shapes.shape_of(Policy, peers=shapes.OBJECT)
+
+
+def _shape(content: Mapping[str, Any]) -> shapes.Shape:
+    """The fields of a policy; those of version 0.1 asked for the opposite of `least_colluding`."""
+    if "least_honest" not in content:
+        return _SHAPE
+    kept = {name: field for name, field in _SHAPE.items() if name != "least_colluding"}
+    return {**kept, "least_honest": shapes.INTEGER}

@@ -47,4 +47,7 @@ class Refusal(InputError):  # noqa: N818 - a refusal is what the protocol calls 
     def __init__(self, code: str, detail: str = "", silo: str | None = None) -> None:
         assert code in CODES
         self.code, self.silo = code, silo
-        super().__init__(f"{code}: {detail or CODES[code]}")
+        super().__init__(code, detail or CODES[code])
+
+    def __reduce__(self) -> tuple[type, tuple[str, str, str | None]]:
+        return Refusal, (self.code, self.requirement, self.silo)

@@ -55,13 +55,21 @@ def refuse_too_long(text: str, plan: Asked) -> None:
     """
     if _longest_answer(plan) > MOST_ANSWER:
         raise InputError(
-            f"the answers to {len(plan.asks)} thresholds would have more than the {MOST_ANSWER} characters that a "
-            "ledger keeps; plan fewer groups, classes or levels at once"
+            "plan",
+            (
+                f"the answers to {len(plan.asks)} thresholds would have more than the {MOST_ANSWER} "
+                "characters that a ledger keeps"
+            ),
+            remedy="Plan fewer groups, classes or levels at once",
         )
     if _characters(text, plan, whole=False) > MOST_CHARACTERS_OF_RELEASE:
         raise InputError(
-            f"the release of {len(plan.asks)} thresholds with {len(plan.silos)} silos would have more than "
-            f"{MOST_CHARACTERS_OF_RELEASE} characters; plan fewer of them at once"
+            "plan",
+            (
+                f"the release of {len(plan.asks)} thresholds with {len(plan.silos)} silos would have more "
+                f"than {MOST_CHARACTERS_OF_RELEASE} characters"
+            ),
+            remedy="Plan fewer of them at once",
         )
 
 

@@ -380,7 +380,7 @@ class NotReleasedError(Refusal):
     def __init__(self, why: Refusal, missing: tuple[str, ...], asked: Round) -> None:
         self.missing, self.asked = missing, asked
         without = f"no usable answer came from {_listed(map(repr, missing))} " if missing else ""
-        super().__init__(why.code, f"nothing is released; {without}({asked}); {str(why).removeprefix(f'{why.code}: ')}")
+        super().__init__(why.code, f"nothing is released; {without}({asked}); {why.requirement}")
 
 
 def _listed(names: Iterable[str]) -> str:
@@ -453,7 +453,7 @@ def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
     read, envelope = read_plan(plan)
     opened = openers(read) is not None
     if opened if keys is None else keys.public().signing != envelope.signer:
-        raise InputError("keys must be the coordinator's, who signed the plan: they sign the list of a secure sum")
+        raise InputError("keys", "must be the coordinator's, who signed the plan: they sign the list of a secure sum")
     return opened
 
 
@@ -494,7 +494,7 @@ def _kept(plan: AnyPlan, keep: Path) -> tuple[str, ...] | None:
         return None
     content = parse(keep.read_text(encoding="utf-8"), "kept list", MOST_CHARACTERS)
     if content.get("plan") != plan.digest or not isinstance(content.get("answers"), list):
-        raise InputError(f"keep must name a new file, or that of an earlier try of this plan; found {str(keep)!r}")
+        raise InputError("keep", "must name a new file, or that of an earlier try of this plan", got=repr(str(keep)))
     return tuple(str(text) for text in content["answers"])
 
 

@@ -35,7 +35,7 @@ from confide.federated.terms import AnyPlanChoices
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
 from confide.planning import unusual
 from confide.releases import class_list
-from confide.support import Level, check_names, one_of
+from confide.support import Level, check_names, one_of, shapes
 
 _SEVERAL = "plans"
 BY: tuple[By, ...] = ("level", "group", "class", "side")
@@ -74,7 +74,7 @@ class SeveralPlans(AnyPlan):
         one_of("by", self.by, BY)
         one_of("neighbors", self.neighbors, NEIGHBORS)
         if not self.parts:
-            raise InputError("parts must not be empty; found no plan")
+            raise InputError("parts", "must not be empty", got="no plan")
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
         for name in ("silos", "session", "method", "protocol", "channel", "coordinator", "signed"):
             object.__setattr__(self, name, getattr(self.first, name))
@@ -159,7 +159,9 @@ class SeveralPlans(AnyPlan):
         try:
             SeveralPlans.read(text)
         except Refusal as refusal:
-            raise InputError(f"plans must be such that silos can read them; they would refuse: {refusal}") from None
+            raise InputError(
+                "plans", "must be such that silos can read them", remedy=f"They would refuse: {refusal}"
+            ) from None
         refuse_too_long(text, self)
         return text
 
@@ -174,15 +176,15 @@ class SeveralPlans(AnyPlan):
         """
         envelope = unseal(_SEVERAL, text)
         with fields_of("several plans", envelope.content) as fields:
-            by: By = one_of("by", fields.take("by", str), BY)
-            neighbors: Neighbors = one_of("neighbors", fields.take("neighbors", str), NEIGHBORS)
-            fields.take("plans", list)
+            by: By = fields.read("by", shapes.choice(*BY))
+            neighbors: Neighbors = fields.read("neighbors", shapes.choice(*NEIGHBORS))
+            fields.read("plans", shapes.LIST)
             plans = [FederatedPlan.read(one) for one in plan_texts(envelope)]
             if any(inner.signer != envelope.signer for _, inner in plans):
                 raise Refusal("altered", "a plan is signed by another key than all together; ask for the original")
             names: tuple[Any, ...] = tuple(plan.score if by == "side" else plan.alpha for plan, _ in plans)
             if by in ("group", "class"):
-                names = check_names("names", fields.take("names", list))
+                names = check_names("names", fields.read("names", shapes.LIST))
                 if len(plans) != 1:
                     raise Refusal("malformed", "one plan must serve all groups; ask for the original")
                 plans *= len(names)
@@ -224,12 +226,12 @@ def _check_same_records(by: By, parts: Mapping[Any, FederatedPlan], neighbors: N
     """Levels, or sides, are about all records of a silo: their plans differ in nothing else."""
     names, first = list(parts), next(iter(parts.values()))
     if by == "side" and (names != list(SIDES) or any(plan.score != side for side, plan in parts.items())):
-        raise InputError(f"parts must be plans of the scores {' and '.join(SIDES)}, in this order")
+        raise InputError("parts", f"must be plans of the scores {' and '.join(SIDES)}, in this order")
     levels = names != sorted(names, reverse=True) or any(plan.alpha != level for level, plan in parts.items())
     if by == "level" and levels:
-        raise InputError("parts must be plans of their levels, which decrease")
+        raise InputError("parts", "must be plans of their levels, which decrease")
     if first.neighbors != neighbors:
-        raise InputError(f"neighbors must be the relation under which the plans of the {by}s state their losses")
+        raise InputError("neighbors", f"must be the relation under which the plans of the {by}s state their losses")
     of_side = ("score",) if by == "side" else ()
     of_share = () if by == "level" and first.protocol.one_draw else _OF_A_SHARE
     _check_alike(parts, but=("alpha", "targets", *of_share, *of_side))
@@ -241,13 +243,17 @@ def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
     plan = next(iter(parts.values()))
     if plan.method != "private-qq":
         raise InputError(
-            "method must be 'private-qq' for groups and classes: how many records a silo has of each stays secret, and "
-            f"the certificate of {plan.method!r} needs these numbers"
+            "method",
+            (
+                "must be 'private-qq' for groups and classes: how many records a silo has of each stays "
+                f"secret, and the certificate of {plan.method!r} needs these numbers"
+            ),
         )
     if plan.silos[0].size is not None:
         raise InputError(
-            "silos must keep their sizes secret where groups or classes have thresholds of their own; issue public "
-            "files without a size: SiloKeys.public(), or confide federated public"
+            "silos",
+            "must keep their sizes secret where groups or classes have thresholds of their own",
+            remedy="Issue public files without a size: SiloKeys.public(), or confide federated public",
         )
 
 
@@ -260,7 +266,7 @@ def _check_alike(parts: Mapping[Any, FederatedPlan], but: Collection[str]) -> No
     stated = [{name: value for name, value in plan.fields().items() if name not in but} for plan in parts.values()]
     if any(one != stated[0] for one in stated):
         different = sorted({name for one in stated for name in one if one[name] != stated[0].get(name)})
-        raise InputError(f"parts must be plans that differ in nothing but their levels; found other {different[0]}")
+        raise InputError("parts", "must be plans that differ in nothing but their levels", got=f"other {different[0]}")
 
 
 def plan_levels(
@@ -310,13 +316,13 @@ def plan_levels(
     levels = different_levels(alphas)
     options["delta"] = part_of_failure(options.get("delta"), len(levels))
     if options.get("dp_delta") is not None:
-        raise InputError("dp_delta must be left out for several levels: it is about the one sum of one of them")
+        raise InputError("dp_delta", "must be left out for several levels: it is about the one sum of one of them")
     if options.get("method") is None:  # a sum of noisy counts has no shares
         divided = shares is not None
         options["method"] = "private-qq" if divided else plan(silos, levels[0], epsilon, **options).method
     if options["method"] == "secure-sum":
         if shares is not None:
-            raise InputError("shares must be left out for 'secure-sum': one opened histogram serves all levels")
+            raise InputError("shares", "must be left out for 'secure-sum': one opened histogram serves all levels")
         budgets = [epsilon] * len(levels)
     else:
         parts_of_it = divide_budget(epsilon, None, exact_shares(shares, len(levels)))
@@ -385,9 +391,9 @@ def plan_sides(
     (4.0, ['cqr_low', 'cqr_high'])
     """
     if options.get("score") is not None:
-        raise InputError(f"score must be left out for two sides: they are of {' and '.join(SIDES)}")
+        raise InputError("score", f"must be left out for two sides: they are of {' and '.join(SIDES)}")
     if options.get("dp_delta") is not None:
-        raise InputError("dp_delta must be left out for two sides: it is about the one sum of one of them")
+        raise InputError("dp_delta", "must be left out for two sides: it is about the one sum of one of them")
     options["delta"] = part_of_failure(options.get("delta"), len(SIDES))
     budgets = divide_budget(epsilon, None, shares_of_sides(share_low))
     asked = zip(SIDES, levels_of_sides(alpha), (budget.get("epsilon") for budget in budgets), strict=True)
@@ -444,15 +450,19 @@ def plan_groups(
     one_of("neighbors", neighbors, NEIGHBORS)
     if options.get("method", "private-qq") == "secure-sum":
         raise InputError(
-            "method must be 'private-qq' for groups and classes: the certificate of 'secure-sum' needs the number of "
-            "records of each group, which stays secret"
+            "method",
+            (
+                "must be 'private-qq' for groups and classes: the certificate of 'secure-sum' needs the "
+                "number of records of each group, which stays secret"
+            ),
         )
     if by == "class" and options.get("classes") is not None:
-        raise InputError("classes must be left out with by='class': names are the classes")
+        raise InputError("classes", "must be left out with by='class': names are the classes")
     if any(silo.size is not None for silo in silos):
         raise InputError(
-            "silos must keep their sizes secret where groups or classes have thresholds of their own; issue public "
-            "files without a size: SiloKeys.public(), or confide federated public"
+            "silos",
+            "must keep their sizes secret where groups or classes have thresholds of their own",
+            remedy="Issue public files without a size: SiloKeys.public(), or confide federated public",
         )
     options |= {"method": options.get("method") or "private-qq", "n_min": options.get("n_min", 0)}
     if options.get("n_typical") is None:

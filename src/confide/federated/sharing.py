@@ -64,7 +64,7 @@ def mask(
         from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 
     if own not in roster or len(set(roster)) != len(roster):
-        raise InputError("roster must name every silo once, this one among them")
+        raise InputError("roster", "must name every silo once, this one among them")
     word = word_of(bits)
     result = values.astype(np.int64).view(np.uint64).astype(word)  # two's complement: reduction modulo 2**bits
     key = X25519PrivateKey.from_private_bytes(agreement)
@@ -98,7 +98,7 @@ def open_sum(masked: Sequence[NDArray[Any]], bits: int) -> NDArray[np.int64]:
 def word_of(bits: int) -> np.dtype[Any]:
     """Unsigned words of 32 or 64 bits."""
     if bits not in (32, 64):
-        raise InputError(f"bits must be 32 or 64; found {bits}")
+        raise InputError("bits", "must be 32 or 64", got=str(bits))
     return np.dtype(f"<u{bits // 8}")
 
 
@@ -321,7 +321,9 @@ def check_scale(scale: float, n: int) -> float:
         If it is larger than n.
     """
     if scale > n:
-        raise InputError(f"epsilon is too small for {n} records in all: the noise would be larger than they; raise it")
+        raise InputError(
+            "epsilon", f"is too small for {n} records in all: the noise would be larger than they", remedy="Raise it"
+        )
     return scale
 
 

@@ -50,7 +50,7 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     n = positive_integer("n", n)
     epsilon_0 = privacy_loss("epsilon_0", epsilon_0)
     if not (math.isfinite(epsilon) and epsilon >= 0):
-        raise InputError(f"epsilon must be a finite number of at least 0; found {epsilon!r}")
+        raise InputError("epsilon", "must be a finite number of at least 0", got=repr(epsilon))
     whole = epsilon_0 if whole is None else privacy_loss("whole", whole)
     if epsilon >= epsilon_0:
         return 0.0
@@ -126,5 +126,5 @@ def check_dp_delta(dp_delta: Level) -> float:
     """A delta of differential privacy, strictly between 0 and 1."""
     delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
     if not 0 < delta < 1:
-        raise InputError(f"dp_delta must lie strictly between 0 and 1; found {dp_delta!r}")
+        raise InputError("dp_delta", "must lie strictly between 0 and 1", got=repr(dp_delta))
     return delta

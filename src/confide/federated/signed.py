@@ -61,16 +61,19 @@ def sign(released: Release, keys: SiloKeys) -> str:
     True
     """
     if not isinstance(released, Release):
-        raise InputTypeError(f"released must be a release, of thresholds; found {type(released).__name__}")
+        raise InputTypeError("released", "must be a release, of thresholds", got=type(released).__name__)
     if isinstance(released, FederatedRelease):
-        raise InputError("released must be of one machine: `aggregate` signs those of a federation, by its keys")
+        raise InputError("released", "must be of one machine: `aggregate` signs those of a federation, by its keys")
     text = seal(KIND, {"release": json.loads(released.to_json())}, keys.signing)
     try:
         _read(text)
     except FormatError:
         raise InputError(
-            f"released must have at most {MOST_CHARACTERS} characters, and no group that is named by an integer of "
-            "more than 64 bits, to be signed"
+            "released",
+            (
+                f"must have at most {MOST_CHARACTERS} characters, and no group that is named by an integer of "
+                "more than 64 bits, to be signed"
+            ),
         ) from None
     return text
 
@@ -122,9 +125,9 @@ def _read(text: str) -> Release:
             raise Refusal("malformed", "a file is signed once")
         document: Any = Document.from_json(json.dumps(release))
     except Refusal as refusal:
-        raise FormatError(f"the signed release cannot be used: {refusal}") from None
+        raise FormatError("release", "must be one that can be signed", remedy=str(refusal)) from None
     if not isinstance(document, Release) or isinstance(document, FederatedRelease):
-        raise FormatError("the signed release cannot be used: it is no release of one machine")
+        raise FormatError("release", "must be of one machine")
     return document
 
 

@@ -17,7 +17,8 @@ calibration of the silo's own.
 import json
 import math
 from collections.abc import Callable, Mapping
-from dataclasses import asdict, dataclass, field
+from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
@@ -39,7 +40,7 @@ from confide.federated.calibration import (
     read_federated,
 )
 from confide.federated.certificates import order_statistic_coverage
-from confide.federated.envelope import MOST_CHARACTERS, fields_of, read_document, write_document
+from confide.federated.envelope import MOST_CHARACTERS
 from confide.federated.protocols.sorted_replies import SortedReplies
 from confide.federated.refusals import Refusal
 from confide.federated.reply_laws import ReplyLaw
@@ -51,15 +52,18 @@ from confide.noisy_counts import draw_counts, one_count_interval
 from confide.releases import Calibration, register_kind
 from confide.sets import CoverageEstimate
 from confide.support import (
-    MOST_RECORDS,
+    VERSIONS,
+    Described,
+    Fields,
+    Form,
     Level,
+    Section,
     check_versions,
     exact_level,
     library_versions,
-    optional_versions,
-    positive_integer,
     privacy_loss,
     read_as,
+    shapes,
     write_text,
 )
 
@@ -97,7 +101,7 @@ class OwnShare(Calibration):
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that this silo's coverage given its records is below c."""
         if n is not None:
-            raise InputError("n must be left out: the plan knows the sizes that are public")
+            raise InputError("n", "must be left out: the plan knows the sizes that are public")
         law = _law(self.common, self.silo)
         return lambda level: float(law.below(np.array([level]))[0])
 
@@ -111,7 +115,7 @@ class OwnShare(Calibration):
     def to_json(self) -> str:
         """As JSON: the common calibration and the answer, from which all else follows."""
         parts = {"calibration": json.loads(self.released.to_json()), "answer": json.loads(self.answer)}
-        return write_document(SHARE_KIND, parts if self.of is None else {**parts, "of": self.of})
+        return _SHARE.write(parts if self.of is None else {**parts, "of": self.of})
 
     @classmethod
     def from_json(cls, text: str) -> "OwnShare":
@@ -123,19 +127,17 @@ class OwnShare(Calibration):
             If the text is no such document, was altered, or its parts do not belong together.
         """
         try:
-            with fields_of("own share", read_document(SHARE_KIND, text, 3 * MOST_CHARACTERS)) as fields:
-                released = read_federated(json.dumps(fields.take("calibration", dict)))
-                answer = json.dumps(fields.take("answer", dict), indent=1) + "\n"
-                return own_share(released, answer, fields.take("of", str) if "of" in fields else None)
+            return _SHARE.read(text, _read_share)
         except Refusal as refusal:
-            raise FormatError(f"the silo's own share cannot be used: {refusal}") from None
+            raise FormatError("share", "must hold an answer to its calibration", remedy=str(refusal)) from None
 
     def _brief(self) -> str:
         return f"{super()._brief()}, for new records of silo {self.silo!r}"
 
-    def __str__(self) -> str:
-        alike = f"where all silos are alike also: {self.common.guarantee}"
-        return f"{super().__str__()}\nnew records: those of {self.silo!r}, whatever the other silos are like\n{alike}"
+    def _section(self) -> Section:
+        base = super()._section()
+        own = ("new records", f"those of {self.silo!r}, whatever the other silos are like")
+        return replace(base, facts=(*base.facts, own, ("where all silos are alike also", str(self.common.guarantee))))
 
 
 def own_share(released: FederatedRelease, answer: str, of: object = None) -> OwnShare:
@@ -186,8 +188,9 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     plan = part.plan
     if not plan.channel.each or not isinstance(plan.protocol, SortedReplies):
         raise InputError(
-            f"a silo has no share of its own with the method {plan.method!r}: nothing of one silo opens; "
-            "own_calibration makes a threshold of the silo's own, for a charge of its own"
+            "plan",
+            f"a silo has no share of its own with the method {plan.method!r}: nothing of one silo opens",
+            remedy="own_calibration makes a threshold of the silo's own, for a charge of its own",
         )
     one, common = read_answer(plan_of(released), answer), part.guarantee
     reply = one.reply if of is None else one.reply[place]
@@ -231,6 +234,13 @@ def _certified(law: ReplyLaw, delta: float | None) -> float:
     return low
 
 
+def _read_share(fields: Fields) -> OwnShare:
+    released = read_federated(json.dumps(fields.read("calibration", shapes.OBJECT)))
+    answer = json.dumps(fields.read("answer", shapes.OBJECT), indent=1) + "\n"
+    return own_share(released, answer, fields.read("of", shapes.TEXT) if "of" in fields else None)
+
+
+_SHARE = Form(SHARE_KIND, "share", most_characters=3 * MOST_CHARACTERS, integer_bits=64, indent=1)
 register_kind(SHARE_KIND, OwnShare.from_json)
 
 
@@ -238,7 +248,7 @@ KIND = "confide.federated.silo-report"
 
 
 @dataclass(frozen=True)
-class SiloReport:
+class SiloReport(Described):
     """A private estimate of the coverage that a threshold has in one silo.
 
     Parameters
@@ -264,10 +274,7 @@ class SiloReport:
 
     def to_json(self) -> str:
         """The report as a JSON document with a schema version and a checksum."""
-        content = {"silo": self.silo, "epsilon": self.epsilon, "coverage": asdict(self.estimate)}
-        if not self.versions:
-            return write_document(KIND, content)
-        return write_document(KIND, {**content, "versions": dict(self.versions)}, schema=2)
+        return _REPORT.write(shapes.write_shape(self, _OF_REPORT))
 
     @classmethod
     def from_json(cls, text: str) -> "SiloReport":
@@ -278,19 +285,7 @@ class SiloReport:
         FormatError
             If the text is no report of a silo, or was altered.
         """
-        try:
-            with fields_of("report", read_document(KIND, text, since_2=frozenset({"versions"}))) as fields:
-                silo, epsilon = fields.take("silo", str), privacy_loss("epsilon", fields.take("epsilon", (float, int)))
-                found = fields.group("coverage")
-                names = ("value", "low", "high", "confidence")
-                value, low, high, confidence = (float(found.take(name, (float, int))) for name in names)
-                n = positive_integer("n", found.take("n", int), most=MOST_RECORDS)
-                found.finish()
-                if not 0 <= low <= high <= 1 or not 0 <= value <= 1 or not 0 < confidence < 1:
-                    raise Refusal("malformed", "the coverage and its interval must lie in [0, 1]")
-                return cls(silo, CoverageEstimate(value, low, high, confidence, n), epsilon, optional_versions(fields))
-        except Refusal as refusal:
-            raise FormatError(f"the silo's report cannot be used: {refusal}") from None
+        return _REPORT.read(text, _read_report)
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
@@ -301,9 +296,38 @@ class SiloReport:
         """Read a file written by `save`."""
         return read_as(path, cls.from_json)
 
-    def __str__(self) -> str:
+    def _section(self) -> Section:
         weak = practically_none(self.epsilon)
-        return f"{self.silo}: coverage {self.estimate}, privacy loss {self.epsilon:g}{f': {weak}' if weak else ''}"
+        loss = f"privacy loss {self.epsilon:g}{f': {weak}' if weak else ''}"
+        return Section("Report of a silo", f"{self.silo}: coverage {self.estimate}, {loss}")
+
+
+def _read_report(fields: Fields) -> SiloReport:
+    values = shapes.read_shape(fields, _OF_REPORT)
+    return SiloReport(values["silo"], values["coverage"], values["epsilon"], values["versions"] or {})
+
+
+def _estimate_of(values: dict[str, Any]) -> CoverageEstimate:
+    made = CoverageEstimate(**values)
+    if not made.low <= made.high or not 0 < made.confidence < 1:
+        raise ValueError
+    return made
+
+
+_SHARE_OF_ONE = shapes.number(0, 1)
+_OF_REPORT: shapes.Shape = {
+    "silo": shapes.TEXT,
+    "epsilon": shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "epsilon")),
+    "coverage": shapes.Field(
+        "a coverage and its interval",
+        (dict,),
+        _estimate_of,
+        attribute="estimate",
+        shape={**dict.fromkeys(("value", "low", "high", "confidence"), _SHARE_OF_ONE), "n": shapes.integer()},
+    ),
+    "versions": shapes.optional(VERSIONS),
+}
+_REPORT = Form(KIND, "report", integer_bits=64, since_2=frozenset({"versions"}), indent=1)
 
 
 def coverage_in_silo(
@@ -370,8 +394,9 @@ def coverage_in_silo(
     else:
         if ledger.ledger.relation(ledger.dataset) == "add_remove":
             raise InputError(
-                f"the ledger keeps the number of records of {ledger.dataset!r} secret, and a report makes it public; "
-                "report on other records, under another data set's name"
+                "ledger",
+                f"keeps the number of records of {ledger.dataset!r} secret, and a report makes it public",
+                remedy="Report on other records, under another data set's name",
             )
         request = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
         seen = f"{covered} of {n}".encode()
@@ -393,9 +418,9 @@ def _counted(scores: ArrayLike | ScoreHistogram, threshold: float) -> tuple[int,
         array = as_vector("scores", scores)
         return len(array), int(np.count_nonzero(array <= threshold))
     if scores.total == 0:
-        raise InputError("scores must not be empty; found no values")
+        raise InputError("scores", "must not be empty", got="no values")
     if threshold not in scores.candidates.values:
-        raise InputError("threshold must be among the candidates over which the scores were counted")
+        raise InputError("threshold", "must be among the candidates over which the scores were counted")
     return scores.total, int(scores.counts[scores.candidates.values <= threshold].sum())
 
 

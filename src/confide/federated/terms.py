@@ -115,15 +115,15 @@ class Terms:
         object.__setattr__(self, "about", dict(check_about(self.about)))
         check_silos(self.silos)
         if not isinstance(self.candidates, Candidates):
-            raise InputTypeError(f"candidates must be a confide.Candidates; found {type(self.candidates).__name__}")
+            raise InputTypeError("candidates", "must be a confide.Candidates", got=type(self.candidates).__name__)
         if self.candidates.size > MOST_CANDIDATES:
-            raise InputError(f"candidates must number at most {MOST_CANDIDATES}; found {self.candidates.size}")
+            raise InputError("candidates", f"must number at most {MOST_CANDIDATES}", got=str(self.candidates.size))
         check_count("liars", self.liars, len(self.silos) - 1)
         check_count("dropouts", self.dropouts, len(self.silos) - self.liars - 1)
         one_of("missing", self.missing, MISSING)
         one_of("population", self.population, POPULATIONS)
         if len(self.session) != 32 or not set(self.session) <= set("0123456789abcdef"):
-            raise InputError("session must have 32 hexadecimal digits")
+            raise InputError("session", "must have 32 hexadecimal digits")
 
     @property
     def level(self) -> Fraction:
@@ -169,22 +169,22 @@ class Terms:
 def check_silos(silos: Sequence[Silo]) -> None:
     """Refuse silos that cannot take part together: they differ, and all are of public or all of secret size."""
     if not all(isinstance(silo, Silo) for silo in silos):
-        raise InputTypeError("silos must be confide.federated.Silo objects")
+        raise InputTypeError("silos", "must be confide.federated.Silo objects")
     if not 1 <= len(silos) <= MOST_SILOS:
-        raise InputError(f"silos must number from 1 to {MOST_SILOS}; found {len(silos)}")
+        raise InputError("silos", f"must number from 1 to {MOST_SILOS}", got=str(len(silos)))
     for part in ("name", "signing", "agreement"):
         found = Counter(getattr(silo, part) for silo in silos)
         if len(found) < len(silos):
             twice = next(silo.name for silo in silos if found[getattr(silo, part)] > 1)
-            raise InputError(f"silos must differ in their {part}; that of {twice!r} is there twice")
+            raise InputError("silos", f"must differ in their {part}", remedy=f"That of {twice!r} is there twice")
     if len({silo.size is None for silo in silos}) > 1:
-        raise InputError("silos must all state their sizes, or none of them")
+        raise InputError("silos", "must all state their sizes, or none of them")
     if len({silo.signature is None for silo in silos}) > 1:
-        raise InputError("silos must all be signed by their own keys, or none of them, as in plans of version 0.1")
+        raise InputError("silos", "must all be signed by their own keys, or none of them, as in plans of version 0.1")
 
 
 def check_count(name: str, value: int, most: int) -> int:
     """A number of silos, from 0 on."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
-        raise InputError(f"{name} must be an integer from 0 to {most}")
+        raise InputError(name, f"must be an integer from 0 to {most}")
     return value

@@ -270,7 +270,7 @@ class _Exponential:
 _MANY = 3
 """From so many programs on, sums of slices are quicker one slice after the other."""
 _GONE = 600.0
-"""exp(-600) is nothing beside 1; smaller numbers slow a processor down."""
+"""exp(-600) is nothing compared with 1; smaller numbers slow a processor down."""
 
 
 class _PermuteAndFlip:

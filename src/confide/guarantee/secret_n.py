@@ -60,7 +60,7 @@ def two_sided_offset(
 ) -> Fraction:
     """A small offset, in steps of 1/unit, that serves every n with many points beyond its target rank.
 
-    That is some 30 of them, more at small slopes. What smaller n need besides is a head start of +inf: see
+    That is some 30 of them, more at small slopes. What smaller n also need is a head start of +inf: see
     `two_sided_head_start`.
 
     Examples
@@ -126,7 +126,7 @@ def two_sided_head_start(
 
     In log-odds; `two_sided_shortfall` is at most 0 with it. It is inf if it had to be larger than `most`, or if the
     offset is too small for large n, which no head start mends. If `sampled`, only some n are asked, those that say
-    nearly what all need: whoever takes it has to ask for `two_sided_shortfall`.
+    nearly what all need: the caller must then check `two_sided_shortfall`.
 
     Examples
     --------

@@ -25,11 +25,11 @@ from confide.ledger.identity import name_key
 from confide.ledger.limit import Limit, Stage, added, concentrated, fits, stage_of, unfit
 from confide.ledger.schedule import IN_WORDS, Schedule
 from confide.mechanisms import Neighbors, practically_none
-from confide.support import Shown, aligned, float_above
+from confide.support import Described, Section, float_above, to_text
 
 
 @dataclass(frozen=True, repr=False)
-class Entry(Shown):
+class Entry(Described):
     """One charge, and the release that it paid for.
 
     Parameters
@@ -78,7 +78,10 @@ class Entry(Shown):
         assert self.release is not None
         return self.release
 
-    def __str__(self) -> str:
+    def _section(self) -> Section:
+        return Section("Entry", self._words())
+
+    def _words(self) -> str:
         group = "" if self.cost.group is None else f"  group {'='.join(self.cost.group)}"
         zcdp = "" if self.cost.rho is None else f" ({self.cost.rho:.4g}-zCDP)"
         who = "" if self.by is None else f"  by {self.by}"
@@ -86,11 +89,11 @@ class Entry(Shown):
         return f"{self.made}  {self.what}  epsilon {_loss(self.cost.epsilon, [self.cost])}{zcdp}{group}{who}{kept}"
 
     def _brief(self) -> str:
-        return str(self).replace("  ", ", ")
+        return self._words().replace("  ", ", ")
 
 
 @dataclass(frozen=True, repr=False)
-class Account(Shown):
+class Account(Described):
     """What was spent on one data set.
 
     Parameters
@@ -189,20 +192,25 @@ class Account(Shown):
 
     def told(self, dp_delta: float = 0.0) -> str:
         """Every charge, what all of them cost together at `dp_delta`, and how that figure comes about."""
+        return to_text(self.section(dp_delta))
+
+    def section(self, dp_delta: float = 0.0) -> Section:
+        """The description of the account that `told` prints."""
         loss = self.spent(dp_delta)
-        lines = [f"{self.dataset}: {self.summary}", *(f"  {entry}" for entry in self.entries), f"together: {loss}"]
+        facts = [("together", str(loss))]
         if self.schedule is not None and (bound := self.under_schedule) is not None:
-            lines += [f"schedule: {self.schedule.statement}", f"one person: {Loss((bound,))}"]
-        rows = [
+            facts += [("schedule", self.schedule.statement), ("one person", str(Loss((bound,))))]
+        rules = tuple(
             (bound.rule, f"epsilon {bound.epsilon:.6g}{'' if bound.adaptive else ', parameters fixed in advance'}")
             for bound in loss.bounds
-        ]
-        if len(rows) > 1 and all(cost.private for cost in self.costs):
-            lines.append(aligned(rows))
-        return "\n".join(lines)
+        )
+        several = len(rules) > 1 and all(cost.private for cost in self.costs)
+        charges = "\n".join(["", *(f"  {entry}" for entry in self.entries)])
+        lead = f"{self.dataset}: {self.summary}{charges if self.entries else ''}"
+        return Section("Account", lead, tuple(facts), parts=(Section("", facts=rules),) if several else ())
 
-    def __str__(self) -> str:
-        return self.told()
+    def _section(self) -> Section:
+        return self.section()
 
     def _brief(self) -> str:
         return f"{self.dataset!r}, {self.summary}"
@@ -319,8 +327,10 @@ def known(accounts: Mapping[str, Account], name: str) -> Account | None:
     if len(alike) > 1:
         spellings = ", ".join(repr(account.dataset) for account in alike)
         raise InputError(
-            f"dataset {name!r} is one of {spellings}, which an earlier version opened one by one although they differ "
-            "only in case or Unicode form; write the one that is meant as it stands there"
+            "dataset",
+            f"{name!r} is one of {spellings}, which an earlier version opened one by one although they differ only in "
+            "case or Unicode form",
+            remedy="Write the one that is meant as it stands there",
         )
     return alike[0] if alike else None
 

@@ -31,13 +31,13 @@ from confide.ledger.schedule import Schedule
 from confide.ledger.state import State, refuse_moved
 from confide.ledger.stores import open_log, tried_again
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import Shown, html_table, listening, one_of, positive_number, tell
+from confide.support import Described, Section, describe, listening, one_of, positive_number, tell
 
 _IDENTITY = b"confide/ledger/identity/1"
 
 
 @dataclass(frozen=True, repr=False)
-class Ledger(Shown):
+class Ledger(Described):
     """A privacy-budget ledger, in one SQLite file or on a PostgreSQL server.
 
     Safe to use from several threads and processes at once; a file on a local disk (not on a network file system), a
@@ -78,7 +78,7 @@ class Ledger(Shown):
     >>> confide.calibrate(scores, alpha=0.2, epsilon=1.0, ledger=ledger, dataset="patients")
     Traceback (most recent call last):
         ...
-    confide.errors.BudgetError: dataset 'patients' has 0.5 left of its limit epsilon = 2, and this release costs 1; ...
+    confide.errors.BudgetError: dataset: 'patients' has 0.5 left of its limit epsilon = 2, and this release costs ...
     >>> folder.cleanup()
     """
 
@@ -105,24 +105,17 @@ class Ledger(Shown):
         object.__setattr__(self, "timeout", positive_number("timeout", timeout))
         object.__setattr__(self, "by", None if by is None else check_name("by", by))
         if by is not None and isinstance(self.path, Server):
-            raise InputError("by must be left out: a server keeps the role that charges")
+            raise InputError("by", "must be left out: a server keeps the role that charges")
         object.__setattr__(self, "_known", State())
         open_log(self.path, create=create, timeout=self.timeout)
         self.snapshot()
 
-    def __str__(self) -> str:
-        return str(self.snapshot())
+    def _section(self) -> Section:
+        return replace(describe(self.snapshot()), title=repr(self))
 
     def _brief(self) -> str:
         limit = "" if self.limit is None else f", limit {decimal_form(self.limit.epsilon)} for data sets without one"
         return f"{str(self.path)!r}{limit}"
-
-    def _repr_html_(self) -> str:
-        """What was spent on each data set and what is left, for notebooks; the ledger is read."""
-        found = self.snapshot()
-        rows = [(name, *account.summary.split("; ", 1)) for name, account in found.accounts.items()]
-        moved = [] if found.moved_to is None else [str(found).splitlines()[-1]]
-        return html_table(repr(self), ("data set", "spent", "limit"), rows or [("no data sets",)], moved)
 
     def accounts(self) -> dict[str, Account]:
         """What was spent, by data set, in the order of their opening."""
@@ -139,7 +132,7 @@ class Ledger(Shown):
         accounts = self.accounts()
         if (account := known(accounts, dataset)) is None:
             others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
-            raise InputError(f"dataset {dataset!r} is not in the ledger; it holds {others}")
+            raise InputError("dataset", f"{dataset!r} is not in the ledger, which holds {others}")
         return account
 
     @tried_again
@@ -197,7 +190,7 @@ class Ledger(Shown):
         """
         check_name("dataset", dataset)
         if not isinstance(schedule, Schedule):
-            raise InputTypeError(f"schedule must be a confide.Schedule; found {type(schedule).__name__}")
+            raise InputTypeError("schedule", "must be a confide.Schedule", got=type(schedule).__name__)
         schedule.check()
         return self._account_after(dataset, decisions.follow(dataset, schedule, self.limit))
 

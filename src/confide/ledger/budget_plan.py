@@ -128,7 +128,7 @@ def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, a
     """
     sizes = [n] if isinstance(n, int) else several("n", n)
     if not sizes:
-        raise InputError("n must be a number of records, or several; found none")
+        raise InputError("n", "must be a number of records, or several", got="none")
 
     def worth(schedule: Schedule) -> tuple[float, float]:
         last = schedule.entries[-1].epsilon
@@ -159,7 +159,7 @@ def by_rule(
     """The dearest schedule by one rule; arguments as in `budget_plan`."""
     total, delta = privacy_loss("epsilon", epsilon), check_delta(dp_delta)
     if rule != "basic" and delta == 0:
-        raise InputError(f"dp_delta must be above 0 for rule={rule!r}; with dp_delta=0 use rule='basic'")
+        raise InputError("dp_delta", f"must be above 0 for rule={rule!r}", remedy="With dp_delta=0 use rule='basic'")
     counts = {
         "calibration": _count("releases", releases, releases_per_person),
         "evaluation": _count("evaluations", evaluations, evaluations_per_person),
@@ -167,7 +167,7 @@ def by_rule(
     }
     planned = {kind: counts[kind] for kind in PLANNED if counts[kind][0]}
     if not planned:
-        raise InputError("releases, evaluations or looks must be planned; found none")
+        raise InputError("releases", "releases, evaluations or looks must be planned", got="none")
     shares = _shares(list(planned), exact_level("share", share))
     weights = {kind: shares[kind] / per_person for kind, (_, per_person) in planned.items()}
     relation = one_of("neighbors", neighbors, NEIGHBORS)
@@ -179,8 +179,9 @@ def by_rule(
             each = _rounded_down(price(kind))
             if each < LEAST_LOSS * records:
                 raise InputError(
-                    f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}; plan fewer, or let "
-                    "each person be in fewer of them"
+                    "epsilon",
+                    f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}",
+                    remedy="Plan fewer, or let each person be in fewer of them",
                 )
             drawn = None if kind != "calibration" else "exponential" if rule == "zcdp" else "permute_and_flip"
             entries.append(Planned(kind, count, per_person, each, drawn))  # type: ignore[arg-type]
@@ -247,14 +248,14 @@ def _dearer(one: Schedule, other: Schedule | None) -> bool:
 def _count(name: str, count: Any, per_person: Any) -> tuple[int, int]:
     """How many, and how many of them for one person."""
     if isinstance(count, bool) or not isinstance(count, Integral):
-        raise InputTypeError(f"{name} must be an integer; found {type(count).__name__}")
+        raise InputTypeError(name, "must be an integer", got=type(count).__name__)
     number = int(count)
     if not 0 <= number <= MOST_PLANNED:
-        raise InputError(f"{name} must be an integer from 0 to {MOST_PLANNED}; found {number}")
+        raise InputError(name, f"must be an integer from 0 to {MOST_PLANNED}", got=str(number))
     if per_person is None:
         return number, number
     if number == 0:
-        raise InputError(f"{name}_per_person must be left out without {name}")
+        raise InputError(f"{name}_per_person", f"must be left out without {name}")
     return number, positive_integer(f"{name}_per_person", per_person, most=number)
 
 

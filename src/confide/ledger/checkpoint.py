@@ -12,10 +12,11 @@ from confide.errors import FormatError
 from confide.ledger.book import Ledger
 from confide.ledger.identity import is_hexadecimal
 from confide.ledger.state import Checkpoint, refuse_forgotten
-from confide.support import Fields, new_file, parse_object, read_as, to_disk
+from confide.support import Fields, new_file, parse_document, read_as, shapes, to_disk
 from confide.support import Kind as FileKind
 
 KIND = "confide.ledger-head"
+_MOST_CHARACTERS = 10_000
 
 
 def check_head(ledger: Ledger, file: str | Path) -> Checkpoint:
@@ -64,16 +65,19 @@ def check_head(ledger: Ledger, file: str | Path) -> Checkpoint:
     return now
 
 
+_SHAPE: shapes.Shape = {
+    "kind": shapes.choice(KIND),
+    "schema": shapes.integer(1),
+    "number": shapes.integer(2**63 - 1, 0),
+    "seal": shapes.TEXT,
+}
+
+
 def _read(text: str) -> Checkpoint:
-    try:
-        fields = Fields("head of a ledger", parse_object(text))
-    except ValueError:
-        raise FormatError("it is no head of a ledger") from None
-    kind, schema = fields.take("kind", str), fields.take("schema", int)
-    known = Checkpoint(fields.take("number", int), fields.take("seal", str))
-    fields.finish()
-    if (kind, schema) != (KIND, 1):
-        raise FormatError("it is not a ledger's head, as `confide ledger check --head` writes it")
-    if known.number < 0 or not (is_hexadecimal(known.seal, least=64) if known.number else known.seal == ""):
-        raise FormatError("it is a damaged head of a ledger")
-    return known
+    hint = "`confide ledger check --head` writes one"
+    content = parse_document(text, "checkpoint", _MOST_CHARACTERS, hint=hint)
+    found = shapes.read_shape(Fields("checkpoint", content), _SHAPE)
+    number, seal = found["number"], found["seal"]
+    if not (is_hexadecimal(seal, least=64) if number else seal == ""):
+        raise FormatError("checkpoint.seal", "must be 64 hexadecimal digits, or empty before the first record")
+    return Checkpoint(number, seal)

@@ -63,7 +63,9 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = Fa
     """
     charged = [cost for cost in costs if cost.epsilon > 0]
     if len({cost.neighbors for cost in charged}) > 1:
-        raise InputError("costs are stated for different neighbouring relations; account for each relation by itself")
+        raise InputError(
+            "costs", "are stated for different neighbouring relations", remedy="Account for each relation by itself"
+        )
     check_delta(dp_delta)
     if bare := sum(not (cost.private or cost.concentrated_only) for cost in charged):
         how = f"{bare} of {len(charged)} releases {'are' if bare > 1 else 'is'} without privacy, which no sum can hold"
@@ -84,9 +86,9 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = Fa
 def check_delta(dp_delta: float) -> float:
     """A delta of approximate differential privacy: 0, or at least 1e-300, and below 1."""
     if isinstance(dp_delta, bool) or not isinstance(dp_delta, int | float) or not (0 <= dp_delta < 1):
-        raise InputError(f"dp_delta must be a number of at least 0 and below 1; found {dp_delta!r}")
+        raise InputError("dp_delta", "must be a number of at least 0 and below 1", got=repr(dp_delta))
     if 0 < dp_delta < 1e-300:
-        raise InputError(f"dp_delta must be 0 or at least 1e-300; found {dp_delta!r}")
+        raise InputError("dp_delta", "must be 0 or at least 1e-300", got=repr(dp_delta))
     return float(dp_delta)
 
 

@@ -10,7 +10,7 @@ from typing import NamedTuple
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, practically_none
 from confide.selection import zcdp_of_range
-from confide.support import Shown, one_of
+from confide.support import Described, Section, one_of
 
 MOST_NAME = 200
 
@@ -86,7 +86,7 @@ class Cost:
             object.__setattr__(self, "group", check_group(self.group))
             if self.neighbors != "add_remove":
                 raise InputError(
-                    "group needs neighbors='add_remove': a replaced record can leave one group and enter another"
+                    "group", "needs neighbors='add_remove': a replaced record can leave one group and enter another"
                 )
 
     @property
@@ -152,8 +152,12 @@ class Cost:
         relation = neighbors or privacy.neighbors
         if relation == "add_remove" and privacy.neighbors == "replace_one":
             raise InputError(
-                "neighbors='replace_one' publishes the number of records, which has no finite loss for adding or "
-                "removing one; this data set is accounted under add_remove: use neighbors='add_remove'"
+                "neighbors",
+                (
+                    "neighbors='replace_one' publishes the number of records, which has no finite loss for "
+                    "adding or removing one"
+                ),
+                remedy="This data set is accounted under add_remove: use neighbors='add_remove'",
             )
         if privacy.epsilon == 0:
             return cls(0.0, relation, mechanism, 0.0, group)
@@ -187,7 +191,7 @@ class Bound:
 
 
 @dataclass(frozen=True, repr=False)
-class Loss(Shown):
+class Loss(Described):
     """What releases cost together: the tightest bound, and all others for comparison.
 
     Parameters
@@ -214,7 +218,10 @@ class Loss(Shown):
         """Epsilon of the tightest bound."""
         return self.best.epsilon
 
-    def __str__(self) -> str:
+    def _section(self) -> Section:
+        return Section("Loss", self._brief())
+
+    def _brief(self) -> str:
         best = self.best
         if best.rule == NO_EPSILON:
             return f"NO PURE EPSILON: {best.derivation}"
@@ -223,9 +230,6 @@ class Loss(Shown):
         loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
         weak = practically_none(best.epsilon)
         return f"{loss}-differential privacy: {best.derivation}{f'; {weak}' if weak else ''}"
-
-    def _brief(self) -> str:
-        return str(self)
 
 
 def unbounded(costs: Iterable[Cost]) -> str:
@@ -288,10 +292,10 @@ def decimal_below(exact: Fraction) -> float:
 def check_name(argument: str, value: object) -> str:
     """A name of 1 to 200 printable characters."""
     if not isinstance(value, str):
-        raise InputTypeError(f"{argument} must be a name; found {type(value).__name__}")
+        raise InputTypeError(argument, "must be a name", got=type(value).__name__)
     if not (0 < len(value) <= MOST_NAME and value.isprintable() and value.strip() == value):
         raise InputError(
-            f"{argument} must be a name of 1 to {MOST_NAME} printable characters without spaces at its ends"
+            argument, f"must be a name of 1 to {MOST_NAME} printable characters without spaces at its ends"
         )
     return value
 
@@ -299,14 +303,14 @@ def check_name(argument: str, value: object) -> str:
 def check_group(value: object) -> Group:
     """A pair of names (partition, cell)."""
     if not isinstance(value, tuple) or len(value) != 2:
-        raise InputTypeError("group must be a pair of names (partition, cell), such as ('region', 'north')")
+        raise InputTypeError("group", "must be a pair of names (partition, cell), such as ('region', 'north')")
     return Group(check_name("group's partition", value[0]), check_name("group's cell", value[1]))
 
 
 def finite_loss(argument: str, value: object) -> float:
     """A loss between 0 and 1e12."""
     if isinstance(value, bool) or not isinstance(value, int | float):
-        raise InputTypeError(f"{argument} must be a number; found {type(value).__name__}")
+        raise InputTypeError(argument, "must be a number", got=type(value).__name__)
     if not 0 <= value <= 1e12:  # NaN fails
-        raise InputError(f"{argument} must be a loss between 0 and 1e12; found {value!r}")
+        raise InputError(argument, "must be a loss between 0 and 1e12", got=repr(value))
     return float(value)

@@ -42,11 +42,11 @@ class Charge:
 
     def __post_init__(self) -> None:
         if self.cost.group != self.dataset.group:
-            raise InputError("cost must be stated for the group of the data set; found another")
+            raise InputError("cost", "must be stated for the group of the data set", got="another")
         if not is_hexadecimal(self.request, least=64):
-            raise InputError("request must be a digest of 64 hexadecimal digits, as `request_digest` makes them")
+            raise InputError("request", "must be a digest of 64 hexadecimal digits, as `request_digest` makes them")
         if not is_hexadecimal(self.token):
-            raise InputError("token must have 32 to 64 hexadecimal digits")
+            raise InputError("token", "must have 32 to 64 hexadecimal digits")
 
 
 def set_limit(dataset: str, limit: Limit | None, neighbors: Neighbors) -> Decision:
@@ -69,7 +69,7 @@ def follow(dataset: str, schedule: Schedule, standard: Limit | None) -> Decision
     def decide(state: State) -> list[Event]:
         account, events = _opened(state, Dataset(dataset), schedule.neighbors, standard)
         if (why := account.unfit(schedule)) is not None:
-            raise BudgetError(f"dataset {account.dataset!r} {why}")
+            raise BudgetError("dataset", f"{account.dataset!r} {why}")
         if account.limit is None:
             events.append(_limited(account.dataset, Limit(schedule.epsilon, schedule.dp_delta)))
         return [*events, Followed(account.dataset, schedule)]
@@ -83,11 +83,11 @@ def charge_all(
     """Charge all or none, about one data set; one that is new has the standard limit, as has one without any."""
     data, costs = charges[0].dataset, [one.cost for one in charges]
     if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
-        raise InputError("charges must be about one data set; found several")
+        raise InputError("charges", "must be about one data set", got="several")
 
     def decide(state: State) -> list[Event]:
         if any(state.entry(one.token) is not None for one in charges):
-            raise InputError("token must be new; the ledger has a charge with this one")
+            raise InputError("token", "must be new", remedy="The ledger has a charge with this one")
         account, events = _opened(state, data, costs[0].neighbors, standard)
         for cost in costs:
             _check_relation(account, cost.neighbors)
@@ -115,7 +115,7 @@ def keep_all(releases: Sequence[tuple[str, str, bytes | None]]) -> Decision:
         for token, text, seen in releases:
             entry = state.entry(token)
             if entry is None or entry.release is not None or token in kept:
-                raise InputError("token must be that of a charge without a release; found none")
+                raise InputError("token", "must be that of a charge without a release", got="none")
             mark = keyed_digest(state.key, seen) if state.key and seen is not None else None
             kept[token] = Released(token, text, mark)
         return list(kept.values())
@@ -139,14 +139,15 @@ def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None
     own = replace(account, limit=standard) if account.limit is None else account
     for bounded in (own, *([] if at_most is None else [replace(account, limit=at_most)])):
         if not bounded.allows(*costs):
-            raise BudgetError(refusal(bounded, *costs))
+            raise refusal(bounded, *costs)
 
 
-def refusal(account: Account, *costs: Cost) -> str:
+def refusal(account: Account, *costs: Cost) -> BudgetError:
     """Why a schedule or a limit refuses one release, or several together, and what remains."""
+    name = repr(account.dataset)
     if (why := account.stages[-1].refusal(costs)) is not None:
-        then = "ask for what is planned, or replace the schedule with `confide ledger follow`"
-        return f"dataset {account.dataset!r} {why}; {then}"
+        then = "Ask for what is planned, or replace the schedule with `confide ledger follow`"
+        return BudgetError("dataset", f"{name} {why}", remedy=then)
     assert account.limit is not None
     group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
     limit, bound, left = account.limit, decimal_form(account.limit.epsilon), account.remaining(group)
@@ -154,25 +155,31 @@ def refusal(account: Account, *costs: Cost) -> str:
     at = f" at dp_delta = {limit.dp_delta:g}" if limit.dp_delta else ""
     if not all(cost.private for cost in account.costs):
         lacks = "without privacy" if unbounded(account.costs) == "not private" else "with zCDP alone and no epsilon"
-        return (
-            f"dataset {account.dataset!r} has nothing left of its limit epsilon = {bound}{at}: a release "
-            f"{lacks} was made from it, which no limit can hold; use other people's records"
+        return BudgetError(
+            "dataset",
+            f"{name} has nothing left of its limit epsilon = {bound}{at}: a release {lacks} was made from it, which no "
+            "limit can hold",
+            remedy="Use other people's records",
         )
     if not all(cost.private for cost in costs):
         if unbounded(costs) == "zCDP alone":
-            return (
-                f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release has zCDP alone: no "
-                "limit in epsilon can hold it; use a mechanism that has an epsilon"
+            return BudgetError(
+                "dataset",
+                f"{name} has the limit epsilon = {bound}{at}, and this release has zCDP alone: no limit in epsilon can "
+                "hold it",
+                remedy="Use a mechanism that has an epsilon",
             )
-        return (
-            f"dataset {account.dataset!r} has the limit epsilon = {bound}{at}, and this release is not "
-            "private: its loss is infinite; use a private mechanism"
+        return BudgetError(
+            "dataset",
+            f"{name} has the limit epsilon = {bound}{at}, and this release is not private: its loss is infinite",
+            remedy="Use a private mechanism",
         )
     asked = decimal_above(worst(costs, lambda one: one.exact))
-    return (
-        f"dataset {account.dataset!r} has {decimal_form(left)} left of its limit epsilon = {bound}{at}, and "
-        f"this release costs {decimal_form(asked)}; ask for less, use an earlier release, or raise the limit with "
-        "`confide ledger limit`"
+    return BudgetError(
+        "dataset",
+        f"{name} has {decimal_form(left)} left of its limit epsilon = {bound}{at}, and this release costs "
+        f"{decimal_form(asked)}",
+        remedy="Ask for less, use an earlier release, or raise the limit with `confide ledger limit`",
     )
 
 
@@ -193,8 +200,9 @@ def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | N
     else:
         found = "by an earlier version, which kept nothing to tell whether the data are the same"
     raise OtherDataError(
-        f"dataset {dataset!r} has a release for this very request, of {entries[0].made}, made {found}; nothing was "
-        f"charged. {THREE_WAYS}"
+        "dataset",
+        f"{dataset!r} has a release for this very request, of {entries[0].made}, made {found}",
+        remedy=f"Nothing was charged. {THREE_WAYS}",
     )
 
 
@@ -214,12 +222,12 @@ def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
     """A limit from a number or a pair (epsilon, dp_delta)."""
     pair = limit if isinstance(limit, tuple) else (limit, 0.0)
     if len(pair) != 2:
-        raise InputTypeError("limit must be epsilon, or a pair (epsilon, dp_delta)")
+        raise InputTypeError("limit", "must be epsilon, or a pair (epsilon, dp_delta)")
     epsilon = pair[0]
     if isinstance(epsilon, bool) or not isinstance(epsilon, int | float):
-        raise InputTypeError(f"limit must be a number; found {type(epsilon).__name__}")
+        raise InputTypeError("limit", "must be a number", got=type(epsilon).__name__)
     if not (math.isfinite(epsilon) and 0 <= epsilon <= 1e12):
-        raise InputError(f"limit must be a number between 0 and 1e12; found {epsilon!r}")
+        raise InputError("limit", "must be a number between 0 and 1e12", got=repr(epsilon))
     return Limit(float(epsilon), check_delta(pair[1]))
 
 
@@ -244,7 +252,9 @@ def check_binding(account: Account, data: Dataset) -> None:
     if account.fingerprint is not None and account.fingerprint != data.fingerprint:
         what = "no fingerprint was given" if data.fingerprint is None else "these data are others, or the key is"
         raise OtherDataError(
-            f"dataset {account.dataset!r} is bound to a fingerprint, and {what}; nothing was charged. {THREE_WAYS}"
+            "dataset",
+            f"{account.dataset!r} is bound to a fingerprint, and {what}",
+            remedy=f"Nothing was charged. {THREE_WAYS}",
         )
 
 
@@ -255,10 +265,13 @@ def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
     charged = {cost.group for cost in account.costs if cost.group is not None and cost.epsilon > 0}
     if any(group.partition in partitions for group in charged - cells):
         raise InputError(
-            f"dataset {account.dataset!r} was charged for other cells of the partition {min(partitions)!r}, and the "
-            "records of a person are bounded in this table alone: whoever is in two cells would lose the sum, and the "
-            "larger would be charged. If each person is in one cell, give one_cell=True; otherwise give this release "
-            "a partition of its own, which adds up"
+            "dataset",
+            (
+                f"{account.dataset!r} was charged for other cells of the partition {min(partitions)!r}, and "
+                "the records of a person are bounded in this table alone: whoever is in two cells would lose "
+                "the sum, and the larger would be charged. If each person is in one cell, give one_cell=True"
+            ),
+            remedy="Otherwise give this release a partition of its own, which adds up",
         )
 
 
@@ -273,6 +286,7 @@ def _point_out(name: str, accounts: Iterable[str]) -> None:
 def _check_relation(account: Account, neighbors: Neighbors) -> None:
     if account.neighbors != neighbors:
         raise InputError(
-            f"dataset {account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for "
-            f"{neighbors!r}; use neighbors={account.neighbors!r}"
+            "dataset",
+            (f"{account.dataset!r} is accounted under {account.neighbors!r}, and this is stated for {neighbors!r}"),
+            remedy=f"Use neighbors={account.neighbors!r}",
         )

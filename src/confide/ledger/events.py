@@ -7,18 +7,16 @@ the whole file was put back.
 
 import hashlib
 import json
-import math
-from collections.abc import Callable
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass, replace
 from typing import Any, TypeAlias
 
 from confide.errors import FormatError
 from confide.ledger.composition import check_delta
-from confide.ledger.cost import Cost, Group, check_name, finite_loss
+from confide.ledger.cost import Cost, Group, check_name
 from confide.ledger.identity import is_hexadecimal
-from confide.ledger.schedule import Schedule, schedule_of
+from confide.ledger.schedule import SCHEDULE, Schedule
 from confide.mechanisms import NEIGHBORS, Neighbors
-from confide.support import one_of, parse_object
+from confide.support import parse_object, shapes
 
 MOST_RELEASE = 1_000_000
 """Characters of a kept release."""
@@ -110,17 +108,8 @@ def seal(previous: str, made: str, body: str) -> str:
 
 def write_event(event: Event) -> str:
     """An event as one line of JSON."""
-    content = {"kind": type(event).__name__.lower(), **asdict(event)}
-    content |= content.pop("cost", {})
-    if isinstance(event, Charged) and not event.joined:
-        del content["joined"]
-    if isinstance(event, Charged) and not event.cost.private:
-        content["epsilon"] = "+inf"
-    if isinstance(event, Released) and event.fingerprint is None:
-        del content["fingerprint"]
-    if content.get("by", "") is None:
-        del content["by"]
-    return json.dumps(content, allow_nan=False)
+    kind = type(event).__name__.lower()
+    return json.dumps({"kind": kind, **_EVENTS[kind].json(event)}, allow_nan=False)
 
 
 def read_event(body: str) -> Event:
@@ -136,91 +125,96 @@ def read_event(body: str) -> Event:
     >>> read_event(write_event(Limited("patients", 2.0, 0.0)))
     Limited(dataset='patients', epsilon=2.0, dp_delta=0.0, by=None)
     """
+    content = _parsed(body)
+    kind = content.pop("kind", None)
+    if not isinstance(kind, str) or kind not in _EVENTS:
+        raise _unreadable()
+    event: Event = _EVENTS[kind].of(content, f"record.{kind}")
+    return event
+
+
+def _parsed(body: str) -> dict[str, Any]:
     try:
-        content = parse_object(body)
-        return _READERS[content.pop("kind")](**content)
-    except (ValueError, TypeError, KeyError):
-        raise FormatError("the ledger holds a record that cannot be read; restore it from a backup") from None
+        return parse_object(body)
+    except (ValueError, TypeError):
+        raise _unreadable() from None
 
 
-def _opened(dataset: Any, neighbors: Any, fingerprint: Any) -> Opened:
-    mark = None if fingerprint is None else _hexadecimal(fingerprint)
-    return Opened(check_name("dataset", dataset), one_of("neighbors", neighbors, NEIGHBORS), mark)
-
-
-def _limited(dataset: Any, epsilon: Any, dp_delta: Any, by: Any = None) -> Limited:
-    limit = None if epsilon is None else finite_loss("limit", epsilon)
-    return Limited(check_name("dataset", dataset), limit, check_delta(dp_delta), _who(by))
-
-
-def _charged(
-    dataset: Any,
-    token: Any,
-    request: Any,
-    epsilon: Any,
-    neighbors: Any,
-    mechanism: Any,
-    rho: Any,
-    group: Any,
-    joined: Any = None,
-    by: Any = None,
-) -> Charged:
-    if joined not in (None, True):
-        raise ValueError
-    loss = math.inf if epsilon == "+inf" else finite_loss("epsilon", epsilon)
-    cost = Cost(loss, neighbors, mechanism, rho, None if group is None else Group(*group))
-    return Charged(
-        check_name("dataset", dataset), _hexadecimal(token), _hexadecimal(request), cost, joined is True, _who(by)
-    )
-
-
-def _released(token: Any, text: Any, fingerprint: Any = None) -> Released:
-    mark = None if fingerprint is None else _hexadecimal(fingerprint, least=64)
-    return Released(_hexadecimal(token), check_release(text), mark)
-
-
-def _keyed(key: Any) -> Keyed:
-    return Keyed(_hexadecimal(key, least=64))
-
-
-def _followed(dataset: Any, schedule: Any) -> Followed:
-    return Followed(check_name("dataset", dataset), schedule_of(schedule))
-
-
-def _moved(to: Any) -> Moved:
-    if not isinstance(to, str):
-        raise TypeError
-    return Moved(to)
-
-
-def _who(by: Any) -> str | None:
-    return None if by is None else check_name("by", by)
-
-
-_READERS: dict[str, Callable[..., Event]] = {
-    "opened": _opened,
-    "limited": _limited,
-    "charged": _charged,
-    "released": _released,
-    "keyed": _keyed,
-    "followed": _followed,
-    "moved": _moved,
-}
-"""By keyword: a field that is lacking, or one too many, is a TypeError."""
+def _unreadable() -> FormatError:
+    return FormatError("record", "must be one that a ledger holds", remedy="Restore the ledger from a backup")
 
 
 def check_release(text: Any) -> str:
     """A release is a text of at most a million characters, none of them half of a surrogate pair."""
     if not isinstance(text, str) or len(text) > MOST_RELEASE:
-        raise FormatError(f"release must be a text of at most {MOST_RELEASE} characters")
+        raise FormatError("release", f"must be a text of at most {MOST_RELEASE} characters")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise FormatError("release must be a text that UTF-8 can hold") from None
+        raise FormatError("release", "must be a text that UTF-8 can hold") from None
     return text
 
 
-def _hexadecimal(text: Any, least: int = 32) -> str:
-    if not is_hexadecimal(text, least=least):
-        raise ValueError
-    return str(text)
+def _charged(joined: bool | None, by: str | None, **values: Any) -> Charged:
+    dataset, token, request = (values.pop(name) for name in ("dataset", "token", "request"))
+    return Charged(dataset, token, request, Cost(**values), bool(joined), by)
+
+
+def _group(pair: tuple[str, ...]) -> Group:
+    partition, cell = pair
+    return Group(partition, cell)
+
+
+def _digits(least: int = 32) -> shapes.Field:
+    fits = shapes.within(lambda text: is_hexadecimal(text, least=least))
+    return shapes.Field(f"{least} to 64 hexadecimal digits", (str,), fits)
+
+
+_NAME = shapes.Field("a name", (str,), lambda text: check_name("name", text))
+_LOSS = shapes.number(0, 1e12)
+_BY = shapes.nullable(shapes.optional(_NAME))
+_COST: shapes.Shape = {
+    "epsilon": shapes.or_infinite(_LOSS),
+    "neighbors": shapes.choice(*NEIGHBORS),
+    "mechanism": _NAME,
+    "rho": shapes.nullable(_LOSS),
+    "group": shapes.nullable(shapes.Field("a partition and a cell", (list,), _group, list, entry=_NAME)),
+}
+_EVENTS: shapes.Shape = {
+    "opened": shapes.record(
+        Opened,
+        {"dataset": _NAME, "neighbors": shapes.choice(*NEIGHBORS), "fingerprint": shapes.nullable(_digits())},
+    ),
+    "limited": shapes.record(
+        Limited,
+        {
+            "dataset": _NAME,
+            "epsilon": shapes.nullable(_LOSS),
+            "dp_delta": shapes.Field("a failure probability", (float, int), check_delta),
+            "by": _BY,
+        },
+    ),
+    "charged": shapes.record(
+        _charged,
+        {
+            "dataset": _NAME,
+            "token": _digits(),
+            "request": _digits(),
+            "joined": shapes.nullable(shapes.optional(shapes.Field("true", (bool,), shapes.within(bool)))),
+            "by": _BY,
+            **{name: replace(field, attribute=f"cost.{name}") for name, field in _COST.items()},
+        },
+    ),
+    "released": shapes.record(
+        Released,
+        {
+            "token": _digits(),
+            "text": shapes.Field("a release", (str,), check_release),
+            "fingerprint": shapes.nullable(shapes.optional(_digits(64))),
+        },
+    ),
+    "keyed": shapes.record(Keyed, {"key": _digits(64)}),
+    "followed": shapes.record(Followed, {"dataset": _NAME, "schedule": SCHEDULE}),
+    "moved": shapes.record(Moved, {"to": shapes.TEXT}),
+}
+"""How each record is written and read; the order of its fields is part of its seal."""

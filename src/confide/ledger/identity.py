@@ -147,9 +147,9 @@ class Dataset:
         if self.group is not None:
             object.__setattr__(self, "group", check_group(self.group))
         if self.fingerprint is not None and not is_hexadecimal(self.fingerprint, least=64):
-            raise InputError("fingerprint must be 64 hexadecimal digits, as `confide.ledger.fingerprint` makes them")
+            raise InputError("fingerprint", "must be 64 hexadecimal digits, as `confide.ledger.fingerprint` makes them")
         if self.one_cell not in (None, True, False):
-            raise InputTypeError(f"one_cell must be True, False or None; found {type(self.one_cell).__name__}")
+            raise InputTypeError("one_cell", "must be True, False or None", got=type(self.one_cell).__name__)
 
 
 def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
@@ -175,7 +175,7 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
     False
     """
     if not isinstance(key, bytes) or len(key) < LEAST_KEY:
-        raise InputError(f"key must be at least {LEAST_KEY} secret random bytes")
+        raise InputError("key", f"must be at least {LEAST_KEY} secret random bytes")
     digest = hmac.new(key, digestmod=hashlib.sha256)
     if isinstance(data, Path):
         try:
@@ -183,12 +183,12 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
                 while block := file.read(_BLOCK):
                     digest.update(block)
         except OSError as error:
-            raise InputError(f"file {str(data)!r} cannot be read: {error.strerror}") from None
+            raise InputError("path", f"{str(data)!r} cannot be read: {error.strerror}") from None
     elif isinstance(data, np.ndarray) and data.dtype.kind in "biuf":
         digest.update(f"{data.dtype.str} {data.shape}\n".encode())
         digest.update(np.ascontiguousarray(data).tobytes())
     else:
-        raise InputTypeError(f"data must be a Path or a numeric array; found {type(data).__name__}")
+        raise InputTypeError("data", "must be a Path or a numeric array", got=type(data).__name__)
     return digest.hexdigest()
 
 

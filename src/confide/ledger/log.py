@@ -8,7 +8,7 @@ from collections.abc import Iterable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Protocol, TypeAlias
+from typing import Protocol, TypeAlias, TypeVar
 
 from confide.errors import ConfideError, FormatError, InputError, InputTypeError, LedgerError
 from confide.ledger.events import Event
@@ -50,11 +50,14 @@ def place_of(place: str | Path | Server) -> Path | Server:
     if isinstance(place, Server):
         return place
     if not isinstance(place, str | Path):
-        raise InputTypeError(f"ledger's path must be a path; found {type(place).__name__}")
+        raise InputTypeError("path", "must be a path", got=type(place).__name__)
     if names_object(place):
         raise InputError(
-            "ledger must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can charge: an "
-            "object store cannot keep it, since two jobs could both spend what is left"
+            "ledger",
+            (
+                "must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can "
+                "charge: an object store cannot keep it, since two jobs could both spend what is left"
+            ),
         )
     return Server(place) if isinstance(place, str) and names_server(place) else Path(place)
 
@@ -101,6 +104,8 @@ class AloneError(LedgerError):
     """A record is on the server and perhaps on no standby: nothing may be released for it."""
 
 
+Failure = TypeVar("Failure", bound=ConfideError)
+
 FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
     sqlite3.SQLITE_BUSY: (LedgerError, "is in use by other processes for too long; try again"),
     sqlite3.SQLITE_LOCKED: (LedgerError, "is in use by other processes for too long; try again"),
@@ -130,9 +135,11 @@ def failure(place: Path | Server, code: int | str) -> ConfideError:
         kind, saying = FAILURES.get(code, (LedgerError, f"the server reports an error (SQLSTATE {code})"))
     else:
         kind, saying = FAILURES.get(code, (FormatError, "is damaged or not a ledger; restore it from a backup"))
-    return kind(about(place, saying))
+    return about(kind, place, saying)
 
 
-def about(place: Path | Server, saying: str) -> str:
-    """A sentence about a ledger, which a file is the subject of."""
-    return f"ledger {str(place)!r}{':' if isinstance(place, Server) else ''} {saying}"
+def about(kind: type[Failure], place: Path | Server, saying: str) -> Failure:
+    """An error about a ledger, which a file is the subject of; behind the semicolon stands what to do."""
+    requirement, _, remedy = saying.partition("; ")
+    subject = f"{str(place)!r}{':' if isinstance(place, Server) else ''}"
+    return kind("ledger", f"{subject} {requirement}", remedy=remedy[:1].upper() + remedy[1:])

@@ -254,11 +254,11 @@ def make_payment(
         If only one of ledger and dataset is given, or the data set is accounted under add_remove and n is public.
     """
     if ledger is None or dataset is None:
-        raise InputError("ledger and dataset must be given together: whose budget is charged, and where")
+        raise InputError("ledger", "ledger and dataset must be given together: whose budget is charged, and where")
     if not isinstance(ledger, Ledger):
-        raise InputTypeError(f"ledger must be a confide.Ledger; found {type(ledger).__name__}")
+        raise InputTypeError("ledger", "must be a confide.Ledger", got=type(ledger).__name__)
     if not isinstance(again, bool):
-        raise InputTypeError(f"again must be True or False; found {type(again).__name__}")
+        raise InputTypeError("again", "must be True or False", got=type(again).__name__)
     data = as_dataset(dataset)
     account = known(ledger.accounts() if accounts is None else accounts, data.name)
     if account is not None:

@@ -169,5 +169,5 @@ def check_role(role: str) -> str:
     'calibrating-jobs'
     """
     if not re.fullmatch(r"[A-Za-z_][\w.-]{0,62}", role, re.ASCII) or role.lower() == "public" or role.startswith("pg_"):
-        raise InputError(f"role must be a name of 1 to 63 letters, digits, '_', '-' and '.'; found {role!r}")
+        raise InputError("role", "must be a name of 1 to 63 letters, digits, '_', '-' and '.'", got=repr(role))
     return role

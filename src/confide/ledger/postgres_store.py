@@ -89,7 +89,7 @@ class PostgresStore:
         connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
         connection.execute("COMMIT")
         if "WARNING" in warnings:
-            raise AloneError(about(self.place, _ALONE))
+            raise about(AloneError, self.place, _ALONE)
 
     @contextmanager
     def held(self, token: str) -> Iterator[None]:
@@ -113,11 +113,11 @@ class PostgresStore:
                 raise
             except LedgerError:
                 if time.monotonic() > end:
-                    raise LedgerError(about(self.place, _UNKNOWN)) from None
+                    raise about(LedgerError, self.place, _UNKNOWN) from None
                 tell("ledger", "server asked again", after="commit")
                 time.sleep(_PAUSE)
         if not there:
-            raise NothingWrittenError(about(self.place, _LOST))
+            raise about(NothingWrittenError, self.place, _LOST)
 
     def _holds(self, last: Row) -> bool:
         """Whether a record is there, and on the standby. Behind the lock every earlier transaction has ended.
@@ -149,16 +149,15 @@ class PostgresStore:
         """What the role may do, of a ledger whose guards are in place."""
         found = connection.execute(postgres_schema.STATE).fetchone()
         if found is None or found[1] is None or not found[1].startswith("confide.ledger "):
-            raise LedgerError(about(self.place, "there is none; the owner makes one with `confide ledger init`"))
+            raise about(LedgerError, self.place, "there is none; the owner makes one with `confide ledger init`")
         role, comment, version, fsync, whole_pages, sees_all, owns, ruled, triggers, functions = found
         if comment != f"confide.ledger {postgres_schema.SCHEMA}":
-            raise FormatError(about(self.place, "it has a newer schema than this version reads; upgrade confide"))
+            raise about(FormatError, self.place, "it has a newer schema than this version reads; upgrade confide")
         if version < LEAST_VERSION:
-            raise LedgerError(about(self.place, "the server is older than PostgreSQL 12; upgrade it"))
+            raise about(LedgerError, self.place, "the server is older than PostgreSQL 12; upgrade it")
         if ruled or not postgres_schema.guarded(triggers or {}, functions or {}):
-            raise FormatError(
-                about(self.place, "the triggers that guard its records were changed; compare it with a backup")
-            )
+            saying = "the triggers that guard its records were changed; compare it with a backup"
+            raise about(FormatError, self.place, saying)
         return _State(role, sees_all, owns, fsync == "on" and whole_pages == "on")
 
     @contextmanager
@@ -173,11 +172,10 @@ class _State:
 
     def refuse_forgetful(self, place: Server) -> None:
         if not self.durable:
-            raise LedgerError(
-                about(place, "the server runs with fsync or full_page_writes off and forgets charges; switch them on")
-            )
+            saying = "the server runs with fsync or full_page_writes off and forgets charges; switch them on"
+            raise about(LedgerError, place, saying)
         if not self.sees_all:
-            raise LedgerError(about(place, f"role {self.role!r} may read and not charge"))
+            raise about(LedgerError, place, f"role {self.role!r} may read and not charge")
 
 
 class Writer:
@@ -191,12 +189,12 @@ class Writer:
         """Append one record; the server numbers, dates and seals it."""
         body = write_event(event)
         if "\\u0000" in body.replace("\\\\", ""):
-            raise InputError("release must not hold the character U+0000, which PostgreSQL does not keep")
+            raise InputError("release", "must not hold the character U+0000, which PostgreSQL does not keep")
         added = self._connection.execute(
             "INSERT INTO confide.record (body) VALUES (%s) RETURNING id, made, seal", (body,)
         ).fetchone()
         if added is None:
-            raise LedgerError("the ledger's server took a record and kept none")
+            raise LedgerError("ledger", "the ledger's server took a record and kept none")
         number, made, sealed = added
         self.last = (number, made, body, sealed)
         return self.last
@@ -243,13 +241,13 @@ def filled(
         state = store._state(connection)
         state.refuse_forgetful(place)
         if not state.owns:
-            raise LedgerError(about(place, f"role {state.role!r} is not its owner"))
+            raise about(LedgerError, place, f"role {state.role!r} is not its owner")
         postgres_schema.grant(connection, charge_roles, read_roles)
 
         def fill(rows: Iterable[Row]) -> None:
             connection.execute("SELECT confide.lock_ledger()")
             if connection.execute("SELECT FROM confide.record LIMIT 1").fetchone() is not None:
-                raise InputError(about(place, "it has records already; name an empty one"))
+                raise about(InputError, place, "it has records already; name an empty one")
             with connection.cursor() as cursor:
                 cursor.executemany(
                     "INSERT INTO confide.record (made, body, seal) VALUES (%s, %s, %s)", [row[1:] for row in rows]
@@ -265,7 +263,7 @@ def end_of_filling(connection: Any, place: Server) -> None:
         connection.execute("COMMIT")
     except connection_errors() as error:
         if lost(connection, error):
-            raise LedgerError(about(place, "the connection was lost at the end; ask for the same again")) from None
+            raise about(LedgerError, place, "the connection was lost at the end; ask for the same again") from None
         raise
 
 
@@ -307,7 +305,7 @@ def _dsn(place: Server, timeout: float) -> str:
     try:
         given = conninfo_to_dict(place.url)
     except psycopg.ProgrammingError:
-        raise InputError(about(place, "its address cannot be read; write postgresql://user@host/database")) from None
+        raise about(InputError, place, "its address cannot be read; write postgresql://user@host/database") from None
     own = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
     hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
     if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
@@ -336,15 +334,13 @@ _GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
 
 def _failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
     if gone:
-        return NothingWrittenError(about(place, _LOST))
+        return about(NothingWrittenError, place, _LOST)
     return failure(place, getattr(error, "sqlstate", None) or "unknown")
 
 
 def _unreachable(place: Server, error: Exception) -> ConfideError:
-    return NothingWrittenError(
-        about(
-            place,
-            "the server cannot be reached, or does not let this role in; check host, port, database, role, password "
-            "(in a file that PGPASSFILE names) and encryption",
-        )
+    saying = (
+        "the server cannot be reached, or does not let this role in; check host, port, database, role, password "
+        "(in a file that PGPASSFILE names) and encryption"
     )
+    return about(NothingWrittenError, place, saying)

@@ -8,18 +8,16 @@ zcdp    zero-concentrated losses add up, and the sum is converted at dp_delta; t
 pld     privacy-loss distributions are composed at dp_delta, which needs the schedule to be fixed in advance
 """
 
-import hashlib
-import json
 import math
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from fractions import Fraction
 from functools import lru_cache
 from importlib.util import find_spec
 from pathlib import Path
 from typing import Any, Literal, Self, TypeAlias, get_args
 
-from confide.errors import FormatError, InputError, InputTypeError
+from confide.errors import InputError, InputTypeError
 from confide.ledger.composition import check_delta, epsilon_of_zcdp, pld_epsilon
 from confide.ledger.cost import KINDS, Cost, decimal_above, decimal_form
 from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
@@ -27,17 +25,17 @@ from confide.planning import Plan, plan
 from confide.selection import SELECTORS, Selector, zcdp_of_range
 from confide.support import (
     MOST_PER_PERSON,
-    Fields,
+    Described,
+    Form,
     Level,
-    Shown,
+    Section,
     exact_level,
     float_above,
-    html_table,
     one_of,
-    parse_object,
     positive_integer,
     privacy_loss,
     read_as,
+    shapes,
     write_text,
 )
 
@@ -99,7 +97,7 @@ class Planned:
         if self.kind == "calibration":
             one_of("selector", self.selector, SELECTORS)
         elif self.selector is not None:
-            raise InputError(f"selector must be left out for kind={self.kind!r}: it draws thresholds")
+            raise InputError("selector", f"must be left out for kind={self.kind!r}: it draws thresholds")
 
     @property
     def words(self) -> str:
@@ -113,7 +111,7 @@ class Planned:
 
 
 @dataclass(frozen=True, repr=False)
-class Schedule(Shown):
+class Schedule(Described):
     """A year's releases within one total per person; made by `budget_plan`.
 
     Parameters
@@ -155,7 +153,7 @@ class Schedule(Shown):
         records = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
         object.__setattr__(self, "records_per_person", records)
         if (self.rule == "basic") != (self.dp_delta == 0):
-            raise InputError("dp_delta must be 0 for rule='basic', and above 0 for the others")
+            raise InputError("dp_delta", "must be 0 for rule='basic', and above 0 for the others")
         object.__setattr__(self, "entries", _checked(self.entries, self.rule))
 
     def entry_for(self, kind: str) -> Planned:
@@ -169,7 +167,9 @@ class Schedule(Shown):
         for entry in self.entries:
             if entry.kind == one_of("kind", kind, PLANNED):
                 return entry
-        raise InputError(f"the schedule has no {counted(kind, 0).split()[1]}; plan some with `confide budget plan`")
+        raise InputError(
+            "schedule", f"has no {counted(kind, 0).split()[1]}", remedy="Plan some with `confide budget plan`"
+        )
 
     @property
     def of_one_person(self) -> list[Cost]:
@@ -201,8 +201,12 @@ class Schedule(Shown):
         """
         if self.loss > self.epsilon:
             raise InputError(
-                f"entries must keep epsilon = {decimal_form(self.epsilon)}; together they cost one person "
-                f"{self.loss:.6g} by {IN_WORDS[self.rule]}; make a schedule with `confide budget plan`"
+                "entries",
+                f"must keep epsilon = {decimal_form(self.epsilon)}",
+                remedy=(
+                    f"Together they cost one person {self.loss:.6g} by {IN_WORDS[self.rule]}; make a schedule "
+                    "with `confide budget plan`"
+                ),
             )
         return self
 
@@ -242,30 +246,22 @@ class Schedule(Shown):
             f"person, by {IN_WORDS[self.rule]}{STANDS[self.rule]}{weak}."
         )
 
-    def __str__(self) -> str:
-        return f"{and_([entry.words for entry in self.entries])}. {self.statement}"
+    def _section(self) -> Section:
+        return Section("Schedule", f"{and_([entry.words for entry in self.entries])}. {self.statement}")
 
     def _brief(self) -> str:
         parts = ", ".join(f"{entry.words} at epsilon {decimal_form(entry.epsilon)}" for entry in self.entries)
         delta = f" at delta {self.dp_delta:g}" if self.dp_delta else ""
         return f"{parts}; epsilon {decimal_form(self.epsilon)}{delta} per person by {IN_WORDS[self.rule]}"
 
-    def _repr_html_(self) -> str:
-        """Kind by kind, for notebooks."""
-        rows = [
-            (entry.words, f"epsilon {decimal_form(entry.epsilon)}", f"{entry.per_person:,}") for entry in self.entries
-        ]
-        return html_table("Schedule", ("planned", "each", "one person is in at most"), rows, [self.statement])
-
     @property
     def fields(self) -> dict[str, Any]:
         """Everything that is planned, as JSON values."""
-        return {**vars(self), "entries": [asdict(entry) for entry in self.entries]}
+        return shapes.write_shape(self, _SHAPE)
 
     def to_json(self) -> str:
         """The schedule as a JSON document with a schema version and a checksum."""
-        content = {"kind": _KIND, "schema": _SCHEMA, **self.fields}
-        return json.dumps({**content, "sha256": _checksum(content)}, indent=2, allow_nan=False) + "\n"
+        return _FORM.write(self.fields)
 
     @classmethod
     def from_json(cls, text: str) -> "Schedule":
@@ -284,13 +280,7 @@ class Schedule(Shown):
         >>> Schedule.from_json(schedule.to_json()) == schedule
         True
         """
-        content = _intact(text)
-        try:
-            return schedule_of(content).check()
-        except FormatError:
-            raise
-        except (InputError, InputTypeError) as error:
-            raise FormatError(f"the schedule has a field that cannot be used: {error}") from None
+        return _FORM.read(text, lambda fields: cls(**shapes.read_shape(fields, _SHAPE)).check())
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
@@ -302,37 +292,10 @@ class Schedule(Shown):
         return read_as(path, cls.from_json)
 
 
-_KIND, _SCHEMA, _MOST_CHARACTERS = "confide.schedule", 1, 10_000
-
-
-def schedule_of(content: Mapping[str, Any]) -> Schedule:
-    """The schedule with these JSON values, each checked; what it costs is not computed (`Schedule.check` does).
-
-    Raises
-    ------
-    FormatError, InputError, InputTypeError
-        If one is lacking, one too many, or one that cannot be used.
-    """
-    fields = Fields("schedule", dict(content))
-    entries = []
-    for one in fields.take("entries", list):
-        if not isinstance(one, dict):
-            raise FormatError("the schedule's field 'entries' has the wrong type")
-        entry = Fields("schedule", one, "entries")
-        kind, count, per_person = entry.take("kind", str), entry.take("count", int), entry.take("per_person", int)
-        epsilon, selector = entry.take("epsilon", (int, float)), entry.optional("selector", (str,), str)
-        entry.finish()
-        entries.append(Planned(kind, count, per_person, epsilon, selector))  # type: ignore[arg-type]
-    schedule = Schedule(
-        fields.take("epsilon", (int, float)),
-        fields.take("dp_delta", (int, float)),
-        fields.take("rule", str),
-        tuple(entries),
-        fields.take("neighbors", str),
-        fields.take("records_per_person", int),
-    )
-    fields.finish()
-    return schedule
+_FORM = Form("confide.schedule", "schedule", hint="Make one with `confide budget plan --out`", most_characters=10_000)
+_SHAPE = shapes.shape_of(Schedule)
+SCHEDULE = shapes.record(Schedule, _SHAPE)
+"""A schedule in a document; reading it does not compute what it costs (`Schedule.check` does)."""
 
 
 def counted(kind: str, number: int) -> str:
@@ -359,13 +322,13 @@ def and_(parts: Sequence[str]) -> str:
 
 def _checked(entries: Any, rule: Rule) -> tuple[Planned, ...]:
     if not isinstance(entries, tuple) or not all(isinstance(entry, Planned) for entry in entries):
-        raise InputTypeError(f"entries must be a tuple of Planned; found {type(entries).__name__}")
+        raise InputTypeError("entries", "must be a tuple of Planned", got=type(entries).__name__)
     kinds = [entry.kind for entry in entries]
     if not kinds or kinds != [kind for kind in PLANNED if kind in kinds]:
-        raise InputError(f"entries must be some of {', '.join(PLANNED)}, each once and in this order; found others")
+        raise InputError("entries", f"must be some of {', '.join(PLANNED)}, each once and in this order", got="others")
     drawn = "exponential" if rule == "zcdp" else "permute_and_flip"
     if any(entry.selector not in (None, drawn) for entry in entries):
-        raise InputError(f"selector must be {drawn!r} for rule={rule!r}; found the other one")
+        raise InputError("selector", f"must be {drawn!r} for rule={rule!r}", got="the other one")
     return entries
 
 
@@ -384,30 +347,3 @@ def _loss(schedule: Schedule) -> float:
     if schedule.rule == "zcdp":
         return epsilon_of_zcdp(float_above(schedule.added(lambda cost: cost.zcdp)), schedule.dp_delta)
     return pld_epsilon(schedule.of_one_person, schedule.dp_delta)
-
-
-def _intact(text: Any) -> dict[str, Any]:
-    """The fields of a text that is a schedule and was not altered."""
-    if not isinstance(text, str):
-        raise InputTypeError(f"text must be a JSON document; found {type(text).__name__}")
-    if len(text) > _MOST_CHARACTERS:
-        raise FormatError(f"the file is not a confide schedule: it has more than {_MOST_CHARACTERS} characters")
-    try:
-        content = parse_object(text)
-    except ValueError:
-        raise FormatError("the file is not a confide schedule: it is not valid JSON, or not one object") from None
-    if content.get("kind") != _KIND:
-        raise FormatError("the file is not a confide schedule; make one with `confide budget plan --out`")
-    schema = content.get("schema")
-    if not isinstance(schema, int) or isinstance(schema, bool) or schema < 1:
-        raise FormatError("the schedule has no valid schema number")
-    if schema > _SCHEMA:
-        raise FormatError(f"the schedule has schema {schema}; this version reads up to {_SCHEMA}; upgrade confide")
-    checksum = content.pop("sha256", None)
-    if checksum != _checksum(content):
-        raise FormatError("the schedule was altered or damaged: its checksum does not match; get the original")
-    return {key: value for key, value in content.items() if key not in ("kind", "schema")}
-
-
-def _checksum(content: Mapping[str, Any]) -> str:
-    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()

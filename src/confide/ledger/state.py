@@ -28,6 +28,7 @@ from confide.ledger.events import (
 )
 from confide.ledger.limit import Limit
 from confide.ledger.log import Row, Server
+from confide.support import Described, Section
 
 
 class Checkpoint(NamedTuple):
@@ -51,7 +52,7 @@ _BARE = ("fedcp-qq", "fedcp-avg")
 """Methods without privacy whose answers 0.1 kept at cost 0, under a name of their own."""
 
 
-class State:
+class State(Described):
     """A ledger at one moment. It does not change: `then` makes the next one.
 
     Parameters
@@ -74,9 +75,13 @@ class State:
     def __reduce__(self) -> tuple[Any, ...]:
         return State, (max(self.head, self.remembered),)
 
-    def __str__(self) -> str:
-        lines = [f"{account.dataset}: {account.summary}" for account in self.accounts.values()] or ["no data sets"]
-        return "\n".join(lines + ([] if self.moved_to is None else [f"moved to {self.moved_to}: charged there only"]))
+    def _section(self) -> Section:
+        spent = tuple((account.dataset, account.summary) for account in self.accounts.values())
+        moved = () if self.moved_to is None else (f"moved to {self.moved_to}: charged there only",)
+        return Section("Ledger", "" if spent else "no data sets", spent, notes=moved)
+
+    def _brief(self) -> str:
+        return f"{len(self.seals)} records"
 
     @property
     def head(self) -> Checkpoint:
@@ -153,7 +158,8 @@ class State:
     def _add(self, number: int, made: str, body: str | None, sealed: str) -> None:
         last = self.head
         if number != last.number + 1 or sealed != (sealed if body is None else seal(last.seal, made, body)):
-            raise FormatError("the ledger was altered or damaged: a seal does not match; restore it from a backup")
+            must = "must have the seal of its content: the ledger was altered or damaged"
+            raise FormatError(f"records[{last.number}]", must, remedy="Restore the ledger from a backup")
         self.seals.append(sealed)
         if body is not None:
             event = read_event(body)
@@ -207,9 +213,10 @@ def refuse_forgotten(place: Path | Server, seals: list[str], known: Checkpoint, 
     """
     if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
         raise ForgottenError(
-            f"ledger {str(place)!r} has {len(seals)} records, and not the one numbered {known.number} that {who} "
-            "remembers: a backup was put back, or it is another ledger; what was charged since is not in it. Charge "
-            "nothing before the newest ledger is back, or what is missing was added up"
+            "ledger",
+            f"{str(place)!r} has {len(seals)} records, and not the one numbered {known.number} that {who} remembers: a "
+            "backup was put back, or it is another ledger; what was charged since is not in it",
+            remedy="Charge nothing before the newest ledger is back, or what is missing was added up",
         )
 
 
@@ -222,9 +229,11 @@ def refuse_moved(state: State) -> None:
         With the place where it goes on.
     """
     if state.moved_to is not None:
-        raise LedgerError(f"the ledger was moved to {state.moved_to!r} and is charged there only; name that one")
+        raise LedgerError(
+            "ledger", f"was moved to {state.moved_to!r} and is charged there only", remedy="Name that one"
+        )
 
 
 def _require(condition: bool) -> None:
     if not condition:
-        raise FormatError("the ledger's records contradict each other; restore it from a backup")
+        raise FormatError("records", "must not contradict each other", remedy="Restore the ledger from a backup")

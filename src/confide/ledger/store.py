@@ -24,6 +24,7 @@ APPLICATION_ID = LEDGER_ID
 _FIRST_SCHEMA = 2
 """Of a new ledger. One of schema 1 becomes one of 2 with its next record, and any one of 3 with its first schedule."""
 MOST_BYTES = 2**30
+_RESTORE = "Restore the ledger from a backup"
 MOST_TEXT = 16_000_000
 
 _TABLE = """CREATE TABLE record (
@@ -68,7 +69,7 @@ class Store:
                 try:
                     stack.enter_context(locked(self.path.resolve(), "ledger", self.timeout))
                 except InputError as error:
-                    raise LedgerError(str(error)) from None
+                    raise LedgerError(error.argument, error.requirement, remedy=error.remedy) from None
             yield
 
     @contextmanager
@@ -121,7 +122,7 @@ class Writer:
 def _rows(connection: sqlite3.Connection, number: int) -> list[Row]:
     """Whoever reads from the beginning has the whole file checked; what is new is checked by its seals."""
     if number == 0 and connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
-        raise FormatError("the ledger is damaged: SQLite's integrity check fails; restore it from a backup")
+        raise FormatError("ledger", "must pass SQLite's integrity check: it is damaged", remedy=_RESTORE)
     return connection.execute("SELECT id, made, body, seal FROM record WHERE id >= ? ORDER BY id", (number,)).fetchall()
 
 
@@ -141,7 +142,7 @@ def filled(path: Path) -> Iterator[Callable[[Iterable[Row]], None]]:
     except (OutputExistsError, FormatError):
         raise
     except InputError as error:
-        raise LedgerError(f"ledger {str(path)!r} cannot be made: {error}") from None
+        raise LedgerError("ledger", f"{str(path)!r} cannot be made: {error}") from None
     to_disk(path.parent)
 
 
@@ -187,7 +188,7 @@ def _check_header(path: Path) -> None:
             code = errno.EISDIR if path.is_dir() else errno.EACCES
             raise OSError(code, os.strerror(code))
     except OSError as error:
-        raise LedgerError(f"ledger {str(path)!r} cannot be read: {error.strerror}") from None
+        raise LedgerError("ledger", f"{str(path)!r} cannot be read: {error.strerror}") from None
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
             connection.execute("PRAGMA writable_schema=ON")  # also where pages are in the log that is not read here
@@ -195,22 +196,24 @@ def _check_header(path: Path) -> None:
     except sqlite3.Error:
         found = None
     if found is None:
-        raise FormatError(f"file {str(path)!r} is not a confide ledger; name another file")
+        raise FormatError("path", "must name a ledger", got=repr(str(path)))
     if found != APPLICATION_ID:
-        raise FormatError(f"file {str(path)!r} is a database of another program, not a confide ledger")
+        raise FormatError("path", "must name a ledger, not a database of another program", got=repr(str(path)))
     if size > MOST_BYTES:
-        raise FormatError(f"ledger {str(path)!r} has more than {MOST_BYTES} bytes; begin a new one")
+        raise FormatError(
+            "path", f"must name a ledger of at most {MOST_BYTES} bytes", got=repr(str(path)), remedy="Begin a new one"
+        )
 
 
 def _check_database(connection: sqlite3.Connection) -> None:
     version = connection.execute("PRAGMA user_version").fetchone()[0]
     if version > SCHEMA:
-        raise FormatError(f"the ledger has schema {version}; this version reads up to {SCHEMA}; upgrade confide")
+        raise FormatError("ledger.schema", f"must be at most {SCHEMA}", got=str(version), remedy="Upgrade confide")
     if version < 1 or connection.execute("PRAGMA application_id").fetchone()[0] != APPLICATION_ID:
-        raise FormatError("the ledger has no valid schema number; restore it from a backup")
+        raise FormatError("ledger.schema", f"must be an integer from 1 to {SCHEMA}", remedy=_RESTORE)
     found = connection.execute("SELECT name, sql FROM sqlite_schema WHERE name NOT LIKE 'sqlite~_%' ESCAPE '~'")
     if dict(found.fetchall()) != _SCHEMA:
-        raise FormatError("the ledger has tables of another program; restore it from a backup")
+        raise FormatError("ledger", "must have the tables of a ledger", remedy=_RESTORE)
 
 
 def _code(error: sqlite3.Error) -> int:

@@ -102,15 +102,15 @@ def move(
     """
     old, new = place_of(source), place_of(target)
     if not isinstance(new, Server) and (charge_roles or read_roles):
-        raise InputError("charge_roles and read_roles must be left out: a file has no roles")
+        raise InputError("charge_roles", "charge_roles and read_roles must be left out: a file has no roles")
     to = name_of(new)
     if name_of(old) == to:
-        raise InputError("target must be another place than the source")
+        raise InputError("target", "must be another place than the source")
     log = open_log(old, create=False, timeout=timeout)
     rows = log.since(0)
     closed = State().then(rows).moved_to
     if closed not in (None, to):
-        raise LedgerError(f"the ledger was moved to {closed!r} before; move that one")
+        raise LedgerError("ledger", f"was moved to {closed!r} before", remedy="Move that one")
     if closed is not None:
         rows = _whole(old, rows)[:-1]
         if _there(new, rows, timeout):
@@ -151,5 +151,5 @@ def _there(place: Path | Server, rows: list[Row], timeout: float) -> bool:
 
 def _whole(place: Path | Server, rows: list[Row]) -> list[Row]:
     if any(body is None for _, _, body, _ in rows):
-        raise LedgerError(f"ledger {str(place)!r} may be read whole by its owner only: it holds a key")
+        raise LedgerError("ledger", f"{str(place)!r} may be read whole by its owner only: it holds a key")
     return rows

@@ -7,7 +7,7 @@ pps_laplace.py      Private Prediction Sets, version 1: a Laplace histogram, and
 noisy_histogram.py  the same release, calibrated by the random-rank lemma
 opendp_quantile.py  OpenDP's private quantile
 pcoqs.py            P-COQS, a noisy binary search: zero-concentrated privacy, no pure epsilon
-noisy_labels.py     thresholds from labels that were randomised before anybody saw them, and their privacy
+noisy_labels.py     thresholds from labels that were randomised before they were collected, and their privacy
 privacy.py          `PrivacyStatement`: what a release costs, from the mechanism's own map; what several cost together
 certify.py          `Guarantee` of a mechanism, from public numbers alone
 fields.py           mechanisms as JSON objects

@@ -1,4 +1,4 @@
-"""What a mechanism promises, computed from public numbers alone, so that anybody can compute it again."""
+"""What a mechanism promises, computed from public numbers alone, so that readers can compute it again."""
 
 from fractions import Fraction
 from functools import lru_cache

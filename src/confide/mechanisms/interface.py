@@ -33,7 +33,7 @@ class Mechanism(Protocol):
 
     @property
     def name(self) -> MechanismName | Literal["noisy-labels"]:
-        """The name under which `calibrate` knows it; that of `calibrate_noisy_labels` besides."""
+        """The name under which `calibrate` knows it; that of `calibrate_noisy_labels` also."""
 
     @property
     def add_remove(self) -> float | None:
@@ -51,7 +51,7 @@ class Mechanism(Protocol):
 
     @property
     def bounded_range(self) -> bool:
-        """Whether the loss is bounded-range, so that `zcdp_of_range` of it holds besides."""
+        """Whether the loss is bounded-range, so that `zcdp_of_range` of it holds also."""
         return False
 
     @property

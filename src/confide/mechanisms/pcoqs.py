@@ -85,7 +85,7 @@ class NoisySearch(Mechanism):
     def choose(self, counts: NDArray[np.int64]) -> int:
         """Ask one noisy count a halving; the counts themselves decide nothing else."""
         if STEPS * int(counts.sum()) > _INT64_ROOM:
-            raise InputError("counts hold more records than 64-bit arithmetic allows; use mechanism='slopes'")
+            raise InputError("counts", "must fit into 64-bit arithmetic", remedy="Use mechanism='slopes'")
         below, noise = np.cumsum(counts), self.scale * STEPS
         left, right = -1, len(counts) - 2
         while right - left > 1:

@@ -104,7 +104,7 @@ class PrivatePredictionSets(Mechanism):
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,)."""
         n = int(counts.sum())
         if self.level.denominator * n > _INT64_ROOM:
-            raise InputError("counts hold more records than 64-bit utilities allow; use mechanism='slopes'")
+            raise InputError("counts", "must fit into 64-bit utilities", remedy="Use mechanism='slopes'")
         at_or_below = np.cumsum(counts, dtype=np.int64)
         utility: NDArray[np.int64] = -np.maximum(self._b * (at_or_below - counts), self._a * (n - at_or_below))
         return utility
@@ -225,7 +225,7 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Genera
 #
 #     T(n) = c (n+1) + L,   c = (1-alpha)/(1-gamma alpha),   L = (2/epsilon) log(m/(gamma alpha)),
 #
-# so nobody has to know n to state it: it is evaluated on the counts, inside the one step that sees them. Candidate j is
+# so n need not be known to state it: it is evaluated on the counts, inside the one step that sees them. Candidate j is
 # drawn with probability proportional to exp(-(epsilon/2) max(r A_j, n - B_j)), r = (1-q)/q = n/T(n) - 1, and 0 where
 # T(n) exceeds n, which is the level cut to 1.
 #

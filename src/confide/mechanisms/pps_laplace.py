@@ -136,7 +136,7 @@ class LaplaceHistogram(Mechanism):
         """Add noise to all counts, and take the first candidate that reaches the level."""
         n = int(counts.sum())
         if GRID * n > _INT64_ROOM:
-            raise InputError("counts hold more records than 64-bit arithmetic allows; use mechanism='slopes'")
+            raise InputError("counts", "must fit into 64-bit arithmetic", remedy="Use mechanism='slopes'")
         noisy = noisy_counts(counts * STEPS, self.scale * STEPS)
         beyond = int(noisy.sum()) - np.cumsum(noisy)
         reached = n * STEPS - beyond >= math.ceil(self.level * n * STEPS)

@@ -151,7 +151,7 @@ def privacy_statement(
     per_record = mechanism.add_remove if neighbors == "add_remove" else mechanism.replace_one
     if per_record is None:
         raise InputError(
-            f"neighbors must be 'replace_one' for mechanism={mechanism.name!r}: it uses n, which is public"
+            "neighbors", f"must be 'replace_one' for mechanism={mechanism.name!r}, which uses the public n"
         )
     if math.isinf(per_record):
         # Records that change together change a count by as many: zCDP grows with their square.
@@ -266,7 +266,7 @@ def _claimed(parts: Sequence[PrivacyStatement]) -> list[float]:
 
 def _alike(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
     if not parts:
-        raise InputError("parts must not be empty; found no release to compose")
+        raise InputError("parts", "must not be empty")
     if len({(p.neighbors, p.records_per_person) for p in parts}) != 1:
-        raise InputError("parts must state the same neighbours and records_per_person; found different ones")
+        raise InputError("parts", "must state the same neighbors and records_per_person", got="different ones")
     return parts[0]

@@ -312,7 +312,11 @@ def slopes_for(
     scale = scale_for((weight or 1) * distance, epsilon)
     if scale > _LARGEST_SCALE:
         weights = "" if weight is None else ", or class weights that are small whole numbers"
-        raise InputError(f"the utilities exceed 64 bits; use an alpha of fewer digits, or a larger epsilon{weights}")
+        raise InputError(
+            "alpha",
+            "must give utilities of at most 64 bits",
+            remedy=f"Use an alpha of fewer digits, or a larger epsilon{weights}",
+        )
     return Slopes(rate, offset, left, right, scale, selector, weight=weight)
 
 

@@ -140,9 +140,9 @@ def _written(release: Release, model: Any, asked: _Asked) -> Iterator[dict[str, 
 
 def _parts(release: Release, model: Any, folder: Path, asked: _Asked) -> dict[str, Any]:
     if not isinstance(release, Release):
-        raise InputTypeError(f"release must be a release of confide; found {type(release).__name__}")
+        raise InputTypeError("release", "must be a release of confide", got=type(release).__name__)
     if task_of(release) == "any":
-        raise InputError("release must be for a score of classes or for intervals; found one of your own")
+        raise InputError("release", "must be for a score of classes or for intervals", got="one of your own")
     columns = {name: getattr(asked, name) for name, needed in needs(release).items() if needed}
     config: dict[str, Any] = {"checksum": release.checksum, **columns}
     names, signature = class_names(release) if asked.classes is None else list(asked.classes), asked.signature
@@ -191,13 +191,13 @@ def _signature(
         inputs = infer_signature(example).inputs
     else:
         raise InputError(
-            "input_example must be given, some rows that the model takes: its signature is inferred of them"
+            "input_example", "must be given, some rows that the model takes: its signature is inferred of them"
         )
     known = set(inputs.input_names()) if inputs is not None and inputs.has_input_names() else set()
     if model is not None and (missing := {name: DataType.string for name in columns.values() if name not in known}):
         if inputs is None or inputs.is_tensor_spec():
             raise InputError(
-                f"input_example must be a data frame: the release needs the column {next(iter(missing))!r}"
+                "input_example", f"must be a data frame: the release needs the column {next(iter(missing))!r}"
             )
         inputs = Schema([*inputs.inputs, *_extra(columns, missing)])
     return ModelSignature(inputs=inputs, outputs=_outputs(release, config), params=_params())
@@ -215,7 +215,7 @@ def _plain_inputs(release: Release, config: dict[str, Any], columns: dict[str, s
         return Schema([TensorSpec(np.dtype(np.float64), (-1, known if isinstance(known, int) else -1))])
     if not names:
         if not isinstance(known, int):
-            raise InputError("classes must be given: the release does not say which columns there are")
+            raise InputError("classes", "must be given: the release does not say which columns there are")
         names = [str(place) for place in range(known)]
     return Schema([*(ColSpec(DataType.double, name) for name in names), *extra])
 

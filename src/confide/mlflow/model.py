@@ -133,14 +133,14 @@ def class_names(release: Release) -> list[str | int] | None:
 def refuse_other(what: str, found: str, logged: str) -> None:
     """Refuse a file that is not the one whose checksum was logged."""
     if found != logged:
-        raise FormatError(f"the {what} is not the one that was logged: its checksum does not match; log it again")
+        raise FormatError(what, "is not the one that was logged: its checksum does not match", remedy="Log it again")
 
 
 def _taken(rows: Any, column: str | None, name: str) -> Any:
     if column is None:
         return None
     if not hasattr(rows, "columns") or column not in rows.columns:
-        raise InputError(f"{name} must be given as the column {column!r}; the rows have none of this name")
+        raise InputError(name, f"must be given as the column {column!r}", remedy="The rows have none of this name")
     return rows[column].to_numpy()
 
 
@@ -155,7 +155,7 @@ def keep(model: Any, folder: Path) -> Path:
     if isinstance(model, str | Path):
         found = Path(mlflow.artifacts.download_artifacts(str(model)))
         if not (found / "MLmodel").is_file():
-            raise InputError(f"model must be the address of an MLflow model; {str(model)!r} holds none")
+            raise InputError("model", "must be the address of an MLflow model", remedy=f"{str(model)!r} holds none")
         return found
     path = folder / "model"
     if hasattr(model, "get_params") and hasattr(model, "predict"):
@@ -164,8 +164,10 @@ def keep(model: Any, folder: Path) -> Path:
         mlflow.pyfunc.save_model(str(path), python_model=_Function(model))
     else:
         raise InputTypeError(
-            f"model must be an estimator of scikit-learn, a function, or the address of an MLflow model; found "
-            f"{type(model).__name__}; log it with MLflow's own flavour and give its address"
+            "model",
+            "must be an estimator of scikit-learn, a function, or the address of an MLflow model",
+            got=type(model).__name__,
+            remedy="Log it with MLflow's own flavour and give its address",
         )
     return path
 
@@ -196,8 +198,12 @@ def outputs_of(path: Path, *, probabilities: bool) -> tuple[Outputs, list[Any] |
         return lambda rows: np.asarray(estimator.predict(rows)), None
     if not hasattr(estimator, "predict_proba"):
         raise InputTypeError(
-            f"model must have predict_proba; {type(estimator).__name__} has none: wrap it in "
-            "sklearn.calibration.CalibratedClassifierCV, which estimates probabilities"
+            "model",
+            "must have predict_proba",
+            remedy=(
+                f"{type(estimator).__name__} has none: wrap it in sklearn.calibration.CalibratedClassifierCV, "
+                "which estimates probabilities"
+            ),
         )
     return estimator.predict_proba, np.asarray(estimator.classes_).tolist()
 
@@ -257,14 +263,14 @@ def load_model(uri: str | Path) -> LoadedModel:
         raise
     except Exception as error:  # whatever MLflow, or the model in front, makes of a description that was changed
         raise FormatError(
-            f"MLflow cannot load {str(uri)!r}: {type(error).__name__}: {one_line(str(error))[:300]}"
+            "model_uri", f"MLflow cannot load {str(uri)!r}: {type(error).__name__}: {one_line(str(error))[:300]}"
         ) from error
     return LoadedModel(model.release, model.outputs, served)
 
 
 def _described(path: Path, uri: str) -> tuple[dict[str, str], dict[str, Any]]:
     """Where the release and the model in front lie, and what was logged of them; refused if it is not as written."""
-    foreign = FormatError(f"{uri!r} is no model that confide.mlflow wrote")
+    foreign = FormatError("model_uri", f"{uri!r} is no model that confide.mlflow wrote")
     try:
         flavour = mlflow.models.Model.load(str(path)).flavors["python_function"]
         if flavour["loader_module"] != _LOADER:

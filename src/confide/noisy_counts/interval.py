@@ -249,17 +249,17 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
 
 def _error(value: Any) -> float:
     if isinstance(value, bool) or not isinstance(value, Real):
-        raise InputTypeError(f"error must be a number between 0 and 1; found {type(value).__name__}")
+        raise InputTypeError("error", "must be a number between 0 and 1", got=type(value).__name__)
     chance = float(value)
     if not _LEAST_ERROR <= chance < 1:
-        raise InputError(f"error must lie between {_LEAST_ERROR:g} and 1; found {chance!r}")
+        raise InputError("error", f"must lie between {_LEAST_ERROR:g} and 1", got=repr(chance))
     return chance
 
 
 def _noises(value: Any) -> tuple[int, int]:
     pair = value if isinstance(value, tuple | list) else (value, value)
     if len(pair) != 2:
-        raise InputError(f"noises must be one number or two; found {len(pair)}")
+        raise InputError("noises", "must be one number or two", got=str(len(pair)))
     own, other = (positive_integer("noises", one, most=_MOST_NOISES) for one in pair)
     return own, other
 
@@ -268,22 +268,22 @@ def _counts(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None) -> tu
     """Counts and sizes as int64 of one shape."""
     x, y = _integers("covered", covered), _integers("missed", missed)
     if x.shape != y.shape:
-        raise InputError(f"covered and missed must have one shape; found {x.shape} and {y.shape}")
+        raise InputError("missed", f"must have the shape of covered, {x.shape}", got=str(y.shape))
     return x, y, None if size is None else _public_sizes(size, x.shape)
 
 
 def _public_sizes(size: ArrayLike, shape: tuple[int, ...]) -> Ints:
     n = _integers("size", size)
-    refuse_marked(n.ravel() < 0, "size must be at least 0", "negative")
+    refuse_marked("size", n.ravel() < 0, "must be at least 0", "negative")
     if n.ndim and n.shape != shape:
-        raise InputError(f"size must be one number or have the shape of the counts, {shape}; found {n.shape}")
+        raise InputError("size", f"must be one number or have the shape of the counts, {shape}", got=str(n.shape))
     return np.broadcast_to(n, shape)
 
 
 def _integers(name: str, values: ArrayLike) -> Ints:
     array = np.asarray(values)
     if array.size and array.dtype.kind not in "iu":
-        raise InputTypeError(f"{name} must be integers; found {array.dtype}")
+        raise InputTypeError(name, "must be integers", got=f"dtype {array.dtype}")
     far = (array.ravel() > _MOST_NOISY) | (array.ravel() < -_MOST_NOISY)
-    refuse_marked(far, f"{name} must lie within +-2**50", "that do not")
+    refuse_marked(name, far, "must lie within +-2**50", "that do not")
     return array.astype(np.int64)

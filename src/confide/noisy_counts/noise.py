@@ -53,7 +53,7 @@ def log_mgf(s: ArrayLike, epsilon: float) -> NDArray[np.float64]:
     0.267884297718
     """
     loss, size = privacy_loss("epsilon", epsilon), np.abs(np.asarray(s, dtype=np.float64))
-    refuse_marked(~(size < loss), "s must lie strictly between -epsilon and epsilon", "that does not")
+    refuse_marked("s", ~(size < loss), "must lie strictly between -epsilon and epsilon", "that does not")
     result: NDArray[np.float64] = (
         2 * np.log(-np.expm1(-loss)) - np.log(-np.expm1(size - loss)) - np.log(-np.expm1(-size - loss))
     )
@@ -84,7 +84,7 @@ def noise_law(epsilon: float, noises: int = 1) -> NDArray[np.float64]:
     loss, noises = privacy_loss("epsilon", epsilon), positive_integer("noises", noises, most=10**6)
     reach = _reach(loss, ((noises, 1),))
     if 2 * reach + 1 > _LONGEST_LAW:
-        raise InputError("epsilon is too small for a table of the noise, which would have more than 2**23 values")
+        raise InputError("epsilon", "must be larger for a table of the noise of at most 2**23 values", got=f"{loss:g}")
     if noises == 1:
         law: NDArray[np.float64] = np.tanh(loss / 2) * np.exp(-loss * np.abs(np.arange(-reach, reach + 1)))
         return law
@@ -182,10 +182,10 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
     """
     loss, exact = privacy_loss("epsilon", epsilon), np.asarray(counts)
     if exact.ndim != 1:
-        raise InputError(f"counts must have one dimension; found shape {exact.shape}")
+        raise InputError("counts", "must have one dimension", got=f"shape {exact.shape}")
     if exact.size and exact.dtype.kind not in "iu":
-        raise InputTypeError(f"counts must be integers; found {exact.dtype}")
-    refuse_marked((exact < 0) | (exact > MOST_RECORDS), "counts must lie between 0 and 2**48", "outside")
+        raise InputTypeError("counts", "must be integers", got=f"dtype {exact.dtype}")
+    refuse_marked("counts", (exact < 0) | (exact > MOST_RECORDS), "must lie between 0 and 2**48", "outside")
     return noisy_counts(exact.astype(np.int64), scale_for(1, loss))
 
 

@@ -139,7 +139,7 @@ def _by_score(tail: Tail, p: Tensor, unusable: str, k: int, kind: ScoreKind, lim
 
 def _margins(tail: Tail, wide: str, k: int) -> str:
     if k < 2:
-        raise InputError("output must have at least two columns for the margin score; found 1")
+        raise InputError("output", "must have at least two columns for the margin score", got="1")
     top, _ = tail.all("TopK", wide, tail.constant([2], np.int64), outputs=2, axis=1)
     first, second = tail.columns(top, 0, 1), tail.columns(top, 1, 2)
     alone = tail.node("And", tail.node("Equal", wide, first), tail.node("Less", second, first))

@@ -123,28 +123,32 @@ def read(model: onnx.ModelProto | str | Path) -> Release:
     whole = _copy(model)
     kept = {entry.key: entry.value for entry in whole.metadata_props if isinstance(entry.key, str)}
     if _RELEASE not in kept or _APPENDED not in kept:
-        raise FormatError("the model holds no release; confide.onnx.append puts it there")
+        raise FormatError("model", "holds no release", remedy="Append one with confide.onnx.append")
     release = Release.from_json(kept[_RELEASE])
     try:
         options = parse_object(kept[_APPENDED])
         again = _appended(_without_tail(whole, own_difficulty=options["difficulty"] is None), release, options)
     except (KeyError, TypeError, ValueError):
-        raise FormatError("the model was altered: what is appended to it cannot be made of its release") from None
+        raise FormatError("model", "was altered: what is appended to it cannot be made of its release") from None
     if _comparable(again) != _comparable(whole):
         raise FormatError(
-            "the model was altered: what is appended to it is not what its release gives; get the original"
+            "model",
+            "was altered: what is appended to it is not what its release gives",
+            remedy="Get the original",
         )
     return release
 
 
 def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any]) -> onnx.ModelProto:
     if not isinstance(release, Release):
-        raise InputTypeError(f"calibration must be a release; found {type(release).__name__}")
+        raise InputTypeError("calibration", "must be a release", got=type(release).__name__)
     chosen = release.at(options["alpha"])
     kind = _kind(chosen, options["score"])
     graph, taken = model.graph, names_of(model.graph)
     if any(entry.key.startswith(KEY) for entry in model.metadata_props) or any(n.startswith(OWN) for n in taken):
-        raise InputError("model must be one without appended sets; found some; append to the model that was exported")
+        raise InputError(
+            "model", "must be one without appended sets", got="some", remedy="Append to the model that was exported"
+        )
     asked = options["output"]
     pair = [Tensor.of(model, name) for name in asked] if isinstance(asked, list) else []
     main = pair[0] if pair else Tensor.of(model, asked)
@@ -153,14 +157,16 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
     if kind.task == "classification":
         _refuse_given("difficulty", options["difficulty"], "classes")
         if pair:
-            raise InputError("output must be one tensor for a score of classes; found two")
+            raise InputError("output", "must be one tensor for a score of classes", got="two")
         words |= _append_sets(model, tail, main, chosen, kind, options)
     else:
         for name in ("classes", "logits"):
             _refuse_given(name, options[name], "intervals")
         _append_intervals(model, tail, main, pair, chosen, kind, options["difficulty"])
     if clash := sorted(taken & {one.name for one in (*tail.inputs, *tail.outputs)}):
-        raise InputError(f"model must not use the name {clash[0]!r}, which the appended part needs; rename that tensor")
+        raise InputError(
+            "model", f"must not use the name {clash[0]!r}, which the appended part needs", remedy="Rename that tensor"
+        )
     graph.node.extend(tail.nodes)
     graph.initializer.extend(tail.constants)
     graph.input.extend(tail.inputs)
@@ -184,8 +190,10 @@ def _append_sets(
 ) -> dict[str, str]:
     if len(p.shape) != 2 or not isinstance(p.shape[1], int):
         raise InputError(
-            f"output {p.name!r} must have shape (n, K) with a known number of classes K; found {_shape(p)}; export the "
-            "model with that dimension fixed"
+            "output",
+            f"{p.name!r} must have shape (n, K) with a known number of classes K",
+            got=str(_shape(p)),
+            remedy="Export the model with that dimension fixed",
         )
     k = p.shape[1]
     names = names_for(release, None if options["classes"] is None else tuple(options["classes"]), k)
@@ -194,12 +202,12 @@ def _append_sets(
         _refuse_perhaps_logits(p.name, maker)
     if options["logits"]:
         if maker in ("Softmax", "Sigmoid"):
-            raise InputError(f"logits must be left out: {p.name!r} is made by {maker}, so it holds probabilities")
+            raise InputError("logits", f"must be left out: {p.name!r} is made by {maker}, so it holds probabilities")
         made = tail.node("Softmax", p.name, axis=1) if release.bounded is None else tail.node("Sigmoid", p.name)
         tail.output("probabilities", made, p.kind, k)
         p = Tensor(made, p.kind, p.shape)
     elif maker == "LogSoftmax":
-        raise InputError(f"logits must be True: {p.name!r} is made by LogSoftmax, so it holds logarithms")
+        raise InputError("logits", f"must be True: {p.name!r} is made by LogSoftmax, so it holds logarithms")
     append_sets(tail, p, k, kind, Limits.of(release, k if names is None else names))
     return {} if names is None else {"classes": _json({"names": list(names)})}
 
@@ -215,8 +223,10 @@ def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> Non
             )
             if len(labels) == len(classes) and column_order("classes", classes, labels) != list(range(len(labels))):
                 raise InputError(
-                    "classes must stand in the order of the model's columns; found its labels in another order; pass "
-                    "classes=[...] in theirs"
+                    "classes",
+                    "must stand in the order of the model's columns",
+                    got="its labels in another order",
+                    remedy="Pass classes=[...] in theirs",
                 )
 
 
@@ -230,8 +240,9 @@ def _refuse_perhaps_logits(name: str, maker: str | None) -> None:
         return
     made = "is called so" if maker is None else f"is made by {maker}"
     raise InputError(
-        f"logits must be given: {name!r} {made} and may hold logits; pass logits=True, which appends a softmax or "
-        "sigmoid, or logits=False if it holds probabilities"
+        "logits",
+        f"must be given: {name!r} {made} and may hold logits",
+        remedy=("Pass logits=True, which appends a softmax or sigmoid, or logits=False if it holds probabilities"),
     )
 
 
@@ -248,7 +259,7 @@ def _append_intervals(
         centers = _quantiles(tail, main, pair)
     else:
         if pair:
-            raise InputError(f"output must be one tensor for {kind.family}; found two")
+            raise InputError("output", f"must be one tensor for {kind.family}", got="two")
         centers = (_vector(tail, main),) * 2
     scale = None
     if kind.family == "gamma":
@@ -275,8 +286,10 @@ def _quantiles(tail: Tail, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
         return low, high
     if len(main.shape) != 2 or main.shape[1] != 2:
         raise InputError(
-            f"output {main.name!r} must have shape (n, 2), lower and upper quantiles; found {_shape(main)}; name two "
-            "outputs if they are apart"
+            "output",
+            f"{main.name!r} must have shape (n, 2), lower and upper quantiles",
+            got=str(_shape(main)),
+            remedy="Name two outputs if they are apart",
         )
     wide = tail.double(main.name)
     low, high = (tail.flat(tail.columns(wide, i, i + 1), (None, 1)) for i in (0, 1))
@@ -287,7 +300,7 @@ def _vector(tail: Tail, one: Tensor) -> str:
     """One number per record, float64, shape (n,)."""
     if len(one.shape) not in (1, 2) or (len(one.shape) == 2 and one.shape[1] != 1):
         raise InputError(
-            f"output {one.name!r} must have shape (n,) or (n, 1), one number per record; found {_shape(one)}"
+            "output", f"{one.name!r} must have shape (n,) or (n, 1), one number per record", got=str(_shape(one))
         )
     return tail.double(tail.flat(one.name, one.shape))
 
@@ -301,22 +314,22 @@ def _kind(release: Release, said: str | None) -> ScoreKind:
     if release.bounded is not None:
         loss, _ = release.bounded
         if loss != FALSE_NEGATIVES:
-            raise InputError(f"calibration must be one for sets or intervals; found one that bounds {loss!r}")
+            raise InputError("calibration", "must be one for sets or intervals", got=f"one that bounds {loss!r}")
         return score_kind("lac")
     score = release.first.score
     if score is None and said is None:
-        raise InputError(UNNAMED)
+        raise InputError(*UNNAMED)
     if score is not None and said not in (None, score):
-        raise InputError(f"score must be left out: the calibration was made for {score!r}; found {said!r}")
+        raise InputError("score", f"must be left out: the calibration was made for {score!r}", got=repr(said))
     kind = score_kind(score or said)
     if kind.task == "any":
-        raise InputError(f"calibration was made for a score of your own, {kind.name!r}, which no graph is known for")
+        raise InputError("calibration", f"was made for a score of your own, {kind.name!r}, which no graph is known for")
     return kind
 
 
 def _refuse_given(name: str, value: Any, what: str) -> None:
     if value:
-        raise InputError(f"{name} must be left out: it is not for {what}")
+        raise InputError(name, f"must be left out: it is not for {what}")
 
 
 def _shape(one: Tensor) -> str:
@@ -337,9 +350,9 @@ def _load(path: Path) -> onnx.ModelProto:
     try:
         return onnx.load(path)
     except OSError as error:
-        raise InputError(f"file {str(path)!r} cannot be read: {error.strerror or 'it is no file'}") from None
+        raise InputError("path", f"{str(path)!r} cannot be read: {error.strerror or 'it is no file'}") from None
     except DecodeError:
-        raise FormatError(f"file {str(path)!r} is not an ONNX model, or is damaged") from None
+        raise FormatError("path", f"{str(path)!r} is not an ONNX model, or is damaged") from None
 
 
 def _without_tail(model: onnx.ModelProto, *, own_difficulty: bool) -> onnx.ModelProto:

@@ -39,25 +39,31 @@ class Tensor:
         if name is None:
             if len(graph.output) != 1:
                 known = ", ".join(repr(one.name) for one in graph.output)
-                raise InputError(f"output must name one of the {len(graph.output)} outputs of the model: {known}")
+                raise InputError("output", f"must name one of the {len(graph.output)} outputs of the model: {known}")
             name = graph.output[0].name
         tensors = {one.name: one for one in [*graph.input, *graph.value_info, *graph.output]}
         if name not in tensors:
             inferred = onnx.shape_inference.infer_shapes(model).graph
             tensors |= {one.name: one for one in inferred.value_info}
         if name not in tensors:
-            raise InputError(f"output must name an output of the model; it has no tensor {name!r}")
+            raise InputError("output", "must name an output of the model", got=f"no tensor {name!r}")
         kind = tensors[name].type
         if not kind.HasField("tensor_type"):
             raise InputError(
-                f"output {name!r} must be a tensor; found a sequence or a map; export the model without it, as with "
-                "skl2onnx's options={'zipmap': False}"
+                "output",
+                f"{name!r} must be a tensor",
+                got="a sequence or a map",
+                remedy="Export the model without it, as with skl2onnx's options={'zipmap': False}",
             )
         if kind.tensor_type.elem_type not in FLOATS:
             found = TensorProto.DataType.Name(kind.tensor_type.elem_type)
-            raise InputError(f"output {name!r} must hold float16, float32 or float64; found {found}; name another")
+            raise InputError(
+                "output", f"{name!r} must hold float16, float32 or float64", got=found, remedy="Name another"
+            )
         if not kind.tensor_type.HasField("shape"):
-            raise InputError(f"output {name!r} must have a known shape; found none; export the model with shapes")
+            raise InputError(
+                "output", f"{name!r} must have a known shape", got="none", remedy="Export the model with shapes"
+            )
         return cls(name, kind.tensor_type.elem_type, tuple(map(_dimension, kind.tensor_type.shape.dim)))
 
     @property
@@ -143,12 +149,17 @@ def opset_of(model: onnx.ModelProto) -> int:
     found = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
     if (opset := found.get("ai.onnx", 1)) < OLDEST:
         raise InputError(
-            f"model must use opset {OLDEST} or newer; found {opset}; convert it with "
-            f"onnx.version_converter.convert_version(model, 17)"
+            "model",
+            f"must use opset {OLDEST} or newer",
+            got=str(opset),
+            remedy="Convert it with onnx.version_converter.convert_version(model, 17)",
         )
     if (own := found.get("ai.onnx.ml", OLDEST_ML)) < OLDEST_ML:
         raise InputError(
-            f"model must use ai.onnx.ml {OLDEST_ML} or newer; found {own}; export it again, for a newer one"
+            "model",
+            f"must use ai.onnx.ml {OLDEST_ML} or newer",
+            got=str(own),
+            remedy="Export it again, for a newer one",
         )
     return int(opset)
 
@@ -174,4 +185,4 @@ def maker_of(graph: onnx.GraphProto, name: str) -> str | None:
 def refuse_unless_model(model: Any) -> None:
     """Refuse what is no model."""
     if not isinstance(model, onnx.ModelProto):
-        raise InputTypeError(f"model must be an onnx.ModelProto or the path of one; found {type(model).__name__}")
+        raise InputTypeError("model", "must be an onnx.ModelProto or the path of one", got=type(model).__name__)

@@ -19,7 +19,7 @@ def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
     """
     found = _filled(name, counts)
     if found.ndim != 1 or not np.all((found >= 0) & (found < 2**62) & (found % 1 == 0)):
-        raise InputError(f"{name} must be whole numbers of at least 0, in one row; found others")
+        raise InputError(name, "must be whole numbers of at least 0, in one row")
     return found.astype(np.int64)
 
 
@@ -33,7 +33,7 @@ def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
     """
     found = _filled(name, shares)
     if not np.all((found >= 0) & (found <= 1)):
-        raise InputError(f"{name} must lie in [0, 1]; found numbers that do not")
+        raise InputError(name, "must lie in [0, 1]")
     return found
 
 
@@ -46,7 +46,7 @@ def at_least_zero(name: str, value: float) -> float:
     2.0
     """
     if not value >= 0:
-        raise InputError(f"{name} must be at least 0; found {value:g}")
+        raise InputError(name, "must be at least 0", got=f"{value:g}")
     return float(value)
 
 
@@ -60,12 +60,12 @@ def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """
     found = np.asarray(as_numeric(name, values), dtype=np.float64)
     if missing := int(np.count_nonzero(np.isnan(found))):
-        raise InputError(f"{name} must hold numbers; found {missing} NaN")
+        raise InputError(name, "must hold numbers", got=f"{missing} NaN")
     return found
 
 
 def _filled(name: str, values: Any) -> NDArray[np.float64]:
     found = without_nan(name, values)
     if not found.size:
-        raise InputError(f"{name} must have at least one entry; found none")
+        raise InputError(name, "must have at least one entry", got="none")
     return found

@@ -37,10 +37,10 @@ def halvings(low: float = 0.0, high: float = 1.0, delta: float = DELTA) -> int:
     (34, 44)
     """
     if not -math.inf < low < high < math.inf:
-        raise InputError(f"low and high must be finite numbers, low below high; found {low!r} and {high!r}")
+        raise InputError("low", "must be finite and below high, which must be finite", got=f"{low!r} and {high!r}")
     ratio = (high - low) / positive_number("delta", delta)
     if not 1 < ratio < math.inf:
-        raise InputError(f"delta must be less than the width of the interval, and not too small; found {delta!r}")
+        raise InputError("delta", "must be less than the width of the interval, and not too small", got=repr(delta))
     return math.ceil(math.log2(ratio))
 
 

@@ -221,7 +221,9 @@ def upper_bound_steps(
     """
     a, g, q = _adjusted(n, alpha, epsilon, m, gamma)
     if q >= 1:
-        raise InputError(f"the adjusted level must be below 1 for an upper bound; found {q:.4g}; take more records")
+        raise InputError(
+            "n", "must give an adjusted level below 1 for an upper bound", got=f"{q:.4g}", remedy="Take more records"
+        )
     ga, factor, log = _noise_terms(a, g, q, m)
     rank = math.ceil(n * q + 2 * factor * log / epsilon)
     quantile = rank / (n + 1) + p_max
@@ -359,13 +361,13 @@ def _gamma(n: int, alpha: Fraction, epsilon: float, gamma: float | None) -> floa
     if gamma is None:
         return mechanisms.optimal_gamma(n, alpha, epsilon, 1)
     if not 0 < gamma < 1:
-        raise InputError(f"gamma must lie in (0, 1); found {gamma!r}")
+        raise InputError("gamma", "must lie in (0, 1)", got=repr(gamma))
     return gamma
 
 
 def _level(q: float) -> float:
     if not 0 < q <= 1:
-        raise InputError(f"q must lie in (0, 1]; found {q!r}")
+        raise InputError("q", "must lie in (0, 1]", got=repr(q))
     return float(q)
 
 

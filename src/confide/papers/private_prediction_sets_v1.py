@@ -213,9 +213,9 @@ def simplified_zeta(n: int, m: int, epsilon: float, alpha: Level, gamma: float) 
     """
     a, least = float(exact_level("alpha", alpha)), 4 * math.exp(-m)
     if not a > least:
-        raise InputError(f"alpha must be above 4 exp(-m) = {least:.3g} for m = {m} bins; found {a:g}")
+        raise InputError("alpha", f"must be above 4 exp(-m) = {least:.3g} for m = {m} bins", got=f"{a:g}")
     if not least / a <= gamma < 1:
-        raise InputError(f"gamma must be at least 4 exp(-m)/alpha = {least / a:.3g} and below 1; found {gamma:g}")
+        raise InputError("gamma", f"must be at least 4 exp(-m)/alpha = {least / a:.3g} and below 1", got=f"{gamma:g}")
     return noise_closed_form(m, gamma * a, 2 / epsilon) / n
 
 
@@ -287,7 +287,7 @@ def excess_rate(n: int, alpha: Level, epsilon: float) -> float:
     """
     ratio = positive_integer("n", n) * positive_number("epsilon", epsilon) / float(exact_level("alpha", alpha))
     if ratio < 1:
-        raise InputError(f"n must be at least alpha/epsilon, where the logarithm is not negative; found {n}")
+        raise InputError("n", "must be at least alpha/epsilon, where the logarithm is not negative", got=str(n))
     return math.sqrt(math.log(ratio)) / math.cbrt(n * epsilon) ** 2
 
 
@@ -340,7 +340,7 @@ def laplace_moment(b: float, rate: float) -> float:
     """
     if not abs(rate) * positive_number("b", b) < 1:
         raise InputError(
-            f"rate must lie between -1/b and 1/b, where the moment is finite; found {rate:g} with b = {b:g}"
+            "rate", "must lie between -1/b and 1/b, where the moment is finite", got=f"{rate:g} with b = {b:g}"
         )
     return 1 / ((1 - b * rate) * (1 + b * rate))
 
@@ -354,7 +354,7 @@ def moment_bound(nu: float, rate: float) -> float:
     1.6487
     """
     if not math.isfinite(rate):
-        raise InputError(f"rate must be a finite number; found {rate:g}")
+        raise InputError("rate", "must be a finite number", got=f"{rate:g}")
     return float(np.exp(np.float64(positive_number("nu", nu) * rate) ** 2 / 2))
 
 

@@ -82,7 +82,7 @@ def spread(honest: int, liars: int, n: int, bins: int, beta: Level = 0.05) -> fl
     bins = positive_integer("bins", bins, most=MOST_CANDIDATES)
     if isinstance(liars, bool) or not isinstance(liars, int) or not 0 <= liars < honest:
         raise InputError(
-            f"liars must be an integer from 0 to {honest - 1}, fewer than the honest silos; found {liars!r}"
+            "liars", f"must be an integer from 0 to {honest - 1}, fewer than the honest silos", got=repr(liars)
         )
     tau = liars / honest
     z = -NormalDist().inv_cdf(float(exact_level("beta", beta)) / (2 * bins * honest))
@@ -91,5 +91,5 @@ def spread(honest: int, liars: int, n: int, bins: int, beta: Level = 0.05) -> fl
 
 def _distance(value: float) -> float:
     if not 0 <= value <= 1:
-        raise InputError(f"distance must be a number from 0 to 1; found {value!r}")
+        raise InputError("distance", "must be a number from 0 to 1", got=repr(value))
     return float(value)

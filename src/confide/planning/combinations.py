@@ -159,15 +159,15 @@ def refuse_combinations(asked: Mapping[str, Any]) -> None:
     >>> refuse_combinations({"delta": 0.1, "shift": 3.0})
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: shift must be left out with delta: a training-conditional target is computed
+    confide.errors.InputError: shift: must be left out with delta: a training-conditional target is computed
     """
     for one in COMBINATIONS:
         if (name := one.clash(asked)) is not None:
             found = asked.get(name, DEFAULTS.get(name))
-            raise InputError(f"{name} must be {one.must} {one.because.format(value=asked[one.given], found=found)}")
+            raise InputError(name, f"must be {one.must} {one.because.format(value=asked[one.given], found=found)}")
     for name, other, why in ALONE:
         if _is_given(name, asked.get(name)) and not _is_given(other, asked.get(other)):
-            raise InputError(f"{name} must be left out {why}")
+            raise InputError(name, f"must be left out {why}")
 
 
 def refuse_halves(**given: object) -> None:
@@ -178,11 +178,11 @@ def refuse_halves(**given: object) -> None:
     >>> refuse_halves(by="ward", groups=None)
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: by and groups must be given together: a column, and the public list of its values
+    confide.errors.InputError: by: by and groups must be given together: a column, and the public list of its values
     """
     for one, other, what in TOGETHER:
         if one in given and other in given and (given[one] is None) != (given[other] is None):
-            raise InputError(f"{one} and {other} must be given together: {what}")
+            raise InputError(one, f"{one} and {other} must be given together: {what}")
 
 
 def _is_given(name: str, value: Any) -> bool:

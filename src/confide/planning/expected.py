@@ -191,13 +191,14 @@ class Pilot:
     def __post_init__(self) -> None:
         scores = as_vector("pilot", self.scores)
         if np.isnan(scores).any():
-            raise InputError(f"pilot must not hold NaN; found {np.count_nonzero(np.isnan(scores))}")
+            raise InputError("pilot", "must not hold NaN", got=str(np.count_nonzero(np.isnan(scores))))
         if self.class_scores is not None:
             table = as_numeric("class_scores", self.class_scores)
             if table.ndim != 2 or not table.size or np.isnan(table).any():
                 raise InputError(
-                    f"class_scores must be a table of numbers, one row per record; found shape {table.shape} with "
-                    f"{np.count_nonzero(np.isnan(table))} NaN"
+                    "class_scores",
+                    "must be a table of numbers, one row per record",
+                    got=f"shape {table.shape} with {np.count_nonzero(np.isnan(table))} NaN",
                 )
 
     @classmethod

@@ -32,14 +32,14 @@ from confide.planning.expected import (
 from confide.planning.population import ClassShift, shifted_population
 from confide.planning.terms import CHOICES, Choices, Terms, slopes_for_request
 from confide.scores import score_kind
-from confide.support import MOST_RECORDS, Level, Shown, aligned, decimal_text, positive_integer, refuse_unknown
+from confide.support import MOST_RECORDS, Described, Level, Section, decimal_text, positive_integer, refuse_unknown
 
 UNLIKELY = 0.01
 """The chance of an answer beyond all scores that a plan calls unlikely."""
 
 
 @dataclass(frozen=True, repr=False)
-class Plan(Shown):
+class Plan(Described):
     """The mechanism that answers a request, and what it promises and costs. Nothing here depends on data.
 
     Parameters
@@ -182,7 +182,7 @@ class Plan(Shown):
         )
         return few, *said
 
-    def __str__(self) -> str:
+    def _section(self) -> Section:
         r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.counted
         with_n = [
             ("target rank", self._rank()),
@@ -208,14 +208,18 @@ class Plan(Shown):
         ]  # fmt: skip
         if r.n is None:
             always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
-        tried, found = "", self.on_pilot
-        if found is not None:
-            tried = f"\nWith {self.n} records like the {found.records} of the pilot sample:\n{aligned(found.in_words)}"
-        notes = "".join(f"{note}\n" for note in self.remarks)
-        return (
-            f"{notes}promise: {self.guarantee}\nprivacy: {privacy}\n"
-            f"With {self.n} calibration records:\n{aligned(with_n)}\n"
-            f"With any number of records:\n{aligned(always)}{tried}"
+        parts = [
+            Section(f"With {self.n} calibration records", facts=tuple(with_n)),
+            Section("With any number of records", facts=tuple(always)),
+        ]
+        if (found := self.on_pilot) is not None:
+            like = f"With {self.n} records like the {found.records} of the pilot sample"
+            parts.append(Section(like, facts=tuple(found.in_words)))
+        return Section(
+            "Plan",
+            facts=(("promise", str(self.guarantee)), ("privacy", str(privacy))),
+            warnings=tuple(self.remarks),
+            parts=tuple(parts),
         )
 
     def _answer(self) -> NDArray[np.float64]:

@@ -78,7 +78,7 @@ class ClassShift:
         named = _named("class_weights", weights)
         ratios = tuple(_number(f"class_weights[{name!r}]", value, _MOST, _LEAST) for name, value in named.items())
         if not any(ratios):
-            raise InputError("class_weights must not all be 0: no class would be left")
+            raise InputError("class_weights", "must not all be 0: no class would be left")
         return cls(tuple(named), ratios)
 
     @classmethod
@@ -98,25 +98,29 @@ class ClassShift:
         """
         old, new = _named("source", source), _named("target", target)
         if set(old) != set(new):
-            raise InputError("target shares must be of the same classes as the source shares, each once; found others")
+            raise InputError("target", "must be of the same classes as the source shares, each once", got="others")
         shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
         wanted = tuple(_number(f"target[{name!r}]", new[name], Fraction(1)) for name in old)
         for name, found in (("source", shares), ("target", wanted)):
             total = sum(found, Fraction(0))
             if abs(total - 1) > _SUM_TO_ONE:
-                raise InputError(f"{name} shares must sum to 1; found a sum of {float(total):.6g}")
+                raise InputError(name, "must sum to 1", got=f"a sum of {float(total):.6g}")
         fresh = [name for name, one, other in zip(old, shares, wanted, strict=True) if other and not one]
         if fresh:
             raise InputError(
-                f"source shares must be above 0 for every class that the target has; {fresh[0]!r} has none: no weight "
-                "makes up for records that are not there; use thresholds per class"
+                "source",
+                "must be above 0 for every class that the target has",
+                remedy=(
+                    f"{fresh[0]!r} has none: no weight makes up for records that are not there; use thresholds "
+                    "per class"
+                ),
             )
         ratios = tuple(new / old if new else Fraction(0) for old, new in zip(shares, wanted, strict=True))
         return cls(tuple(old), ratios, shares, wanted)
 
     def __post_init__(self) -> None:
         if len(self.ratios) != len(self.classes) or not any(self.ratios):
-            raise InputError("ratios must be one for each class, not all 0")
+            raise InputError("ratios", "must be one for each class, not all 0")
 
     @property
     def steps(self) -> tuple[int, ...]:
@@ -192,7 +196,7 @@ class RecordWeights:
         """With a public bound, which no weight may exceed."""
         found = positive_number("weight_bound", bound)
         if not _LEAST <= found <= _MOST:
-            raise InputError(f"weight_bound must lie between 0.0001 and 10000; found {found!r}")
+            raise InputError("weight_bound", "must lie between 0.0001 and 10000", got=repr(found))
         return cls(found)
 
     @property
@@ -220,7 +224,7 @@ class RecordWeights:
         """Weights of shape (n,) as integers, after a check of each; refused with count and first position alone."""
         array = np.asarray(weights, dtype=np.float64)
         wrong = ~((array >= 0) & (array <= self.bound))
-        refuse_marked(wrong, f"{name} must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
+        refuse_marked(name, wrong, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
         return np.floor(array * self.scale + 0.5).astype(np.int64)
 
     def fields(self) -> dict[str, Any]:
@@ -263,8 +267,9 @@ def _class_shift(class_weights: Any) -> ClassShift:
         return class_weights
     if not isinstance(class_weights, Mapping):
         raise InputTypeError(
-            "class_weights must be a mapping from class to weight, or a confide.ClassShift; found "
-            f"{type(class_weights).__name__}"
+            "class_weights",
+            "must be a mapping from class to weight, or a confide.ClassShift",
+            got=type(class_weights).__name__,
         )
     return ClassShift.of_weights(class_weights)
 
@@ -272,7 +277,7 @@ def _class_shift(class_weights: Any) -> ClassShift:
 def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> Population | None:
     """The population that arguments of a call ask a promise for; None if they ask for no other."""
     if class_weights is not None and weight_bound is not None:
-        raise InputError("class_weights must be left out with weights: one number per record says it all")
+        raise InputError("class_weights", "must be left out with weights: one number per record says it all")
     if class_weights is not None:
         return _class_shift(class_weights)
     return None if weight_bound is None else RecordWeights.bounded(weight_bound)
@@ -308,20 +313,20 @@ POPULATION = shapes.Field(
 
 def _named(argument: str, values: Any) -> dict[Name, Any]:
     if not isinstance(values, Mapping):
-        raise InputTypeError(f"{argument} must be a mapping from class to number; found {type(values).__name__}")
+        raise InputTypeError(argument, "must be a mapping from class to number", got=type(values).__name__)
     return dict(zip(check_names(argument, list(values)), values.values(), strict=True))
 
 
 def _number(name: str, value: Any, most: Fraction, least: Fraction = Fraction(0)) -> Fraction:
     """0, or a number from `least` to `most`, as a fraction: the simplest within 1e-12, or one of millionths."""
     if isinstance(value, bool) or not isinstance(value, Real | str | Fraction):
-        raise InputTypeError(f"{name} must be a number; found {type(value).__name__}")
+        raise InputTypeError(name, "must be a number", got=type(value).__name__)
     try:
         exact = fraction_of(value)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise InputError(f"{name} must be a finite number; found {value!r}") from None
+        raise InputError(name, "must be a finite number", got=repr(value)) from None
     if exact and not least <= exact <= most:
-        raise InputError(f"{name} must be 0 or lie between {float(least):g} and {float(most):g}; found {value!r}")
+        raise InputError(name, f"must be 0 or lie between {float(least):g} and {float(most):g}", got=repr(value))
     simple = exact.limit_denominator(1000)
     return simple if abs(simple - exact) <= Fraction(1, 10**12) else exact.limit_denominator(_DENOMINATOR)
 

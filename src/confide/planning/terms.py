@@ -266,12 +266,13 @@ class Terms:
         )
         delta = choices.get("delta")
         if population is not None and not isinstance(population, ClassShift | RecordWeights):
-            raise InputTypeError(f"population must be a ClassShift or RecordWeights; found {type(population).__name__}")
+            raise InputTypeError("population", "must be a ClassShift or RecordWeights", got=type(population).__name__)
         exact = exact_level("alpha", alpha)
         if method == "pps" and neighbors == "add_remove" and exact > Fraction(1, 2):
             raise InputError(
-                "alpha must be at most 1/2 for mechanism='pps' with neighbors='add_remove': for more nothing is "
-                "proved; take neighbors='replace_one'"
+                "alpha",
+                ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': for more nothing is proved"),
+                remedy="Take neighbors='replace_one'",
             )
         loss = _Loss.of(method, epsilon, choices)
         n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
@@ -297,7 +298,7 @@ class Terms:
             rho=loss.rho,
         )
         if made.rho is not None and made.rho_per_record < LEAST_LOSS:
-            raise InputError(_too_little(loss.records, f"rho={made.rho:g}", "rho"))
+            raise _too_little(loss.records, f"rho={made.rho:g}", "rho")
         return made
 
     def over(self, candidates: int | Candidates | Spread, n: int | None) -> "Terms":
@@ -306,7 +307,7 @@ class Terms:
         listed = candidates if isinstance(candidates, Candidates | Spread) else _even(candidates)
         if self.mechanism == "pcoqs-published" and listed != published_candidates():
             raise InputError(
-                "candidates must be left out with mechanism='pcoqs-published', whose list from 0 to 1 is fixed"
+                "candidates", "must be left out with mechanism='pcoqs-published', whose list from 0 to 1 is fixed"
             )
         if isinstance(listed, Spread):
             return replace(self, n=known).suited(listed)
@@ -335,29 +336,36 @@ class _Loss:
         if method in CONCENTRATED:
             if epsilon is not None or rho is None:
                 raise InputError(
-                    f"rho must be given with mechanism={method!r}, and epsilon left out: it has zero-concentrated "
-                    "privacy alone and no pure epsilon; rho = epsilon**2/2, as its authors write, follows from "
-                    "epsilon and does not imply it"
+                    "rho",
+                    (
+                        f"must be given with mechanism={method!r}, and epsilon left out: it has zero-concentrated "
+                        "privacy alone and no pure epsilon"
+                    ),
+                    remedy="Rho = epsilon**2/2, as its authors write, follows from epsilon and does not imply it",
                 )
             return cls(math.inf, privacy_loss("rho", rho), selector, records)
         if method == "none":
             return cls(math.inf, None, selector, records)
         if epsilon is None and rho is None:
-            raise InputError("epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP")
+            raise InputError(
+                "epsilon", "epsilon or rho must be given: say how private, by epsilon=1.0, or by rho=0.1 for zCDP"
+            )
         if epsilon is not None and rho is not None:
-            raise InputError("epsilon or rho must be given, and not both")
+            raise InputError("epsilon", "epsilon or rho must be given, and not both")
         if rho is not None:
             selector, epsilon = "exponential", range_of_zcdp(privacy_loss("rho", rho))
         exact = privacy_loss("epsilon", epsilon)
         if exact < LEAST_LOSS * records:
-            raise InputError(_too_little(records, f"epsilon={exact:g}", "epsilon"))
+            raise _too_little(records, f"epsilon={exact:g}", "epsilon")
         return cls(exact, None, selector, records)
 
 
-def _too_little(records: int, stated: str, name: str) -> str:
-    return (
-        f"records_per_person leaves each record less than a loss of {LEAST_LOSS:g}; found {records} records for "
-        f"{stated}; raise {name} or keep fewer records of each person"
+def _too_little(records: int, stated: str, name: str) -> InputError:
+    return InputError(
+        "records_per_person",
+        f"leaves each record less than a loss of {LEAST_LOSS:g}",
+        got=f"{records} records for {stated}",
+        remedy=f"Raise {name} or keep fewer records of each person",
     )
 
 
@@ -365,7 +373,7 @@ def _pair(slopes: tuple[int, int] | None) -> tuple[int, int] | None:
     if slopes is None:
         return None
     if not isinstance(slopes, tuple) or len(slopes) != 2:
-        raise InputTypeError("slopes must be a pair of positive integers (left, right)")
+        raise InputTypeError("slopes", "must be a pair of positive integers (left, right)")
     left, right = (positive_integer(f"slopes[{i}]", v, most=1000) for i, v in enumerate(slopes))
     return left, right
 
@@ -375,7 +383,7 @@ def _from_0_to(name: str, value: float | None, most: float, what: str, end: str)
         return None
     number = as_number(name, value, what)
     if not 0 <= number <= most:
-        raise InputError(f"{name} must be {what} from 0 to {end}; found {number!r}")
+        raise InputError(name, f"must be {what} from 0 to {end}", got=repr(number))
     return number
 
 

@@ -67,7 +67,7 @@ def plot_coverage(
     level = sets.promised if level is None and isinstance(sets, PredictionSets) else level
     chosen = np.flatnonzero(table.n > 0)
     if not len(chosen):
-        raise InputError("sets must hold a record with a label; found none")
+        raise InputError("sets", "must hold a record with a label", "none")
     ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]
     shown = _page(ranked, page)
     below = np.zeros(len(table.n), np.bool_) if level is None else table.surely_below(level)
@@ -99,12 +99,14 @@ def _table(
     """What a row is, and the rows."""
     if isinstance(sets, CoverageTable):
         if labels is not None or groups is not None:
-            raise InputError("labels and groups must be left out with a table, which has counted them")
+            raise InputError(
+                "labels" if labels is not None else "groups", "must be left out with a table, which has counted them"
+            )
         return "part", sets
     if not isinstance(sets, PredictionSets):
-        raise InputTypeError(f"sets must be PredictionSets or a CoverageTable; found {type(sets).__name__}")
+        raise InputTypeError("sets", "must be PredictionSets or a CoverageTable", type(sets).__name__)
     if labels is None:
-        raise InputError("labels must be given with prediction sets: the true label of each record")
+        raise InputError("labels", "must be given with prediction sets: the true label of each record")
     if groups is None:
         return "class", class_coverage(sets, labels, confidence)
     return "group", group_coverage(sets, labels, groups, confidence)
@@ -113,7 +115,7 @@ def _table(
 def _page(ranked: np.ndarray, page: int) -> np.ndarray:
     pages = -(-len(ranked) // MOST_ROWS)
     if positive_integer("page", page) > pages:
-        raise InputError(f"page must be at most {pages}, the last one; found {page}")
+        raise InputError("page", f"must be at most {pages}, the last one", str(page))
     return ranked[(page - 1) * MOST_ROWS : page * MOST_ROWS]
 
 
@@ -154,10 +156,10 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     >>> axes = plot_sizes(PredictionSets(np.array([[True, False], [True, True]])))  # doctest: +SKIP
     """
     if not isinstance(sets, PredictionSets):
-        raise InputTypeError(f"sets must be PredictionSets; found {type(sets).__name__}")
+        raise InputTypeError("sets", "must be PredictionSets", type(sets).__name__)
     sizes = sets.sizes
     if not len(sizes):
-        raise InputError("sets must hold a record; found none")
+        raise InputError("sets", "must hold a record", "none")
     axes, largest = axes_of(ax), int(sizes.max(initial=1))
     width = max(1, -(-(largest + 1) // _MOST_BARS))
     starts = np.arange(0, largest + 1, width)
@@ -214,18 +216,16 @@ def plot_intervals(
     """
     if isinstance(lower, PredictionIntervals):
         if upper is not None:
-            raise InputError("upper must be left out where lower is PredictionIntervals; name targets=")
+            raise InputError("upper", "must be left out where lower is PredictionIntervals", remedy="name targets=")
         ends = lower
         lower, upper = ends.lower, ends.upper
         level = ends.promised if level is None else level
     if upper is None:
-        raise InputError("upper must be given, or PredictionIntervals as lower")
+        raise InputError("upper", "must be given, or PredictionIntervals as lower")
     x, low, high = (as_vector(n, v) for n, v in (("feature", feature), ("lower", lower), ("upper", upper)))
     y = None if targets is None else as_vector("targets", targets)
     if len({len(v) for v in (x, low, high, x if y is None else y)}) > 1:
         also = "" if y is None else f", targets {len(y)}"
-        raise InputError(
-            f"feature, lower and upper must have one length, and targets, too; found {len(x)}, {len(low)} and "
-            f"{len(high)}{also}"
-        )
+        found = f"{len(x)}, {len(low)} and {len(high)}{also}"
+        raise InputError("feature", "must have the length of lower and upper, and of targets, too", found)
     return draw_intervals(x, low, high, y, level=level, name=name, ax=ax)

@@ -75,10 +75,10 @@ def plot_price(
     >>> axes = plot_price(confide.plan(alpha=0.1, epsilon=1.0, n=2000))  # doctest: +SKIP
     """
     if not isinstance(plan, Plan):
-        raise InputTypeError(f"plan must be a Plan, as confide.plan makes it; found {type(plan).__name__}")
+        raise InputTypeError("plan", "must be a Plan, as confide.plan makes it", type(plan).__name__)
     what, r = one_of("of", of, _PRICES), plan.request
     if what == "size" and (plan.pilot is None or plan.pilot.class_scores is None):
-        raise InputError("of='size' needs a plan with a pilot sample that has the scores of all classes")
+        raise InputError("plan", "must have a pilot sample with the scores of all classes, for of='size'")
     losses = [r.epsilon * step for step in _STEPS] if epsilons is None else list(epsilons)
     tried = sorted({float(f"{privacy_loss('epsilons', loss):.6g}") for loss in losses})
     counts = sorted({plan.n, *_RECORDS} if records is None else {positive_integer("records", n, most=MOST_RECORDS)
@@ -173,10 +173,10 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
     """
     made = [releases] if isinstance(releases, Release) else list(releases)
     if not made or not all(isinstance(one, Release) for one in made):
-        raise InputTypeError("releases must be a release with thresholds, or a sequence of them")
+        raise InputTypeError("releases", "must be a release with thresholds, or a sequence of them")
     first, names = made[0], list(made[0].named)
     if any(list(one.named) != names for one in made):
-        raise InputError("releases must have the same parts, one like the other")
+        raise InputError("releases", "must have the same parts, one like the other")
     line = predecessors_of(first)
     dates = [*(one.date for one in line), *(one.first.about.get("date") for one in made)]
     called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
@@ -231,9 +231,9 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
     >>> axes = plot_watch(confide.watch(...))  # doctest: +SKIP
     """
     if not isinstance(watch, Watch):
-        raise InputTypeError(f"watch must be a Watch; found {type(watch).__name__}")
+        raise InputTypeError("watch", "must be a Watch", type(watch).__name__)
     if watch.of_sizes or not watch.looks:
-        raise InputError("watch must be one of coverage with at least one look")
+        raise InputError("watch", "must be one of coverage with at least one look")
     points, made = watch.points, watch.settings
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
     share = coverage_share(counts[:, 0], counts[:, 1])

@@ -26,7 +26,7 @@ from confide.releases.calibration import (
     names_for,
     parts_of,
 )
-from confide.releases.documents import Document, check_checksum, load, register_kind
+from confide.releases.documents import Document, load, register_kind
 from confide.releases.needed import candidates_of, most_needed, records_needed, request_of
 from confide.releases.noisy_labels import MOST_CLASSES, LabelStatement, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.remarks import (
@@ -57,12 +57,11 @@ from confide.releases.words import (
     FROM_LOGITS,
     MOST_PREDECESSORS,
     UNNAMED,
+    WORDS,
     Predecessor,
     check_about,
     class_list,
     names_among,
-    read_words,
-    write_words,
 )
 
 __all__ = [

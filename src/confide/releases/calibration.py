@@ -24,10 +24,10 @@ from confide.guarantee import Guarantee, law_failure
 from confide.mechanisms import Mechanism, PrivacyStatement
 from confide.planning import Population
 from confide.releases.documents import Document, load
-from confide.releases.needed import needed_line
+from confide.releases.needed import needed_facts
 from confide.releases.words import Predecessor, check_about, check_predecessors, names_among
 from confide.scores import score_kind
-from confide.support import Classes, Level, canonical, exact_level, order_of, positive_integer, public_classes
+from confide.support import Classes, Level, Section, canonical, exact_level, order_of, positive_integer, public_classes
 
 Division: TypeAlias = Literal["loss", "level", "group", "class", "side"]
 """What tells the thresholds of a release apart; that of "loss" is one, and bounds a loss."""
@@ -166,13 +166,13 @@ class Release(Document):
         if self.by != "level":
             if level not in (None, *self.levels):
                 own = f"{float(self.levels[0]):g}"
-                raise InputError(f"alpha must be left out, or {own}: the release is for this level alone")
+                raise InputError("alpha", f"must be left out, or {own}: the release is for this level alone")
             return self
         known = ", ".join(f"{float(one):g}" for one in self.parts)
         if level is None:
-            raise InputError(f"alpha must be given, one of the calibrated levels {known}")
+            raise InputError("alpha", f"must be given, one of the calibrated levels {known}")
         if level not in self.parts:
-            raise InputError(f"alpha must be one of the calibrated levels {known}; found {float(level):g}")
+            raise InputError("alpha", f"must be one of the calibrated levels {known}", got=f"{float(level):g}")
         return self.parts[level]
 
     @property
@@ -215,33 +215,34 @@ class Release(Document):
         array([ True,  True,  True])
         """
         if self.by in ("level", "side"):
-            raise InputTypeError(f"the release has a threshold for each {self.by}; choose one of them")
+            raise InputTypeError("release", f"has a threshold for each {self.by}", remedy="Choose one of them")
         values = np.array([part.threshold for part in self.parts.values()])
         if self.by == "group":
             if groups is None or n is None:
-                raise InputError("groups must be given: the calibration has one threshold per group")
+                raise InputError("groups", "must be given: the calibration has one threshold per group")
             return values[as_positions("groups", groups, tuple(self.parts), n)]
         if groups is not None:
             per = "thresholds per class; groups do not apply to it" if self.by == "class" else "no thresholds per group"
-            raise InputError(f"groups must be left out: the calibration has {per}")
+            raise InputError("groups", f"must be left out: the calibration has {per}")
         return values[self._order(classes)] if self.by == "class" else float(values[0])
 
     def _order(self, classes: Sequence[object] | int | None) -> list[int]:
         """The places of the calibrated classes, in the order of the columns."""
         if classes is None:
-            raise InputError("classes must be given: the calibration has one threshold per class")
+            raise InputError("classes", "must be given: the calibration has one threshold per class")
         k = classes if isinstance(classes, int) else len(classes)
         for names in (tuple(range(k)) if isinstance(classes, int) else classes, tuple(range(k))):
             if (order := order_of(names, tuple(self.parts))) is not None:
                 return order
         raise InputError(
-            f"classes must be given, for the calibration knows {len(self.parts)} by their names; found {k} columns "
-            "without these names: pass classes=[...] in the order of the columns"
+            "classes",
+            f"must be given, for the calibration knows {len(self.parts)} by their names",
+            got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
         )
 
     @property
-    def _needed(self) -> str:
-        return needed_line(self.parts.values(), FORMS[self.by].each)
+    def _needed(self) -> tuple[tuple[str, str], ...]:
+        return needed_facts(self.parts.values(), FORMS[self.by].each)
 
 
 @dataclass(frozen=True, repr=False)
@@ -311,7 +312,9 @@ class Calibration(Release):
         object.__setattr__(self, "predecessors", check_predecessors(self.predecessors))
         around = self.recipe.get("around")
         if self.predecessors and around is not None and around != self.predecessors[-1].threshold:
-            raise InputError("candidates must be spread around the threshold of the last predecessor, or around none")
+            raise InputError(
+                "candidates", "must be spread around the threshold of the last predecessor, or around none"
+            )
         object.__setattr__(self, "recipe", MappingProxyType(dict(self.recipe)))
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
 
@@ -385,10 +388,16 @@ class Calibration(Release):
         law = self.mechanism.rank_law(records, self.candidates)
         if law is None and self.population is not None:
             raise InputError(
-                "a release for another population has no training-conditional statement; its promise is one on average"
+                "delta",
+                "a release for another population has no training-conditional statement",
+                remedy="Its promise is one on average",
             )
         if law is None:
-            raise InputError(f"mechanism {self.mechanism.name!r} has no training-conditional statement; use 'slopes'")
+            raise InputError(
+                "delta",
+                f"mechanism {self.mechanism.name!r} has no training-conditional statement",
+                remedy="Use 'slopes'",
+            )
         return lambda level: law_failure(law, records, level)
 
     def coverage_at_most(self, n: int | None = None) -> float:
@@ -403,17 +412,18 @@ class Calibration(Release):
 
     def _records(self, n: int | None) -> int:
         if n is None and self.n is None:
-            raise InputError("n must be given: the number of calibration records is secret and not stored")
+            raise InputError("n", "must be given: the number of calibration records is secret and not stored")
         if n is not None and self.n is not None and n != self.n:
-            raise InputError(f"n must be left out or equal the public number of records, {self.n}; found {n}")
+            raise InputError("n", f"must be left out or equal the public number of records, {self.n}", got=str(n))
         return positive_integer("n", self.n if n is None else n)
 
-    def __str__(self) -> str:
+    def _section(self) -> Section:
         name = "unnamed score" if self.score is None else f"score {self.score!r}"
-        value = threshold_text(self)
-        method = "" if self.mechanism is None or self.mechanism.name == "slopes" else f"\nmethod: {self.mechanism.name}"
-        said = f"threshold {value} for the {name}\npromise: {self.guarantee}\nprivacy: {self.privacy}{method}"
-        return said + self._needed
+        facts = [("promise", str(self.guarantee)), ("privacy", str(self.privacy))]
+        if self.mechanism is not None and self.mechanism.name != "slopes":
+            facts.append(("method", self.mechanism.name))
+        lead = f"threshold {threshold_text(self)} for the {name}"
+        return Section(type(self).__name__, lead, (*facts, *self._needed))
 
     def _brief(self) -> str:
         score = "no score named" if self.score is None else f"score {self.score!r}"
@@ -468,7 +478,7 @@ def as_release(release: Any) -> Release:
         If it is something else.
     """
     if not isinstance(release, Release):
-        raise InputTypeError(f"release must be a calibration, of any kind; found {type(release).__name__}")
+        raise InputTypeError("release", "must be a calibration, of any kind", got=type(release).__name__)
     return release
 
 

@@ -26,7 +26,7 @@ from confide.mechanisms import (
 )
 from confide.planning import POPULATION
 from confide.releases.calibration import FORMS, Calibration, Form, Release
-from confide.releases.documents import Kind, register
+from confide.releases.documents import Kind, common_form, register
 from confide.releases.noisy_labels import MOST_CLASSES, NoisyLabelCalibration, read_label_epsilon
 from confide.releases.several import GroupCalibration, LevelCalibration, RiskCalibration, SidesCalibration
 from confide.releases.words import PREDECESSORS, WORDS
@@ -46,6 +46,7 @@ from confide.support import (
 )
 
 MOST_CHARACTERS = 20_000_000
+_UNUSABLE = "Do not use it"
 _LEAST_SPENT = 0.49
 """The share of the epsilon asked for that a mechanism's proven loss has at least: one half, of `pps`."""
 
@@ -67,8 +68,24 @@ def _read_privacy(values: dict[str, Any]) -> PrivacyStatement:
     stated = "zcdp" if "zcdp" in values else "rho"
     statement = PrivacyStatement(rho=values.pop(stated), **values)
     if (stated == "rho") != (statement.rho == _rho_by_square(statement)):
-        raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
+        raise _other_loss()
     return statement
+
+
+def _other_loss() -> FormatError:
+    return FormatError("calibration.privacy", "must be the loss that its mechanism has", remedy=_UNUSABLE)
+
+
+def _no_loss() -> FormatError:
+    return FormatError("calibration.privacy", "must be a loss that a release can have", remedy=_UNUSABLE)
+
+
+def _other_coverage() -> FormatError:
+    return FormatError("calibration.guarantee", "must be what its mechanism guarantees", remedy=_UNUSABLE)
+
+
+def _other_recipe() -> FormatError:
+    return FormatError("calibration.candidates.recipe", "must be that of its candidates", remedy=_UNUSABLE)
 
 
 def _write_privacy(privacy: PrivacyStatement) -> dict[str, Any]:
@@ -147,7 +164,7 @@ def _made(values: dict[str, Any]) -> dict[str, Any]:
     known = read_candidates(size, recipe)
     finite = not math.isinf(values["threshold"])
     if finite and known is not None and values["threshold"] not in known.edges:
-        raise FormatError("the calibration's threshold is not one of its candidates; do not use it")
+        raise FormatError("calibration.threshold", "must be one of its candidates", remedy=_UNUSABLE)
     stated = {name: value for name, value in values.items() if value is not None or not CALIBRATION[name].optional}
     return stated | {"candidates": size, "recipe": recipe}
 
@@ -156,31 +173,31 @@ def _check_claims(c: Calibration) -> None:
     """Everything but the threshold follows from the public choices: compute it again and compare."""
     n, records = c.guarantee.n, c.privacy.records_per_person
     if (c.guarantee.n is None) == (c.guarantee.n_min is None) or (c.privacy.neighbors == "replace_one") == (n is None):
-        raise FormatError("the calibration must state n exactly under replace_one, and else n_min; do not use it")
+        raise FormatError("calibration.guarantee", "must state n under replace_one, and else n_min", remedy=_UNUSABLE)
     if c.mechanism is None:
         if not math.isinf(c.threshold):
-            raise FormatError("the calibration has a finite threshold but no mechanism; do not use it")
+            raise FormatError("calibration.threshold", "must be +inf without a mechanism", remedy=_UNUSABLE)
     elif isinstance(c.mechanism, Slopes):
         _check_target(c, c.mechanism)
     weight = c.mechanism.weight if isinstance(c.mechanism, Slopes) else None
     if weight != (None if c.population is None else c.population.heaviest):
-        raise FormatError("the calibration's mechanism has other weights than its population; do not use it")
+        raise FormatError("calibration.mechanism.weight", "must be that of its population", remedy=_UNUSABLE)
     selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
     privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector)
     private = c.mechanism is not None and c.mechanism.name != "none"
     if isinstance(c.mechanism, NoisySearch):
         _check_search(c, c.mechanism, privacy)
     elif private and not LEAST_LOSS * records * _LEAST_SPENT <= privacy.epsilon <= MOST_LOSS:
-        raise FormatError("the calibration has a privacy loss that no release has; do not use it")
+        raise _no_loss()
     if c.privacy not in (privacy, replace(privacy, rho=_rho_by_square(privacy))):
-        raise FormatError("the calibration claims another privacy loss than its mechanism has; do not use it")
+        raise _other_loss()
     terms = c.mechanism, c.alpha, c.candidates, n, c.guarantee.n_min, c.guarantee.delta
     guarantee = certify(*terms, two_sided=c.guarantee.certificate is not None)
     # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
     near = -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9
     said = replace(c.guarantee, population=None)
     if not near or replace(guarantee, coverage=c.guarantee.coverage) != said:
-        raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
+        raise _other_coverage()
     _check_scores_recipe(c)
 
 
@@ -190,11 +207,10 @@ def _check_search(c: Calibration, mechanism: NoisySearch, privacy: PrivacyStatem
     published = mechanism.name == "pcoqs-published"
     planned = mechanism.rank == rank and max(1, mechanism.asks(c.candidates)) <= mechanism.halvings
     if not planned or (published and c.candidates != published_candidates().size):
-        raise FormatError(
-            "the calibration's mechanism is no search that its level and candidates ask for; do not use it"
-        )
+        must = "must be the search that its level and candidates ask for"
+        raise FormatError("calibration.mechanism", must, remedy=_UNUSABLE)
     if privacy.rho is None or not LEAST_LOSS * 0.99 <= privacy.rho <= MOST_LOSS:
-        raise FormatError("the calibration has a privacy loss that no release has; do not use it")
+        raise _no_loss()
 
 
 def _check_target(c: Calibration, mechanism: Slopes) -> None:
@@ -209,7 +225,7 @@ def _check_target(c: Calibration, mechanism: Slopes) -> None:
     else:
         planned = mechanism.rate == level
     if not planned:
-        raise FormatError("the calibration's mechanism aims at another level than it states; do not use it")
+        raise FormatError("calibration.mechanism", "must aim at the level of the calibration", remedy=_UNUSABLE)
 
 
 def _check_scores_recipe(c: Calibration) -> None:
@@ -217,7 +233,7 @@ def _check_scores_recipe(c: Calibration) -> None:
     if c.recipe.get("kind") == "scores":
         plain = c.mechanism is None or c.mechanism.name == "none"
         if not plain or c.candidates != (c.guarantee.n or 0) + 1:
-            raise FormatError("the calibration has its own scores as candidates; do not use it")
+            raise _other_recipe()
 
 
 def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
@@ -229,16 +245,16 @@ def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     if kind in ("of", "from_reference"):
         stated = positive_integer("candidates.recipe.size", options.pop("size", None), most=MOST_CANDIDATES)
         if options or stated != size:
-            raise FormatError("the calibration describes its candidates wrongly")
+            raise _other_recipe()
         return None
     if kind not in BUILDERS:
-        raise FormatError("the calibration names candidates of an unknown kind")
+        raise FormatError("calibration.candidates.recipe.kind", "must be known to this version", remedy=_UNUSABLE)
     try:
         candidates: Candidates | None = Candidates.made_by(recipe)
     except ConfideError:
         candidates = None
     if candidates is None or candidates.size != size or candidates.recipe != recipe:
-        raise FormatError("the calibration describes its candidates wrongly")
+        raise _other_recipe()
     return candidates
 
 
@@ -282,16 +298,18 @@ def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
     c = NoisyLabelCalibration(**_made(shapes.read_shape(fields, _LABELS)))
     stated, n, delta = c.mechanism, c.guarantee.n, c.guarantee.delta
     if n is None:
-        raise FormatError("the calibration must state n; do not use it")
+        raise FormatError("calibration.guarantee.n", "must be stated", remedy=_UNUSABLE)
     if stated.epsilon != c.privacy.epsilon:
-        raise FormatError("the calibration claims another privacy loss than its labels have; do not use it")
+        raise FormatError("calibration.privacy.epsilon", "must be the loss of its labels", remedy=_UNUSABLE)
     planned = noisy_labels_for(1 - c.alpha, n, stated.epsilon, stated.classes, delta)
     if abs(planned.rank - stated.rank) > 1 or c.guarantee != stated.guarantee(1 - c.alpha, n, delta):
-        raise FormatError("the calibration claims another coverage than its mechanism guarantees; do not use it")
-    if c.recipe.get("kind") == "scores" or c.task != "classification":
-        raise FormatError("the calibration must be of a classification score and of public candidates; do not use it")
+        raise _other_coverage()
+    if c.recipe.get("kind") == "scores":
+        raise _other_recipe()
+    if c.task != "classification":
+        raise FormatError("calibration.score", "must be that of a classification", remedy=_UNUSABLE)
     if c.classes is not None and stated.classes != (c.classes if isinstance(c.classes, int) else len(c.classes)):
-        raise FormatError("the calibration names other classes than its labels had; do not use it")
+        raise FormatError("calibration.classes", "must be as many as its labels had", remedy=_UNUSABLE)
     return c
 
 
@@ -330,12 +348,12 @@ def read_several(fields: Fields, form: Form, made: Callable[..., Release], names
     listed, stated = values.pop("parts"), values.pop("privacy")["epsilon"]
     parts = {part["name"]: part["calibration"] for part in listed}
     if len(parts) != len(listed):
-        raise FormatError(f"the {fields.document} names a part twice")
+        raise FormatError("release.parts", "must have different names")
     if names and set(parts) != set(names):
-        raise FormatError(f"the {fields.document} must have the parts {' and '.join(names)}")
+        raise FormatError("release.parts", f"must be {' and '.join(names)}")
     release = made(parts, **values)
     if stated != release.privacy.epsilon:
-        raise FormatError(f"the {fields.document} claims another privacy loss than its parts have; do not use it")
+        raise FormatError("release.privacy.epsilon", "must be the loss of its parts together", remedy=_UNUSABLE)
     return release
 
 
@@ -345,7 +363,7 @@ def _levels(parts: Mapping[Any, Calibration]) -> LevelCalibration:
 
 def _groups(parts: Mapping[Any, Calibration], by: Any, neighbors: Neighbors) -> GroupCalibration:
     if len({str(part.guarantee) for part in parts.values()}) > 1:  # what is promised for each is said once
-        raise FormatError(f"the release promises more for one {by} than for another; do not use it")
+        raise FormatError("release.parts", f"must promise the same for each {by}", remedy=_UNUSABLE)
     return GroupCalibration(by, neighbors, parts)
 
 
@@ -367,32 +385,31 @@ _KINDS: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ...]
 
 for _class, _form, _make, _names in _KINDS:
     _read_kind = partial(read_several, form=_form, made=_make, names=_names)
-    register(_class, Kind(_form.kind, "release", several_fields, _read_kind))
+    register(_class, Kind(common_form(_form.kind, "release"), several_fields, _read_kind))
+
+_SINCE_2 = frozenset(
+    {
+        "classes",
+        "about",
+        "population",
+        "predecessors",
+        "mechanism.rise",
+        "candidates.recipe.of",
+        "privacy.zcdp",
+        "guarantee.certificate",
+    }
+)
+"""What calibrations of schema 1 lack."""
 
 register(
     Calibration,
     Kind(
-        "confide.calibration",
-        "calibration",
+        common_form("confide.calibration", "calibration", integer_bits=63, since_2=_SINCE_2),
         calibration_fields,
         read_calibration,
-        MOST_CHARACTERS,
-        integer_bits=63,
-        since_2=frozenset(
-            {
-                "classes",
-                "about",
-                "population",
-                "predecessors",
-                "mechanism.rise",
-                "candidates.recipe.of",
-                "privacy.zcdp",
-                "guarantee.certificate",
-            }
-        ),
     ),
 )
 register(
     NoisyLabelCalibration,
-    Kind("confide.noisy-labels", "calibration", label_fields, read_label_calibration, integer_bits=63),
+    Kind(common_form("confide.noisy-labels", "calibration", integer_bits=63), label_fields, read_label_calibration),
 )

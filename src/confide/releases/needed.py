@@ -104,21 +104,20 @@ def most_needed(parts: Iterable[Stated]) -> int | None:
     return max((number for one in _unlike(parts) if (number := records_needed(one)) is not None), default=None)
 
 
-def needed_line(parts: Iterable[Stated], each: str = "") -> str:
-    """A line for people, after a line break: the number for the most demanding threshold, of which `each` tells.
+def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, str], ...]:
+    """A fact for people: the number for the most demanding threshold, of which `each` tells.
 
     Empty for other mechanisms, and where a public number of records is enough.
 
     Examples
     --------
     >>> import confide
-    >>> print("threshold 0.9" + needed_line([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")]))
-    threshold 0.9
-    records needed: about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or above ...
+    >>> needed_facts([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")])
+    (('records needed', 'about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
     plans = [plan for one in _unlike(parts) if (plan := _plan(one)) is not None]
     needed = [plan.records_needed for plan in plans if plan.request.n is None or not plan.enough_records]
-    return f"\nrecords needed: {needed_text(max(needed), each)}" if needed else ""
+    return (("records needed", needed_text(max(needed), each)),) if needed else ()
 
 
 def _unlike(parts: Iterable[Stated]) -> list[Stated]:

@@ -14,7 +14,7 @@ from typing import Any, ClassVar
 from confide.errors import FormatError, InputError
 from confide.mechanisms import LabelPrivacy, NoisyLabels
 from confide.releases.calibration import Calibration
-from confide.releases.documents import Kind
+from confide.releases.documents import Kind, common_form
 from confide.releases.words import CLASSES, class_list
 from confide.selection import MOST_LABEL_LOSS, truth_probability
 from confide.support import (
@@ -22,7 +22,9 @@ from confide.support import (
     MOST_RECORDS,
     VERSIONS,
     Classes,
+    Described,
     Fields,
+    Section,
     positive_integer,
     positive_number,
     public_classes,
@@ -61,7 +63,7 @@ class NoisyLabelCalibration(Calibration):
     def __post_init__(self) -> None:
         super().__post_init__()
         if not isinstance(self.mechanism, NoisyLabels) or not isinstance(self.privacy, LabelPrivacy):
-            raise InputError("mechanism and privacy must be those of randomised labels")
+            raise InputError("mechanism", "mechanism and privacy must be those of randomised labels")
 
 
 def read_label_epsilon(name: str, value: Any) -> float:
@@ -74,7 +76,7 @@ def read_label_epsilon(name: str, value: Any) -> float:
     """
     found = positive_number(name, value)
     if not LEAST_LOSS <= found <= MOST_LABEL_LOSS:
-        raise InputError(f"{name} must lie between {LEAST_LOSS:g} and {MOST_LABEL_LOSS:g}; found {found:g}")
+        raise InputError(name, f"must lie between {LEAST_LOSS:g} and {MOST_LABEL_LOSS:g}", got=f"{found:g}")
     return found
 
 
@@ -82,7 +84,7 @@ _HEAD = 100
 
 
 @dataclass(frozen=True)
-class LabelStatement:
+class LabelStatement(Described):
     """The public statement of one randomisation of labels.
 
     Parameters
@@ -138,10 +140,8 @@ class LabelStatement:
     @classmethod
     def from_json(cls, text: str) -> "LabelStatement":
         """Read what `to_json` wrote; everything else is a FormatError."""
-        if f'"kind": "{_KIND.name}"' not in text[:_HEAD]:
-            raise FormatError(
-                "the file is not a statement about labels, as `confide randomise-labels` writes beside them"
-            )
+        if f'"kind": "{_KIND.form.kind}"' not in text[:_HEAD]:
+            raise FormatError("file", "must be a statement about labels, as `confide randomise-labels` writes it")
         statement: LabelStatement = _KIND.read_text(text)
         return statement
 
@@ -154,12 +154,11 @@ class LabelStatement:
         """Read a file written by `save`."""
         return read_as(path, cls.from_json)
 
-    def __str__(self) -> str:
-        return (
-            f"{self.n} labels, randomised among {class_list(self.classes)} with epsilon {self.epsilon:g}\n"
-            f"each is the true one with probability {self.truth:.6g}, and one of the others with the rest\n"
-            "features and all other columns: as they were, not protected"
-        )
+    def _section(self) -> Section:
+        randomised = f"{self.n} labels, randomised among {class_list(self.classes)} with epsilon {self.epsilon:g}"
+        each = f"each is the true one with probability {self.truth:.6g}, and one of the others with the rest"
+        kept = (("features and all other columns", "as they were, not protected"),)
+        return Section("Statement on randomised labels", f"{randomised}\n{each}", kept)
 
 
 _SHAPE: shapes.Shape = {
@@ -180,4 +179,4 @@ def _fields(statement: LabelStatement) -> dict[str, Any]:
     return shapes.write_shape(statement, _SHAPE)
 
 
-_KIND = Kind("confide.labelling", "statement about labels", _fields, _read, since_2=frozenset({"versions"}))
+_KIND = Kind(common_form("confide.labelling", "labels", since_2=frozenset({"versions"})), _fields, _read)

@@ -5,8 +5,8 @@ it cannot be stated wrongly; reading one checks every part.
 """
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, field, replace
 from fractions import Fraction
 from types import MappingProxyType
 from typing import Any, ClassVar, Literal
@@ -17,7 +17,7 @@ from confide.errors import InputError, InputTypeError
 from confide.mechanisms import Neighbors, PrivacyStatement, in_sequence, side_by_side
 from confide.releases.calibration import Calibration, Release, threshold_text
 from confide.releases.words import same_line
-from confide.support import Level, Name, html_table, places, positive_number
+from confide.support import Level, Name, Section, places, positive_number
 
 
 class _Several(Release):
@@ -37,8 +37,12 @@ class _Several(Release):
     def __len__(self) -> int:
         return len(self.parts)
 
-    def _table(self, heads: tuple[str, ...], rows: Sequence[tuple[object, ...]]) -> str:
-        return html_table(type(self).__name__, heads, rows, str(self).splitlines()[len(rows) :])
+    def _facts(self, *facts: tuple[str, str]) -> Section:
+        return Section(type(self).__name__, facts=(*facts, *self._needed))
+
+
+def _promised(part: Calibration) -> str:
+    return f"threshold {threshold_text(part)}; {part.guarantee}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -67,27 +71,22 @@ class LevelCalibration(_Several):
         ordered = dict(sorted(self.parts.items(), reverse=True))
         thresholds = [part.threshold for part in ordered.values()]
         if not ordered or thresholds != sorted(thresholds) or any(p.alpha != a for a, p in ordered.items()):
-            raise InputError("parts must be calibrations of their levels with nested thresholds")
+            raise InputError("parts", "must be calibrations of their levels with nested thresholds")
         if len({part.classes for part in ordered.values()}) != 1:
-            raise InputError("parts must be calibrations for the same classes")
+            raise InputError("parts", "must be calibrations for the same classes")
         _refuse_other_lines(list(ordered.values()))
         object.__setattr__(self, "parts", MappingProxyType(ordered))
 
     def __getitem__(self, alpha: Level) -> Calibration:
         return self.parts[self.at(alpha).levels[0]]
 
-    def __str__(self) -> str:
-        lines = [f"alpha {float(a):g}: threshold {threshold_text(p)}; {p.guarantee}" for a, p in self.parts.items()]
-        return "\n".join([*lines, f"privacy of all together: {self.privacy}{self._needed}"])
+    def _section(self) -> Section:
+        levels = [(f"alpha {float(a):g}", _promised(part)) for a, part in self.parts.items()]
+        return self._facts(*levels, ("privacy of all together", str(self.privacy)))
 
     def _brief(self) -> str:
         levels = ", ".join(f"{float(alpha):g}" for alpha in self.parts)
         return f"alpha {levels}: {_thresholds(self.parts.values())} for the first, {self.privacy.brief}"
-
-    def _repr_html_(self) -> str:
-        """Level by level, for notebooks."""
-        rows = [(f"{float(a):g}", threshold_text(part), str(part.guarantee)) for a, part in self.parts.items()]
-        return self._table(("alpha", "threshold", "promise"), rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -119,7 +118,7 @@ class GroupCalibration(_Several):
 
     def __post_init__(self) -> None:
         if not self.parts or len({(p.score, p.alpha, p.classes) for p in self.parts.values()}) != 1:
-            raise InputError("parts must be calibrations of one score and one level, for the same classes")
+            raise InputError("parts", "must be calibrations of one score and one level, for the same classes")
         _refuse_other_lines(list(self.parts.values()))
         object.__setattr__(self, "parts", MappingProxyType(dict(self.parts)))
 
@@ -151,24 +150,22 @@ class GroupCalibration(_Several):
     def __getitem__(self, name: Name) -> Calibration:
         place = places(self.parts)[name]
         if place < 0:
-            raise InputError(f"name must be one of the {len(self.parts)} calibrated groups; found another")
+            raise InputError("name", f"must be one of the {len(self.parts)} calibrated groups", got="another")
         return list(self.parts.values())[place]
 
-    def __str__(self) -> str:
-        lines = [f"{self.by} {name!r}: threshold {threshold_text(part)}" for name, part in self.parts.items()]
-        few = f"{len(self.infinite)} of {len(self.parts)} thresholds are +inf"
-        promise = f"promise for each {self.by}: {self.first.guarantee}"
-        return "\n".join([*lines, few, promise, f"privacy: {self.privacy}{self._needed}"])
+    def _section(self) -> Section:
+        found = self._facts(
+            ("thresholds of +inf", f"{len(self.infinite)} of {len(self.parts)}"),
+            (f"promise for each {self.by}", str(self.first.guarantee)),
+            ("privacy", str(self.privacy)),
+        )
+        each = tuple((f"{self.by} {name!r}", f"threshold {threshold_text(part)}") for name, part in self.parts.items())
+        return replace(found, parts=(Section("", facts=each),))
 
     def _brief(self) -> str:
         some = "classes" if self.by == "class" else "groups"
         alpha = f"alpha {float(self.alpha):g}"
         return f"{len(self.parts)} {some}, {_thresholds(self.parts.values())} in each, {alpha}, {self.privacy.brief}"
-
-    def _repr_html_(self) -> str:
-        """Group by group, for notebooks."""
-        rows = [(name, threshold_text(part)) for name, part in self.parts.items()]
-        return self._table((self.by, "threshold"), rows)
 
 
 @dataclass(frozen=True, repr=False)
@@ -195,7 +192,7 @@ class SidesCalibration(_Several):
 
     def __post_init__(self) -> None:
         if self.low.score != "cqr_low" or self.high.score != "cqr_high":
-            raise InputError("low and high must be calibrations of the scores cqr_low and cqr_high")
+            raise InputError("low", "low and high must be calibrations of the scores cqr_low and cqr_high")
         _refuse_other_lines([self.low, self.high])
 
     @property
@@ -208,11 +205,11 @@ class SidesCalibration(_Several):
         """Miscoverage of the interval."""
         return self.levels[0]
 
-    def __str__(self) -> str:
-        return (
-            f"lower side: threshold {threshold_text(self.low)}; {self.low.guarantee}\n"
-            f"upper side: threshold {threshold_text(self.high)}; {self.high.guarantee}\n"
-            f"privacy of both together: {self.privacy}{self._needed}"
+    def _section(self) -> Section:
+        return self._facts(
+            ("lower side", _promised(self.low)),
+            ("upper side", _promised(self.high)),
+            ("privacy of both together", str(self.privacy)),
         )
 
     def _brief(self) -> str:
@@ -233,7 +230,7 @@ def _thresholds(parts: Iterable[Calibration]) -> str:
 
 def _refuse_other_lines(parts: list[Calibration]) -> None:
     if not same_line(part.predecessors for part in parts):
-        raise InputError("parts must renew the same releases")
+        raise InputError("parts", "must renew the same releases")
 
 
 FALSE_NEGATIVES = "false_negative_rate"
@@ -265,7 +262,7 @@ class RiskCalibration(Release):
     def __post_init__(self) -> None:
         check_bound(self.loss, self.bound)
         if not isinstance(self.loss, str) or self.calibration.score != critical_score(self.loss):
-            raise InputError("calibration must be one of critical thresholds of this loss")
+            raise InputError("calibration", "must be one of critical thresholds of this loss")
 
     @property
     def parts(self) -> Mapping[str, Calibration]:
@@ -321,11 +318,10 @@ class RiskCalibration(Release):
         """The privacy loss."""
         return self.calibration.privacy
 
-    def __str__(self) -> str:
-        return (
-            f"threshold {threshold_text(self.calibration)} for the loss {self.loss!r}\n"
-            f"promise: {self.promise}\nprivacy: {self.privacy}{self._needed}"
-        )
+    def _section(self) -> Section:
+        lead = f"threshold {threshold_text(self.calibration)} for the loss {self.loss!r}"
+        facts = (("promise", self.promise), ("privacy", str(self.privacy)), *self._needed)
+        return Section(type(self).__name__, lead, facts)
 
     def _brief(self) -> str:
         least = self.calibration.guarantee
@@ -344,7 +340,9 @@ def check_bound(loss: str, bound: float) -> float:
     """
     found = positive_number("bound", bound)
     if found < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
-        raise InputError(f"bound must be at least 1 for the loss {loss!r}, a share; name a loss of your own otherwise")
+        raise InputError(
+            "bound", f"must be at least 1 for the loss {loss!r}, a share", remedy="Name a loss of your own otherwise"
+        )
     return found
 
 
@@ -398,8 +396,9 @@ class MissedAreaLoss:
         """Refuse a background that is none of the classes, or the only one."""
         if self.background is not None and not (classes > 1 and self.background < classes):
             raise InputError(
-                f"background must be the number of one of several classes, or be left out; found {self.background} "
-                f"for {classes}"
+                "background",
+                "must be the number of one of several classes, or be left out",
+                got=f"{self.background} for {classes}",
             )
 
 
@@ -408,5 +407,5 @@ def area_of(calibration: RiskCalibration) -> MissedAreaLoss:
     loss = calibration.bounded if isinstance(calibration, Release) else None
     area = None if loss is None else MissedAreaLoss.of(loss[0])
     if area is None:
-        raise InputTypeError("calibration must come from calibrate_masks")
+        raise InputTypeError("calibration", "must come from calibrate_masks")
     return area

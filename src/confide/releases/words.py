@@ -17,7 +17,7 @@ from types import MappingProxyType
 from typing import Any
 
 from confide.errors import InputError, InputTypeError
-from confide.support import Classes, Fields, canonical, only_count, order_of, public_classes, shapes
+from confide.support import Classes, canonical, only_count, order_of, public_classes, shapes
 
 ABOUT = {
     "model": "Model",
@@ -53,15 +53,17 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
     if about is None:
         return MappingProxyType({})
     if not isinstance(about, Mapping):
-        raise InputTypeError(f"about must map words such as 'model' to texts; found {type(about).__name__}")
+        raise InputTypeError("about", "must map words such as 'model' to texts", got=type(about).__name__)
     unknown = [key for key in about if key not in ABOUT]
     if unknown:
-        raise InputError(f"about must have the keys {', '.join(ABOUT)}; found {unknown[0]!r}")
+        raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(unknown[0]))
     for key, text in about.items():
         if not isinstance(text, str):
-            raise InputTypeError(f"about[{key!r}] must be a text; found {type(text).__name__}")
+            raise InputTypeError(f"about[{key!r}]", "must be a text", got=type(text).__name__)
         if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):
-            raise InputError(f"about[{key!r}] must be 1 to {MOST_CHARACTERS} printable characters; found {len(text)}")
+            raise InputError(
+                f"about[{key!r}]", f"must be 1 to {MOST_CHARACTERS} printable characters", got=str(len(text))
+            )
     return MappingProxyType({key: about[key] for key in ABOUT if key in about})
 
 
@@ -102,14 +104,16 @@ class Predecessor:
 
     def __post_init__(self) -> None:
         if not (isinstance(self.checksum, str) and len(self.checksum) == 64 and _HEXADECIMAL.issuperset(self.checksum)):
-            raise InputError("a predecessor's checksum must be 64 hexadecimal digits")
+            raise InputError("previous.checksum", "must be 64 hexadecimal digits")
         for name in ("threshold", "epsilon"):
             value = getattr(self, name)
             if isinstance(value, bool) or not isinstance(value, int | float):
-                raise InputTypeError(f"a predecessor's {name} must be a number; found {type(value).__name__}")
+                raise InputTypeError(f"previous.{name}", "must be a number", got=type(value).__name__)
             object.__setattr__(self, name, float(value))
         if math.isnan(self.threshold) or self.threshold == -math.inf or not self.epsilon >= 0:
-            raise InputError("a predecessor's threshold must be a number or +inf, and its epsilon not negative")
+            raise InputError(
+                "previous.threshold", "a predecessor's threshold must be a number or +inf, and its epsilon not negative"
+            )
         if self.date is not None:
             check_about({"date": self.date})
 
@@ -124,11 +128,13 @@ def check_predecessors(predecessors: Iterable[Predecessor]) -> tuple[Predecessor
     """
     line = tuple(predecessors)
     if len(line) > MOST_PREDECESSORS:
-        raise InputError(f"predecessors must number at most {MOST_PREDECESSORS}; start a new chain with calibrate")
+        raise InputError(
+            "predecessors", f"must number at most {MOST_PREDECESSORS}", remedy="Start a new chain with calibrate"
+        )
     if not all(isinstance(one, Predecessor) for one in line):
-        raise InputTypeError("predecessors must be Predecessor")
+        raise InputTypeError("predecessors", "must be Predecessor")
     if len({one.checksum for one in line}) != len(line):
-        raise InputError("predecessors must be different releases; one is named twice")
+        raise InputError("predecessors", "must be different releases", remedy="One is named twice")
     return line
 
 
@@ -161,8 +167,11 @@ PREDECESSORS = shapes.Field(
 """The line of a file, exactly as it was written."""
 
 UNNAMED = (
-    "calibration must name its score, so that it can be computed for new records; found none; calibrate on named "
-    "scores, as those of lac_score are, or with score=NAME, or compare your own scores with calibration.threshold"
+    "calibration",
+    "must name its score, so that it can be computed for new records",
+    "none",
+    "Calibrate on named scores, as those of lac_score are, or with score=NAME, or compare your own scores with "
+    "calibration.threshold",
 )
 """Why a release without a name for its score makes no sets and no intervals."""
 
@@ -195,23 +204,6 @@ WORDS: shapes.Shape = {
 """Classes and public words in files, exactly as they were written; left out where nobody said them."""
 
 
-def write_words(classes: Classes | None, about: Mapping[str, str]) -> dict[str, Any]:
-    """Classes and public words as fields of a file: only those that there are.
-
-    Examples
-    --------
-    >>> write_words(("cat", "dog"), {}), write_words(None, {"model": "resnet"})
-    ({'classes': ['cat', 'dog']}, {'about': {'model': 'resnet'}})
-    """
-    said = {"classes": classes, "about": about}
-    return {name: WORDS[name].json(value) for name, value in said.items() if value}
-
-
-def read_words(fields: Fields) -> dict[str, Any]:
-    """Those that are among the fields."""
-    return {name: field.of(fields.pop(name), fields, name) for name, field in WORDS.items() if name in fields}
-
-
 def class_list(classes: Classes, most: int = 10) -> str:
     """Classes in a line, of many names the first.
 
@@ -238,15 +230,21 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
         count = known if isinstance(known, int) else len(known)
         if k != count:
             raise InputError(
-                f"probabilities must have one column for each of the {count} classes that were calibrated; found {k}; "
-                "give all of them, or calibrate for these"
+                "probabilities",
+                f"must have one column for each of the {count} classes that were calibrated",
+                got=str(k),
+                remedy="Give all of them, or calibrate for these",
             )
         return names if isinstance(known, int) else known
     assert names is not None
     if order_of(names, known) is None:
         raise InputError(
-            f"classes must be the {len(known)} that were calibrated; {_others(names, known)}; give the columns the "
-            "names of the calibration's classes, or name them with classes=[...] in their order"
+            "classes",
+            f"must be the {len(known)} that were calibrated",
+            remedy=(
+                f"{_others(names, known)}; give the columns the names of the calibration's classes, or name "
+                "them with classes=[...] in their order"
+            ),
         )
     return names
 

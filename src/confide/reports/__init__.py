@@ -8,7 +8,8 @@ ledger_page.py         what was spent by whom on what, and what is left
 promise.py             the coverage promise in sentences, and how coverage varies from calibration to calibration
 protection.py          the privacy statement; how a release was made, by whom, of what, with which silos
 thresholds.py          what a threshold does, on invented numbers; the course of thresholds along a chain of releases
-evaluation_section.py  what was measured on labelled records; private_section.py: privately
+measured.py            what was measured on labelled records, with a privacy of its own or without
+charts.py              every chart of the pages, drawn by the server
 spending.py            what its data had spent before, and with it
 """
 

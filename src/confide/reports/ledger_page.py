@@ -10,12 +10,12 @@ from typing import Any
 from confide.errors import InputError
 from confide.ledger import Account, Cost, Entry, Ledger, counted, decimal_form, unbounded
 from confide.mechanisms import practically_none
+from confide.reports.charts import spending
 from confide.reports.page import Page, number, page_of
+from confide.support import Section
 
 MOST_CHARGES, MOST_POINTS, MOST_EXACT = 200, 400, 100
 """Charges of a data set in its table, the newest; points of its course; and charges that every rule can add up soon."""
-
-_WIDTH, _HEIGHT = 640.0, 160.0
 
 
 def ledger_page(
@@ -51,12 +51,12 @@ def ledger_page(
     ...     ledger = confide.Ledger(f"{folder}/budget.db")
     ...     _ = ledger.set_limit("patients", 2.0)
     ...     ledger_page(ledger)
-    Page('Privacy budget', 0.0 MB of HTML)
+    Page('Privacy budget', ... kB of HTML)
     """
     found = ledger.snapshot()
     accounts = list(found.accounts.values()) if dataset is None else [ledger.account(dataset)]
     if isinstance(dp_delta, bool) or not 0 <= dp_delta < 1:
-        raise InputError(f"dp_delta must be a number of at least 0 and below 1; found {dp_delta!r}")
+        raise InputError("dp_delta", "must be a number of at least 0 and below 1", repr(dp_delta))
     blocks = [_block(index, account, dp_delta, who=who) for index, account in enumerate(accounts, 1)]
     context = {
         "headline": _headline(accounts),
@@ -72,7 +72,7 @@ def ledger_page(
         "dp_delta": dp_delta,
         "who": who,
     }
-    return page_of("ledger.html", title or "Privacy budget", context, {}, scripts=())
+    return page_of("ledger.html", title or "Privacy budget", context, script=False)
 
 
 def _headline(accounts: list[Account]) -> str:
@@ -179,29 +179,22 @@ def _row(entry: Entry, *, who: bool) -> tuple[str, ...]:
     return (made, entry.what, _loss(entry.cost.epsilon, [entry.cost]), group, *([entry.by or ""] if who else []), kept)
 
 
-def _course(account: Account) -> dict[str, Any] | None:
-    """The sum of losses over time, as the points of a line in a box; None with fewer than two charges."""
+def _course(account: Account) -> Section | None:
+    """The sum of losses over time; None with fewer than two charges."""
     if len(account.entries) < 2:
         return None
     times = [datetime.fromisoformat(entry.made).timestamp() for entry in account.entries]
     sums = [float(total) for total in running(account.costs)]
     first, last = min(times), max(times)
     limit = None if account.limit is None or account.schedule is not None else account.limit.epsilon
-    top = max(sums[-1], limit or 0.0) or 1.0
     shares = [(at - first) / (last - first) if last > first else k / len(times) for k, at in enumerate(times, 1)]
-    x = [_WIDTH * share for share in shares]
-    y = [_HEIGHT * (1 - total / top) for total in sums]
-    step = math.ceil(len(x) / MOST_POINTS)
-    kept = [*range(0, len(x), step), len(x) - 1]
-    points = [f"M0,{_HEIGHT:g}", *(f"H{x[k]:.1f}V{y[k]:.1f}" for k in kept), f"H{_WIDTH:g}"]
-    return {
-        "path": "".join(points),
-        "limit": None if limit is None else f"{_HEIGHT * (1 - limit / top):.1f}",
-        "first": account.entries[0].made[:10],
-        "last": account.entries[-1].made[:10],
-        "spent": decimal_form(sums[-1]),
-        "top": number(top),
-    }
+    kept = [*range(0, len(sums), math.ceil(len(sums) / MOST_POINTS)), len(sums) - 1]
+    dates = account.entries[0].made[:10], account.entries[-1].made[:10]
+    chart = spending([(shares[k], sums[k]) for k in kept], limit, dates, decimal_form(sums[-1]))
+    caption = "Losses of all releases added up over time."
+    return Section(
+        "", chart=chart, notes=(f"{caption}{' Dashed: the limit as it is now.' if limit is not None else ''}",)
+    )
 
 
 def running(costs: list[Cost]) -> list[Fraction]:

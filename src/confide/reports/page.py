@@ -12,7 +12,7 @@ import base64
 import hashlib
 import math
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
 from html import escape
@@ -20,7 +20,7 @@ from importlib.resources import files
 from types import MappingProxyType
 from typing import Any
 
-from confide.support import Place, as_place, needs_extra, refuse_other_than_html, write_text
+from confide.support import Chart, Place, as_place, needs_extra, refuse_other_than_html, write_text
 
 
 def percent(level: float) -> str:
@@ -32,6 +32,11 @@ def percent(level: float) -> str:
     ('90\xa0%', '99.9\xa0%', '7.1235\xa0%')
     """
     return f"{100 * level:.4f}".rstrip("0").rstrip(".") + "\u00a0%"
+
+
+def hundredths(share: float) -> str:
+    """A share in per cent with two decimals."""
+    return f"{100 * share:.2f}\u00a0%"
 
 
 def number(value: float) -> str:
@@ -84,10 +89,7 @@ TERMS: Mapping[str, str] = MappingProxyType(
 )
 
 
-SCRIPTS = ("vendor/d3.min.js", "vendor/plot.umd.min.js", "assets/charts.js", "assets/explore.js", "assets/page.js")
-STYLE = "assets/page.css"
-PLOT_STYLE = "+TfQir1nvDucAdvE6XUQBt4ayUjpAWkbw2kCdSfekHM="
-"""SHA-256 of the style sheet that Observable Plot puts into every chart of class `plot`."""
+SCRIPT, EXPLORER, STYLE = "assets/page.js", "assets/explore.js", "assets/page.css"
 
 
 @dataclass(frozen=True, repr=False)
@@ -99,12 +101,12 @@ class Page:
     title
         Its heading.
     html
-        Its text, about 0.6 MB.
+        Its text, about 60 kB.
 
     Examples
     --------
     >>> Page("Triage", "<!doctype html>...")
-    Page('Triage', 0.0 MB of HTML)
+    Page('Triage', 0 kB of HTML)
     """
 
     title: str
@@ -130,17 +132,18 @@ class Page:
         )
 
     def __repr__(self) -> str:
-        return f"Page({self.title!r}, {len(self.html) / 1e6:.1f} MB of HTML)"
+        return f"Page({self.title!r}, {len(self.html) / 1e3:.0f} kB of HTML)"
 
 
 def page_of(
-    template: str, title: str, context: dict[str, Any], data: dict[str, Any], scripts: Sequence[str] = SCRIPTS
+    template: str, title: str, context: dict[str, Any], data: dict[str, Any] | None = None, *, script: bool = True
 ) -> Page:
-    """A template of `templates`, filled in with what it speaks of, escaped, and with JSON values that scripts draw."""
-    style, texts = _text(STYLE), [_text(name) for name in scripts]
-    allowed = " ".join(f"'sha256-{_hash(script)}'" for script in texts) or "'none'"
+    """A template of `templates`, filled in with what it speaks of, escaped; `data` is what the explorer looks up."""
+    names = ([SCRIPT] if script else []) + ([] if data is None else [EXPLORER])
+    style, texts = _text(STYLE), [_text(name) for name in names]
+    allowed = " ".join(f"'sha256-{_hash(one)}'" for one in texts) or "'none'"
     policy = (
-        f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_hash(style)}' 'sha256-{PLOT_STYLE}'; "
+        f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
     made = _environment().get_template(template)
@@ -166,6 +169,13 @@ def options(text: str) -> Any:
     )
 
 
+def svg(chart: Chart) -> Any:
+    """A chart as an element of the page."""
+    from markupsafe import Markup
+
+    return Markup(chart.svg())  # noqa: S704 - its texts are escaped where it is drawn
+
+
 def _hash(text: str) -> str:
     return base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
@@ -187,6 +197,6 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"percent": percent, "number": number, "options": options}
+    made.filters |= {"percent": percent, "number": number, "options": options, "svg": svg}
     made.globals["terms"] = TERMS
     return made

@@ -11,9 +11,8 @@ the selected candidate has a known law, whose mean is the expected coverage that
 """
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
@@ -23,8 +22,9 @@ from confide.guarantee import Guarantee, binomial_at_least, coverage_text, law_f
 from confide.mechanisms import Mechanism, Slopes
 from confide.planning import Plan, typical_answer, typical_law
 from confide.releases import Calibration, Release, RiskCalibration, candidates_of
+from confide.reports.charts import law as draw_law
 from confide.reports.page import percent
-from confide.support import MOST_RECORDS
+from confide.support import MOST_RECORDS, Section, Table
 
 
 def promise(guarantee: Guarantee, where: str = "in the set") -> str:
@@ -183,12 +183,6 @@ class Law:
     reached: tuple[float, ...]
     missed: float
 
-    def fields(self) -> dict[str, Any]:
-        """As JSON values, rounded to six decimals."""
-        lists = {"levels": self.levels, "bound": self.bound, "expected": self.expected, "reached": self.reached}
-        rounded = {name: None if of is None else [round(p, 6) for p in of] for name, of in lists.items()}
-        return {"n": self.n, **rounded, "missed": round(self.missed, 6)}
-
 
 def law(bound: Failure, expected: Failure | None, level: float, n: int | None) -> Law:
     """Two laws, drawn where they have their mass.
@@ -229,6 +223,60 @@ def plan_laws(plan: Plan) -> tuple[Law, ...]:
     request = plan.request
     sizes = _sizes(request.n, request.n_min, plan.n)
     return _laws(plan.mechanism, request.candidates, float(request.level), sizes)
+
+
+def law_sections(
+    drawn: Mapping[str, tuple[float, Sequence[Law]]], n: int, *, exact: bool, secret: bool
+) -> list[Section]:
+    """A section for each level and its laws: the one of about n records drawn, all of them in a table.
+
+    Of a single level the laws of the other numbers of records are drawn, too, folded away.
+    """
+    one = len(drawn) == 1
+    return [
+        _law_section(name, level, laws, n, exact=exact, secret=secret, others=one)
+        for name, (level, laws) in drawn.items()
+        if laws
+    ]
+
+
+def _law_section(
+    name: str, level: float, laws: Sequence[Law], n: int, *, exact: bool, secret: bool, others: bool
+) -> Section:
+    shown = next((law for law in laws if law.n is None or law.n >= n), laws[-1])
+    if laws[0].expected is not None:
+        about = (
+            "Filled: what to expect, on typical scores (evenly spread ones, or bell-shaped residuals). Line: the worst "
+            "case over all distributions of scores."
+        )
+    else:
+        about = (
+            "The law of coverage, exact for continuous scores."
+            if exact
+            else ("The worst case over all distributions of scores.")
+        )
+    caption = f"{about} Dashed: the level that was asked for, {percent(level)}."
+    if not exact and laws[0].n is not None:
+        caption += (
+            " Where the line lies to the left of the dashed level, this is no contradiction: it is a simple bound that "
+            "holds for each single calibration, and the promise, which is about their average, has a sharper proof."
+        )
+    if laws[0].n is not None and secret:
+        caption += " The true number of records is secret; the table tries public numbers."
+    heads = ("Records", *(f"reached with {percent(p)}" for p in SURE), f"risk of less than {percent(level)}")
+    rows = tuple(
+        ("all silos" if law.n is None else f"{law.n:,}", *(f"{q:.4f}" for q in law.reached), f"{law.missed:.4f}")
+        for law in laws
+    )
+    of = f": {name}" if name else ""
+    table = Table(heads, rows, f"Coverage that a calibration reaches, {'exactly' if exact else 'at least'}{of}")
+    folded = [_drawn(law, level) for law in laws if law is not shown] if others else []
+    more = (Section("The same for other numbers of records", parts=tuple(folded)),) if folded else ()
+    return Section(name, chart=_drawn(shown, level).chart, tables=(table,), parts=more, notes=(caption,))
+
+
+def _drawn(law: Law, level: float) -> Section:
+    return Section("", chart=draw_law(law.levels, law.bound, law.expected, level, law.reached[1], law.n))
 
 
 def _laws(mechanism: Mechanism | None, candidates: Candidates, level: float, sizes: tuple[int, ...]) -> tuple[Law, ...]:

@@ -12,7 +12,7 @@ Who made a release of what, when and what for: what it says itself, and what it 
 import math
 import shlex
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from decimal import ROUND_CEILING, Decimal
 from typing import Any
 
@@ -45,8 +45,9 @@ from confide.releases import (
     parts_of,
     records_needed,
 )
+from confide.reports import charts
 from confide.reports.page import number, percent
-from confide.support import decimal_text
+from confide.support import Chart, decimal_text
 
 PRIORS = (0.01, 0.1, 0.5)
 
@@ -395,19 +396,19 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
     """
     if not isinstance(release, FederatedRelease):
         if answers or reports:
-            raise InputError("answers and silo reports must be left out: the calibration is not federated")
+            raise InputError(_first(answers), "must be left out: the calibration is not federated")
         return None
     if answers and not isinstance(release, FederatedCalibration):
-        raise InputError("answers must be left out: the calibration has several thresholds")
+        raise InputError("answers", "must be left out: the calibration has several thresholds")
     if reports and release.by in ("level", "side"):
-        raise InputError(f"silo reports must be left out: they do not say which {release.by} they are about")
+        raise InputError("silo_reports", f"must be left out: they do not say which {release.by} they are about")
     first, plan = first_of(release), plan_of(release)
     refused, asks = dict(first.refused), {id(ask): ask for ask in plan.asks}.values()
     known = {silo.name for silo in plan.silos}
     counts = Counter(report.silo for report in reports)
     wrong = [name for name, times in counts.items() if name not in known or times > 1]
     if wrong:
-        raise InputError(f"silo reports must come once each from silos of the plan; found {len(wrong)} that do not")
+        raise InputError("silo_reports", "must come once each from silos of the plan", f"{len(wrong)} that do not")
     replies = _replies(first, answers)
     rows = []
     for i, silo in enumerate(plan.silos):
@@ -431,31 +432,29 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
         "summary": f"{len(first.answered)} of {len(plan.silos)} silos answered. {sent}",
         "rows": rows,
         "replies": sorted(replies.items(), key=lambda pair: pair[1]),
+        "chart": _replies_chart(first, replies),
+        "report_chart": _reports_chart(first, reports),
         "unlike": None if far is None else f"{far[0].upper()}{far[1:]}.",
         "reports": reports,
     }
 
 
-def silo_charts(
-    calibration: Calibration, replies: Sequence[tuple[str, float]], reports: Sequence[SiloReport]
-) -> dict[str, Any]:
-    """What the charts of the silos draw."""
-    drawn = [{"name": n, "value": v} for n, v in replies if math.isfinite(v)][:MOST_DRAWN]
-    return {
-        "threshold": None if math.isinf(calibration.threshold) else calibration.threshold,
-        "promised": calibration.coverage,
-        "replies": drawn,
-        "logarithmic": _decades([one["value"] for one in drawn]) > 2,
-        "reports": [
-            {"name": r.silo, "value": r.estimate.value, "low": r.estimate.low, "high": r.estimate.high}
-            for r in reports[:MOST_DRAWN]
-        ],
-    }
+def _first(answers: Sequence[str]) -> str:
+    return "answers" if answers else "silo_reports"
 
 
-def _decades(values: Sequence[Any]) -> float:
-    """How many powers of ten positive values span; 0 where one is not positive."""
-    return math.log10(max(values) / min(values)) if values and min(values) > 0 else 0.0
+def _replies_chart(calibration: Calibration, replies: Mapping[str, float]) -> Chart | None:
+    """The lowest finite answers, and the released threshold."""
+    finite = sorted(((name, value) for name, value in replies.items() if math.isfinite(value)), key=lambda one: one[1])
+    threshold = None if math.isinf(calibration.threshold) else calibration.threshold
+    return charts.replies(finite[:MOST_DRAWN], threshold, "The silos’ answers; the numbers are in the table above.")
+
+
+def _reports_chart(calibration: Calibration, reports: Sequence[SiloReport]) -> Chart | None:
+    shares = [
+        charts.Share(one.silo, one.estimate.value, one.estimate.low, one.estimate.high) for one in reports[:MOST_DRAWN]
+    ]
+    return charts.intervals(shares, calibration.coverage, f"Coverage by silo; {charts.BELOW}")
 
 
 def report_row(report: SiloReport) -> tuple[str, ...]:
@@ -478,9 +477,9 @@ def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str,
         ordered = sorted(found.values())
         threshold = ordered[release.k - 1] if release.k <= len(ordered) else math.inf
         if threshold != release.threshold:
-            raise InputError("answers must be those that the threshold was made from; these give another threshold")
+            raise InputError("answers", "must be those that the threshold was made from; these give another threshold")
     elif not set(found) <= set(release.answered):
-        raise InputError("answers must come from silos whose answers count; some were left out of the calibration")
+        raise InputError("answers", "must come from silos whose answers count; some were left out of the calibration")
     return found
 
 

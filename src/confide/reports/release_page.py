@@ -19,11 +19,31 @@ from confide.releases import (
     parts_of,
     remarks,
 )
-from confide.reports.evaluation_section import check_evaluation, evaluation_charts, evaluation_section
+from confide.reports.measured import (
+    MOST_LEVELS,
+    check_evaluation,
+    check_private,
+    evaluation_sections,
+    examples,
+    first_shortfall,
+    named_parts,
+    private_sections,
+    private_shortfall,
+)
 from confide.reports.page import Page, dots, number, page_of
-from confide.reports.plan_page import calibrate_command, grid
-from confide.reports.private_section import check_private, private_charts, private_section
-from confide.reports.promise import SURE, any_shares, explanation, headline, laws, noun, promise_of_part, threshold_text
+from confide.reports.plan_page import calibrate_command
+from confide.reports.price import explored, grid, price
+from confide.reports.promise import (
+    Law,
+    any_shares,
+    explanation,
+    headline,
+    law_sections,
+    laws,
+    noun,
+    promise_of_part,
+    threshold_text,
+)
 from confide.reports.promise import short as promised_figure
 from confide.reports.protection import (
     check_command,
@@ -31,7 +51,6 @@ from confide.reports.protection import (
     protection,
     provenance_rows,
     report_row,
-    silo_charts,
     silos,
     stated,
 )
@@ -50,6 +69,8 @@ def release_page(
     answers: Sequence[str],
     silo_reports: Sequence[SiloReport],
     ledger: Ledger | None = None,
+    *,
+    explorer: bool = False,
 ) -> Page:
     """The page of a release; arguments and errors as in `confide.report`."""
     parts = parts_of(release)
@@ -66,10 +87,13 @@ def release_page(
     short = {} if evaluated is None else evaluated.shortfalls
     broken = any(one.broken for one in short.values())
     federation = silos(release, answers, silo_reports)
-    drawn, chosen = _drawn(parts), _plan(first, _guessed(release))
+    chosen = _plan(first, _guessed(release))
+    secret = chosen.request.neighbors == "add_remove"
     kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
     # Whether the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
+    if isinstance(first, FederatedCalibration):
+        exact = first.plan.method == "fedcp-qq"
     average = isinstance(release, Calibration) and first.guarantee.kind == "marginal"
     context = {
         "score": "” and “".join(dict.fromkeys(part.score for part in parts.values() if part.score)),
@@ -100,9 +124,8 @@ def release_page(
         "example": worked_example(release),
         "example_labels": LABELS,
         "limits": limits(release),
-        "laws": drawn,
-        "sure": SURE,
-        "exact": first.plan.method == "fedcp-qq" if isinstance(first, FederatedCalibration) else exact,
+        "laws": law_sections(_drawn(parts), chosen.n, exact=exact, secret=secret),
+        "price": price(grid(chosen.request, chosen.n), noun(release), explorer=explorer),
         "grid_note": _grid_note(release, first),
         "neighbors": chosen.request.neighbors,
         "candidates": chosen.request.candidates.description,
@@ -112,8 +135,8 @@ def release_page(
         "sha256": fingerprint(release),
         "command": check_command(file_name),
         "file_name": file_name,
-        "evaluation": None if bare is None else evaluation_section(bare, release),
-        "private": None if private is None else private_section(private),
+        "evaluation": None if bare is None else _evaluation(bare, release),
+        "private": None if private is None else _private(private),
         "federation": federation,
         "course": course(release),
         "stated": stated(release),
@@ -121,27 +144,41 @@ def release_page(
         "by_class": _by_class(bare, release, chosen),
         "silo_rows": [report_row(report) for report in silo_reports],
     }
-    data = {
-        "laws": [{"level": one["level"], "laws": one["laws"]} for one in drawn],
-        "grid": grid(chosen.request, chosen.n).fields(),
-        "evaluation": None if bare is None else evaluation_charts(bare),
-        "private": [] if private is None else private_charts(private),
-        "silos": None if federation is None else silo_charts(first, federation["replies"], silo_reports),
+    return page_of("release.html", title or f"{kind} report", context, explored(context))
+
+
+def _evaluation(found: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:
+    more = len(named_parts(found)) - MOST_LEVELS
+    return {
+        "sections": evaluation_sections(found, release),
+        "more": max(0, more),
+        "examples": examples(found),
+        "short": first_shortfall(found, release),
     }
-    return page_of("release.html", title or f"{kind} report", context, data)
 
 
-def _drawn(parts: dict[str, Calibration]) -> list[dict[str, Any]]:
+def _private(found: PrivateEvaluation) -> dict[str, Any]:
+    return {
+        "privacy": protection(found.privacy),
+        "confidence": f"{100 * found.confidence:g}",
+        "n": found.question.n,
+        "sections": private_sections(found),
+        "short": private_shortfall(found),
+        "sha256": found.checksum,
+    }
+
+
+def _drawn(parts: dict[str, Calibration]) -> dict[str, tuple[float, tuple[Law, ...]]]:
     """The laws of coverage, one for each distinct way in which the parts were made; at most MOST_LAWS."""
     alike: dict[Any, list[str]] = {}
     for name, part in parts.items():
         alike.setdefault((part.mechanism, part.guarantee, part.candidates), []).append(name)
-    drawn = []
+    drawn = {}
     for names in list(alike.values())[:MOST_LAWS]:
         part = parts[names[0]]
-        if one := [law.fields() for law in laws(part)]:
+        if found := laws(part):
             some = ", ".join(names[:MOST_LAWS]) + ("" if len(names) <= MOST_LAWS else ", …")
-            drawn.append({"name": some, "level": float(1 - part.alpha), "laws": one})
+            drawn[some] = float(1 - part.alpha), found
     return drawn
 
 

@@ -1,7 +1,8 @@
 """The page of whatever the library releases, plans, watches or charges."""
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
+from types import MappingProxyType
 
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import Evaluation, LevelEvaluation, PrivateEvaluation, load_evaluation
@@ -18,7 +19,14 @@ from confide.support import needs_extra
 from confide.watching import Watch
 
 MOST_TITLE = 200
-OF_A_RELEASE = "evaluation, answers, silo_reports and ledger"
+_ALONE: Mapping[type, str] = MappingProxyType(
+    {
+        Plan: "a plan has seen no records",
+        Ledger: "it belongs to one release",
+        Watch: "a watch has looks of its own",
+    }
+)
+"""What has a page of its own alone, and why nothing else goes with it."""
 
 
 def report(
@@ -30,6 +38,7 @@ def report(
     silo_reports: Sequence[SiloReport] = (),
     ledger: Ledger | str | Path | None = None,
     file_name: str = "calibration.json",
+    explorer: bool = False,
 ) -> Page:
     """A release, a plan, a watch, or a ledger, as one self-contained HTML page for people.
 
@@ -53,6 +62,8 @@ def report(
         and with it, and of which limit.
     file_name
         The name under which readers find the release, for the command that checks it.
+    explorer
+        Whether sliders try other values of epsilon, alpha and n; the page is then larger, and needs scripts for them.
 
     Raises
     ------
@@ -68,37 +79,42 @@ def report(
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> page = confide.report(released, title="Triage")
     >>> page
-    Page('Triage', 0.6 MB of HTML)
+    Page('Triage', ... kB of HTML)
     >>> page.save("triage.html")  # doctest: +SKIP
     PosixPath('triage.html')
     """
     with needs_extra("a page", "standard", "jinja2"):
         pass
     if title is not None and not isinstance(title, str):
-        raise InputTypeError(f"title must be a text; found {type(title).__name__}")
+        raise InputTypeError("title", "must be a str", type(title).__name__)
     if title is not None and not (0 < len(title) <= MOST_TITLE and title.isprintable()):
-        raise InputError(f"title must have 1 to {MOST_TITLE} printable characters")
-    given = evaluation is not None or bool(answers) or bool(silo_reports) or ledger is not None
+        raise InputError("title", f"must have 1 to {MOST_TITLE} printable characters")
+    belongs = {
+        "evaluation": evaluation is not None,
+        "answers": bool(answers),
+        "silo_reports": bool(silo_reports),
+        "ledger": ledger is not None,
+    }
+    given = next((name for name, there in belongs.items() if there), None)
+    for kind, why in _ALONE.items():
+        if isinstance(release, kind) and given is not None:
+            raise InputError(given, f"must be left out: {why}")
+    if explorer and not isinstance(release, Plan | Release):
+        raise InputError("explorer", "must be left out: it belongs to releases and plans")
     if isinstance(release, Plan):
-        if given:
-            raise InputError(f"{OF_A_RELEASE} must be left out: a plan has seen no records")
-        return plan_page(release, title=title)
+        return plan_page(release, title=title, explorer=explorer)
     if isinstance(release, Ledger):
-        if given:
-            raise InputError(f"{OF_A_RELEASE} must be left out: they belong to one release")
         return ledger_page(release, title=title)
     if isinstance(release, Watch):
-        if given:
-            raise InputError(f"{OF_A_RELEASE} must be left out: a watch has looks of its own")
         return watch_page(release, title=title)
     if isinstance(release, PrivateEvaluation):
-        raise InputError("release must be the calibration; give its private evaluation as evaluation")
+        raise InputError("release", "must be the calibration", "PrivateEvaluation", "give it as evaluation")
     if not isinstance(release, Release):
-        raise InputTypeError(f"release must be a calibration, of any kind, or a plan; found {type(release).__name__}")
+        raise InputTypeError("release", "must be a calibration, of any kind, or a plan", type(release).__name__)
     if isinstance(evaluation, str | Path):
         evaluation = load_evaluation(evaluation)
     if evaluation is not None and not isinstance(evaluation, Evaluation | LevelEvaluation | PrivateEvaluation):
-        raise InputTypeError(f"evaluation must be an Evaluation or a file name; found {type(evaluation).__name__}")
+        raise InputTypeError("evaluation", "must be an Evaluation or a file name", type(evaluation).__name__)
     if isinstance(ledger, str | Path):
         ledger = Ledger(ledger, create=False)
-    return release_page(release, title, file_name, evaluation, answers, silo_reports, ledger)
+    return release_page(release, title, file_name, evaluation, answers, silo_reports, ledger, explorer=explorer)

@@ -36,7 +36,7 @@ def spending(release: Release, ledger: Ledger) -> list[dict[str, Any]]:
         if places:
             found.append(_block(account, places))
     if not found:
-        raise InputError("ledger must be the one that was charged for this release; it holds no charge for it")
+        raise InputError("ledger", "must be the one that was charged for this release; it holds no charge for it")
     return found
 
 

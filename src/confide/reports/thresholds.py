@@ -25,9 +25,10 @@ from confide.releases import (
     parts_of,
     predecessors_of,
 )
+from confide.reports import charts
 from confide.reports.page import number, percent
 from confide.scores import interval_ends, score_kind, set_mask
-from confide.support import decimal_text
+from confide.support import Section, decimal_text
 
 LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
 SURENESS = tuple(0.05 * 1.15**k for k in range(44))
@@ -183,48 +184,7 @@ def _interval(lower: np.ndarray, upper: np.ndarray, family: str, where: str) -> 
 
 
 MOST_CHARTS = 6
-WIDTH, HEIGHT = 480, 150
 _MOST_OF_A_DATE = 20
-_LEFT, _RIGHT, _TOP, _BOTTOM = 70, 14, 26, 28
-
-
-@dataclass(frozen=True)
-class Point:
-    """One release of the chain in a chart: where it lies, what it says, and whether its threshold is +inf."""
-
-    x: float
-    y: float
-    words: str
-    infinite: bool
-
-
-@dataclass(frozen=True)
-class Chart:
-    """The course of one threshold.
-
-    Parameters
-    ----------
-    name
-        Which, where there are several.
-    points
-        Of all releases, the newest last; thresholds of +inf lie at the upper edge.
-    lines
-        Pieces of a polyline through neighbours that are finite.
-    ends
-        Labelled heights: (y, text).
-    first, last
-        What the first and the last release are called.
-    words
-        The chart in a sentence, for those who do not see it.
-    """
-
-    name: str
-    points: tuple[Point, ...]
-    lines: tuple[str, ...]
-    ends: tuple[tuple[float, str], ...]
-    first: str
-    last: str
-    words: str
 
 
 def course(release: Release) -> dict[str, Any] | None:
@@ -257,8 +217,6 @@ def course(release: Release) -> dict[str, Any] | None:
         "rows": rows,
         "more": len(parts) - len(names),
         "charts": [_chart(name, parts[name], [date for date, _ in made]) for name in names],
-        "width": WIDTH,
-        "height": HEIGHT,
         "total": decimal_text(sum(epsilon for _, epsilon in made), 6),
         "releases": len(made),
         "warm": any(is_warm(part) for part in parts.values()),
@@ -279,43 +237,17 @@ def _thresholds(part: Calibration) -> list[float]:
     return [*(one.threshold for one in part.predecessors), part.threshold]
 
 
-def _chart(name: str, part: Calibration, dates: list[str | None]) -> Chart:
+def _chart(name: str, part: Calibration, dates: list[str | None]) -> Section:
+    """The course of one threshold: its chart, and what the first and the last release are called."""
     values = _thresholds(part)
-    finite = [value for value in values if math.isfinite(value)] or [0.0]
-    low, high = min(finite), max(finite)
-    span = high - low
-    step = (WIDTH - _LEFT - _RIGHT) / (len(values) - 1)
-
-    def height(value: float) -> float:
-        if math.isinf(value):
-            return _TOP / 2
-        share = (value - low) / span if 0 < span < math.inf else 0.5
-        return round(HEIGHT - _BOTTOM - share * (HEIGHT - _TOP - _BOTTOM), 1)
-
-    points: list[Point] = []
-    lines: list[list[str]] = []
-    piece: list[str] = []
-    for place, (value, date) in enumerate(zip(values, dates, strict=True)):
-        x, y, infinite = round(_LEFT + place * step, 1), height(value), math.isinf(value)
-        points.append(Point(x, y, f"{_called(place, date)}: {number(value)}", infinite))
-        if infinite:
-            lines.append(piece)
-            piece = []
-        else:
-            piece.append(f"{x},{y}")
-    ends = {height(value): number(value) for value in (low, high)} if math.isfinite(max(finite)) else {}
-    if any(point.infinite for point in points):
-        ends[_TOP / 2] = number(math.inf)
-    return Chart(
-        name,
-        tuple(points),
-        tuple(" ".join(one) for one in (*lines, piece) if len(one) > 1),
-        tuple(ends.items()),
-        _called(0, dates[0]),
-        _called(len(values) - 1, dates[-1]),
-        f"Thresholds of {len(values)} releases{f' for {name}' if name else ''}, from {number(values[0])} to "
-        f"{number(values[-1])}",
-    )
+    words = [
+        f"{_called(place, date)}: {number(value)}"
+        for place, (value, date) in enumerate(zip(values, dates, strict=True))
+    ]
+    of = f" for {name}" if name else ""
+    label = f"Thresholds of {len(values)} releases{of}, from {number(values[0])} to {number(values[-1])}"
+    ends = f"From {_called(0, dates[0])}, to {_called(len(values) - 1, dates[-1])}."
+    return Section(name, chart=charts.course(values, words, label), notes=(ends,))
 
 
 def _called(place: int, date: str | None) -> str:

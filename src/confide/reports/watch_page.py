@@ -1,14 +1,16 @@
 """A watch as a page: the course of coverage over all looks, and the evidence against the alarm line."""
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
 from confide.noisy_counts import coverage_interval, coverage_share
+from confide.reports.charts import Look, Share, coverage_of_looks, evidence_of_looks, sizes_of_looks
 from confide.reports.page import Page, number, page_of, percent
 from confide.reports.protection import protection
-from confide.support import decimal_text
+from confide.support import Chart, decimal_text
 from confide.watching import Point, Watch, evidence_text
 
 MOST_SHOWN = 400
@@ -26,11 +28,10 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
     >>> import confide
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> watch_page(confide.Watch.start(released, epsilon=1.0, batch=500).look("Monday", [450, 50]))
-    Page('Watch of a release', 0.5 MB of HTML)
+    Page('Watch of a release', ... kB of HTML)
     """
     made, alarm, points = watch.settings, watch.alarm, watch.points
     last = points[-1] if points else None
-    drawn = _sizes(watch) if watch.of_sizes else _coverage(watch)
     context: dict[str, Any] = {
         "headline": _headline(watch),
         "alarm": None if alarm is None else alarm.look.name,
@@ -51,16 +52,9 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
         "heads": _heads(watch),
         "table_rows": _table(watch),
         "part_rows": [] if last is None else _parts(last),
+        "charts": _charts(watch),
     }
-    data: dict[str, Any] = {
-        "laws": [],
-        "grid": None,
-        "evaluation": None,
-        "silos": None,
-        "watch": {"points": drawn, "alarm_at": math.log10(watch.alarm_at), "least": _one(made.least),
-                  "bins": made.bin_names if watch.of_sizes else []},
-    }  # fmt: skip
-    return page_of("watch.html", title or "Watch of a release", context, data)
+    return page_of("watch.html", title or "Watch of a release", context)
 
 
 def _headline(watch: Watch) -> str:
@@ -93,52 +87,43 @@ def _one(levels: tuple[float, ...]) -> float | None:
     return levels[0] if len(set(levels)) == 1 else None
 
 
-def _coverage(watch: Watch) -> list[dict[str, Any]]:
-    """Shares with the interval of their own look, the confidence sequence, and the evidence."""
+def _charts(watch: Watch) -> tuple[Chart, ...]:
+    """Shares or sizes look by look, and the evidence; none before the first look."""
     points = watch.points[-MOST_SHOWN:]
     if not points:
-        return []
+        return ()
+    shares = [None] * len(points) if watch.of_sizes else _shares(watch, points)
+    first = len(watch.looks) - len(points) + 1
+    looks = [
+        Look(
+            first + place, point.look.name, max(point.log_evidence / math.log(10), _LEAST_LOG), point.alarmed, share,
+            _sizes(point) if watch.of_sizes else (),
+        )
+        for place, (point, share) in enumerate(zip(points, shares, strict=True))
+    ]  # fmt: skip
+    evidence = evidence_of_looks(looks, math.log10(watch.alarm_at))
+    if watch.of_sizes:
+        return sizes_of_looks(looks, watch.settings.bin_names), evidence
+    band = [(point.low or 0.0, 1.0 if point.high is None else point.high) for point in points]
+    return coverage_of_looks(looks, band, _one(watch.settings.least)), evidence
+
+
+def _shares(watch: Watch, points: Sequence[Point]) -> list[Share | None]:
+    """The share of each look, with its own interval."""
     made, parts = watch.settings, len(watch.settings.promised)
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
     share = coverage_share(counts[:, 0], counts[:, 1])
-    low, high = coverage_interval(
-        counts[:, 0],
-        counts[:, 1],
-        made.noise_epsilon,
-        guess=min(max(round(min(made.promised.values()), 2), 0.01), 0.99),
-        noises=parts,
-    )
+    guess = min(max(round(min(made.promised.values()), 2), 0.01), 0.99)
+    low, high = coverage_interval(counts[:, 0], counts[:, 1], made.noise_epsilon, guess=guess, noises=parts)
     return [
-        {
-            **_evidence(watch, point, place),
-            "share": None if math.isnan(share[place]) else round(float(share[place]), 5),
-            "low": round(float(low[place]), 5),
-            "high": round(float(high[place]), 5),
-            "from": point.low,
-            "to": point.high,
-        }
-        for place, point in enumerate(points)
+        Share(point.look.name, None if math.isnan(share[k]) else float(share[k]), float(low[k]), float(high[k]))
+        for k, point in enumerate(points)
     ]
 
 
-def _sizes(watch: Watch) -> list[dict[str, Any]]:
-    """Shares of the sizes, and the evidence."""
-    drawn = []
-    for place, point in enumerate(watch.points[-MOST_SHOWN:]):
-        counts = np.maximum(point.look.counts, 0)
-        shares = (counts / max(int(counts.sum()), 1)).round(5).tolist()
-        drawn.append({**_evidence(watch, point, place), "shares": shares})
-    return drawn
-
-
-def _evidence(watch: Watch, point: Point, place: int) -> dict[str, Any]:
-    first = max(len(watch.looks) - MOST_SHOWN, 0) + 1
-    return {
-        "look": first + place,
-        "name": point.look.name,
-        "evidence": round(max(point.log_evidence / math.log(10), _LEAST_LOG), 4),
-        "alarmed": point.alarmed,
-    }
+def _sizes(point: Point) -> tuple[float, ...]:
+    counts = np.maximum(point.look.counts, 0)
+    return tuple((counts / max(int(counts.sum()), 1)).tolist())
 
 
 def _heads(watch: Watch) -> list[str]:

@@ -1,4 +1,4 @@
-"""One record to one number, the conformity score: larger means stranger."""
+"""Nonconformity scores: one record to one number, larger means less conforming."""
 
 from confide.scores.classification import (
     all_scores,

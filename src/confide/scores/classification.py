@@ -103,7 +103,7 @@ def class_score(
     score
         `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_randomised`,
         `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names. All but `top_k` may have a
-        public `temperature` besides, as `lac(temperature=2)` and `raps(penalty=0.01,k_reg=5,temperature=2)`:
+        public `temperature` also, as `lac(temperature=2)` and `raps(penalty=0.01,k_reg=5,temperature=2)`:
         probabilities are first raised to the power 1/temperature and rescaled (`tune_temperature`).
     u
         For the randomised scores, where fresh numbers are drawn by default: numbers in [0, 1], shape (n,), of your
@@ -380,14 +380,14 @@ def _mask_of_all(
 def _classification(score: str) -> ScoreKind:
     kind = score_kind(score)
     if kind.task != "classification":
-        raise InputError(f"score must be a classification score such as 'lac' or 'aps'; found {score!r}")
+        raise InputError("score", "must be a classification score, such as 'lac' or 'aps'", got=repr(score))
     return kind
 
 
 def _rule(kind: ScoreKind, classes: int) -> RankRule | None:
     if kind.family == "margin":
         if classes < 2:
-            raise InputError("probabilities must have at least two classes for the margin score; found 1")
+            raise InputError("probabilities", "must have at least two classes for the margin score", got="1")
         return None
     return RankRule.of(kind)
 
@@ -396,7 +396,7 @@ def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.b
     if out is None:
         return np.empty(shape, dtype=np.bool_)
     if not isinstance(out, np.ndarray) or out.dtype != np.bool_ or out.shape != shape or not out.flags.writeable:
-        raise InputError(f"out must be a writeable bool array of shape {shape}")
+        raise InputError("out", f"must be a writeable bool array of shape {shape}")
     return out
 
 

@@ -60,17 +60,17 @@ class ScoreKind:
         return self.family == "lac" and self.temperature is None
 
     def candidates(self) -> Candidates:
-        """Candidates that suit it whatever is asked: for counts that nobody has asked anything of yet."""
+        """Candidates for any request: counts can be made before a request is known."""
         return _made(*self.builder)
 
     def spread(self, unit: float | None = None, given: Spread | None = None) -> Spread:
         """How candidates are spread that suit it, of which a plan takes as many as it needs; `given` as it is."""
         if given is not None:
             if unit is not None:
-                raise InputError("unit must be left out with a Spread, which has its own")
+                raise InputError("unit", "must be left out with a Spread, which has a unit")
             return given if given.kind is not None else replace(given, kind=self.spread_kind)
         if unit is not None and self.task == "classification":
-            raise InputError(f"unit must be left out for the score {self.name!r}, which has a scale of its own")
+            raise InputError("unit", f"must be left out for the score {self.name!r}, which has a fixed scale")
         if unit is not None and self.task == "any":
             return Spread("signed", unit)
         return Spread(self.spread_kind, unit)
@@ -100,14 +100,18 @@ class ScoreKind:
         """
         if isinstance(candidates, Candidates):
             if unit is not None:
-                raise InputError("unit must be left out with candidates of your own; a Spread has a unit")
+                raise InputError(
+                    "unit", "must be left out with explicit candidates", remedy="Use a Spread, which has a unit"
+                )
             return candidates
         if candidates is None or isinstance(candidates, Spread):
             return self.spread(unit, candidates)
         if isinstance(candidates, bool) or not isinstance(candidates, Integral):
             raise InputTypeError(
-                "candidates must be a confide.Candidates, a Spread, their number or None; found "
-                f"{type(candidates).__name__}; wrap values in Candidates.of"
+                "candidates",
+                "must be a confide.Candidates, a Spread, their number or None",
+                got=type(candidates).__name__,
+                remedy="Wrap values in Candidates.of",
             )
         number = positive_integer("candidates", candidates, most=MOST_CANDIDATES)
         spread = self.spread(unit)
@@ -201,11 +205,11 @@ def _parameters(name: str, text: str | None, family: _Family) -> dict[str, float
         word = name.split("(")[0]
         bare, full = (_written(word, keys) for keys in (expected, (*expected, *optional)))
         ways = bare if bare == full else f"{bare} or {full}"
-        raise InputError(f"score must name its parameters as {ways}; found {name!r}")
+        raise InputError("score", f"must name its parameters as {ways}", got=repr(name))
     if not COLDEST <= found.get("temperature", 1.0) <= HOTTEST:
-        raise InputError(f"score must have a temperature between {COLDEST:g} and {HOTTEST:g}; found {name!r}")
+        raise InputError("score", f"must have a temperature between {COLDEST:g} and {HOTTEST:g}", got=repr(name))
     if not all(map(math.isfinite, found.values())) or found.get("k_reg", 0) != int(found.get("k_reg", 0)):
-        raise InputError(f"score must have finite parameters and a whole k_reg; found {name!r}")
+        raise InputError("score", "must have finite parameters and a whole k_reg", got=repr(name))
     return found
 
 
@@ -229,12 +233,14 @@ def score_kind(name: str | None) -> ScoreKind:
     {'penalty': 0.01, 'k_reg': 5.0}
     """
     if name is not None and not isinstance(name, str):
-        raise InputTypeError(f"score must be a name or None; found {type(name).__name__}")
+        raise InputTypeError("score", "must be a name or None", got=type(name).__name__)
     if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
-        raise InputError("score must be a name of 1 to 200 printable characters")
+        raise InputError("score", "must be a name of 1 to 200 printable characters")
     known = None if name is None else _known(name)
     if known is None and name is not None and (meant := name.lower()) != name and _known(meant):
-        raise InputError(f"score {name!r} is written {meant!r} here; a score of your own needs another name")
+        raise InputError(
+            "score", f"must be written {meant!r}", got=repr(name), remedy="Give a score of your own another name"
+        )
     return known or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
 
 
@@ -253,7 +259,7 @@ def score_name(family: str, *, randomised: bool = False, **given: float | None) 
     inside = ",".join(f"{key}={_shortest(parameters[key])}" for key in order)
     name = f"{family}{suffix}" + (f"({inside})" if inside else "")
     if score_kind(name).family != family:
-        raise InputError(f"score must be one of {', '.join(FAMILIES)}; found {name!r}")
+        raise InputError("score", f"must be one of {', '.join(FAMILIES)}", got=repr(name))
     return name
 
 
@@ -335,12 +341,14 @@ def named_by(scores: Any, score: str | None, classes: Iterable[Any] | int | None
     if not isinstance(scores, NamedScores):
         return score, said
     if None not in (score, scores.score) and _meaning(score) != _meaning(scores.score):
-        raise InputError(f"score must be left out or be {scores.score!r}, which these scores are; found {score!r}")
+        raise InputError(
+            "score", f"must be left out, or be {scores.score!r}, the name of these scores", got=repr(score)
+        )
     known = scores.classes
     if said is not None and known is not None and _count(said) != _count(known):
-        raise InputError(f"classes must be the {_count(known)} that these scores are of; found {_count(said)}")
+        raise InputError("classes", f"must be the {_count(known)} of these scores", got=str(_count(said)))
     if isinstance(said, tuple) and isinstance(known, tuple) and sorted(map(str, said)) != sorted(map(str, known)):
-        raise InputError("classes must be those that these scores are of; found other names")
+        raise InputError("classes", "must be those of these scores", got="other names")
     return scores.score if score is None else score, known if isinstance(known, tuple) or said is None else said
 
 

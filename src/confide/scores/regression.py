@@ -65,7 +65,7 @@ def interval_score(
     rule = _Rule(regression_kind(score), predictions, difficulty)
     y = as_vector("targets", targets, empty=True)
     if len(rule) != len(y):
-        raise InputError(f"targets must have as many entries as predictions; found {len(y)} for {len(rule)}")
+        raise InputError("targets", "must have as many entries as predictions", got=f"{len(y)} for {len(rule)}")
     out = np.empty(len(y))
     named = NamedScores.of(out, score)
     sound = Sound()
@@ -154,13 +154,13 @@ class _Rule:
         self.scale_name = "predictions"
         if kind.family == "normalised_residual":
             if difficulty is None:
-                raise InputError("difficulty must be given for normalised_residual: one positive number per record")
+                raise InputError("difficulty", "must be given for normalised_residual: one positive number per record")
             self.scale, self.scale_name = as_vector("difficulty", difficulty, empty=True), "difficulty"
             if len(self.scale) != len(self):
-                found = f"found {len(self.scale)} for {len(self)}"
-                raise InputError(f"difficulty must have as many entries as predictions; {found}")
+                found = f"{len(self.scale)} for {len(self)}"
+                raise InputError("difficulty", "must have as many entries as predictions", got=found)
         elif difficulty is not None:
-            raise InputError(f"difficulty must be left out: the score {kind.name!r} does not use it")
+            raise InputError("difficulty", f"must be left out: the score {kind.name!r} does not use it")
 
     def __len__(self) -> int:
         return len(self.center)
@@ -188,21 +188,21 @@ class _Rule:
         refuse_infinite("predictions", self.center)
         if self.scale is not None:
             refuse_infinite(self.scale_name, self.scale)
-            refuse_marked(self.scale <= 0, f"{self.scale_name} must be positive for this score", "that are not")
+            refuse_marked(self.scale_name, self.scale <= 0, "must be positive for this score", "that are not")
 
 
 def regression_kind(score: str) -> ScoreKind:
     """The kind of a regression score; every other name is refused."""
     kind = score_kind(score)
     if kind.task != "regression":
-        raise InputError(f"score must be a regression score such as 'absolute_residual' or 'cqr'; found {score!r}")
+        raise InputError("score", "must be a regression score, such as 'absolute_residual' or 'cqr'", got=repr(score))
     return kind
 
 
 def _quantile_pairs(predictions: ArrayLike) -> NDArray[Any]:
     pairs = as_numeric("predictions", predictions)
     if pairs.ndim != 2 or pairs.shape[1] != 2:
-        raise InputError(f"predictions must have shape (n, 2), lower and upper quantiles; found shape {pairs.shape}")
+        raise InputError("predictions", "must have shape (n, 2), lower and upper quantiles", got=f"shape {pairs.shape}")
     return pairs
 
 
@@ -214,9 +214,9 @@ def refuse_infinite(name: str, array: NDArray[Any]) -> None:
     """Refuse numbers that are not finite, with their count and the first of them."""
     fine = np.isfinite(_float64(array))
     if array.ndim == 1:
-        refuse_marked(~fine, f"{name} must be finite", "NaN or infinite")
+        refuse_marked(name, ~fine, "must be finite", "NaN or infinite")
     else:
-        refuse_marked(~fine.all(axis=1), f"{name} must be finite", "rows with NaN or infinite values", place="row")
+        refuse_marked(name, ~fine.all(axis=1), "must be finite", "rows with NaN or infinite values", place="row")
 
 
 def absolute_residual_score(predictions: ArrayLike, targets: ArrayLike) -> NamedScores:

@@ -66,7 +66,7 @@ def tune_raps(
     calibration
         The probabilities of the calibration records, shape (c, K). Nothing is read of them: the call refuses if they
         are the same object as the tuning records, or share memory with them, and cannot notice a copy. Comparing
-        what is in them would tell whoever asks which records calibrate.
+        their content would tell the caller which records calibrate.
     penalties, k_regs
         The grid.
 
@@ -86,9 +86,9 @@ def tune_raps(
     p, y = _tuning_records(probabilities, labels, calibration)
     rank = math.ceil((len(p) + 1) * (1 - exact_level("alpha", alpha)))
     if rank > len(p):
-        raise InputError(f"probabilities must hold more tuning records for this alpha; found {len(p)}, needs {rank}")
+        raise InputError("probabilities", f"must hold at least {rank} tuning records for this alpha", got=str(len(p)))
     if not len(penalties) or not len(k_regs):
-        raise InputError("penalties and k_regs must not be empty")
+        raise InputError("k_regs" if len(penalties) else "penalties", "must not be empty")
     found: list[RapsParameters] = []
     mask = np.empty(p.shape, dtype=np.bool_)
     for penalty in penalties:
@@ -138,7 +138,7 @@ def tune_temperature(probabilities: ArrayLike, labels: ArrayLike, *, calibration
 
     p, y = _tuning_records(probabilities, labels, calibration)
     if not len(y):
-        raise InputError("probabilities must hold tuning records; found none")
+        raise InputError("probabilities", "must hold tuning records", got="none")
     logs = np.log(np.maximum(p.astype(np.float64), 1e-300))
 
     def loss(log_temperature: float) -> float:
@@ -164,7 +164,9 @@ def _refuse_same(tuning: ArrayLike, calibration: ArrayLike) -> None:
     one, other = as_array("probabilities", tuning), as_array("calibration", calibration)
     if tuning is calibration or np.shares_memory(one, other):
         raise InputError(
-            "probabilities and calibration must not be the same records; found shared memory; tune on other records: "
-            "parameters fitted to the calibration records make each score depend on all of them, which voids the "
-            "privacy loss and the coverage"
+            "probabilities",
+            "must not be the calibration records: parameters fitted to them make each score depend on all of them, "
+            "which voids privacy and coverage",
+            got="shared memory",
+            remedy="Tune on other records",
         )

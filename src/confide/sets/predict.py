@@ -166,7 +166,7 @@ def intervals_of(
     index = row_index(predictions)
     if isinstance(calibration, Release) and calibration.by == "side":
         if difficulty is not None or groups is not None:
-            raise InputError("difficulty and groups must be left out for thresholds per side")
+            raise InputError("difficulty", "difficulty and groups must be left out for thresholds per side")
         lower, _ = interval_ends(predictions, "cqr_low", calibration.parts["low"].threshold)
         _, upper = interval_ends(predictions, "cqr_high", calibration.parts["high"].threshold)
         warn_of(calibration)
@@ -196,7 +196,7 @@ def predict_labels(
     """
     bounded = calibration.bounded if isinstance(calibration, Release) else None
     if bounded is None or bounded[0] != FALSE_NEGATIVES:
-        raise InputTypeError("calibration must come from calibrate_false_negatives")
+        raise InputTypeError("calibration", "must come from calibrate_false_negatives")
     p, names = _matched(probabilities, calibration, classes)
     mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else _no_sets()
     warn_of(calibration)
@@ -229,7 +229,7 @@ def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDA
     area_of(calibration)
     p = as_numeric("probabilities", probabilities)
     if p.ndim < 2:
-        raise InputError(f"probabilities of an image must have shape (classes, *pixels); found {p.shape}")
+        raise InputError("probabilities", "must have shape (classes, *pixels)", got=str(p.shape))
     names_for(calibration, None, len(p))
     rows = p.reshape(1, -1)
     mask = set_mask(rows, "lac", calibration.threshold) if p.size else np.zeros(rows.shape, np.bool_)
@@ -265,11 +265,13 @@ def _score_of(calibration: Any, task: str, said: str | None) -> str:
     by = calibration.by if isinstance(calibration, Release) else "no release"
     if by not in (None, "group", "class"):
         hint = "; choose one of its levels" if by == "level" else ""
-        raise InputTypeError(f"calibration must be a confide.Calibration; found {type(calibration).__name__}{hint}")
+        raise InputTypeError("calibration", "must be a confide.Calibration", got=f"{type(calibration).__name__}{hint}")
     if calibration.score is None and said is None:
-        raise InputError(UNNAMED)
+        raise InputError(*UNNAMED)
     if calibration.score is not None and said not in (None, calibration.score):
-        raise InputError(f"score must be left out: the calibration was made for {calibration.score!r}; found {said!r}")
+        raise InputError(
+            "score", f"must be left out: the calibration was made for {calibration.score!r}", got=repr(said)
+        )
     name = str(calibration.score or said)
     other = score_kind(name).task
     if other != task:
@@ -277,5 +279,7 @@ def _score_of(calibration: Any, task: str, said: str | None) -> str:
         hint = {"regression": "use predict_interval", "classification": "use predict_set"}.get(
             other, "compute that score for every label and compare it with calibration.threshold"
         )
-        raise InputError(f"calibration was made for the score {name!r}, which {caller} does not compute; {hint}")
+        raise InputError(
+            "calibration", f"was made for the score {name!r}, which {caller} does not compute", remedy=hint
+        )
     return name

@@ -15,7 +15,20 @@ from confide.guarantee import coverage_text
 from confide.releases import Release
 from confide.sets.prediction_sets import positions_of
 from confide.sets.promise import CoverageEstimate, compared, promise_notes
-from confide.support import BAD, FILL, INK, Level, axes_of, html_table, labelled, legend, needs_extra, outside
+from confide.support import (
+    BAD,
+    FILL,
+    INK,
+    Described,
+    Level,
+    Section,
+    Table,
+    axes_of,
+    labelled,
+    legend,
+    needs_extra,
+    outside,
+)
 
 if TYPE_CHECKING:
     import pandas
@@ -117,7 +130,7 @@ def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
 
 
 MOST_SHOWN = 10
-_CHOSEN = "intervals must be chosen by a slice, or a vector of positions or booleans"
+_CHOSEN = "must be chosen by a slice, or a vector of positions or booleans"
 
 
 class _Ends(NamedTuple):
@@ -125,7 +138,7 @@ class _Ends(NamedTuple):
     upper: NDArray[np.float64]
 
 
-class PredictionIntervals(_Ends):
+class PredictionIntervals(_Ends, Described):
     """One interval per record; `lower, upper = intervals` unpacks the ends.
 
     It is a pair, whose two items are the ends; a slice, positions or booleans choose records and give intervals again.
@@ -252,7 +265,7 @@ class PredictionIntervals(_Ends):
             If there are no intervals, or not one number for each.
         """
         if not len(self.lower):
-            raise InputError("intervals must be at least one for a picture; found none")
+            raise InputError("intervals", "must be at least one for a picture", got="none")
         if along is None:
             with np.errstate(invalid="ignore"):
                 x = self.lower / 2 + self.upper / 2
@@ -284,7 +297,7 @@ class PredictionIntervals(_Ends):
         if isinstance(which, SupportsIndex) and np.ndim(which) == 0:  # type: ignore[arg-type]
             end: NDArray[np.float64] = tuple.__getitem__(self, which)
             return end
-        chosen = positions_of(_CHOSEN, which)
+        chosen = positions_of("intervals", _CHOSEN, which)
         calibration = self.calibration if isinstance(which, slice) else None
         index = None if self.index is None else self.index[chosen]
         return PredictionIntervals(self.lower[chosen], self.upper[chosen], self.promised, calibration, index)
@@ -293,7 +306,7 @@ class PredictionIntervals(_Ends):
         refuse_other_rows(intervals=self, **{name: values})
         found = as_vector(name, values, empty=True)
         if len(found) != len(self.lower):
-            raise InputError(f"{name} must have one entry per interval; found {len(found)} for {len(self.lower)}")
+            raise InputError(name, "must have one entry per interval", got=f"{len(found)} for {len(self.lower)}")
         return found
 
     def to_pandas(self, index: Any = None) -> pandas.DataFrame:
@@ -315,9 +328,11 @@ class PredictionIntervals(_Ends):
         empty, infinite = int((self.lower > self.upper).sum()), int(np.isinf(widths).sum())
         return f"PredictionIntervals(n={n}, mean width {mean}, empty {empty}, infinite {infinite})"
 
-    def _repr_html_(self) -> str:
-        """The first intervals as a table, for notebooks."""
+    def __str__(self) -> str:
+        return repr(self)
+
+    def _section(self) -> Section:
         ends = zip(self.lower[:MOST_SHOWN].tolist(), self.upper[:MOST_SHOWN].tolist(), strict=True)
-        rows = [(i, f"{low:.6g}", f"{high:.6g}") for i, (low, high) in enumerate(ends)]
-        promised = promise_notes(self.promised)
-        return html_table(repr(self), ("record", "lower", "upper"), rows, promised, total=len(self.lower))
+        rows = tuple((f"{i}", f"{low:.6g}", f"{high:.6g}") for i, (low, high) in enumerate(ends))
+        table = Table(("record", "lower", "upper"), rows, total=len(self.lower))
+        return Section(repr(self), tables=(table,), notes=tuple(promise_notes(self.promised)))

@@ -13,7 +13,7 @@ from confide.arrays import as_labels, frame_of, refuse_other_rows
 from confide.errors import InputError, InputTypeError
 from confide.releases import Release
 from confide.sets.promise import CoverageEstimate, compared, promise_notes
-from confide.support import Level, Shown, html_table, needs_extra
+from confide.support import Described, Level, Section, Table, needs_extra
 
 if TYPE_CHECKING:
     import pandas
@@ -21,11 +21,11 @@ if TYPE_CHECKING:
 
 MOST_SHOWN = 10
 _MOST_NAMED = 20
-_CHOSEN = "sets must be chosen by one position, a slice, or a vector of positions or booleans"
+_CHOSEN = "must be chosen by one position, a slice, or a vector of positions or booleans"
 
 
 @dataclass(frozen=True, eq=False, repr=False)
-class PredictionSets(Shown):
+class PredictionSets(Described):
     """One set of classes per record.
 
     Parameters
@@ -166,7 +166,7 @@ class PredictionSets(Shown):
 
     def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
         """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
-        chosen = positions_of(_CHOSEN, which)
+        chosen = positions_of("sets", _CHOSEN, which)
         found = self.mask[chosen]
         if found.ndim == 1:
             return self._members(found)
@@ -178,10 +178,10 @@ class PredictionSets(Shown):
         names = range(len(row)) if self.classes is None else self.classes
         return [names[k] for k in np.flatnonzero(row).tolist()]
 
-    def _repr_html_(self) -> str:
-        """The first sets as a table, for notebooks."""
-        rows = [(i, len(one), _listed(one)) for i, one in enumerate(self[:MOST_SHOWN])]
-        return html_table(repr(self), ("record", "size", "set"), rows, promise_notes(self.promised), total=len(self))
+    def _section(self) -> Section:
+        rows = tuple((f"{i}", f"{len(one)}", _listed(one)) for i, one in enumerate(self[:MOST_SHOWN]))
+        table = Table(("record", "size", "set"), rows, total=len(self))
+        return Section(repr(self), tables=(table,), notes=tuple(promise_notes(self.promised)))
 
     def _brief(self) -> str:
         n, k = self.mask.shape
@@ -191,16 +191,16 @@ class PredictionSets(Shown):
         return f"n={n}, classes={k}, mean size {mean}, empty {int((sizes == 0).sum())}{full}"
 
 
-def positions_of(requirement: str, which: Any) -> slice | NDArray[Any]:
+def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray[Any]:
     """What chooses records: a slice, one position, or a vector of positions or booleans; names are refused."""
     if isinstance(which, slice):
         return which
     positions = np.asarray(which)
     if positions.ndim > 1:
-        raise InputError(requirement)
+        raise InputError(argument, requirement, got=f"{positions.ndim} dimensions")
     kinds = "iub" if positions.ndim else "iu"
     if positions.size and positions.dtype.kind not in kinds:
-        raise InputTypeError(f"{requirement}; found {type(which).__name__} of dtype {positions.dtype}")
+        raise InputTypeError(argument, requirement, got=f"{type(which).__name__} of dtype {positions.dtype}")
     return positions if positions.size else positions.astype(np.int64)
 
 

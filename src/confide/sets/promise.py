@@ -26,11 +26,11 @@ from confide.releases import (
     Calibration,
     Release,
 )
-from confide.support import Level, Shown, exact_level, outside, positive_integer
+from confide.support import Described, Level, Section, exact_level, outside, positive_integer
 
 
 @dataclass(frozen=True, repr=False)
-class CoverageEstimate(Shown):
+class CoverageEstimate(Described):
     """Share of records covered, and its exact interval: of Clopper and Pearson, or of a count with noise.
 
     Examples
@@ -45,11 +45,11 @@ class CoverageEstimate(Shown):
     confidence: float
     n: int
 
-    def __str__(self) -> str:
-        return f"{self.value:.3f} ({100 * self.confidence:g} % interval {self.low:.3f} to {self.high:.3f}, n={self.n})"
+    def _section(self) -> Section:
+        return Section("CoverageEstimate", self._brief())
 
     def _brief(self) -> str:
-        return str(self)
+        return f"{self.value:.3f} ({100 * self.confidence:g} % interval {self.low:.3f} to {self.high:.3f}, n={self.n})"
 
 
 def share_covered(inside: NDArray[np.bool_], confidence: Level = 0.95) -> CoverageEstimate:
@@ -66,9 +66,9 @@ def share_covered(inside: NDArray[np.bool_], confidence: Level = 0.95) -> Covera
     0.5
     """
     if inside.dtype != np.bool_:
-        raise InputTypeError(f"covered must be boolean; found dtype {inside.dtype}")
+        raise InputTypeError("covered", "must be boolean", got=f"dtype {inside.dtype}")
     if inside.ndim != 1 or inside.size == 0:
-        raise InputError(f"covered must be one-dimensional and not empty; found shape {inside.shape}")
+        raise InputError("covered", "must be one-dimensional and not empty", got=f"shape {inside.shape}")
     return coverage_from_counts(int(inside.sum()), inside.size, confidence)
 
 
@@ -82,7 +82,7 @@ def coverage_from_counts(hits: int, n: int, confidence: Level = 0.95) -> Coverag
     """
     n = positive_integer("n", n)
     if not 0 <= hits <= n:
-        raise InputError(f"hits must lie between 0 and n={n}; found {hits}")
+        raise InputError("hits", f"must lie between 0 and n={n}", got=str(hits))
     level = float(exact_level("confidence", confidence))
     low, high = exact_interval(np.array([hits]), np.array([n]), level)
     return CoverageEstimate(hits / n, float(low[0]), float(high[0]), level, n)

@@ -13,6 +13,21 @@ axes.py           what all pictures have in common
 
 from confide.support import shapes
 from confide.support.axes import BAD, FILL, INK, PROMISE, axes_of, labelled, legend, named_ticks, promise_line
+from confide.support.chart import (
+    Area,
+    Axis,
+    Bar,
+    Chart,
+    ChartText,
+    Dot,
+    Line,
+    Mark,
+    Rule,
+    Tone,
+    number_axis,
+    percent_axis,
+    round_ticks,
+)
 from confide.support.checks import (
     LEAST_LOSS,
     MOST_CANDIDATES,
@@ -42,11 +57,11 @@ from confide.support.files import (
     SHOWN_ELSEWHERE,
     Kind,
     OutputExistsError,
+    foreign_file,
     has_locks,
     kind_named,
     kind_of,
     locked,
-    mistaken,
     new_file,
     read_as,
     read_text,
@@ -91,14 +106,6 @@ from confide.support.object_stores import (
     shown_address,
     store_words,
 )
-from confide.support.shapes import Fields, parse_object, read_fraction
-from confide.support.shown import (
-    Shown,
-    aligned,
-    decimal_text,
-    harmless,
-    harmless_json,
-    html_lines,
-    html_table,
-    one_line,
-)
+from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_text
+from confide.support.shapes import Fields, Form, check_checksum, parse_document, parse_object
+from confide.support.shown import aligned, decimal_text, harmless, harmless_json, one_line

@@ -43,7 +43,7 @@ def as_number(name: str, value: Any, what: str = "a number") -> float:
     (0.5, 1.0)
     """
     if isinstance(value, bool) or not isinstance(value, Real | Decimal):
-        raise InputTypeError(f"{name} must be {what}; found {type(value).__name__}")
+        raise InputTypeError(name, f"must be {what}", got=type(value).__name__)
     try:
         return float(value)
     except OverflowError:
@@ -62,7 +62,7 @@ def positive_number(name: str, value: Any) -> float:
     """
     number = as_number(name, value, "a positive number")
     if not (math.isfinite(number) and number > 0):
-        raise InputError(f"{name} must be a positive, finite number; found {number!r}")
+        raise InputError(name, "must be a positive, finite number", got=repr(number))
     return number
 
 
@@ -70,33 +70,35 @@ def privacy_loss(name: str, value: Any) -> float:
     """A privacy loss between 1e-6 and 1e6: less is no information at all, more is no privacy at all."""
     number = positive_number(name, value)
     if not LEAST_LOSS <= number <= MOST_LOSS:
-        raise InputError(f"{name} must lie between {LEAST_LOSS:g} and {MOST_LOSS:g}; found {number!r}")
+        raise InputError(name, f"must lie between {LEAST_LOSS:g} and {MOST_LOSS:g}", got=repr(number))
     return number
 
 
 def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
     """An integer of at least 1, and at most `most` if given."""
     if isinstance(value, bool) or not isinstance(value, Integral):
-        raise InputTypeError(f"{name} must be a positive integer; found {type(value).__name__}")
+        raise InputTypeError(name, "must be a positive integer", got=type(value).__name__)
     number = int(value)
     if number < 1 or (most is not None and number > most):
-        raise InputError(f"{name} must be a positive integer{f' of at most {most}' if most else ''}; found {value}")
+        raise InputError(name, f"must be a positive integer{f' of at most {most}' if most else ''}", got=str(value))
     return number
 
 
-def refuse_marked(wrong: ArrayLike, must: str, found: str, then: str = "", place: str = "position") -> None:
+def refuse_marked(
+    argument: str, wrong: ArrayLike, requirement: str, found: str, remedy: str = "", place: str = "position"
+) -> None:
     """Refuse marked entries: how many they are, and where the first is; not what they are.
 
     Examples
     --------
-    >>> refuse_marked(np.array([False, True]), "u must be finite", "that are not", "; drop them")
+    >>> refuse_marked("u", np.array([False, True]), "must be finite", "that are not", "Drop them")
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: u must be finite; found 1 that are not, the first at position 1; drop them
+    confide.errors.InputError: u: must be finite; got 1 that are not, the first at position 1. Drop them
     """
     at = np.flatnonzero(wrong)
     if at.size:
-        raise InputError(f"{must}; found {at.size} {found}, the first at {place} {at[0]}{then}")
+        raise InputError(argument, requirement, got=f"{at.size} {found}, the first at {place} {at[0]}", remedy=remedy)
 
 
 def several(name: str, values: Any) -> list[Any]:
@@ -107,10 +109,10 @@ def several(name: str, values: Any) -> list[Any]:
     >>> several("alphas", 0.1)
     Traceback (most recent call last):
         ...
-    confide.errors.InputTypeError: alphas must be a list; found float
+    confide.errors.InputTypeError: alphas: must be a list; got float
     """
     if isinstance(values, str | bytes) or not isinstance(values, Iterable):
-        raise InputTypeError(f"{name} must be a list; found {type(values).__name__}")
+        raise InputTypeError(name, "must be a list", got=type(values).__name__)
     return list(values)
 
 
@@ -129,21 +131,21 @@ def refuse_unknown(
     >>> refuse_unknown("plan", ["epsilom"], ["epsilon", "rho"])
     Traceback (most recent call last):
         ...
-    confide.errors.InputTypeError: plan() takes no argument 'epsilom'; did you mean 'epsilon'?
+    confide.errors.InputTypeError: epsilom: must be left out: plan() takes no such argument. Did you mean 'epsilon'?
     """
     for name in given:
         if name not in known:
             close = get_close_matches(name, known, 1)
-            hint = hints.get(name) or (f"did you mean {close[0]!r}?" if close else "")
-            raise InputTypeError(f"{function}() takes no argument {name!r}{'; ' + hint if hint else ''}")
+            hint = hints.get(name) or (f"Did you mean {close[0]!r}?" if close else "")
+            raise InputTypeError(name, f"must be left out: {function}() takes no such argument", remedy=hint)
 
 
 def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:
     """One of a few words."""
     if not isinstance(value, str):
-        raise InputTypeError(f"{name} must be one of {', '.join(map(repr, choices))}; found {type(value).__name__}")
+        raise InputTypeError(name, f"must be one of {', '.join(map(repr, choices))}", got=type(value).__name__)
     if value not in choices:
-        raise InputError(f"{name} must be one of {', '.join(map(repr, choices))}; found {value!r}")
+        raise InputError(name, f"must be one of {', '.join(map(repr, choices))}", got=repr(value))
     return choices[choices.index(value)]
 
 
@@ -178,20 +180,22 @@ def exact_level(name: str, value: Level) -> Fraction:
     """
     hint = "; 0.1 asks for 90 % coverage" if name.startswith("alpha") else ""
     if isinstance(value, bool) or not isinstance(value, Real | str | Decimal):
-        raise InputTypeError(f"{name} must be a number between 0 and 1; found {type(value).__name__}")
+        raise InputTypeError(name, "must be a number between 0 and 1", got=type(value).__name__)
     try:
         exact = fraction_of(value)
     except (ValueError, ZeroDivisionError, OverflowError):
-        raise InputError(f"{name} must be a finite number between 0 and 1; found {value!r}{hint}") from None
+        raise InputError(name, "must be a finite number between 0 and 1", got=f"{value!r}{hint}") from None
     if not 0 < exact < 1:
-        raise InputError(f"{name} must lie strictly between 0 and 1; found {value!r}{hint}")
+        raise InputError(name, "must lie strictly between 0 and 1", got=f"{value!r}{hint}")
     for bound in (1000, MAX_DENOMINATOR):
         simple = exact.limit_denominator(bound)
         if abs(simple - exact) <= Fraction(1, 10**12) and 0 < simple < 1:
             return simple
     raise InputError(
-        f"{name} must be a fraction with a denominator of at most {MAX_DENOMINATOR}; found {value!r}; round it to six "
-        "decimals, none of them closer to 0 or 1 than 0.000001"
+        name,
+        f"must be a fraction with a denominator of at most {MAX_DENOMINATOR}",
+        got=repr(value),
+        remedy="Round it to six decimals, none of them closer to 0 or 1 than 0.000001",
     )
 
 

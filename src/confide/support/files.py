@@ -98,18 +98,19 @@ SHOWN_ELSEWHERE = {
 """What shows a kind of file that `confide show` does not show."""
 
 
-def mistaken(text: str, wanted: Kind) -> str | None:
-    """What is said of the text of a file where one of another kind is wanted; None if `confide` did not write it.
+def foreign_file(text: str, wanted: Kind, remedy: str = "") -> FormatError:
+    """The refusal of a text of another kind than is wanted; the remedy is for one that `confide` did not write.
 
     Examples
     --------
-    >>> mistaken('{"kind": "confide.federated.plan", "schema": 1}', Kind.RELEASE)
-    'it is a federated plan, not a release; `confide show` shows it'
+    >>> print(foreign_file('{"kind": "confide.federated.plan", "schema": 1}', Kind.RELEASE))
+    file: must be a release; got a federated plan. `confide show` shows it
     """
     found = kind_of_content(text[:HEAD].encode())
     if found in (wanted, Kind.EMPTY, Kind.OTHER):
-        return None
-    return f"it is {found}, not {wanted}; {SHOWN_ELSEWHERE.get(found, '`confide show` shows it')}"
+        return FormatError("file", f"must be {wanted}", remedy=remedy)
+    elsewhere = SHOWN_ELSEWHERE.get(found, "`confide show` shows it")
+    return FormatError("file", f"must be {wanted}", got=str(found), remedy=elsewhere[0].upper() + elsewhere[1:])
 
 
 def kind_of(path: Place) -> Kind:
@@ -166,7 +167,7 @@ def refuse_other_than_html(path: str | Place) -> None:
         If it ends in anything but .html or .htm.
     """
     if PurePath(str(path)).suffix.lower() not in ("", ".html", ".htm"):
-        raise InputError(f"output {str(path)!r} must end in .html or .htm: a page is written in HTML")
+        raise InputError("output", f"{str(path)!r} must end in .html or .htm: a page is written in HTML")
 
 
 def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] = kind_of) -> None:
@@ -180,7 +181,9 @@ def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] =
     found = what_is(path)
     if found not in (kind, Kind.EMPTY) or kind is Kind.OTHER:
         raise InputError(
-            f"output {str(path)!r} is {found}, and {kind} may replace nothing but {kind}; choose another name"
+            "output",
+            f"{str(path)!r} is {found}, and {kind} may replace nothing but {kind}",
+            remedy="Choose another name",
         )
 
 
@@ -194,7 +197,9 @@ def refuse_input(path: Place, inputs: Iterable[str | Place | None]) -> None:
     """
     for one in inputs:
         if one is not None and same_place(path, as_place(one)):
-            raise InputError(f"output {str(path)!r} would replace the input {str(one)!r}; choose another name")
+            raise InputError(
+                "output", f"{str(path)!r} would replace the input {str(one)!r}", remedy="Choose another name"
+            )
 
 
 def same_place(path: Place, other: Place) -> bool:
@@ -242,7 +247,7 @@ def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
     try:
         handle = os.open(path.with_name(path.name + ".lock"), os.O_RDWR | os.O_CREAT, 0o600)
     except OSError as error:
-        raise InputError(f"{what} {str(path)!r} cannot be locked: {error.strerror}") from None
+        raise InputError(what, f"{str(path)!r} cannot be locked: {error.strerror}") from None
     try:
         until = time.monotonic() + wait
         while True:
@@ -252,8 +257,9 @@ def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
             except OSError:
                 if time.monotonic() > until:
                     raise InputError(
-                        f"{what} {str(path)!r} is in use by another process, which has not ended in {wait:g} seconds; "
-                        "try again later"
+                        what,
+                        f"{str(path)!r} is in use by another process, which has not ended in {wait:g} seconds",
+                        remedy="Try again later",
                     ) from None
                 time.sleep(_AGAIN)
         yield
@@ -311,7 +317,7 @@ def new_file(
             except FileExistsError:
                 raise _exists(path) from None
     except OSError as error:
-        raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
+        raise InputError("output", f"{str(path)!r} cannot be written: {error.strerror}") from None
     finally:
         with suppress(FileNotFoundError, NotADirectoryError):
             part.unlink()
@@ -324,9 +330,9 @@ def refuse_existing(
     try:
         folder, exists = path.is_dir(), path.exists()
     except OSError as error:
-        raise InputError(f"output {str(path)!r} cannot be written: {error.strerror}") from None
+        raise InputError("output", f"{str(path)!r} cannot be written: {error.strerror}") from None
     if folder:
-        raise InputError(f"output {str(path)!r} is a folder; name a file")
+        raise InputError("output", f"{str(path)!r} is a folder", remedy="Name a file")
     if exists and not overwrite:
         raise _exists(path)
     if exists:
@@ -352,19 +358,19 @@ def read_text(path: str | Place) -> str:
     try:
         if isinstance(path, ObjectPath):
             if path.info().size and path.info().size > MOST_BYTES:
-                raise FormatError(f"file {str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
+                raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
             return path.read_text()
         if path.stat().st_size > MOST_BYTES:
-            raise FormatError(f"file {str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
+            raise FormatError("path", f"{str(path)!r} has more than {MOST_BYTES} bytes and is not a calibration")
         return path.read_text(encoding="utf-8")
     except UnicodeDecodeError:
-        raise FormatError(f"file {str(path)!r} is not a text file") from None
+        raise FormatError("path", f"{str(path)!r} is not a text file") from None
     except OSError as error:
-        raise InputError(f"file {str(path)!r} cannot be read: {error.strerror}") from None
+        raise InputError("path", f"{str(path)!r} cannot be read: {error.strerror}") from None
     except ConfideError:
         raise
     except ValueError:
-        raise InputError(f"file {str(path)!r} cannot be read: no file has such a name") from None
+        raise InputError("path", f"{str(path)!r} cannot be read: no file has such a name") from None
 
 
 def read_as(path: str | Place, reader: Callable[[str], Document]) -> Document:
@@ -373,7 +379,8 @@ def read_as(path: str | Place, reader: Callable[[str], Document]) -> Document:
     try:
         return reader(text)
     except FormatError as error:
-        raise FormatError(f"file {str(path)!r} cannot be used: {error}") from None
+        where = f"{error.requirement} (file {str(path)!r})"
+        raise FormatError(error.argument, where, error.got, error.remedy) from None
 
 
 def to_disk(path: Path) -> None:
@@ -386,7 +393,9 @@ def to_disk(path: Path) -> None:
 
 
 def _exists(path: Place) -> OutputExistsError:
-    return OutputExistsError(f"output {str(path)!r} exists already; choose another name or give overwrite=True")
+    return OutputExistsError(
+        "output", f"{str(path)!r} exists already", remedy="Choose another name or give overwrite=True"
+    )
 
 
 def _umask() -> int:

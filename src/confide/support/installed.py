@@ -28,7 +28,7 @@ def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
     ...     import a_package_that_nobody_has
     Traceback (most recent call last):
         ...
-    confide.errors.MissingExtraError: this example needs the package 'a_package_that_nobody_has'; install ...
+    confide.errors.MissingExtraError: this example: needs the package 'a_package_that_nobody_has'. Install ...
     """
     try:
         for package in packages:
@@ -38,7 +38,7 @@ def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
     except ModuleNotFoundError as error:
         missing = (error.name or "").partition(".")[0]
         install = f"it: pip install {missing}" if extra is None else f"the extra: pip install 'confide[{extra}]'"
-        raise MissingExtraError(f"{what} needs the package {missing!r}; install {install}") from None
+        raise MissingExtraError(what, f"needs the package {missing!r}", remedy=f"Install {install}") from None
 
 
 # The versions that something was made with: stated in its file, so that who learns of a defect later finds it.
@@ -76,7 +76,7 @@ VERSIONS = Field(f"at most {_MOST} texts of 1 to {_LONGEST} printable characters
 
 
 def check_versions(document: str, versions: Any) -> dict[str, str]:
-    r"""The versions that a document states.
+    r"""The versions that a document, or a part of it at a path, states.
 
     Raises
     ------
@@ -90,15 +90,15 @@ def check_versions(document: str, versions: Any) -> dict[str, str]:
     >>> check_versions("watch", {"opendp": "\x1b[2J"})
     Traceback (most recent call last):
         ...
-    confide.errors.FormatError: the watch's field 'versions' must be at most 20 texts of 1 to 100 printable ...
+    confide.errors.FormatError: watch.versions: must be at most 20 texts of 1 to 100 printable characters each
     """
-    found: dict[str, str] = VERSIONS.of(versions, Fields(document, {}), "versions")
+    found: dict[str, str] = VERSIONS.of(versions, f"{document}.versions")
     return found
 
 
 def optional_versions(fields: Fields) -> dict[str, str]:
     """Take the versions that a document states; none of a document of schema 1, which had no such field."""
-    return check_versions(fields.document, fields.pop("versions")) if "versions" in fields else {}
+    return check_versions(fields.path, fields.pop("versions")) if "versions" in fields else {}
 
 
 def versions_text(versions: Mapping[str, str]) -> str:

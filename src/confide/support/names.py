@@ -71,15 +71,15 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
     >>> check_names("names", [1, "1"])
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: names must differ from one another, also as texts; found 1 repeated
+    confide.errors.InputError: names: must differ from one another, also as texts; got 1 repeated
     """
     listed = [name.item() if isinstance(name, np.generic) else name for name in several(argument, names)]
     if not listed or not all(isinstance(name, str | int) for name in listed):
-        raise InputTypeError(f"{argument} must be one or more texts or integers")
+        raise InputTypeError(argument, "must be one or more texts or integers")
     checked = tuple(str(name) if isinstance(name, str) else int(name) for name in listed)
     repeated = len(checked) - len(set(map(canonical, checked)))
     if repeated:
-        raise InputError(f"{argument} must differ from one another, also as texts; found {repeated} repeated")
+        raise InputError(argument, "must differ from one another, also as texts", got=f"{repeated} repeated")
     return checked
 
 
@@ -121,7 +121,7 @@ def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterab
     try:
         return np.fromiter(map(places(names).__getitem__, listed), dtype=np.int64, count=len(listed))
     except TypeError:
-        raise InputTypeError(f"{argument} must be names; found values that cannot be compared") from None
+        raise InputTypeError(argument, "must be names", got="values that cannot be compared") from None
 
 
 def known_positions(
@@ -140,11 +140,11 @@ def known_positions(
     array([1, 0])
     """
     found = positions(argument, values, names)
-    must, remedy = f"{argument} must be among the {len(names)} {called}", "add the name"
+    must, remedy = f"must be among the {len(names)} {called}", "Add the name"
     if called == "classes":
         must = f"{must}, {_first(names)}"
-        remedy = "name the classes as the labels do, by the columns or with classes=[...],"
-    refuse_marked(found < 0, must, "that are not", f"; {remedy} or drop those records")
+        remedy = "Name the classes as the labels do, by the columns or with classes=[...],"
+    refuse_marked(argument, found < 0, must, "that are not", f"{remedy} or drop those records")
     return found
 
 
@@ -189,7 +189,7 @@ def column_order(
     >>> column_order("classes", ["dog", "cat"], ["p_cat", "p_dog"])
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: classes and columns must stand in one order; found column 'p_cat' beside 'dog'; ...
+    confide.errors.InputError: classes: classes and columns must stand in one order; got column 'p_cat' beside ...
     """
     as_listed = list(range(len(classes)))
     if columns is None or only_count(texts := list(map(_shown, columns))):
@@ -199,8 +199,10 @@ def column_order(
     refuse_turned(argument, classes, columns, called)
     if _cores(texts) != _cores(list(map(_shown, classes))) and not _numbered(classes, texts):
         raise InputError(
-            f"{argument} and {called} must have the same names; found columns {_first(columns)} beside "
-            f"{_first(classes)}; rename one of them, or give one of them without names"
+            argument,
+            f"{argument} and {called} must have the same names",
+            got=f"columns {_first(columns)} beside {_first(classes)}",
+            remedy="Rename one of them, or give one of them without names",
         )
     return as_listed
 
@@ -216,8 +218,10 @@ def refuse_turned(argument: str, classes: Sequence[Any], columns: Sequence[Any],
     if sorted(own) == sorted(wanted) and own != wanted:
         place = next(i for i, (one, other) in enumerate(zip(own, wanted, strict=True)) if one != other)
         raise InputError(
-            f"{argument} and {called} must stand in one order; found column {columns[place]!r} beside "
-            f"{classes[place]!r}; give both in the same order, or give the columns exactly these names"
+            argument,
+            f"{argument} and {called} must stand in one order",
+            got=f"column {columns[place]!r} beside {classes[place]!r}",
+            remedy="Give both in the same order, or give the columns exactly these names",
         )
 
 
@@ -230,15 +234,19 @@ def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
     >>> refuse_first_of_pair("p_yes", ("yes", "no"))
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: classes must be 'no', 'yes', in this order, for column 'p_yes' to be the probability ...
+    confide.errors.InputError: classes: must be 'no', 'yes', in this order, for column 'p_yes' to be the probability ...
     """
     if len(classes) != 2:
         return
     first, second = map(str, classes)
     if re.fullmatch(rf"(.*[^A-Za-z0-9])?{re.escape(first)}", column, re.DOTALL):
         raise InputError(
-            f"classes must be {second!r}, {first!r}, in this order, for column {column!r} to be the probability of "
-            f"{first!r}: it is that of the second class; if it is that of {second!r}, rename it"
+            "classes",
+            (
+                f"must be {second!r}, {first!r}, in this order, for column {column!r} to be the probability "
+                f"of {first!r}: it is that of the second class"
+            ),
+            remedy=f"If it is that of {second!r}, rename it",
         )
 
 

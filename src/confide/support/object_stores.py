@@ -172,13 +172,16 @@ def parse_address(text: str) -> Address:
             else "BUCKET/NAME"
         )
         raise InputError(
-            f"address {scheme}://... must be {scheme}://{wanted}, without keys or options: credentials are taken from "
-            f"{_BEGINS[family]}"
+            "address",
+            (
+                f"{scheme}://... must be {scheme}://{wanted}, without keys or options: credentials are taken "
+                f"from {_BEGINS[family]}"
+            ),
         )
     if "//" in key:
-        raise InputError(f"address {text!r} must not have an empty part between two slashes")
+        raise InputError("address", f"{text!r} must not have an empty part between two slashes")
     if not {".", ".."}.isdisjoint(key.split("/")):  # stores and their clients disagree on which object that is
-        raise InputError(f"address {text!r} must not have a part that is . or ..; write it without")
+        raise InputError("address", f"{text!r} must not have a part that is . or ..", remedy="Write it without")
     return Address(family, found["bucket"], key.strip("/"), None if account is None else account[1])
 
 
@@ -238,8 +241,12 @@ def _azure(address: Address) -> Any:
     account, connection = account_of(address), _connection()
     if account is None:
         raise InputError(
-            "az:// needs the storage account: set AZURE_STORAGE_ACCOUNT or AZURE_STORAGE_CONNECTION_STRING, or name it "
-            "as in abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
+            "address",
+            (
+                "az:// needs the storage account: set AZURE_STORAGE_ACCOUNT or "
+                "AZURE_STORAGE_CONNECTION_STRING, or name it as in "
+                "abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
+            ),
         )
     given: dict[str, Any] = {}
     key = os.environ.get("AZURE_STORAGE_KEY") or connection.get("AccountKey")
@@ -264,7 +271,7 @@ def of_store(address: Address, doing: str = "used") -> Iterator[None]:
     except OSError as error:
         said = store_words(address, error) or "the store refuses the request"
         shown = f"{address.family}://{address.path}"
-        raise InputError(f"{shown!r} cannot be {doing}: {said}") from None
+        raise InputError("address", f"{shown!r} cannot be {doing}: {said}") from None
 
 
 def store_words(address: Address, error: Exception) -> str | None:
@@ -368,7 +375,7 @@ class ObjectPath:
     def check_bucket(self) -> None:
         """Refuse a bucket that does not exist."""
         if not self.at(self.address.bucket).exists():
-            raise InputError(f"{str(self)!r} cannot be used: there is no such bucket")
+            raise InputError("address", f"{str(self)!r} cannot be used: there is no such bucket")
 
     def below(self, *, recursive: bool = True) -> Iterator["ObjectPath"]:
         """The objects below this prefix that hold something, in the order of their names."""
@@ -388,7 +395,7 @@ class ObjectPath:
             try:
                 return filesystem.open_input_file(self.address.path)
             except FileNotFoundError:
-                raise InputError(f"file {str(self)!r} does not exist") from None
+                raise InputError("path", f"{str(self)!r} does not exist") from None
 
     def read_text(self) -> str:
         """The object as a text of UTF-8."""
@@ -406,7 +413,9 @@ class ObjectPath:
             copy_files(str(file), self.address.path, LocalFileSystem(), filesystem, use_threads=False)
         if self.info().size != size:
             self.delete()
-            raise InputError(f"{str(self)!r} cannot be written: the store holds another number of bytes than were sent")
+            raise InputError(
+                "address", f"{str(self)!r} cannot be written: the store holds another number of bytes than were sent"
+            )
 
     def delete(self) -> None:
         """Delete the object."""

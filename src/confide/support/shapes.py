@@ -1,18 +1,21 @@
 """Strict JSON: a text becomes an object without surprises, and one table says how each field is written and read.
 
-A `Shape` maps the names of fields to `Field`s. Reading refuses fields that are missing, left over, or something else,
-by the name of the field and what it must be; whether the claims of a document follow from each other is checked by
-those who know them.
+A `Shape` maps the names of fields to `Field`s; `shape_of` derives it from a dataclass whose file has the same fields.
+Reading refuses fields that are missing, unknown, or something else, by their path in the document and what they must
+be. Each room checks whether the claims of its documents follow from each other.
 """
 
+import hashlib
 import json
 import math
-from collections.abc import Callable, Mapping
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Collection, Mapping
+from dataclasses import dataclass, fields, is_dataclass, replace
 from fractions import Fraction
-from typing import Any, Self, TypeAlias, TypeVar
+from operator import attrgetter
+from types import NoneType, UnionType
+from typing import Any, Literal, Self, TypeAlias, TypeVar, Union, get_args, get_origin, get_type_hints
 
-from confide.errors import ConfideError, FormatError
+from confide.errors import ConfideError, FormatError, InputError, InputTypeError
 from confide.support.checks import MAX_DENOMINATOR, MOST_RECORDS, exact_level
 
 Value = TypeVar("Value")
@@ -73,81 +76,214 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
 
 
 class Fields:
-    """A JSON object whose fields are taken one by one; what is left over at the end is refused.
+    """A JSON object, and the path at which it stands: the name of its document, and what leads to it from there.
 
-    Messages call the whole text `document`, such as "calibration"; `part` is the field under which the object stands in
-    it, None for the document itself.
+    Errors name a field by its path, such as `calibration.privacy.epsilon` or `watch.looks[3].made`.
 
     Examples
     --------
     >>> fields = Fields("calibration", {"alpha": "1/10", "privacy": {}})
-    >>> fields.fraction("alpha")
+    >>> fields.read("alpha", LEVEL)
     Fraction(1, 10)
-    >>> fields.group("privacy").take("epsilon", float)
+    >>> Fields(fields.at("privacy"), fields.read("privacy", OBJECT)).read("epsilon", LOSS)
     Traceback (most recent call last):
         ...
-    confide.errors.FormatError: the calibration lacks the field 'epsilon' of its privacy
+    confide.errors.FormatError: calibration.privacy.epsilon: is missing
     """
 
-    def __init__(self, document: str, content: dict[str, Any], part: str | None = None) -> None:
-        self.document, self.content = document, dict(content)
-        self._where = "" if part is None else f" of its {part}"
+    def __init__(self, path: str, content: Mapping[str, Any]) -> None:
+        self.path, self.content = path, dict(content)
 
-    def named(self, key: str) -> str:
-        """What a field is called in messages."""
-        return f"the {self.document}'s field {key!r}{self._where}"
+    def at(self, key: str) -> str:
+        """The path of a field."""
+        return f"{self.path}.{key}"
 
     def pop(self, key: str) -> Any:
         """Take a field that has to be there, whatever it is."""
         if key not in self.content:
-            raise FormatError(f"the {self.document} lacks the field {key!r}{self._where}")
+            raise _missing(self.path, key)
         return self.content.pop(key)
+
+    def read(self, key: str, field: "Field") -> Any:
+        """Take a field that has to be there, as the value that it states."""
+        return field.of(self.pop(key), self.at(key))
 
     def take(self, key: str, kinds: type | tuple[type, ...]) -> Any:
         """Take a field that has to be there and of one of these types."""
         value = self.pop(key)
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
-            raise FormatError(f"{self.named(key)} has the wrong type")
+            raise FormatError(self.at(key), "must be of another type", got=type(value).__name__)
         return value
-
-    def optional(self, key: str, kinds: tuple[type, ...], read: Callable[[Any], Value]) -> Value | None:
-        """Take a field that may be null."""
-        value = self.take(key, (*kinds, type(None)))
-        return None if value is None else read(value)
 
     def group(self, key: str) -> Self:
         """Take a field that is an object."""
-        return type(self)(self.document, self.take(key, dict), key)
-
-    def optional_group(self, key: str) -> Self | None:
-        """Take a field that is an object or null."""
-        value = self.take(key, (dict, type(None)))
-        return None if value is None else type(self)(self.document, value, key)
-
-    def fraction(self, key: str) -> Fraction:
-        """Take a text that is a fraction of non-negative integers, of a size that a level or a rank can have."""
-        return read_fraction(self.take(key, str), self.named(key))
+        return type(self)(self.at(key), self.take(key, dict))
 
     def __contains__(self, key: str) -> bool:
         return key in self.content
 
     def finish(self) -> None:
-        """Refuse fields that nobody took."""
+        """Refuse fields that were not taken."""
         if self.content:
-            raise FormatError(f"the {self.document} has {len(self.content)} unknown field(s){self._where or ' in it'}")
+            raise _unknown(self.path, len(self.content))
 
 
-def read_fraction(text: Any, what: str) -> Fraction:
-    """A fraction of non-negative integers, of a size that a level or a rank can have; `what` it is, for messages."""
+@dataclass(frozen=True)
+class Form:
+    """The form of a document: one JSON object of its kind, its schema, its fields, and a SHA-256 of all that.
+
+    The checksum finds damage; it is no signature. The meaning of an existing field never changes; a new meaning is a
+    new schema.
+
+    Parameters
+    ----------
+    kind
+        How the document names itself, such as `confide.schedule`.
+    name
+        What the paths of its fields begin with.
+    hint
+        What to do where a text is no such document.
+    most_characters, integer_bits
+        Longer texts, and integers of more bits, are refused.
+    since_2
+        Fields that came with schema 2 (`a.b` is field b of field a, or of an item of it): a document with one of them
+        has schema 2, every other one schema 1.
+    indent
+        Spaces of indentation.
+
+    Examples
+    --------
+    >>> form = Form("confide.example", "example")
+    >>> form.read(form.write({"n": 3}), lambda fields: fields.read("n", INTEGER))
+    3
+    >>> form.read(form.write({"n": 3}).replace("3", "4", 1), lambda fields: fields.read("n", INTEGER))
+    Traceback (most recent call last):
+        ...
+    confide.errors.FormatError: example: must have the checksum of its content: it was altered or damaged. Get the ...
+    """
+
+    kind: str
+    name: str
+    hint: str = ""
+    most_characters: int = 8_000_000
+    integer_bits: int = 63
+    since_2: frozenset[str] = frozenset()
+    indent: int = 2
+
+    def write(self, fields: Mapping[str, Any]) -> str:
+        """The text of a document with these fields, which are JSON values."""
+        content = {"kind": self.kind, "schema": self._schema(fields), **fields}
+        return json.dumps({**content, "sha256": checksum(content)}, indent=self.indent, allow_nan=False) + "\n"
+
+    def read(self, text: Any, made: Callable[[Fields], Value]) -> Value:
+        """What is made of the fields that a text holds, which has to take all of them.
+
+        Raises
+        ------
+        FormatError
+            If the text is no such document, is damaged, altered or of a newer schema, or one of its fields is refused.
+        """
+        fields = self.open(text)
+        known = set(fields.content)
+        try:
+            document = made(fields)
+        except (InputError, InputTypeError) as error:
+            if type(error) not in ARGUMENT_ERRORS:
+                raise
+            raise refused_field(error, self.name, known) from None
+        fields.finish()
+        return document
+
+    def open(self, text: Any) -> Fields:
+        """The fields that a text holds, without those of the form.
+
+        Raises
+        ------
+        FormatError
+            If the text is no such document, is damaged, altered or of a newer schema.
+        """
+        content = parse_document(text, self.name, self.most_characters, self.integer_bits, self.hint)
+        if content.get("kind") != self.kind:
+            raise FormatError(f"{self.name}.kind", f"must be {self.kind!r}", remedy=self.hint)
+        newest, schema = 2 if self.since_2 else 1, content.get("schema")
+        if type(schema) is not int or not 1 <= schema <= newest:
+            newer = isinstance(schema, int) and schema > newest
+            raise FormatError(
+                f"{self.name}.schema",
+                f"must be an integer from 1 to {newest}",
+                got=str(schema) if newer else "",
+                remedy="Upgrade confide to read newer files" if newer else "Get the original",
+            )
+        check_checksum(content, self.name)
+        if schema != self._schema(content):
+            raise FormatError(f"{self.name}.schema", "must be that of its fields", got=str(schema))
+        return Fields(self.name, {key: content[key] for key in content if key not in ("kind", "schema")})
+
+    def _schema(self, fields: Mapping[str, Any]) -> int:
+        return 2 if any(_has(fields, path.split(".")) for path in self.since_2) else 1
+
+
+def _has(fields: Any, path: list[str]) -> bool:
+    """Whether an object has a field, or a field of a field; of a list, whether one of its items has."""
+    if isinstance(fields, list):
+        return any(_has(item, path) for item in fields)
+    if not isinstance(fields, Mapping) or path[0] not in fields:
+        return False
+    return len(path) == 1 or _has(fields[path[0]], path[1:])
+
+
+def parse_document(text: Any, name: str, most: int, integer_bits: int = 63, hint: str = "") -> dict[str, Any]:
+    """The object that a text holds.
+
+    Raises
+    ------
+    FormatError, InputTypeError
+        If it holds none, or is longer than `most` characters.
+    """
+    if not isinstance(text, str):
+        raise InputTypeError("text", "must be a JSON document", got=type(text).__name__)
+    if len(text) > most:
+        raise FormatError(name, f"must have at most {most} characters", got=str(len(text)), remedy=hint)
     try:
-        if not isinstance(text, str) or len(text) > 60 or not set(text) <= set("0123456789/"):
-            raise ValueError
-        value = Fraction(text)
-    except (ValueError, ZeroDivisionError):
-        raise FormatError(f"{what} must be a fraction of non-negative integers") from None
-    if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
-        raise FormatError(f"{what} is out of range")
-    return value
+        return parse_object(text, integer_bits)
+    except ValueError:
+        raise FormatError(name, "must be one valid JSON object", remedy=hint) from None
+
+
+def check_checksum(content: dict[str, Any], name: str = "file") -> None:
+    """Take the checksum out of `content`, and refuse what it does not fit.
+
+    Raises
+    ------
+    FormatError
+        If it does not, or there is none.
+    """
+    try:
+        intact = content.pop("sha256", None) == checksum(content)
+    except RecursionError:
+        intact = False
+    if not intact:
+        raise FormatError(
+            name,
+            "must have the checksum of its content: it was altered or damaged",
+            remedy="Get the original",
+        )
+
+
+def checksum(content: Mapping[str, Any]) -> str:
+    """SHA-256 of JSON values as text with sorted keys and without spaces, hexadecimal."""
+    return hashlib.sha256(json.dumps(content, sort_keys=True, separators=(",", ":")).encode()).hexdigest()
+
+
+ARGUMENT_ERRORS = InputError, InputTypeError
+"""What a value refuses of its arguments: an error of these very classes becomes one of the fields that state them."""
+
+
+def refused_field(error: ConfideError, at: str, known: Collection[str]) -> FormatError:
+    """What is made of an object at a path refuses: one of its known fields, or the whole."""
+    if error.argument in known:
+        return FormatError(f"{at}.{error.argument}", error.requirement, error.got, error.remedy)
+    return FormatError(at, "must have fields that can be used", remedy=str(error))
 
 
 Shape: TypeAlias = Mapping[str, "Field"]
@@ -168,16 +304,17 @@ class Field:
     kinds
         The types of its JSON value; a bool is no integer.
     read
-        The value of a JSON value of these types. What it refuses, by a `ConfideError` or a `ValueError`, must be
-        something else; a `FormatError` has words of its own.
+        The value of a JSON value of these types. What it refuses, by an error of `ARGUMENT_ERRORS` or a `ValueError`,
+        must be something else; the argument that an error names is one of the fields of an object, or the field itself.
     write
         The JSON value of a value.
     null
         Whether it is null where the value is None.
     optional
-        Whether it is left out where the value is None, or empty; a file that lacks it is read as None.
+        Whether it is left out where the value is None, False or empty; a file that lacks it is read as None.
     attribute
-        The attribute that holds the value, if it is not called as the field is; "" for an object of several.
+        The attribute that holds the value, if it is not called as the field is, such as `cost.epsilon`; "" for an
+        object of several.
     entry
         For lists: how each entry is read and written.
     shape
@@ -191,7 +328,7 @@ class Field:
     >>> read_shape(Fields("plan", {"n": 0, "score": None}), shape)
     Traceback (most recent call last):
         ...
-    confide.errors.FormatError: the plan's field 'n' must be an integer from 1 to 100
+    confide.errors.FormatError: plan.n: must be an integer from 1 to 100
     """
 
     must: str
@@ -204,27 +341,27 @@ class Field:
     entry: "Field | None" = None
     shape: "Shape | Callable[[Mapping[str, Any]], Shape] | None" = None
 
-    def of(self, value: Any, fields: Fields, key: str, each: str = "") -> Any:
-        """The value of a JSON value, which stands under a key among other fields, or in the list that stands there."""
-        if value is None and self.null:
+    def of(self, stated: Any, at: str) -> Any:
+        """The value of a JSON value that stands at a path."""
+        if stated is None and self.null:
             return None
-        fits = isinstance(value, self.kinds) and (bool in self.kinds or not isinstance(value, bool))
-        why = ""
-        if fits:
-            if self.entry is not None:
-                value = tuple(self.entry.of(one, fields, key, "each entry of ") for one in value)
-            if self.shape is not None:
-                shape = self.shape(value) if callable(self.shape) else self.shape
-                value = read_shape(Fields(fields.document, value, key), shape)
-            try:
-                return self.read(value)
-            except FormatError:
+        if not isinstance(stated, self.kinds) or (isinstance(stated, bool) and bool not in self.kinds):
+            raise FormatError(at, f"must be {self.must}", got=type(stated).__name__)
+        value: Any = stated
+        if self.entry is not None:
+            value = tuple(self.entry.of(one, f"{at}[{place}]") for place, one in enumerate(value))
+        if self.shape is not None:
+            value = _values(value, self.shape(value) if callable(self.shape) else self.shape, at)
+        try:
+            return self.read(value)
+        except (InputError, InputTypeError) as error:
+            if type(error) not in ARGUMENT_ERRORS:
                 raise
-            except (ConfideError, ValueError, OverflowError) as error:
-                why = f": {error}" if isinstance(error, ConfideError) else ""
-        else:
-            why = f"; found {type(value).__name__}"
-        raise FormatError(f"{each}{fields.named(key)} must be {self.must}{why}")
+            if self.shape is not None:
+                raise refused_field(error, at, value) from None
+            raise FormatError(at, error.requirement, error.got, error.remedy) from None
+        except (ValueError, ArithmeticError):
+            raise FormatError(at, f"must be {self.must}") from None
 
     def json(self, value: Any) -> Any:
         """The JSON value of a value."""
@@ -237,23 +374,85 @@ class Field:
 
 def read_shape(fields: Fields, shape: Shape) -> dict[str, Any]:
     """The values of all fields, in the order of the shape; nothing may be left over."""
-    found = {
-        key: None if field.optional and key not in fields else field.of(fields.pop(key), fields, key)
-        for key, field in shape.items()
-    }
-    fields.finish()
+    found = _values(fields.content, shape, fields.path)
+    fields.content.clear()
     return found
+
+
+def _values(content: Mapping[str, Any], shape: Shape, path: str) -> dict[str, Any]:
+    found, left = {}, len(content)
+    for key, field in shape.items():
+        if key in content:
+            found[key] = field.of(content[key], f"{path}.{key}")
+            left -= 1
+        elif field.optional:
+            found[key] = None
+        else:
+            raise _missing(path, key)
+    if left:
+        raise _unknown(path, left)
+    return found
+
+
+def _missing(path: str, key: str) -> FormatError:
+    return FormatError(f"{path}.{key}", "is missing")
+
+
+def _unknown(path: str, count: int) -> FormatError:
+    return FormatError(path, "must have no unknown fields", got=str(count))
 
 
 def write_shape(value: Any, shape: Shape) -> dict[str, Any]:
     """The JSON object of a value."""
     attributes = {key: key if field.attribute is None else field.attribute for key, field in shape.items()}
-    values = {key: getattr(value, name) if name else value for key, name in attributes.items()}
+    values = {key: attrgetter(name)(value) if name else value for key, name in attributes.items()}
     return {
         key: field.json(values[key])
         for key, field in shape.items()
-        if not (field.optional and (values[key] is None or values[key] in ((), {})))
+        if not (field.optional and (values[key] is None or values[key] is False or values[key] in ((), {})))
     }
+
+
+def shape_of(made: type, **different: Field) -> Shape:
+    """The shape of a frozen dataclass or a named tuple: a field for each of its own, by its annotation.
+
+    It checks types alone, because the value checks itself where it is made.
+
+    Parameters
+    ----------
+    made
+        The class.
+    **different
+        Fields of which the annotation does not say enough.
+
+    Examples
+    --------
+    >>> @dataclass(frozen=True)
+    ... class Look:
+    ...     name: str
+    ...     counts: tuple[int, ...]
+    ...     share: float | None = None
+    >>> look = record(Look, shape_of(Look)).of({"name": "a", "counts": [1, 2], "share": 1}, "watch.looks[0]")
+    >>> look, write_shape(look, shape_of(Look))
+    (Look(name='a', counts=(1, 2), share=1.0), {'name': 'a', 'counts': [1, 2], 'share': 1.0})
+    """
+    hints = get_type_hints(made)
+    names = [field.name for field in fields(made) if field.init] if is_dataclass(made) else list(made._fields)  # type: ignore[attr-defined]
+    return {name: different[name] if name in different else _field_of(hints[name]) for name in names}
+
+
+def _field_of(kind: Any) -> Field:
+    if kind in _SIMPLE:
+        return _SIMPLE[kind]
+    origin, inner = get_origin(kind), get_args(kind)
+    if origin is Literal:
+        return choice(*inner)
+    if origin is tuple and inner[1:] == (...,):
+        return listed(_field_of(inner[0]))
+    if origin in (Union, UnionType) and len(inner) == 2 and NoneType in inner:
+        (one,) = set(inner) - {NoneType}
+        return nullable(_field_of(one))
+    return record(kind, shape_of(kind))
 
 
 def nullable(field: Field) -> Field:
@@ -323,19 +522,38 @@ def json_number(value: float | None) -> float | str | None:
 
 
 def fraction(where: str = "", holds: Callable[[Fraction], bool] = lambda value: True) -> Field:
-    """A text that is a fraction of non-negative integers, for which something holds."""
+    """A text that is a fraction of non-negative integers, for which something holds; of a size that ranks can have."""
 
     def read(text: str) -> Fraction:
-        try:
-            return read_fraction(text, "it")
-        except FormatError:
-            raise ValueError from None
+        if len(text) > 60 or not set(text) <= set("0123456789/"):
+            raise ValueError
+        value = Fraction(text)
+        if value.denominator > 64 * MAX_DENOMINATOR or value > MOST_RECORDS:
+            raise ValueError
+        return value
 
     return Field(f"a fraction of non-negative integers {where}".strip(), (str,), within(holds, read), str)
 
 
+def hexadecimal(digits: int = 64, **how: Any) -> Field:
+    """A text of hexadecimal digits, in lower case."""
+    fits = within(lambda text: len(text) == digits and set(text) <= set("0123456789abcdef"))
+    return Field(f"{digits} hexadecimal digits", (str,), fits, **how)
+
+
 TEXT = Field("a text", (str,))
+LIST = Field("a list", (list,))
+OBJECT = Field("an object", (dict,), write=dict)
+NUMBER = Field("a number", (float, int))
+"""As it is written, an integer or a float."""
 INTEGER = Field("an integer", (int,))
 LEVEL = Field("a level between 0 and 1", (str,), lambda text: exact_level("alpha", text), str)
 LOSS = or_infinite(number(0))
 """A privacy loss."""
+_SIMPLE: Mapping[Any, Field] = {
+    int: INTEGER,
+    float: number(),
+    str: TEXT,
+    bool: Field("true or false", (bool,)),
+    Fraction: fraction(),
+}

@@ -140,7 +140,9 @@ def column_of(batch: Any, read: ColumnRef) -> Any:
     names = batch.schema.names
     name = read.alias if read.alias in names else read.column
     if name not in names:
-        raise InputError(f"column {name!r} is not in the batches; their columns are {', '.join(names[:40])}")
+        raise InputError(
+            "column", f"{name!r} is not in the batches", remedy=f"Their columns are {', '.join(names[:40])}"
+        )
     return batch.column(name) if read.grouping is None else read.grouping.names(batch.column(name))
 
 
@@ -151,7 +153,7 @@ def number_column(batch: Any, name: str) -> NDArray[Any]:
     column = column_of(batch, ColumnRef(name))
     array = as_numeric(name, column.cast(pa.int8()) if pa.types.is_boolean(column.type) else column)
     if array.ndim != 1:
-        raise InputError(f"column {name!r} must hold one number per record; found shape {array.shape}")
+        raise InputError("column", f"{name!r} must hold one number per record", got=f"shape {array.shape}")
     return array
 
 
@@ -166,7 +168,7 @@ def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDAr
     column = column_of(batch, ColumnRef(name, "numbers"))
     lists = column.combine_chunks() if isinstance(column, pa.ChunkedArray) else column
     if not hasattr(lists.type, "value_field"):
-        raise InputError(f"column {name!r} must hold lists of numbers, or be a matrix")
+        raise InputError("column", f"{name!r} must hold lists of numbers, or be a matrix")
     whole = np.asarray(pc.fill_null(pc.list_value_length(lists), -1)) == width
     if whole.all():
         return _entries(name, lists).reshape(len(lists), width), None
@@ -196,7 +198,7 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
     elif pa.types.is_string(kind) or pa.types.is_large_string(kind) or pa.types.is_string_view(kind):
         known, values = pa.array(texts, pa.large_string()), values.cast(pa.large_string())
     else:
-        raise InputError(f"column {read.title!r} must hold texts or whole numbers, the names of classes or groups")
+        raise InputError("column", f"{read.title!r} must hold texts or whole numbers, the names of classes or groups")
     found = pc.index_in(values, value_set=known, skip_nulls=True)
     return np.asarray(pc.fill_null(found, -1)).astype(np.int64)
 
@@ -280,11 +282,15 @@ def _alike(batch: Any, schema: Any) -> Any:
         return batch
     for name in schema.names:
         if batch.schema.names.count(name) != 1:
-            raise InputError(f"every batch must have the columns of the first; {name!r} is not in a later one")
+            raise InputError(
+                "batches", "every batch must have the columns of the first", remedy=f"{name!r} is not in a later one"
+            )
     try:
         return batch.select(schema.names).cast(schema)
     except pa.ArrowException:
-        raise InputError("every batch must have columns of the types of the first; a later one has others") from None
+        raise InputError(
+            "batches", "every batch must have columns of the types of the first", remedy="A later one has others"
+        ) from None
 
 
 def readable_schema(schema: Any) -> Any:

@@ -154,15 +154,20 @@ def merge_counts(
         bins, counts = (_whole_numbers(table, name) for name in COUNT_COLUMNS)
         if len(bins) and not (bins.min() >= -_MOST_REASONS and bins.max() < chosen.size and counts.min() >= 0):
             raise InputError(
-                f"tables must hold counts over {chosen.size} candidates, bins 0 to {chosen.size - 1}; found others: "
-                "pass the candidates that the executors counted over"
+                "tables",
+                f"must hold counts over {chosen.size} candidates, bins 0 to {chosen.size - 1}",
+                got="others: pass the candidates that the executors counted over",
             )
         np.add.at(total, bins + _MOST_REASONS, counts)
     unusable = int(total[:_MOST_REASONS].sum())
     if unusable:
         raise InputError(
-            f"every record must have a usable score; {unusable} do not: a number is missing or out of range, a label "
-            "is no class, or a list has another length; score_batches on a worker says which"
+            "tables",
+            "every record must have a usable score",
+            remedy=(
+                f"{unusable} do not: a number is missing or out of range, a label is no class, or a list has "
+                "another length; score_batches on a worker says which"
+            ),
         )
     return ScoreHistogram(chosen, total[_MOST_REASONS:])
 
@@ -176,7 +181,7 @@ def _counted(
     what = Scored(scores, score) if isinstance(scores, str) else scores
     own = what.kind.name if isinstance(what, Scored | Classified | Regressed | Losses) else score
     if score not in (None, own):
-        raise InputError(f"score must be left out or be {own!r}, which is computed; found {score!r}")
+        raise InputError("score", f"must be left out or be {own!r}, which is computed", got=repr(score))
     if isinstance(what, Scored | Classified | Regressed | Losses):
         chosen = what.kind.candidates() if candidates is None else candidates
         arriving = (piece for batch in batches for piece in as_record_batches(batch))
@@ -217,10 +222,10 @@ def _own_scores(batch: Any, scores: Any) -> Any:
 
     found = batch if scores is None else scores(batch)
     if isinstance(found, Mapping) or hasattr(found, "schema"):
-        raise InputError("scores must name the column of scores, or be a function that computes them; found columns")
+        raise InputError("scores", "must name the column of scores, or be a function that computes them", got="columns")
     array = as_numeric("scores", as_host_array(found))
     if array.ndim != 1:
-        raise InputError(f"scores must be one-dimensional; found shape {array.shape}")
+        raise InputError("scores", "must be one-dimensional", got=f"shape {array.shape}")
     return pa.record_batch({"scores": array})
 
 
@@ -228,5 +233,5 @@ def _whole_numbers(table: Any, name: str) -> NDArray[np.int64]:
     held = table[name] if isinstance(table, Mapping) else table.column(name)
     array = as_numeric(name, held)
     if array.dtype.kind not in "iu":
-        raise InputTypeError(f"{name} must hold whole numbers, none of them missing; found dtype {array.dtype}")
+        raise InputTypeError(name, "must hold whole numbers, none of them missing", got=f"dtype {array.dtype}")
     return array.astype(np.int64)

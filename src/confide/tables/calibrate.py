@@ -64,14 +64,16 @@ class Columns:
 
     def __post_init__(self) -> None:
         if self.by_class and (self.by is not None or self.groups is not None):
-            raise InputError("by and groups must be left out with by_class")
+            raise InputError("by", "by and groups must be left out with by_class")
 
     def group(self, table: Table, what: What, population: Population | None) -> NamedColumn | None:
         """What thresholds depend on, or the class that a weight follows from; None for one threshold of all alike."""
         if population is not None and (self.groups is not None or self.by_class):
-            raise InputError("groups and by_class must be left out with weights: they belong to one threshold")
+            raise InputError(
+                "groups", "groups and by_class must be left out with weights: they belong to one threshold"
+            )
         if isinstance(population, RecordWeights) and self.by is not None:
-            raise InputError("by must be left out with weights of records")
+            raise InputError("by", "must be left out with weights of records")
         if isinstance(population, ClassShift):
             return shifted_classes(table, what, self.by, population)
         return group_of(table, what, self.by, self.groups, self.by_class)
@@ -144,7 +146,7 @@ class Rows:
         total = next(iter(counted.values())).total
         if self.stated is not None and total != self.stated:
             raise InputError(
-                f"n must be the number of records that count; found {total}, and n={self.stated} was given"
+                "n", "must be the number of records that count", got=f"{total}, and n={self.stated} was given"
             )
         tell("tables", "counted", DEBUG, table=table.name, rows=total if request.public_n else "secret")
         if request.public_n:
@@ -157,7 +159,7 @@ class Rows:
     def released(self, request: Request, payer: Payer) -> Any:
         """The release of what is asked of them."""
         if self.stated is not None and not request.public_n:
-            raise InputError("n must be left out: the number of records, or of those in each group, is secret")
+            raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
         return release(self, request, payer)
 
 
@@ -317,7 +319,7 @@ class TableRequest:
         columns, rest = split_columns(options)
         payer, asked = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
         if "classes" in asked and isinstance(what, Classified | Losses) and what.probabilities is not None:
-            raise InputError("classes must be left out: they are those of the columns of probabilities")
+            raise InputError("classes", "must be left out: they are those of the columns of probabilities")
         if isinstance(what, Losses) and what.losses is not None:
             what = what.over(candidates)
         if columns.people is not None:
@@ -333,7 +335,9 @@ class TableRequest:
             refuse_combinations({**asked, "by": "class"})
         if (low := asked.pop("share_low", None)) is not None:
             if asked.get("by") != "side" or "shares" in asked:
-                raise InputError("share_low must be left out: it divides the loss between two sides, instead of shares")
+                raise InputError(
+                    "share_low", "must be left out: it divides the loss between two sides, instead of shares"
+                )
             asked["shares"] = shares_of_sides(low)
         asked["about"] = stated_outputs(what, asked.get("about"))
         request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **asked)
@@ -358,16 +362,17 @@ class TableRequest:
         request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **asked)
         if columns.people is not None and columns.people.most != request.records_per_person:
             raise InputError(
-                f"people must bound the records of each person by {request.records_per_person}, as in previous; found "
-                f"{columns.people.most}"
+                "people",
+                f"must bound the records of each person by {request.records_per_person}, as in previous",
+                got=str(columns.people.most),
             )
         if columns.by_class or columns.groups is not None:
-            raise InputError("groups and by_class must be left out: they are those of previous")
+            raise InputError("groups", "groups and by_class must be left out: they are those of previous")
         weighted = isinstance(request.population, RecordWeights)
         what = _of_the_release(what, request)
         if (columns.weights is not None) != weighted:
             raise InputError(
-                "weights, the column, must be given for a release whose records have weights, and only then"
+                "weights", "weights, the column, must be given for a release whose records have weights, and only then"
             )
         return cls(what, columns, request, payer, n)
 
@@ -418,7 +423,9 @@ def _divided(what: What, alpha: Any, columns: Columns, population: Population | 
     }
     found = [name for name, asked in kinds.items() if asked]
     if len(found) > 1:
-        raise InputError("one of several levels, groups or classes, two sides, and losses may be asked for; found more")
+        raise InputError(
+            "by", "one of several levels, groups or classes, two sides, and losses may be asked for", got="more"
+        )
     if isinstance(what, Losses):
         return {"loss": what.loss, "bound": what.bound}
     if found == ["side"]:
@@ -439,9 +446,9 @@ def _of_the_release(what: What, request: Request) -> What:
         what = what.over(parts[0].law if isinstance(parts[0].law, Candidates) else None)
     given = [kind.name for kind in what.kinds] if isinstance(what, Regressed) else [what.kind.name]
     if set(given) != set(scores):
-        raise InputError(f"what must give the score {scores[0]!r}, as in previous; it gives {given[0]!r}")
+        raise InputError("what", f"must give the score {scores[0]!r}, as in previous", remedy=f"It gives {given[0]!r}")
     if isinstance(what, Losses) and request.loss is not None and what.bound != request.bound:
-        raise InputError(f"bound must be that of previous, {request.bound:g}; found {what.bound:g}")
+        raise InputError("bound", f"must be that of previous, {request.bound:g}", got=f"{what.bound:g}")
     return what
 
 
@@ -449,17 +456,17 @@ def _group_again(table: Table, what: What, request: Request, by: str | None) -> 
     """What thresholds depend on: the label, or a column with the names of the release; None for no groups."""
     if not request.disjoint:
         if by is not None:
-            raise InputError("by must be left out: previous has no thresholds per group of records")
+            raise InputError("by", "must be left out: previous has no thresholds per group of records")
         return None
     names = tuple(request.parts)
     if by is not None:
         return group_of(table, what, by, names, by_class=False)
     if request.by == "group":
-        raise InputError("by must be given, the column of each record's group: previous has thresholds for each")
+        raise InputError("by", "must be given, the column of each record's group: previous has thresholds for each")
     column = group_of(table, what, None, None, by_class=True)
     assert column is not None
     if set(map(canonical, map(str, column.names))) != set(map(canonical, map(str, names))):
-        raise InputError(f"what must have the {len(names)} classes of previous; found others")
+        raise InputError("what", f"must have the {len(names)} classes of previous", got="others")
     return column
 
 
@@ -469,7 +476,7 @@ def group_of(
     """What thresholds depend on: the label, or a column with a public list of names; None for one threshold."""
     if by_class:
         if not isinstance(what, Classified):
-            raise InputError("by_class needs the probabilities and the label of every record")
+            raise InputError("by_class", "needs the probabilities and the label of every record")
         _, names = what.columns(table)
         return replace(what.label_column(table, names), names=class_keys(names))
     if by is None and groups is None:
@@ -487,7 +494,7 @@ def shifted_classes(table: Table, what: What, by: str | None, shift: ClassShift)
     """The class of each record, for its weight: its label, or a column; the names are those of the weights."""
     if by is None and not isinstance(what, Classified):
         raise InputError(
-            "by must name the column of each record's class with class_weights: no label is read otherwise"
+            "by", "must name the column of each record's class with class_weights: no label is read otherwise"
         )
     if by is not None:
         return group_of(table, what, by, shift.classes, False)  # type: ignore[return-value]
@@ -498,7 +505,7 @@ def shifted_classes(table: Table, what: What, by: str | None, shift: ClassShift)
         known = set(map(canonical, shift.classes))
         without = [name for name in column.names if canonical(name) not in known]
         found = f"{without[0]!r} has none" if without else "some are of no class"
-        raise InputError(f"class_weights must have a weight for every class, and no other; {found}")
+        raise InputError("class_weights", "must have a weight for every class, and no other", remedy=found)
     return replace(column, names=tuple(shift.classes[place] for place in order))
 
 

@@ -132,13 +132,15 @@ class Classified:
             )
         given = names if self.classes is None else tuple(self.classes)
         if len(given) != found.width:
-            raise InputError(f"classes must name every class; found {len(given)} names for {found.width} classes")
+            raise InputError("classes", "must name every class", got=f"{len(given)} names for {found.width} classes")
         if len(set(given)) != len(given):
-            raise InputError(f"classes must differ from one another; found {len(given) - len(set(given))} repeated")
+            raise InputError("classes", "must differ from one another", got=f"{len(given) - len(set(given))} repeated")
         matched = found.in_order(column_order("classes", given, names))
         if self.label_positions and matched != found:
             raise InputError(
-                "classes must stand in the order of the columns with label_positions, which count them; found another"
+                "classes",
+                "must stand in the order of the columns with label_positions, which count them",
+                got="another",
             )
         return replace(matched, logits=self.logits), given
 
@@ -157,7 +159,7 @@ class Classified:
     def label_column(self, table: Table, names: Names) -> NamedColumn:
         """The label column of a table."""
         if self.label is None:
-            raise InputError("label must be given: the column of the true classes")
+            raise InputError("label", "must be given: the column of the true classes")
         return label_column(table, self.label, names, positions=self.label_positions)
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
@@ -189,17 +191,21 @@ class Regressed:
     def __post_init__(self) -> None:
         if self.target in self.predictions:
             raise InputError(
-                f"target must be another column than prediction; found {self.target!r} for both: every error would be 0"
+                "target",
+                "must be another column than prediction",
+                got=f"{self.target!r} for both: every error would be 0",
             )
         if len(set(self.predictions)) != len(self.predictions):
             raise InputError(
-                f"prediction must name two different columns, of the lower and the upper quantile; found "
-                f"{self.predictions[0]!r} twice"
+                "prediction",
+                "must name two different columns, of the lower and the upper quantile",
+                got=f"{self.predictions[0]!r} twice",
             )
         if len(self.predictions) == 2 and _upper_first(*self.predictions):
             raise InputError(
-                f"prediction must name the column of the lower quantile first; found {self.predictions[0]!r} before "
-                f"{self.predictions[1]!r}"
+                "prediction",
+                "must name the column of the lower quantile first",
+                got=f"{self.predictions[0]!r} before {self.predictions[1]!r}",
             )
 
     @property
@@ -223,13 +229,15 @@ class Regressed:
         needed = _PREDICTIONS.get(kind.family or "")
         if needed is None:
             raise InputError(
-                f"score must be one of {', '.join(_PREDICTIONS)} or {SIDES} for predictions; compute others elsewhere "
-                "and name their column"
+                "score",
+                f"must be one of {', '.join(_PREDICTIONS)} or {SIDES} for predictions",
+                remedy="Compute others elsewhere and name their column",
             )
         if len(self.predictions) != needed:
             raise InputError(
-                f"prediction must name {'one column' if needed == 1 else 'two columns'} for the score {kind.name!r}; "
-                f"found {len(self.predictions)}"
+                "prediction",
+                f"must name {'one column' if needed == 1 else 'two columns'} for the score {kind.name!r}",
+                got=str(len(self.predictions)),
             )
         for name in self.predictions:
             table.check_number(name)
@@ -237,7 +245,7 @@ class Regressed:
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The columns of a table, checked; one reader for each threshold."""
         if self.target is None:
-            raise InputError("target must be given: the column of the true numbers")
+            raise InputError("target", "must be given: the column of the true numbers")
         self.check_predictions(table, self.kind)
         table.check_number(self.target)
         return tuple(TargetReader.of(self.predictions, self.target, str(kind.name)) for kind in self.kinds)
@@ -273,7 +281,7 @@ class Losses:
     def __post_init__(self) -> None:
         positive_number("bound", self.bound)
         if (self.losses is None) == (self.probabilities is None):
-            raise InputError("losses or probabilities must be given, and not both")
+            raise InputError("losses", "losses or probabilities must be given, and not both")
 
     @property
     def kind(self) -> ScoreKind:
@@ -284,39 +292,44 @@ class Losses:
     def over(self, candidates: AnyCandidates) -> "Losses":
         """The same losses, of the thresholds that they belong to."""
         if not isinstance(candidates, Candidates):
-            raise InputError("candidates must be given for losses: the thresholds that they belong to")
+            raise InputError("candidates", "must be given for losses: the thresholds that they belong to")
         return replace(self, candidates=candidates)
 
     def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the names of the labels; `known` as of `Classified`."""
         if self.probabilities is None:
-            raise InputError("probabilities must be given: sets of labels are made from them")
+            raise InputError("probabilities", "must be given: sets of labels are made from them")
         found, names = Classified(self.probabilities, None, self.classes).columns(table, known)
         found = replace(found, exclusive=False)
         if found.of_pair:
-            raise InputError(f"{found.title} holds numbers; several labels need one column each, or a column of lists")
+            raise InputError(
+                "probabilities",
+                f"{found.title} holds numbers",
+                remedy="Several labels need one column each, or a column of lists",
+            )
         return found, names
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
         """The columns of a table, checked."""
         if self.losses is None:
             if self.truth is None:
-                raise InputError("truth must be given: the columns that say which labels are true")
+                raise InputError("truth", "must be given: the columns that say which labels are true")
             p, labels = self.columns(table)
             truth, names = number_columns(table, self.truth, "truths", booleans=True, length=p.width)
             if p.width != truth.width:
-                raise InputError(f"truth must name one column per label; found {truth.width} for {p.width} labels")
+                raise InputError("truth", "must name one column per label", got=f"{truth.width} for {p.width} labels")
             if set(p.columns) & set(truth.columns):
-                raise InputError("truth must name other columns than probabilities; found some for both")
+                raise InputError("truth", "must name other columns than probabilities", got="some for both")
             truth = truth.in_order(column_order("truth", labels, names, "labels"))
             return (FalseNegativeReader.of(p, truth, str(self.kind.name)),)
         if self.candidates is None:
-            raise InputError("candidates must be given for losses: the thresholds that they belong to")
+            raise InputError("candidates", "must be given for losses: the thresholds that they belong to")
         found, _ = number_columns(table, self.losses, "losses", length=self.candidates.size - 1)
         if found.width != self.candidates.size - 1:
             raise InputError(
-                f"losses must have one column, or one entry, per finite candidate; found {found.width} for "
-                f"{self.candidates.size - 1} candidates"
+                "losses",
+                "must have one column, or one entry, per finite candidate",
+                got=f"{found.width} for {self.candidates.size - 1} candidates",
             )
         return (LossReader.of(found, self.candidates, str(self.kind.name), float(self.bound)),)
 
@@ -373,8 +386,10 @@ def number_columns(
         for name in columns:
             if found is not None and not (table.holds_numbers(name) or (booleans and is_boolean(table.type_of(name)))):
                 raise InputError(
-                    f"column {name!r} must hold numbers, for the pattern {named!r} matches it; it holds "
-                    f"{in_words(table.type_of(name))}; rename it, or choose a narrower pattern; {table.existing()}"
+                    "column",
+                    f"{name!r} must hold numbers, for the pattern {named!r} matches it",
+                    got=str(in_words(table.type_of(name))),
+                    remedy=f"Rename it, or choose a narrower pattern; {table.existing()}",
                 )
             if not (booleans and is_boolean(table.type_of(name))):
                 table.check_number(name)
@@ -384,9 +399,12 @@ def number_columns(
     element = list_element(kind)
     if element is None or not (is_number(element) or (booleans and is_boolean(element))):
         raise InputError(
-            f"column {named!r} holds {in_words(kind)}{'' if element is None else ' of something else than numbers'}; "
-            f"{what} come from a column of lists of numbers, or from one column per class by a pattern such as "
-            f"'p_*'{f' ({_PAIR})' if is_number(kind) else ''}; {table.existing()}"
+            "column",
+            (f"{named!r} holds {in_words(kind)}{'' if element is None else ' of something else than numbers'}"),
+            remedy=(
+                f"{what} come from a column of lists of numbers, or from one column per class by a pattern "
+                f"such as 'p_*'{f' ({_PAIR})' if is_number(kind) else ''}; {table.existing()}"
+            ),
         )
     k = table.list_length(named, length)
     return NumberColumns((named,), k, from_list=True), tuple(map(str, range(k)))
@@ -406,13 +424,14 @@ def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[s
     """
     before, _, after = pattern.partition("*")
     if "*" in after:
-        raise InputError(f"the pattern {pattern!r} must have one '*'; found {pattern.count('*')}")
+        raise InputError("probabilities", f"the pattern {pattern!r} must have one '*'", got=str(pattern.count("*")))
     shape = re.compile(f"{re.escape(before)}(.*){re.escape(after)}", re.DOTALL)
     found = {name: match[1] for name in table.columns if name != leave_out and (match := shape.fullmatch(name))}
     if len(found) < 2:
         both = f"; {_PAIR}" if found else ""
         raise InputError(
-            f"the pattern {pattern!r} must match one column per class; it matches {len(found)}{both}; "
-            f"{table.existing()}"
+            "probabilities",
+            f"the pattern {pattern!r} must match one column per class",
+            remedy=f"It matches {len(found)}{both}; {table.existing()}",
         )
     return found

@@ -142,7 +142,9 @@ def score_histogram(
     with opened(source) as table:
         counting = Counting.of(table, what, people=people, skip_incomplete=skip_incomplete)
         if len(counting.records) != 1:
-            raise InputError("score must be one of cqr, cqr_low and cqr_high to be counted; cqr_sides stands for two")
+            raise InputError(
+                "score", "must be one of cqr, cqr_low and cqr_high to be counted", remedy="cqr_sides stands for two"
+            )
         return counting.run(candidates, progress)[0][None]
 
 
@@ -208,7 +210,7 @@ def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progre
     array([0.1 , 0.5 , 0.99])
     """
     if isinstance(what, Losses) or (isinstance(what, Regressed) and len(what.kinds) > 1):
-        raise InputError("a pilot sample must have one score per record: no losses, and no scores of two sides")
+        raise InputError("pilot", "must have one score per record: no losses, and no scores of two sides")
     scores, of_classes, widths, rows = list[Any](), list[Any](), list[float](), 0
     # Whichever score: all probabilities of a record are read.
     read = replace(what, score="aps") if isinstance(what, Classified) else what

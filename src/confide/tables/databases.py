@@ -171,14 +171,20 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
     shown, scheme, path = without_password(url), url.partition("://")[0].lower(), url.partition("://")[2]
     if scheme in _ELSEWHERE:
         raise InputError(
-            f"source {shown!r} is not on this machine and is not read from there: copy the files here, or into a "
-            "bucket of s3://, gs:// or az://; or give the address to Spark, as --table of spark://HOST:PORT or "
-            "local[2]; or hand over pyarrow.dataset.dataset(...) in Python"
+            "source",
+            (
+                f"{shown!r} is not on this machine and is not read from there: copy the files here, or into a "
+                "bucket of s3://, gs:// or az://"
+            ),
+            remedy=(
+                "Or give the address to Spark, as --table of spark://HOST:PORT or local[2]; or hand over "
+                "pyarrow.dataset.dataset(...) in Python"
+            ),
         )
     if scheme not in (*_POSTGRES, *_IN_MEMORY, "duckdb", "sqlite"):
         _check_engine(shown, scheme)
     if scheme not in _IN_MEMORY and not table:
-        raise InputError(f"table must be given: which table of {shown!r} to read")
+        raise InputError("table", f"must be given: which table of {shown!r} to read")
     doing = f"opening {shown!r}"
     if scheme == "duckdb":
         with ExitStack() as opening:
@@ -214,8 +220,9 @@ def _check_engine(shown: str, scheme: str) -> None:
         known = {entry.name for entry in ibis.util.backend_entry_points()}
     if scheme not in known:
         raise InputError(
-            f"source {shown!r} must be a file, postgresql://, duckdb://, sqlite://, spark:// or another engine of "
-            f"Ibis; found {scheme}://"
+            "source",
+            (f"{shown!r} must be a file, postgresql://, duckdb://, sqlite://, spark:// or another engine of Ibis"),
+            got=f"{scheme}://",
         )
 
 
@@ -226,7 +233,7 @@ def _connect(url: str, scheme: str, path: str, write: bool) -> Any:
         return getattr(ibis, scheme).connect()
     if scheme == "sqlite":
         if not Path(path).is_file():
-            raise InputError(f"file {path!r} does not exist")
+            raise InputError("path", f"{path!r} does not exist")
         return ibis.sqlite.connect(path)
     connection = ibis.connect(url)
     if scheme in _POSTGRES and not write:
@@ -241,7 +248,7 @@ def _table(connection: Any, shown: str, name: str) -> Any:
     try:
         return connection.table(table, database=schema or None)
     except TableNotFound:
-        raise InputError(f"table {name!r} is not in {shown!r}, or this role may not see it") from None
+        raise InputError("table", f"{name!r} is not in {shown!r}, or this role may not see it") from None
 
 
 def _duckdb_table(connection: Any, shown: str, name: str, *, writes: bool) -> DuckTable:
@@ -251,7 +258,7 @@ def _duckdb_table(connection: Any, shown: str, name: str, *, writes: bool) -> Du
     try:
         schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
     except duckdb.CatalogException:
-        raise InputError(f"table {name!r} is not in {shown!r}, or this role may not see it") from None
+        raise InputError("table", f"{name!r} is not in {shown!r}, or this role may not see it") from None
     count = select("count(*)", source)
     return DuckTable(
         f"table {name!r}",

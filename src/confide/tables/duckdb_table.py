@@ -149,7 +149,9 @@ class DuckTable(Table):
         super().check_number(column)
         if self._texts and self.decimal == "." and is_text(self.type_of(column)) and self._has_commas(column):
             raise InputError(
-                f"column {column!r} holds numbers with a decimal comma; read them with decimal=',' or write a point"
+                "column",
+                f"{column!r} holds numbers with a decimal comma",
+                remedy="Read them with decimal=',' or write a point",
             )
 
     def _has_commas(self, column: str) -> bool:
@@ -272,8 +274,9 @@ class DuckTable(Table):
             return identifier(column)
         if not fits_csv(kind):
             raise InputError(
-                f"column {column!r} holds {in_words(kind)}, which a CSV cell cannot; leave it out with keep, or write "
-                "Parquet"
+                "column",
+                f"{column!r} holds {in_words(kind)}, which a CSV cell cannot",
+                remedy="Leave it out with keep, or write Parquet",
             )
         return f"CAST({identifier(column)} AS VARCHAR)"
 

@@ -26,6 +26,7 @@ from confide.evaluation import (
     TooManyGroupsError,
     answer,
     evaluate_arrays,
+    too_many_groups,
 )
 from confide.mechanisms import Neighbors
 from confide.releases import Release
@@ -134,30 +135,34 @@ def evaluate(
     """
     if unnamed:
         raise InputTypeError(
-            "evaluate takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with targets=, "
-            f"or scores=; found {len(unnamed)} without a name"
+            "evaluate",
+            (
+                "takes arrays by name: evaluate(release, probabilities=p, labels=y), predictions= with "
+                "targets=, or scores="
+            ),
+            got=f"{len(unnamed)} without a name",
         )
     given: dict[str, Any] = {**options}
     if unknown := sorted(set(given) - EvaluationOptions.__optional_keys__):
-        raise InputError(f"options must be those of confide.evaluation.Asking; found {', '.join(unknown)}")
+        raise InputError("options", "must be those of confide.evaluation.Asking", got=str(", ".join(unknown)))
     private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_BESIDES)}
     if epsilon is None and (private or people is not None):
         named = ", ".join([*private, *([] if people is None else ["people"])])
-        raise InputError(f"{named} must be left out without epsilon: the numbers are not private")
+        raise InputError(named, "must be left out without epsilon: the numbers are not private")
     asking = None if epsilon is None else Asking(epsilon, **private)
     arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
     said: dict[str, Any] = {name: given[name] for name in _BESIDES if given.get(name) is not None}
     said |= {"examples": examples} if examples else {}
     if table is None and what is None:
         if by is not None or people is not None or skip_incomplete:
-            raise InputError("by, people and skip_incomplete belong to a table; give groups for arrays")
+            raise InputError("by", "by, people and skip_incomplete belong to a table", remedy="Give groups for arrays")
         return evaluate_arrays(release, asking, arrays, groups, **said)
     if table is None or what is None or arrays or groups is not None or set(said) - {"examples"}:
-        raise InputError("table and what must be given together, and no arrays with them")
+        raise InputError("table", "table and what must be given together, and no arrays with them")
     if asking is None:
         return evaluate_table(table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete)
     if examples:
-        raise InputError("examples must be left out with epsilon: records as they are cannot be private")
+        raise InputError("examples", "must be left out with epsilon: records as they are cannot be private")
     return evaluate_table_privately(table, what, release, asking, by=by, people=people, skip_incomplete=skip_incomplete)
 
 
@@ -230,7 +235,7 @@ def _tallied(
         try:
             count(*arrays, None if groups is None else groups.keys(batch))
         except TooManyGroupsError:
-            raise TooManyGroupsError(f"column {by!r}") from None
+            raise too_many_groups("by", str(by)) from None
 
     rows = hand_over(table, what, RecordColumns(reader, groups), add, progress, skip_incomplete=skip_incomplete)
     return tally, rows
@@ -287,7 +292,9 @@ def evaluate_table_privately(
         reader, tally = _tally(table, what, release, 0)
         own = release.asks_groups(sets=isinstance(what, Classified))
         if (by is not None) != (own or asking.group_names is not None):
-            raise InputError("by and group_names must be given together: a column, and the public list of its values")
+            raise InputError(
+                "by", "by and group_names must be given together: a column, and the public list of its values"
+            )
         if people is not None:
             table.check_people(people)
         names = tuple(release.parts) if own else asking.group_names
@@ -319,7 +326,7 @@ def _tally(
     if isinstance(what, Regressed):
         return reader, IntervalTally(release)
     if isinstance(what, Losses) and release.by != "loss":
-        raise InputError("the release must be a bound on a loss, to be evaluated on losses")
+        raise InputError("release", "must be a bound on a loss, to be evaluated on losses")
     return reader, ScoreTally(release)
 
 
@@ -361,7 +368,7 @@ def covered_counts(
     array([[2, 1]])
     """
     if release.by == "level":
-        raise InputError("the release must be of one level; choose one with alpha")
+        raise InputError("release", "must be of one level", remedy="Choose one with alpha")
     with opened(source) as table:
         tally, _ = _tallied(table, what, release, by, 0, skip_incomplete, progress)
     counts: NDArray[np.int64] = tally.levels[0].covered_and_missed()
@@ -404,7 +411,7 @@ def size_counts(
     with opened(source) as table:
         predictors = predictors_of(table, what, release, by)
         if len(predictors) != 1 or not isinstance(predictors[0], SetPredictor):
-            raise InputError("the release must make one set per record, of one level: the sizes of sets are counted")
+            raise InputError("release", "must make one set per record, of one level: the sizes of sets are counted")
         (predictor,) = predictors
         rows = table.drop_missing(predictor.reads) if skip_incomplete else table
         counts = np.zeros(len(bins), np.int64)

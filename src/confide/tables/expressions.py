@@ -102,7 +102,7 @@ def alike(column: Any, name: str | int) -> str | int | None:
         return canonical(name)
     if kind.is_integer():
         return as_integer(name)
-    raise InputError(f"column {column.get_name()!r} must hold texts or integers; it holds {kind.name}")
+    raise InputError("column", f"{column.get_name()!r} must hold texts or integers", got=str(kind.name))
 
 
 def bin_index(score: Any, edges: NDArray[np.float64]) -> Any:

@@ -19,7 +19,7 @@ from confide.tables.file_formats import Format
 _NAMED = 3
 """So many columns are named one by one; of more, the first stands for all."""
 
-_SKIP = "; records with missing values are left out by skip_incomplete"
+_SKIP = "Records with missing values are left out by skip_incomplete"
 
 
 @dataclass(frozen=True)
@@ -72,7 +72,7 @@ class RowErrors:
     >>> reasons.note(np.array([0, 1], np.int8), start=100)
     >>> reasons.refuse(["column 'score' must hold a number"])
     Traceback (most recent call last):
-    confide.errors.InputError: column 'score' must hold a number in every row; 1 does not, row 101 (rows count from 0)
+    confide.errors.InputError: table: column 'score' must hold a number in every row; 1 does not, row 101 ...
     """
 
     def __init__(self) -> None:
@@ -133,7 +133,7 @@ class RowErrors:
             ]
             parts += [f"{number} would {hint}" for (one, hint), number in self._hints.items() if one == reason]
         where = f" ({rows.in_words})" if any(first is not None for _, first in self._found.values()) else ""
-        raise InputError("; ".join(parts) + where + (_SKIP if skips and self.missing else ""))
+        raise InputError("table", "; ".join(parts) + where, remedy=_SKIP if skips and self.missing else "")
 
 
 def _add(counts: dict[Any, tuple[int, int | None]], key: Any, number: int, first: int | None) -> None:
@@ -171,7 +171,7 @@ def of_files(names: str, form: Format) -> Iterator[None]:
     except duckdb.InterruptException:
         raise KeyboardInterrupt from None
     except (duckdb.Error, pa.ArrowException, OSError, UnicodeDecodeError) as error:
-        raise FormatError(f"{names} {_of_file(str(error), form)}") from None
+        raise FormatError("path", f"{names} {_of_file(str(error), form)}") from None
 
 
 def _of_file(text: str, form: Format) -> str:
@@ -217,9 +217,9 @@ def of_engine(doing: str = "the query", brings: str = _BRING) -> Iterator[None]:
         raise
     except ImportError as error:
         missing = f"the package {error.name.partition('.')[0]!r}" if error.name else "a package that Ibis needs"
-        raise InputError(f"{missing} is not installed; {brings}") from None
+        raise InputError("source", f"{missing} is not installed", remedy=brings) from None
     except Exception as error:
-        raise EngineError(f"the engine failed at {doing}: {_of_engine(error)}") from None
+        raise EngineError("engine", f"failed at {doing}: {_of_engine(error)}") from None
 
 
 _STATES = {

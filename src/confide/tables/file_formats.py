@@ -99,8 +99,9 @@ def file_format(path: Place, *, to_read: bool = False) -> Format:
     if found is None:
         remedy = _REMEDIES.get(path.suffix.lower(), "") if to_read else ""
         raise InputError(
-            f"file {str(path)!r} must end in one of {', '.join(ENDINGS)}; found {path.suffix or 'no extension'!r}"
-            f"{remedy}"
+            "path",
+            f"{str(path)!r} must end in one of {', '.join(ENDINGS)}",
+            got=f"{path.suffix or 'no extension'!r}{remedy}",
         )
     return found
 

@@ -61,7 +61,7 @@ def places_named(source: str) -> list[Place]:
     folder.check_bucket()
     if pattern is None:
         if not folder.is_dir():
-            raise InputError(f"file {source!r} does not exist")
+            raise InputError("path", f"{source!r} does not exist")
         return _of_one_format(source, "folder", _below(folder, folder.below()))
     match, start = _as_regex(pattern), len(folder.address.path) + 1
     inside = folder.below(recursive="**" in pattern or "/" in pattern) if folder.is_dir() else iter(())
@@ -79,11 +79,13 @@ def _of_one_format(source: str, what: str, found: Iterable[Place]) -> list[Place
     places = [one for one in found if format_of(str(one))]
     if not places:
         raise InputError(
-            f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}; it names none of them"
+            "path",
+            f"{what} {source!r} must name files that end in one of {', '.join(ENDINGS)}",
+            remedy="It names none of them",
         )
     if len({format_of(str(one)) for one in places}) > 1:
         endings = sorted({str(ending_of(str(one))) for one in places})
-        raise InputError(f"files of {source!r} must be of one format; found {', '.join(endings)}")
+        raise InputError("files", f"files of {source!r} must be of one format", got=str(", ".join(endings)))
     return places
 
 
@@ -264,11 +266,11 @@ def _in_words(name: str, form: Format, places: Sequence[Place]) -> Iterator[None
         except Exception as error:
             first, told = places[0], str(error)
             if isinstance(first, ObjectPath) and (words := store_words(first.address, error)) is not None:
-                raise InputError(f"{name} cannot be read: {words}") from None
+                raise InputError("path", f"{name} cannot be read: {words}") from None
             for other in places:
                 if f'could not be found in file "{path_in_duckdb(other)}"' in told:
                     has = f"must have the columns of {str(first)!r}; it has others"
-                    raise InputError(f"file {str(other)!r} {has}") from None
+                    raise InputError("path", f"{str(other)!r} {has}") from None
             raise
 
 
@@ -289,7 +291,9 @@ def _open(connection: Any, name: str, places: Sequence[Place], form: Format) -> 
     columns = _top_level(connection.sql(select("name, num_children", f"parquet_schema({text(names[0])})")))
     relation = connection.sql(select("*", source))
     if relation.columns[: len(columns)] != columns:
-        raise InputError(f"{name} must have column names that differ in more than upper and lower case; rename them")
+        raise InputError(
+            "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
+        )
     count = select("sum(num_rows)", f"parquet_file_metadata({listed})")
     schema = connection.sql(select("*", source, "LIMIT 0")).to_arrow_table().schema
     return DuckTable(name, schema, connection, source, rows=lambda: int(connection.sql(count).fetchall()[0][0]))
@@ -301,10 +305,12 @@ def _arrow_files(connection: Any, name: str, places: Sequence[Place]) -> DuckTab
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         schemas = [readable_schema(opened.schema) for opened, _ in threads.map(_arrow_reader, places)]
     if len({column.lower() for column in schemas[0].names}) != len(schemas[0].names):
-        raise InputError(f"{name} must have column names that differ in more than upper and lower case; rename them")
+        raise InputError(
+            "path", f"{name} must have column names that differ in more than upper and lower case", remedy="Rename them"
+        )
     for place, schema in zip(places, schemas, strict=True):
         if schema != schemas[0]:
-            raise InputError(f"file {str(place)!r} must have the columns of {str(places[0])!r}; it has others")
+            raise InputError("path", f"{str(place)!r} must have the columns of {str(places[0])!r}", got="others")
 
     kinds = {"BIGINT": pa.int64(), "VARCHAR": pa.string()}
     by_value = {column: kinds[kind] for column, kind in folders_by_value(places).items()}
@@ -397,11 +403,11 @@ def _check_readable(place: Place) -> None:
             with place.open("rb") as stream:
                 empty = not stream.read(1)
     except FileNotFoundError:
-        raise InputError(f"file {str(place)!r} does not exist") from None
+        raise InputError("path", f"{str(place)!r} does not exist") from None
     except OSError as error:
-        raise InputError(f"file {str(place)!r} cannot be read: {error.strerror}") from None
+        raise InputError("path", f"{str(place)!r} cannot be read: {error.strerror}") from None
     if empty:
-        raise FormatError(f"file {str(place)!r} is empty: it has no bytes")
+        raise FormatError("path", f"{str(place)!r} is empty: it has no bytes")
 
 
 DELIMITERS = ",;\t|"
@@ -456,8 +462,9 @@ def sniff(connection: Any, path: Place, pattern: str, packing: str) -> CsvDialec
         refuse_ragged(path, packing)
     if not has_header:
         raise FormatError(
-            f"file {str(path)!r} must start with a line of column names; found none that can be told from the values "
-            "(names that all look like numbers cannot be)"
+            "path",
+            f"{str(path)!r} must start with a line of column names",
+            got="none that can be told from the values (names that all look like numbers cannot be)",
         )
     quote, escape = (mark if mark and mark != "(empty)" else '"' for mark in (quote, escape))
     refuse_repeated(f"file {str(path)!r}", _header(path, packing, int(skip), delimiter, quote))
@@ -479,7 +486,10 @@ def refuse_repeated(name: str, names: Sequence[str]) -> None:
             first = seen[one.lower()]
             alike = "" if one == first else f" (and {first!r}; upper and lower case do not tell them apart)"
             raise FormatError(
-                f"{name} must give every column a name of its own; {one!r} occurs twice{alike}; rename one"
+                "path",
+                f"{name} must give every column a name of its own",
+                got=f"{one!r} twice{alike}",
+                remedy="Rename one",
             )
         seen[one.lower()] = one
 
@@ -494,8 +504,9 @@ def refuse_ragged(path: Place, packing: str) -> None:
             if row and len(row) != len(names):
                 values = "1 value" if len(row) == 1 else f"{len(row)} values"
                 raise FormatError(
-                    f"file {str(path)!r} cannot be read: line {rows.line_num} has {values}, and there are {len(names)} "
-                    "column names"
+                    "path",
+                    f"{str(path)!r} cannot be read: line {rows.line_num} has {values}, and there are {len(names)} "
+                    "column names",
                 )
 
 
@@ -523,6 +534,6 @@ def sniff_all(connection: Any, paths: Sequence[Place], patterns: Sequence[str], 
     for path, dialect in zip(paths, dialects, strict=True):
         if dialect.options != dialects[0].options:
             raise InputError(
-                f"file {str(path)!r} must have the column names and the dialect of {str(paths[0])!r}; it has others"
+                "path", f"{str(path)!r} must have the column names and the dialect of {str(paths[0])!r}", got="others"
             )
     return dialects[0]

@@ -34,9 +34,9 @@ class Grouping:
             found = np.asarray(self.function(distinct)) if len(distinct) else np.array([], np.str_)
             names = pa.array(found.tolist(), None if len(found) else pa.string())
         except Exception as error:  # whose text may quote a value
-            raise InputError(f"the grouping {self.name!r} failed: {type(error).__name__}") from None
+            raise InputError("name", f"{self.name!r} failed: {type(error).__name__}") from None
         if found.shape != distinct.shape:
-            raise InputError(f"the grouping {self.name!r} must return an array with a name for each value")
+            raise InputError("name", f"{self.name!r} must return an array with a name for each value")
         return names.take(encoded.indices)
 
 
@@ -79,7 +79,7 @@ def register_grouping(name: str, function: Callable[[Any], Any]) -> Callable[[An
     ['1980', '1990']
     """
     if not name.isidentifier():
-        raise InputError(f"name must be an identifier, such as weekday; got {name!r}")
+        raise InputError("name", "must be an identifier, such as weekday", got=repr(name))
     _REGISTERED[name] = Grouping(name, function)
     return function
 

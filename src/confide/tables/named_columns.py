@@ -160,15 +160,18 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
     kind = table.type_of(column)
     if not table.holds_labels(column):
         held = in_words(kind)
-        raise InputError(f"column {column!r} holds {held}; labels are class names or integers; {table.existing()}")
+        raise InputError(
+            "column", f"{column!r} holds {held}", remedy=f"Labels are class names or integers; {table.existing()}"
+        )
     integers = is_integer(kind)
     if positions and not integers:
-        raise InputError(f"column {column!r} must hold positions, by label_positions; it holds {in_words(kind)}")
+        raise InputError("column", f"{column!r} must hold positions, by label_positions", got=str(in_words(kind)))
     if integers and not positions and not any(as_integer(name) is not None for name in names):
         some = ", ".join(map(str, names[:10])) + (", ..." if len(names) > 10 else "")
         raise InputError(
-            f"column {column!r} holds integers, and the classes are named {some}; write names into it, or, if its "
-            "integers count these from 0, say so by label_positions"
+            "column",
+            f"{column!r} holds integers, and the classes are named {some}",
+            remedy="Write names into it, or, if its integers count these from 0, say so by label_positions",
         )
     counted = positions or (integers and names == tuple(range(len(names))))
     return NamedColumn(ColumnRef(column, "label"), names, positions=counted)
@@ -185,7 +188,9 @@ def group_column(table: Table, column: str, names: Names) -> NamedColumn:
     read = _groups(table, column)
     wrong = sum(as_integer(name) is None for name in names)
     if read.grouping is None and is_integer(table.type_of(column)) and wrong:
-        raise InputError(f"groups must be integers, for column {column!r} holds integers; found {wrong} that are not")
+        raise InputError(
+            "groups", f"must be integers, for column {column!r} holds integers", got=f"{wrong} that are not"
+        )
     return NamedColumn(read, names, "groups")
 
 
@@ -198,7 +203,9 @@ def _groups(table: Table, column: str) -> ColumnRef:
     kind = table.type_of(column)
     if not table.holds_labels(column):
         held = in_words(kind)
-        raise InputError(f"column {column!r} holds {held}; groups are named by texts or integers; {table.existing()}")
+        raise InputError(
+            "column", f"{column!r} holds {held}", remedy=f"Groups are named by texts or integers; {table.existing()}"
+        )
     return ColumnRef(column, "label")
 
 
@@ -229,7 +236,9 @@ class WeightColumn:
         assert column is not None  # it is given together with the bound of the weights
         kind = table.type_of(column)
         if not table.holds_numbers(column):
-            raise InputError(f"column {column!r} holds {in_words(kind)}; weights are numbers; {table.existing()}")
+            raise InputError(
+                "column", f"{column!r} holds {in_words(kind)}", remedy=f"Weights are numbers; {table.existing()}"
+            )
         return cls(column, weights)
 
     @property

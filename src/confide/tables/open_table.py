@@ -66,7 +66,7 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
         pass
     if not isinstance(source, str | Path):
         if table is not None:
-            raise InputError("table must be left out for data; it belongs to a database or to Spark")
+            raise InputError("table", "must be left out for data", remedy="It belongs to a database or to Spark")
         with _open_data(source) as opened:
             yield opened
         return
@@ -80,7 +80,9 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
     else:
         if table is not None:
             raise InputError(
-                "table must be left out for files and objects of a store; it belongs to a database or to Spark"
+                "table",
+                "must be left out for files and objects of a store",
+                remedy="It belongs to a database or to Spark",
             )
         with open_standard_input(decimal) if text in _STANDARD_INPUT else open_files(text, decimal) as opened:
             yield opened
@@ -131,7 +133,7 @@ def _open_data(data: Any) -> Iterator[Table]:
         with open_batches(data) as opened:
             yield opened
     else:
-        raise InputTypeError(f"source must be a name, a table or batches; found {type(data).__name__}")
+        raise InputTypeError("source", "must be a name, a table or batches", got=type(data).__name__)
 
 
 def _is_arrow(data: Any) -> bool:
@@ -153,5 +155,5 @@ def _ibis_table(expression: Any) -> Table:
 
 def _needed(table: str | None, shown: str) -> str:
     if not table:
-        raise InputError(f"table must be given: which table of {shown!r} to read")
+        raise InputError("table", f"must be given: which table of {shown!r} to read")
     return table

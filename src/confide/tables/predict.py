@@ -112,7 +112,7 @@ def predict_table(
      1.5
     """
     if (out is None) == (out_table is None):
-        raise InputError("out or out_table must be given, and not both")
+        raise InputError("out", "out or out_table must be given, and not both")
     with opened(source) as table:
         predictors = predictors_of(table, what, release, by)
         for one in predictors[:1]:
@@ -141,10 +141,12 @@ def _kept(table: Table, keep: Sequence[str] | None, predictors: Sequence[Predict
         table.type_of(name)
         if name in added:
             raise InputError(
-                f"column {name!r} is in the input and would be written as well; choose the columns to keep without it"
+                "column",
+                f"{name!r} is in the input and would be written as well",
+                remedy="Choose the columns to keep without it",
             )
     if len(set(names)) != len(names):
-        raise InputError(f"keep must name every column once; found {len(names) - len(set(names))} repeated")
+        raise InputError("keep", "must name every column once", got=f"{len(names) - len(set(names))} repeated")
     return tuple(names)
 
 
@@ -197,7 +199,7 @@ def _are_added(last: Sequence[str]) -> bool:
 def refuse_existing_folder(folder: Place) -> None:
     """Refuse a folder that exists."""
     if folder.exists():
-        raise OutputExistsError(f"output {str(folder)!r} exists already; choose another name")
+        raise OutputExistsError("output", f"{str(folder)!r} exists already", remedy="Choose another name")
 
 
 def write_predictions(
@@ -212,14 +214,16 @@ def write_predictions(
     """Write into a file, a folder, or with `as_table` a table beside the one that is read; whole, or not at all."""
     table = predictions.table
     if partition_by and (as_table or not is_folder(out)):
-        raise InputError("partition_by belongs to a folder: name one with out")
+        raise InputError("partition_by", "belongs to a folder: name one with out")
     for name in partition_by:
         if name not in predictions.keep:
-            raise InputError(f"partition_by must name kept columns; {name!r} is none of them")
+            raise InputError("partition_by", "must name kept columns", remedy=f"{name!r} is none of them")
     if as_table:
         if not table.writes_tables:
             raise InputError(
-                "out_table belongs to a DuckDB or PostgreSQL database, or to Spark; name a file or a folder with out"
+                "out_table",
+                "belongs to a DuckDB or PostgreSQL database, or to Spark",
+                remedy="Name a file or a folder with out",
             )
         return table.write_table(predictions, str(out), progress)
     if table.writes_folders and (is_folder(out) or "://" in str(out)):
@@ -228,8 +232,9 @@ def write_predictions(
         return _write_file(predictions, as_place(out), overwrite=overwrite, progress=progress)
     if "://" in str(out) and not names_object(out):
         raise InputError(
-            f"output {without_password(str(out))!r} is an address that Spark alone writes to; name a file, a folder, "
-            "or an address s3://, gs:// or az://"
+            "output",
+            f"{without_password(str(out))!r} is an address that Spark alone writes to",
+            remedy="Name a file, a folder, or an address s3://, gs:// or az://",
         )
     return _write_folder(predictions, as_place(out), partition_by, progress)
 
@@ -315,6 +320,6 @@ def _new_folder(folder: Place) -> Iterator[Place]:
         yield part
         part.rename(folder)
     except OSError as error:
-        raise InputError(f"output {str(folder)!r} cannot be written: {error.strerror}") from None
+        raise InputError("output", f"{str(folder)!r} cannot be written: {error.strerror}") from None
     finally:
         shutil.rmtree(part, ignore_errors=True)

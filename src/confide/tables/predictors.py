@@ -258,25 +258,31 @@ def refuse_turned_pair(p: NumberColumns, names: Names, release: Release) -> None
     known = classes_of(release)
     if p.of_pair and isinstance(known, tuple) and list(map(str, names)) == list(map(str, reversed(known))):
         raise InputError(
-            f"classes must be {known[0]},{known[1]}, in the order of the calibration, for {p.title} to be the "
-            f"probability of {known[1]!r}; if it is that of {known[0]!r}, write one minus it"
+            "classes",
+            (
+                f"must be {known[0]},{known[1]}, in the order of the calibration, for {p.title} to be the "
+                f"probability of {known[1]!r}"
+            ),
+            remedy=f"If it is that of {known[0]!r}, write one minus it",
         )
 
 
 def _predictor(table: Table, what: What, release: Release, by: str | None, suffix: str) -> Predictor:
     if (release.by == "group") != (by is not None):
-        raise InputError("by must name the column of each record's group, if the release has thresholds per group")
+        raise InputError("by", "must name the column of each record's group, if the release has thresholds per group")
     group = group_column(table, by, tuple(release.parts)) if by is not None else None
     if isinstance(what, Regressed):
         return _interval_predictor(table, what, release, group, suffix)
     if isinstance(what, Losses):
         if release.bounded is None or release.bounded[0] != FALSE_NEGATIVES:
-            raise InputError("the release must be of the false-negative rate, to make sets of labels")
+            raise InputError("release", "must be of the false-negative rate, to make sets of labels")
         score = "lac"
     elif isinstance(what, Classified):
         score = _score(release, "classification")
     else:
-        raise InputError("probabilities or predictions must be given: sets and intervals are made from them")
+        raise InputError(
+            "probabilities", "probabilities or predictions must be given: sets and intervals are made from them"
+        )
     known = classes_of(release)
     p, found = what.columns(table, len(known) if isinstance(known, tuple) else known)
     names = names_in(release, p, found)
@@ -326,12 +332,14 @@ def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
 
 def _score(release: Release, task: str) -> str:
     if release.by not in (None, "group", "class"):
-        raise InputError(f"the release has no thresholds of a {task} score; its kind is {type(release).__name__}")
+        raise InputError(
+            "release", f"has no thresholds of a {task} score", remedy=f"Its kind is {type(release).__name__}"
+        )
     score = release.first.score
     if score is None:
-        raise InputError(UNNAMED)
+        raise InputError(*UNNAMED)
     if score_kind(score).task != task:
-        raise InputError(f"the release was made for the score {score!r}, which is no {task} score")
+        raise InputError("release", f"was made for the score {score!r}, which is no {task} score")
     return score
 
 

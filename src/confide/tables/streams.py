@@ -67,7 +67,7 @@ def open_batches(
         first = next(arriving, None)
     if first is None:
         if schema is None:
-            raise InputError(f"{name} must have at least one batch; found none")
+            raise InputError("source", f"{name} must have at least one batch", got="none")
         first = pa.record_batch([pa.array([], field.type) for field in schema], schema=schema)
     schema = readable_schema(first.schema)
     pieces = in_pieces(chain([first], arriving), schema)
@@ -133,7 +133,9 @@ class StreamedTable(DuckTable):
         import pyarrow as pa
 
         if self._pieces is None:
-            raise InputError(f"{self.name} can be read once only; give it again, or write it into a file first")
+            raise InputError(
+                "source", f"{self.name} can be read once only", remedy="Give it again, or write it into a file first"
+            )
         pieces, self._pieces = self._pieces, None  # type: ignore[assignment]
         self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, self._passing(pieces)))
 
@@ -193,8 +195,9 @@ def as_record_batches(batch: Any) -> Iterator[Any]:
         yield from _as_arrow(batch).to_batches()
     else:
         raise InputTypeError(
-            f"batches must be Arrow tables, record batches, data frames or mappings of arrays; found "
-            f"{type(batch).__name__}"
+            "batches",
+            "must be Arrow tables, record batches, data frames or mappings of arrays",
+            got=type(batch).__name__,
         )
 
 
@@ -206,7 +209,7 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
     stream, name = cast(BufferedReader, sys.stdin.buffer), "standard input"
     head: bytes = stream.peek(_PEEKED)
     if not head:
-        raise FormatError(f"{name} is empty: it has no bytes")
+        raise FormatError("path", f"{name} is empty: it has no bytes")
     if head[:4] == _ARROW_STREAM:
         in_words = partial(of_files, name, Format("arrow"))
         with in_words():
@@ -236,7 +239,9 @@ def csv_batches(stream: Any, head: bytes, name: str) -> Any:
     names = next(csv.reader([header], delimiter=delimiter))
     refuse_repeated(name, names)
     if all(map(_is_number, names)):
-        raise FormatError(f"{name} must start with a line of column names; found none that can be told from the values")
+        raise FormatError(
+            "path", f"{name} must start with a line of column names", got="none that can be told from the values"
+        )
     parsed = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
     texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
     return pa.csv.open_csv(stream, parse_options=parsed, convert_options=texts)

@@ -62,7 +62,7 @@ class People:
     def __post_init__(self) -> None:
         positive_integer("max_records_per_person", self.most, most=MOST_PER_PERSON)
         if not self.order or len(set(self.order)) != len(self.order):
-            raise InputError("order must name one or more different columns that tell one person's records apart")
+            raise InputError("order", "must name one or more different columns that tell one person's records apart")
 
     @property
     def requirements(self) -> tuple[str, str]:
@@ -76,7 +76,7 @@ class People:
     def bound(self, records_per_person: int | None) -> int:
         """The records of one person that count, which nothing else may state."""
         if records_per_person not in (None, self.most):
-            raise InputError("records_per_person must be left out with people, which bounds the records itself")
+            raise InputError("records_per_person", "must be left out with people, which bounds the records itself")
         return self.most
 
     def payer(self, dataset: "str | Dataset | None") -> "Dataset | None":
@@ -215,9 +215,9 @@ class Table(ABC):
             If there is no such column; the message lists those that exist.
         """
         if not isinstance(column, str):
-            raise InputTypeError(f"column must be a name; found {type(column).__name__}")
+            raise InputTypeError("column", "must be a name", got=type(column).__name__)
         if column not in self.schema.names:
-            raise InputError(f"column {column!r} is not in {self.name}; {self.existing()}")
+            raise InputError("column", f"{column!r} is not in {self.name}", remedy=self.existing())
         return self.schema.field(column).type
 
     def existing(self) -> str:
@@ -229,7 +229,9 @@ class Table(ABC):
     def check_rows(self, rows: int) -> None:
         """Refuse a table without rows that count."""
         if not rows:
-            raise InputError(f"{self.name} must have rows; it is empty: it has column names but no rows")
+            raise InputError(
+                "source", f"{self.name} must have rows", remedy="It is empty: it has column names but no rows"
+            )
 
     def check_people(self, people: People) -> None:
         """Refuse people whose columns are not in the table."""
@@ -248,7 +250,7 @@ class Table(ABC):
         """Refuse a column that cannot be read as numbers."""
         if not self.holds_numbers(column):
             held = in_words(self.type_of(column))
-            raise InputError(f"column {column!r} must hold numbers; it holds {held}; {self.existing()}")
+            raise InputError("column", f"{column!r} must hold numbers", got=held, remedy=self.existing())
 
     def list_length(self, column: str, otherwise: int | None = None) -> int:
         """The length of the first list of a column; of a column without any it is what is known of it otherwise.
@@ -262,7 +264,7 @@ class Table(ABC):
         fixed = getattr(kind, "list_size", -1)
         length = fixed if fixed > 0 else self.first_length(column) or otherwise
         if list_element(kind) is None or not length:
-            raise InputError(f"column {column!r} must hold lists of probabilities; it holds none, or empty ones")
+            raise InputError("column", f"{column!r} must hold lists of probabilities", got="none, or empty ones")
         return int(length)
 
     @abstractmethod

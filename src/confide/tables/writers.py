@@ -146,9 +146,8 @@ def summary_of(
     least and the largest centre; None where there are none.
     """
     if missing:
-        raise InputError(
-            f"{'; '.join(predictions.predictors[0].requirements)} in every row; {missing} of {rows} do not"
-        )
+        wanted = "; ".join(predictions.predictors[0].requirements)
+        raise InputError("table", f"{wanted} in every row", got=f"{missing} of {rows} that do not")
     return _summary(rows, sizes, halves)
 
 
@@ -260,7 +259,7 @@ def approved(row: dict[str, Any], predictions: Predictions) -> Summary:
 
 def exists(name: str) -> OutputExistsError:
     """A table of that name exists already."""
-    return OutputExistsError(f"table {name!r} exists already; choose another name")
+    return OutputExistsError("out_table", f"{name!r} exists already", remedy="Choose another name")
 
 
 def _copied(expression: Any, predictions: Predictions, name: str, progress: Progress, writing: Any) -> Summary:

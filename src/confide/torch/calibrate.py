@@ -35,8 +35,7 @@ from confide.sets import PredictionSets, warn_of_widths
 from confide.support import Classes, Level, outside, public_classes
 from confide.torch.outputs import answered, look_like_probabilities, probabilities, returned
 
-_NONE = "loader must yield at least one record; found none"
-_NO_CLASSES = "classes must be given, their names or number: loader yields no batch that shows how many"
+_NONE = "must yield at least one record"
 
 
 def calibrate(
@@ -104,7 +103,7 @@ def calibrate(
     """
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
-        raise InputError(f"score must be a score of classes, absolute_residual, gamma or cqr; found {score!r}")
+        raise InputError("score", "must be a score of classes, absolute_residual, gamma or cqr", got=repr(score))
     payer, asked = split_options("confide.torch.calibrate", options)
     known = None if classes is None else public_classes("classes", classes)
     request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=known, **asked)
@@ -117,7 +116,11 @@ def calibrate(
             first, batches = peek(_classified(answers, request, most, ignore_index, logits=logits))
             if known is None:
                 if first is None:
-                    raise InputError(_NONE if request.public_n else _NO_CLASSES)
+                    if request.public_n:
+                        raise InputError("loader", _NONE, got="none")
+                    raise InputError(
+                        "classes", "must be given, their names or number: loader yields no batch that shows how many"
+                    )
                 known = first[0].shape[1]
                 request = replace(request, classes=known)
             scores = _true_scores(batches, known, score, u)
@@ -146,7 +149,9 @@ def _true_scores(
     number = known if isinstance(known, int) else len(known)
     for p, labels in batches:
         if p.shape[1] != number:
-            raise InputError(f"model must return the same {number} classes for every batch; found {p.shape[1]} outputs")
+            raise InputError(
+                "model", f"must return the same {number} classes for every batch", got=f"{p.shape[1]} outputs"
+            )
         yield true_scores(p, labels, score, u=u).cpu().numpy()
 
 
@@ -159,20 +164,29 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
         labels = labels[:, 0]
     if outputs.ndim == 2 and labels.shape != outputs.shape[:1]:
         raise InputError(
-            f"labels must have one class number per record, shape ({len(outputs)},); found shape {tuple(labels.shape)}"
+            "labels",
+            f"must have one class number per record, shape ({len(outputs)},)",
+            got=f"shape {tuple(labels.shape)}",
         )
     if outputs.ndim != 3 or labels.ndim != 2 or outputs.shape[:2] != labels.shape:
         return outputs, labels
     if not isinstance(most, int):
         raise InputError(
-            "records_per_person must be given for labels of tokens, shape (n, length): the most labelled tokens that "
-            "a row may have, for each is a record"
+            "records_per_person",
+            (
+                "must be given for labels of tokens, shape (n, length): the most labelled tokens that a row "
+                "may have, for each is a record"
+            ),
         )
     longer = (labels != ignore_index).sum(dim=1) > most
     if bool(longer.any()):
         raise InputError(
-            f"labels must have at most records_per_person={most} tokens in every row; {int(longer.sum())} rows of a "
-            "batch have more; label fewer, the others as ignore_index, or state a larger number"
+            "labels",
+            f"must have at most records_per_person={most} tokens in every row",
+            remedy=(
+                f"{int(longer.sum())} rows of a batch have more; label fewer, the others as ignore_index, or "
+                "state a larger number"
+            ),
         )
     return outputs.flatten(0, 1), labels.flatten()
 
@@ -222,11 +236,13 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
     (True, True)
     """
     if calibration.score not in ("absolute_residual", "cqr"):
-        raise InputError("calibration must be one of absolute residuals or CQR; use confide.predict_interval")
+        raise InputError(
+            "calibration", "must be one of absolute residuals or CQR", remedy="Use confide.predict_interval"
+        )
     pairs = calibration.score == "cqr"
     predictions = predictions.detach()
     if predictions.ndim != (2 if pairs else 1) or not bool(torch.isfinite(predictions).all()):
-        raise InputError("predictions must be finite, of shape (n,), or (n, 2) for CQR")
+        raise InputError("predictions", "must be finite, of shape (n,), or (n, 2) for CQR")
     warn_of(calibration)
     low, high = (predictions[:, 0], predictions[:, 1]) if pairs else (predictions, predictions)
     far = torch.tensor(float("inf"), dtype=predictions.dtype, device=predictions.device)
@@ -327,7 +343,7 @@ def predict_masks(
     warn_of(calibration)
     inside = (p >= 0) & (p <= 1)
     if not bool(inside.all()):
-        raise InputError("probabilities of every pixel must lie in [0, 1]; found NaN or values outside")
+        raise InputError("probabilities", "of every pixel must lie in [0, 1]", got="NaN or values outside")
     mask: Tensor = above_threshold(p, calibration.threshold)
     return mask
 
@@ -370,7 +386,7 @@ def evaluate_masks(
 def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
     """Probabilities of pixels, in float32 for half precision, on the device of the outputs."""
     if not isinstance(outputs, torch.Tensor) or outputs.ndim < 3 or not outputs.is_floating_point():
-        raise InputTypeError("outputs must be a floating tensor of shape (batch, classes, *pixels)")
+        raise InputTypeError("outputs", "must be a floating tensor of shape (batch, classes, *pixels)")
     p = outputs.detach()
     p = p.float() if p.dtype in (torch.float16, torch.bfloat16) else p
     if not logits:
@@ -378,8 +394,10 @@ def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
     each = sigmoid or p.shape[1] == 1
     if p.numel() and (_in_unit(p) if each else look_like_probabilities(p[0].flatten(1).T)):
         raise InputError(
-            "outputs must be logits; found only numbers as probabilities are, in [0, 1] or summing to 1; pass "
-            "logits=False"
+            "outputs",
+            "must be logits",
+            got="only numbers as probabilities are, in [0, 1] or summing to 1",
+            remedy="Pass logits=False",
         )
     return torch.sigmoid(p) if each else torch.softmax(p, dim=1).clamp_(max=1.0)
 
@@ -395,6 +413,6 @@ def _images(
     for outputs, truth in answers:
         p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
         if len(p) != len(truth):
-            raise InputError(f"labels must hold one truth per image; found {len(truth)} for {len(p)} of a batch")
+            raise InputError("labels", "must hold one truth per image", got=f"{len(truth)} for {len(p)} of a batch")
         whole = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
         yield from zip(p, whole.to(p.device), strict=True)

@@ -25,18 +25,20 @@ def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
     >>> probabilities(torch.tensor([[0.75, 0.25]]), logits=True)
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: outputs must be logits; found rows that are non-negative and sum to 1, as ...
+    confide.errors.InputError: outputs: must be logits; got rows that are non-negative and sum to 1, as ...
     """
     if not isinstance(outputs, torch.Tensor) or outputs.ndim != 2:
-        raise InputTypeError("outputs must be a tensor of shape (n, classes)")
+        raise InputTypeError("outputs", "must be a tensor of shape (n, classes)")
     outputs = outputs.detach()
     if not logits:
         _refuse_rows_unlike_one(outputs)
         return outputs
     if len(outputs) and look_like_probabilities(outputs):
         raise InputError(
-            "outputs must be logits; found rows that are non-negative and sum to 1, as probabilities do; pass "
-            "logits=False, and should they be logits all the same, their softmax"
+            "outputs",
+            "must be logits",
+            got="rows that are non-negative and sum to 1, as probabilities do",
+            remedy="Pass logits=False, and should they be logits all the same, their softmax",
         )
     wide = outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
     # Rounding can lift a probability above 1 by one float.
@@ -55,9 +57,13 @@ def _refuse_rows_unlike_one(rows: Tensor) -> None:
     wrong |= (rows[: len(wrong)] < 0).any(dim=1)
     if bool(wrong.any()):
         raise InputError(
-            f"outputs must be probabilities that sum to 1 with logits=False; found {int(wrong.sum())} of the first "
-            f"{len(wrong)} rows that do not, the first at row {int(wrong.int().argmax())}; pass logits=True for "
-            "logits, or apply softmax"
+            "outputs",
+            "must be probabilities that sum to 1 with logits=False",
+            got=(
+                f"{int(wrong.sum())} of the first {len(wrong)} rows that do not, the first at row "
+                f"{int(wrong.int().argmax())}"
+            ),
+            remedy="Pass logits=True for logits, or apply softmax",
         )
 
 
@@ -68,13 +74,12 @@ def answered(
     """What a model returns for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
     if not callable(model):
         raise InputTypeError(
-            f"model must be a module or a function, the first argument, and loader the second; found "
-            f"{type(model).__name__} as the model"
+            "model",
+            "must be a module or a function, the first argument, and loader the second",
+            got=f"{type(model).__name__} as the model",
         )
     if not (hasattr(loader, "__iter__") or hasattr(loader, "__getitem__")):
-        raise InputTypeError(
-            f"loader must be an iterable of batches, the second argument; found {type(loader).__name__}"
-        )
+        raise InputTypeError("loader", "must be an iterable of batches, the second argument", got=type(loader).__name__)
     with evaluating(model), torch.no_grad(), _bar(loader, progress) as batches:
         yield (_answer(model, batch, device) for batch in batches)
 
@@ -102,10 +107,12 @@ def returned(outputs: Any) -> Tensor:
         several = isinstance(found, tuple | list | Mapping)
         remedy = "; pass a function that returns the one that counts, as model=lambda batch: net(batch)[0]"
         raise InputTypeError(
-            f"outputs and labels must be tensors; found {type(found).__name__}{remedy if several else ''}"
+            "outputs", "outputs and labels must be tensors", got=f"{type(found).__name__}{remedy if several else ''}"
         )
     if found.is_meta:
-        raise InputTypeError("outputs and labels must hold numbers; found a tensor on the device meta: load the model")
+        raise InputTypeError(
+            "outputs", "outputs and labels must hold numbers", got="a tensor on the device meta: load the model"
+        )
     return found.detach()
 
 
@@ -120,11 +127,11 @@ def _pair(batch: Any, device: torch.device | str | None) -> tuple[Any, Tensor]:
         parts = {name: _moved(part, device) for name, part in batch.items()}
         key = next((name for name in ("labels", "label") if name in parts), None)
         if key is None:
-            raise InputTypeError("loader must yield mappings with 'labels'; found one without")
+            raise InputTypeError("loader", "must yield mappings with 'labels'", got="one without")
         labels = parts.pop(key)
         return parts, returned(labels)
     if not isinstance(batch, tuple | list) or len(batch) != 2:
-        raise InputTypeError("loader must yield pairs (inputs, labels), or mappings with 'labels'")
+        raise InputTypeError("loader", "must yield pairs (inputs, labels), or mappings with 'labels'")
     inputs, labels = batch
     return _moved(inputs, device), returned(_moved(labels, device))
 

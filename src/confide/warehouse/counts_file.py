@@ -60,16 +60,16 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
     """
     listed = [as_place(one) for one in ([files] if isinstance(files, str | Path | ObjectPath) else files)]
     if not listed:
-        raise InputError("files must be one or more; found none")
+        raise InputError("files", "must be one or more", got="none")
     if any(same_place(one, other) for one, other in combinations(listed, 2)):
-        raise InputError("files must differ: one of them is named twice, and its records would count twice")
+        raise InputError("files", "must differ: one of them is named twice, and its records would count twice")
     words = requirements(plan)
     found = np.zeros((len(plan.parts), plan.bins + len(words)), dtype=np.int64)  # the last columns are bins -1, -2, ...
     for path in listed:
-        for (part, at), records in counts_of(_rows(path), plan, f"counts {str(path)!r}").items():
+        for (part, at), records in counts_of(_rows(path), plan, str(path)).items():
             found[part, at] += records
     if found.sum(dtype=np.float64) > MOST_RECORDS:
-        raise InputError(f"counts must be of at most {MOST_RECORDS} records together")
+        raise InputError("counts", f"must be of at most {MOST_RECORDS} records together")
     refused, counts = found[:, : plan.bins - 1 : -1].max(axis=0), found[:, : plan.bins]  # a record may have two sides
     if refused.any():
         broken = [
@@ -77,11 +77,12 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
             for requirement, number in zip(words, refused.tolist(), strict=True)
             if number
         ]
-        raise InputError(f"{'; '.join(broken)}; correct the records, or see --skip-incomplete of `confide sql`")
+        then = "Correct the records, or see --skip-incomplete of `confide sql`"
+        raise InputError("counts", "; ".join(broken), remedy=then)
     return {name: ScoreHistogram(plan.candidates, own) for name, own in zip(plan.parts, counts, strict=True)}
 
 
-def counts_of(rows: Iterable[Row], plan: CountingPlan, named: str = "counts") -> dict[tuple[int, int], int]:
+def counts_of(rows: Iterable[Row], plan: CountingPlan, path: str = "") -> dict[tuple[int, int], int]:
     """The records by (part, bin) that rows state, checked; negative bins are records that cannot be used.
 
     Examples
@@ -93,24 +94,30 @@ def counts_of(rows: Iterable[Row], plan: CountingPlan, named: str = "counts") ->
     """
     parts, bins, broken = len(plan.parts), plan.bins, len(requirements(plan))
     found: dict[tuple[int, int], int] = {}
-    for place, row in enumerate(rows, start=1):
-        where = f"{named}: row {place}"
+    of_file = f" in {path!r}" if path else ""
+    for place, row in enumerate(rows):
+        where = f"counts[{place}]"
         if row["plan"] != plan.digest:
-            raise FormatError(f"{where} was counted by another plan: use the plan, or the options, of its query")
-        part, at, records = (_whole(row[name], f"{where}: {name}") for name in COLUMNS[1:])
+            raise FormatError(
+                f"{where}.plan",
+                f"must be this plan{of_file}",
+                got="another",
+                remedy="Use the plan, or the options, of its query",
+            )
+        part, at, records = (_whole(row[name], f"{where}.{name}", of_file) for name in COLUMNS[1:])
         if not 0 <= part < parts:
-            raise FormatError(f"{where}: part must be from 0 to {parts - 1}")
+            raise FormatError(f"{where}.part", f"must be from 0 to {parts - 1}{of_file}")
         if not -broken <= at < bins:
-            raise FormatError(f"{where}: bin must be one of this plan's, from {-broken} to {bins - 1}")
+            raise FormatError(f"{where}.bin", f"must be one of this plan's, from {-broken} to {bins - 1}{of_file}")
         if not 0 <= records <= MOST_RECORDS:
-            raise FormatError(f"{where}: records must be from 0 to {MOST_RECORDS}")
+            raise FormatError(f"{where}.records", f"must be from 0 to {MOST_RECORDS}{of_file}")
         if (part, at) in found:
-            raise FormatError(f"{where}: this part and bin were there before")
+            raise FormatError(where, f"must be of another part or bin than the rows before{of_file}")
         found[part, at] = records
     return found
 
 
-def _whole(value: Any, what: str) -> int:
+def _whole(value: Any, argument: str, of_file: str) -> int:
     """A whole number that a file holds as a number or a text."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value)
@@ -118,21 +125,21 @@ def _whole(value: Any, what: str) -> int:
         return int(value)
     if isinstance(value, int) and not isinstance(value, bool):
         return value
-    raise FormatError(f"{what} must be a whole number")
+    raise FormatError(argument, f"must be a whole number{of_file}")
 
 
 def _rows(place: Place) -> Iterator[Row]:
     """The rows of a file, each by the columns that count."""
     reader = _READERS.get(place.suffix.lower())
     if reader is None:
-        raise InputError(f"counts {str(place)!r} must be a .csv, .json, .jsonl or .parquet file")
+        raise InputError("counts", f"{str(place)!r} must be a .csv, .json, .jsonl or .parquet file")
     try:
         with place.open("rb") as stream:
             held: bytes = stream.read(_MOST_BYTES + 1)
     except OSError as error:
-        raise InputError(f"counts {str(place)!r} cannot be read: {error.strerror}") from None
+        raise InputError("counts", f"{str(place)!r} cannot be read: {error.strerror}") from None
     if len(held) > _MOST_BYTES:
-        raise InputError(f"counts {str(place)!r} must not be larger than {_MOST_BYTES:,} bytes")
+        raise InputError("counts", f"{str(place)!r} must not be larger than {_MOST_BYTES:,} bytes")
     return reader(held)
 
 
@@ -140,7 +147,7 @@ def _text(held: bytes) -> str:
     try:
         return held.decode("utf-8-sig")
     except UnicodeDecodeError:
-        raise FormatError("counts must be text in UTF-8") from None
+        raise FormatError("counts", "must be text in UTF-8") from None
 
 
 def of_csv(text: str) -> Iterator[Row]:
@@ -154,11 +161,11 @@ def of_csv(text: str) -> Iterator[Row]:
     try:
         header, *lines = list(csv.reader(io.StringIO(text, newline=""), strict=True)) or [[]]
     except csv.Error:
-        raise FormatError("counts must be well-formed CSV") from None
+        raise FormatError("counts", "must be well-formed CSV") from None
     places = _places(header)
-    for number, line in enumerate(lines, start=1):
+    for number, line in enumerate(lines):
         if len(line) != len(header):
-            raise FormatError(f"counts: row {number} must have {len(header)} cells, as the header")
+            raise FormatError(f"counts[{number}]", f"must have {len(header)} cells, as the header")
         yield {name: line[place].strip() for name, place in places.items()}
 
 
@@ -170,10 +177,10 @@ def of_json(text: str) -> Iterator[Row]:
     except (ValueError, RecursionError):
         read = []
     if not read:
-        raise FormatError("counts must be a JSON list of objects, or one object in each line")
-    for number, row in enumerate(read[0] if isinstance(read[0], list) else read, start=1):
+        raise FormatError("counts", "must be a JSON list of objects, or one object in each line")
+    for number, row in enumerate(read[0] if isinstance(read[0], list) else read):
         if not isinstance(row, _Object):
-            raise FormatError(f"counts: row {number} must be a JSON object")
+            raise FormatError(f"counts[{number}]", "must be a JSON object")
         places = _places([name for name, _ in row])
         yield {name: row[place][1] for name, place in places.items()}
 
@@ -189,7 +196,7 @@ def _of_parquet(held: bytes) -> Iterator[Row]:
     try:
         table = parquet.read_table(pa.BufferReader(held))
     except (pa.ArrowException, OSError, ValueError):
-        raise FormatError("counts must be a whole Parquet file") from None
+        raise FormatError("counts", "must be a whole Parquet file") from None
     places = _places(table.column_names)
     columns = [table.column(place).to_pylist() for place in places.values()]
     for values in zip(*columns, strict=True):
@@ -208,5 +215,5 @@ def _places(names: Sequence[str]) -> dict[str, int]:
     known = [name.strip().lower() for name in names]
     for name in COLUMNS:
         if known.count(name) != 1:
-            raise FormatError(f"counts must have the columns {', '.join(COLUMNS)}, as the query gives them")
+            raise FormatError("counts", f"must have the columns {', '.join(COLUMNS)}, as the query gives them")
     return {name: known.index(name) for name in COLUMNS}

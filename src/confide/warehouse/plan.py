@@ -17,17 +17,19 @@ from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.planning import CONCENTRATED
 from confide.support import (
+    Described,
     Fields,
+    Form,
     Level,
     Place,
-    aligned,
+    Section,
     canonical,
     check_names,
     exact_level,
-    parse_object,
     positive_integer,
     read_as,
     refuse_first_of_pair,
+    shapes,
     write_text,
 )
 from confide.tables import SIDES, Classified, People, Regressed, Scored, What, class_keys, grouping_of
@@ -35,16 +37,13 @@ from confide.tables import SIDES, Classified, People, Regressed, Scored, What, c
 OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "selector", "mechanism", "epsilon")
 """What a plan keeps of the options of `calibrate`."""
 
-_KIND, _SCHEMA, _MOST_CHARACTERS = "confide.counting-plan", 1, 10_000_000
-
-
 Names = tuple[str | int, ...]
 
 _ELSEWHERE = "compute it where the model runs, keep it in a column, and count that with --score-column"
 
 
 @dataclass(frozen=True)
-class CountingPlan:
+class CountingPlan(Described):
     """A request, and what a warehouse counts for it; made by `CountingPlan.of`.
 
     Parameters
@@ -110,7 +109,7 @@ class CountingPlan:
         """
         counted = _in_sql(what)
         if unknown := sorted(set(options) - {*OPTIONS, "unit"}):
-            raise InputError(f"options must be among {', '.join(OPTIONS)}; found {', '.join(unknown)}")
+            raise InputError("options", f"must be among {', '.join(OPTIONS)}", got=str(", ".join(unknown)))
         asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if people is not None:
             stated = asked.get("records_per_person")
@@ -118,7 +117,7 @@ class CountingPlan:
         several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
         levels = tuple(exact_level("alpha", one) for one in (alpha if several else [alpha]))  # type: ignore[union-attr, arg-type]
         if not levels:
-            raise InputError("alpha must be one level or more; found none")
+            raise InputError("alpha", "must be one level or more", got="none")
         if "delta" in asked:
             asked["delta"] = exact_level("delta", asked["delta"])
         scores = _scores(counted)
@@ -126,7 +125,9 @@ class CountingPlan:
         several_of: dict[By, bool] = {"level": len(levels) > 1, "side": len(scores) > 1}
         kinds = [*divided, *(name for name, asks in several_of.items() if asks)]
         if len(kinds) > 1:
-            raise InputError("one of several levels, groups or classes, and two sides may be asked for; found more")
+            raise InputError(
+                "by", "one of several levels, groups or classes, and two sides may be asked for", got="more"
+            )
         request = Request(
             alpha=levels if len(levels) > 1 else levels[0],
             epsilon=epsilon,
@@ -140,13 +141,15 @@ class CountingPlan:
         if n is not None:
             positive_integer("n", n)
             if not request.public_n:
-                raise InputError("n must be left out: the number of records, or of those in each group, is secret")
+                raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
         elif request.public_n:
-            raise InputError("n must be given where the number of records is public: candidates follow from it")
+            raise InputError("n", "must be given where the number of records is public: candidates follow from it")
         request = replace(request, candidates=request.counted_over(n), unit=None)
         made = cls(counted, request, n, column, people, skip_incomplete)
         if made.candidates.recipe["kind"] not in BUILDERS:
-            raise InputError("candidates must be spread, or made by a recipe: a list of your own does not fit a plan")
+            raise InputError(
+                "candidates", "must be spread, or made by a recipe: a list of your own does not fit a plan"
+            )
         prepare_thresholds(request, n)
         return made
 
@@ -198,16 +201,7 @@ class CountingPlan:
     @property
     def _counted(self) -> dict[str, Any]:
         """What is counted, over which candidates, as plain values: plans that agree in it have the same counts."""
-        people, column = self.people, self.column
-        return {
-            "columns": _columns_fields(self.what),
-            "candidates": dict(self.candidates.recipe),
-            "by": None
-            if column is None
-            else {"kind": self.request.by, "column": column, "names": list(self.request.names)},
-            "people": None if people is None else {**vars(people), "order": list(people.order)},
-            "skip_incomplete": self.skip_incomplete,
-        }
+        return shapes.write_shape(self, _COUNTED)
 
     def calibrate(self, counted: Mapping[Any, ScoreHistogram], **more: Unpack[Options]) -> Any:
         """Release what was asked for from the counts of `read_counts`; `more` is `ledger`, `dataset`, `about`, etc.
@@ -226,15 +220,16 @@ class CountingPlan:
         'lac'
         """
         if self.n is not None and any(one.total != self.n for one in counted.values()):
-            raise InputError(f"n must be the number of records that count; n={self.n} was given, and found is another")
+            raise InputError(
+                "n", f"must be the number of records that count: n={self.n} was given, and found is another"
+            )
         payer, said = split_options("CountingPlan.calibrate", more, "partition")
         if self.people is not None:
             payer = replace(payer, dataset=self.people.payer(payer.dataset))
         rows = dict(counted) if set(counted) == set(self.request.rows) else {None: next(iter(counted.values()))}
         return release(Counted(rows), replace(self.request, **said), payer)
 
-    def __str__(self) -> str:
-        """What is counted over what, and what is asked of the counts, as `confide show` prints it."""
+    def _section(self) -> Section:
         asked = self.request
         loss = f"epsilon {asked.epsilon:g}" if asked.rho is None else f"rho {asked.rho:g}"
         loss += ", no epsilon" if asked.mechanism in CONCENTRATED else ""
@@ -252,7 +247,7 @@ class CountingPlan:
             rows.append(("by", f"{asked.by} {self.column}: {len(asked.names)} of them"))
         if self.people is not None:
             rows.append(("records per person", f"{self.people.most}, by {self.people.person}"))
-        return f"counting plan {self.digest}\n{aligned(rows)}"
+        return Section("Counting plan", f"counting plan {self.digest}", parts=(Section("", facts=tuple(rows)),))
 
     @property
     def _levels(self) -> tuple[Fraction, ...]:
@@ -262,9 +257,8 @@ class CountingPlan:
         """The plan as a JSON document with a schema version and a checksum; it holds nothing private."""
         asked = {name: getattr(self.request, name) for name in OPTIONS}
         asked["delta"] = None if self.request.delta is None else str(self.request.delta)
-        asked = {"alpha": list(map(str, self._levels)), "n": self.n, **asked}
-        content = {"kind": _KIND, "schema": _SCHEMA, "digest": self.digest, **self._counted, **asked}
-        return json.dumps({**content, "sha256": _checksum(content)}, indent=2, allow_nan=False) + "\n"
+        levels = list(map(str, self._levels))
+        return _FORM.write({"digest": self.digest, **self._counted, "alpha": levels, "n": self.n, **asked})
 
     @classmethod
     def from_json(cls, text: str) -> "CountingPlan":
@@ -281,14 +275,7 @@ class CountingPlan:
         >>> CountingPlan.from_json(plan.to_json()) == plan
         True
         """
-        arguments, digest = _read(text)
-        try:
-            made = cls.of(**arguments)
-        except (InputError, InputTypeError) as error:
-            raise _unusable(error) from None
-        if made.digest != digest:
-            raise FormatError("the counting plan is damaged: its digest is not that of what it says is counted")
-        return made
+        return _FORM.read(text, _read)
 
     def save(self, path: str | Place, *, overwrite: bool = False) -> None:
         """Write `to_json()` to a file, atomically."""
@@ -310,24 +297,24 @@ def _in_sql(what: What) -> Scored | Classified | Regressed:
         return what
     if isinstance(what, Regressed):
         if what.target is None:
-            raise InputError("target must be given: the column of the true numbers")
+            raise InputError("target", "must be given: the column of the true numbers")
         named = {kind.name for kind in what.kinds}
         if not named <= {"absolute_residual", "cqr", "cqr_low", "cqr_high"}:
-            raise InputError(f"score {what.score!r} is not computed in SQL; {_ELSEWHERE}")
+            raise InputError("score", f"{what.score!r} is not computed in SQL", remedy=_ELSEWHERE)
         needed = 1 if named == {"absolute_residual"} else 2
         if len(what.predictions) != needed:
-            raise InputError(f"prediction must name {needed} column(s) for the score {what.kind.name!r}")
+            raise InputError("prediction", f"must name {needed} column(s) for the score {what.kind.name!r}")
         return replace(what, score=SIDES if len(named) > 1 else what.kind.name)
     if not isinstance(what, Classified):
-        raise InputError(f"losses, and sets of several labels, are not computed in SQL; {_ELSEWHERE}")
+        raise InputError("losses", "losses, and sets of several labels, are not computed in SQL", remedy=_ELSEWHERE)
     if what.logits:
-        raise InputError(f"logits must be left out: their softmax is not computed in SQL; {_ELSEWHERE}")
+        raise InputError("logits", "must be left out: their softmax is not computed in SQL", remedy=_ELSEWHERE)
     if what.score != "lac":
-        raise InputError(f"score {what.score!r} is not computed in SQL, which has lac; {_ELSEWHERE}")
+        raise InputError("score", f"{what.score!r} is not computed in SQL, which has lac", remedy=_ELSEWHERE)
     if what.label is None:
-        raise InputError("label must be given: the column of the true classes")
+        raise InputError("label", "must be given: the column of the true classes")
     if what.classes is None:
-        raise InputError("classes must be given, all of them: no table is read that could tell")
+        raise InputError("classes", "must be given, all of them: no table is read that could tell")
     classes = check_names("classes", what.classes)
     return replace(what, classes=classes, probabilities=_columns(what.probabilities, classes))
 
@@ -341,8 +328,10 @@ def _columns(named: str | tuple[str, ...], classes: Names) -> tuple[str, ...]:
         refuse_first_of_pair(columns[0], classes)
     if len(columns) != len(classes) and (len(columns), len(classes)) != (1, 2):
         raise InputError(
-            f"probabilities must name one column per class, as 'p_*' or 'p_a,p_b'; found {len(columns)} for "
-            f"{len(classes)} classes; of a column of lists, make a view with a column for each entry"
+            "probabilities",
+            "must name one column per class, as 'p_*' or 'p_a,p_b'",
+            got=f"{len(columns)} for {len(classes)} classes",
+            remedy="Of a column of lists, make a view with a column for each entry",
         )
     return columns
 
@@ -353,126 +342,108 @@ def _division(
     """The column that divides the records, and the names of the groups or classes that it divides them into."""
     if by_class:
         if by is not None or groups is not None:
-            raise InputError("by and groups must be left out with by_class")
+            raise InputError("by", "by and groups must be left out with by_class")
         if not isinstance(what, Classified) or what.label is None or what.classes is None:
-            raise InputError("by_class needs the probabilities and the label of every record")
+            raise InputError("by_class", "needs the probabilities and the label of every record")
         return what.label, {"class": class_keys(tuple(what.classes))}
     if by is None and groups is None:
         return None, {}
     if by is None or groups is None:
-        raise InputError("by and groups must be given together: a column, and the public list of its values")
+        raise InputError("by", "by and groups must be given together: a column, and the public list of its values")
     if grouping_of(by) is not None:
-        raise InputError(f"by must name a column of the warehouse; {by!r} is a function of Python, not of SQL")
+        raise InputError(
+            "by", "must name a column of the warehouse", remedy=f"{by!r} is a function of Python, not of SQL"
+        )
     if isinstance(groups, str):
-        raise InputTypeError("groups must be a list of names; found one text")
+        raise InputTypeError("groups", "must be a list of names", got="one text")
     return by, {"group": check_names("groups", groups)}
 
 
-def _columns_fields(what: Scored | Classified | Regressed) -> dict[str, Any]:
-    """The columns of a score, as plain values."""
-    if isinstance(what, Scored):
-        return {"kind": "score", "column": what.column, "score": what.score}
-    if isinstance(what, Classified):
-        names = {"probabilities": list(what.probabilities), "classes": list(what.classes or ())}
-        return {"kind": "classes", **names, "label": what.label, "label_positions": what.label_positions}
-    return {"kind": "numbers", "predictions": list(what.predictions), "target": what.target, "score": what.score}
+def _columns_shape(content: Mapping[str, Any]) -> shapes.Shape:
+    """The fields of the columns of a score, by their kind."""
+    kind = content.get("kind")
+    known = kind if isinstance(kind, str) and kind in _COLUMNS else None
+    return {"kind": shapes.choice(*_COLUMNS), **({} if known is None else _COLUMNS[known])}
 
 
-def _read(text: str) -> tuple[dict[str, Any], str]:
-    """The arguments of `CountingPlan.of` that a text states, of the right types, and the digest."""
-    fields = Fields("counting plan", _intact(text))
-    digest = fields.take("digest", str)
-    try:
-        found = {
-            "what": _read_what(fields.group("columns")),
-            "candidates": Candidates.made_by(fields.take("candidates", dict)),
-            "skip_incomplete": fields.take("skip_incomplete", bool),
-            "n": fields.optional("n", (int,), int),
-            **_read_division(fields.optional_group("by")),
-        }
-        people = fields.optional_group("people")
-        found["people"] = None if people is None else _read_people(people)
-        levels = _texts(fields, "alpha")
-        found["alpha"] = levels[0] if len(levels) == 1 else levels
-        found |= {name: fields.take(name, (str, int, float, type(None))) for name in OPTIONS}
-    except (InputError, InputTypeError) as error:
-        raise _unusable(error) from None
-    fields.finish()
-    return found, digest
+def _read_columns(values: dict[str, Any]) -> Scored | Classified | Regressed:
+    match values.pop("kind"):
+        case "score":
+            return Scored(**values)
+        case "classes":
+            return Classified(**values)
+    named = values.pop("predictions")
+    if len(named) not in (1, 2):
+        raise InputError("predictions", "must name one or two columns")
+    return Regressed(named[0] if len(named) == 1 else named, **values)
 
 
-def _unusable(error: Exception) -> FormatError:
-    """What is wrong with a choice, as an error of the file."""
-    if isinstance(error, FormatError):
-        return error
-    return FormatError(f"the counting plan has a field that cannot be used: {error}")
+def _write_columns(what: Scored | Classified | Regressed) -> dict[str, Any]:
+    kind = {Scored: "score", Classified: "classes", Regressed: "numbers"}[type(what)]
+    return {"kind": kind, **shapes.write_shape(what, _COLUMNS[kind])}
 
 
-def _intact(text: str) -> dict[str, Any]:
-    """The fields of a text with a known schema and the right checksum, without these."""
-    if len(text) > _MOST_CHARACTERS:
-        raise FormatError(f"the counting plan has more than {_MOST_CHARACTERS} characters")
-    try:
-        content = parse_object(text)
-    except ValueError:
-        raise FormatError("the counting plan is not a JSON object as `confide sql --plan` writes it") from None
-    stated = content.pop("sha256", None)
-    if content.get("kind") != _KIND:
-        raise FormatError("this is no counting plan as `confide sql --plan` writes it")
-    if content.get("schema") != _SCHEMA:
-        raise FormatError(f"the counting plan must have schema {_SCHEMA}; a newer one needs a newer confide")
-    if stated != _checksum(content):
-        raise FormatError("the counting plan is damaged or was altered: its checksum is wrong")
-    return {key: value for key, value in content.items() if key not in ("kind", "schema")}
-
-
-def _read_what(fields: Fields) -> Scored | Classified | Regressed:
-    kind = fields.take("kind", str)
-    what: Scored | Classified | Regressed
-    if kind == "score":
-        what = Scored(fields.take("column", str), fields.optional("score", (str,), str))
-    elif kind == "classes":
-        columns, classes = _texts(fields, "probabilities"), tuple(fields.take("classes", list))
-        positions = fields.take("label_positions", bool)
-        what = Classified(tuple(columns), fields.take("label", str), classes, label_positions=positions)
-    elif kind == "numbers":
-        predictions = _texts(fields, "predictions")
-        if len(predictions) not in (1, 2):
-            raise FormatError("the counting plan must name one or two columns of predictions")
-        named = predictions[0] if len(predictions) == 1 else (predictions[0], predictions[1])
-        what = Regressed(named, fields.take("target", str), fields.take("score", str))
-    else:
-        raise FormatError("the counting plan's columns are of an unknown kind")
-    fields.finish()
-    return what
-
-
-def _read_division(fields: Fields | None) -> dict[str, Any]:
-    if fields is None:
-        return {}
-    kind, column, names = fields.take("kind", str), fields.take("column", str), fields.take("names", list)
-    fields.finish()
-    if kind == "class":
+def _read_division(values: dict[str, Any]) -> dict[str, Any]:
+    if values["kind"] == "class":
         return {"by_class": True}
-    if kind != "group":
-        raise FormatError("the counting plan divides records by something unknown")
-    return {"by": column, "groups": names}
+    return {"by": values["column"], "groups": values["names"]}
 
 
-def _read_people(fields: Fields) -> People:
-    most, order = fields.take("most", int), tuple(_texts(fields, "order"))
-    people = People(fields.take("person", str), most, order, fields.optional("sample", (str,), str))
-    fields.finish()
-    return people
+def _write_division(plan: CountingPlan) -> dict[str, Any] | None:
+    if plan.column is None:
+        return None
+    return {"kind": plan.request.by, "column": plan.column, "names": list(plan.request.names)}
 
 
-def _texts(fields: Fields, key: str) -> list[str]:
-    listed: list[Any] = fields.take(key, list)
-    if not all(isinstance(one, str) for one in listed):
-        raise FormatError(f"the counting plan's field {key!r} must hold texts")
-    return listed
+_NAMES = shapes.Field("a list of names", (list,), tuple, list)
+_BOOL = shapes.Field("true or false", (bool,))
+_COLUMNS: Mapping[str, shapes.Shape] = {
+    "score": shapes.shape_of(Scored),
+    "classes": {
+        "probabilities": shapes.listed(shapes.TEXT),
+        "classes": _NAMES,
+        "label": shapes.TEXT,
+        "label_positions": _BOOL,
+    },
+    "numbers": {"predictions": shapes.listed(shapes.TEXT), "target": shapes.TEXT, "score": shapes.TEXT},
+}
+_COUNTED: shapes.Shape = {
+    "columns": shapes.Field(
+        "columns of a score", (dict,), _read_columns, _write_columns, attribute="what", shape=_columns_shape
+    ),
+    "candidates": shapes.Field(
+        "candidates that a recipe makes", (dict,), Candidates.made_by, lambda made: dict(made.recipe)
+    ),
+    "by": shapes.Field(
+        "a division of records",
+        (dict,),
+        _read_division,
+        _write_division,
+        null=True,
+        attribute="",
+        shape=lambda _: {"kind": shapes.choice("group", "class"), "column": shapes.TEXT, "names": _NAMES},
+    ),
+    "people": shapes.nullable(shapes.record(People, shapes.shape_of(People))),
+    "skip_incomplete": _BOOL,
+}
+"""What is counted, over which candidates."""
+_SHAPE: shapes.Shape = {
+    "digest": shapes.TEXT,
+    **_COUNTED,
+    "alpha": shapes.listed(shapes.TEXT),
+    "n": shapes.nullable(shapes.INTEGER),
+    **dict.fromkeys(OPTIONS, shapes.nullable(shapes.Field("a text or a number", (str, int, float)))),
+}
+_FORM = Form(
+    "confide.counting-plan", "counting_plan", hint="`confide sql --plan` writes one", most_characters=10_000_000
+)
 
 
-def _checksum(content: dict[str, Any]) -> str:
-    canonical = json.dumps(content, sort_keys=True, separators=(",", ":"), allow_nan=False)
-    return hashlib.sha256(canonical.encode()).hexdigest()
+def _read(fields: Fields) -> CountingPlan:
+    asked = shapes.read_shape(fields, _SHAPE)
+    digest, what, division, levels = (asked.pop(name) for name in ("digest", "columns", "by", "alpha"))
+    alpha = levels[0] if len(levels) == 1 else levels
+    made = CountingPlan.of(what, alpha, **(division or {}), **asked)
+    if made.digest != digest:
+        raise FormatError("counting_plan.digest", "must be that of what it says is counted", remedy="Get the original")
+    return made

@@ -86,11 +86,11 @@ class SqlDialect:
         if self.folds:
             typed = len(name) > 2 and name[0] == name[-1] == '"'
             name = name[1:-1] if typed else name.upper() if _is_plain(name) else name
-        _check(name, "a column or table", "a name")
+        _check("columns", name, "the name of a column or table")
         if self.quote == '"':
             return '"' + name.replace('"', '""') + '"'
         if not {"`", "\\"}.isdisjoint(name):  # BigQuery reads a backslash there as the beginning of an escape
-            raise InputError(f"names of columns must not hold a backtick or a backslash in {self.name}; found {name!r}")
+            raise InputError("columns", f"must not hold a backtick or a backslash in {self.name}", got=repr(name))
         return f"`{name}`"
 
     def relation(self, table: str) -> str:
@@ -111,7 +111,7 @@ class SqlDialect:
         >>> DIALECTS["duckdb"].text("it's"), DIALECTS["bigquery"].text("it's")
         ("'it''s'", "'it\\'s'")
         """
-        _check(value, "a class or group", "a text")
+        _check("classes", value, "the text of a class or group")
         return "'" + "".join(self.escapes.get(letter, letter) for letter in value) + "'"
 
     def number(self, value: float) -> str:
@@ -137,9 +137,9 @@ def _is_plain(name: str) -> bool:
     return name.isascii() and name.isidentifier()
 
 
-def _check(name: str, of: str, what: str) -> None:
+def _check(argument: str, name: str, what: str) -> None:
     if not name or not name.isprintable():
-        raise InputError(f"{what} of {of} in SQL must be printable and not empty; found {name!r}")
+        raise InputError(argument, f"{what} in SQL must be printable and not empty", got=repr(name))
 
 
 _BACKSLASHES = {"'": "\\'", "\\": "\\\\"}
@@ -249,8 +249,9 @@ def statement(plan: CountingPlan, spoken: SqlDialect, source: str) -> str:
     )
     if spoken.limited and len(text.encode()) > MOST_BYTES:
         raise InputError(
-            f"the query would have {len(text.encode()):,} bytes, and {spoken.name} takes {MOST_BYTES:,}; choose fewer "
-            "candidates, as unit:1000 or a larger step, or fewer groups or classes"
+            "query",
+            f"would have {len(text.encode()):,} bytes, and {spoken.name} takes {MOST_BYTES:,}",
+            remedy="Choose fewer candidates, as unit:1000 or a larger step, or fewer groups or classes",
         )
     return text
 
@@ -437,11 +438,11 @@ def dbt_macro(plan: CountingPlan, dialects: Sequence[str]) -> str:
         It
     """
     if not dialects or len(set(dialects)) < len(dialects):
-        raise InputError("dialects must name one engine or more, each once")
+        raise InputError("dialects", "must name one engine or more, each once")
     engines = []
     for name in dialects:
         spoken = dialect_of(name)
         if any(mark in head(plan, spoken) + statement(plan, spoken, "records") for mark in _MARKS):
-            raise InputError(f"names must not hold {' or '.join(map(repr, _MARKS))} in a macro of dbt")
+            raise InputError("names", f"must not hold {' or '.join(map(repr, _MARKS))} in a macro of dbt")
         engines.append(_ENGINE.format(name=name, query=head(plan, spoken) + statement(plan, spoken, _RELATION).strip()))
     return _MACRO.format(engines="".join(engines))

@@ -1,15 +1,6 @@
-"""What is tested: that parts are covered; or that sets are no larger and no smaller than in a reference batch.
+"""`Watch`: what was fixed before the first look, and the noisy counts of every look, as a value and as a file.
 
-Whether sizes drift says nothing about coverage: sets can keep their sizes and miss, and change their sizes and cover.
-
-What the looks say about coverage itself, at every one of them: a confidence sequence on a grid.
-
-For each p0 of the grid there is one e-process against "every record is covered with probability at least p0", and, with
-covered and missed records exchanged, one against "at most p0". What either of them ever rejects at half the error is
-out, so with probability 1 - error these hold at all looks together: some record so far had a coverage below `high`, and
-some had one above `low`. If coverage stays what it is, it lies between them.
-
-`Watch`: what was fixed before the first look, and the noisy counts of every look. All else follows from them.
+All else follows from them: it is computed, not stored.
 """
 
 from __future__ import annotations
@@ -18,19 +9,21 @@ import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import UTC, datetime
-from functools import cached_property, lru_cache
+from functools import cached_property
 from types import MappingProxyType
+from typing import Any
 
 import numpy as np
 from numpy.typing import ArrayLike, NDArray
 
-from confide.errors import InputError
+from confide.errors import FormatError, InputError
 from confide.evaluation import PrivateEvaluation
-from confide.mechanisms import Neighbors, PrivacyStatement
-from confide.noisy_counts import coverage_interval, draw_counts
-from confide.releases import Document, Release
-from confide.support import Level, exact_level, library_versions
-from confide.watching.e_process import DROPS, SIZE_DROPS, Bets, advance, bets, cash, log_e_values, log_evidence, stake
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.noisy_counts import draw_counts
+from confide.releases import Document, Release, documents
+from confide.support import VERSIONS, Fields, Level, Section, exact_level, library_versions, shapes
+from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.sequence import Tests, confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
     ERROR,
     LOOKS,
@@ -42,164 +35,6 @@ from confide.watching.settings import (
     promised_of,
     reference_of,
 )
-
-_LEAST = 0.02
-"""A share that may be smaller is not tested: there is nothing it could fall to."""
-
-
-@dataclass(frozen=True, eq=False)
-class Tests:
-    """Tests of "this share is at least so much", each of which reads its counts off those of a look.
-
-    Parameters
-    ----------
-    names
-        Of the tests.
-    least
-        What is tested, float64, shape (tests,).
-    members
-        Which counts are records with the property, boolean, shape (tests, counts); and those without it.
-    others
-        The same.
-    drops
-        The drops that bets suit.
-    """
-
-    names: tuple[str, ...]
-    least: NDArray[np.float64]
-    members: NDArray[np.bool_]
-    others: NDArray[np.bool_]
-    drops: tuple[float, ...]
-
-    @property
-    def noises(self) -> NDArray[np.int64]:
-        """How many noises the records with and without the property hold, shape (tests, 2)."""
-        return np.stack([self.members.sum(axis=1), self.others.sum(axis=1)], axis=1)
-
-    def sums(self, counts: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-        """Records with and without the property, int64, shape (tests,)."""
-        found = np.asarray(counts, np.int64)
-        return self.members @ found, self.others @ found
-
-
-def coverage_tests(least: Sequence[float], names: Sequence[str]) -> Tests:
-    """That each part is covered at least so well; of every part a look has a covered and a missed count.
-
-    Examples
-    --------
-    >>> coverage_tests([0.88, 0.86], ["a", "b"]).sums([9, 1, 7, 3])
-    (array([9, 7]), array([1, 3]))
-    """
-    one = np.eye(len(names), dtype=np.bool_)
-    covered, missed = (np.kron(one, np.array([pair], np.bool_)) for pair in ([1, 0], [0, 1]))
-    return Tests(tuple(names), np.asarray(least, np.float64), covered, missed, DROPS)
-
-
-def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Tests:
-    """That sets up to each size are as frequent as in a reference, and those above it.
-
-    Each share is bounded from below by the reference, all bounds together with half of the error: where they hold, and
-    sizes have not changed, each test has an e-process, and so has their average, with the other half for its alarm.
-
-    Parameters
-    ----------
-    reference
-        Noisy numbers of records by bin.
-    bins
-        The smallest size of each bin.
-    error
-        The chance of a false alarm in all.
-
-    Examples
-    --------
-    >>> tests = size_tests(Reference((1400, 400, 140, 60), 1.0), [0, 1, 2, 3], 0.05)
-    >>> tests.names[:2], [bool(0.65 < share < 0.7) for share in tests.least[:2]]
-    (('sets of 0', 'sets of 1 and more'), [True, False])
-    """
-    cuts, counts = len(bins) - 1, np.asarray(reference.counts, np.int64)
-    up_to = np.tri(cuts, len(bins), dtype=np.bool_)
-    noises = reference.noises * np.stack([up_to.sum(axis=1), (~up_to).sum(axis=1)], axis=1)
-    low, high = np.zeros(cuts), np.ones(cuts)
-    for cut in range(cuts):
-        below, above = counts[up_to[cut]].sum(), counts[~up_to[cut]].sum()
-        ends = coverage_interval(
-            [below], [above], reference.epsilon, error=error / (2 * cuts), guess=0.5, noises=tuple(noises[cut].tolist())
-        )
-        low[cut], high[cut] = float(ends[0][0]), float(ends[1][0])
-    names, least, members = [], [], []
-    for cut in range(cuts):
-        top, bottom = bins[cut + 1] - 1, bins[cut + 1]
-        names += [f"sets of {top}" if top == 0 else f"sets of at most {top}", f"sets of {bottom} and more"]
-        least += [low[cut], 1 - high[cut]]
-        members += [up_to[cut], ~up_to[cut]]
-    kept = [place for place, share in enumerate(least) if share >= _LEAST]
-    chosen = np.array(members, np.bool_)[kept].reshape(len(kept), len(bins))
-    return Tests(tuple(names[place] for place in kept), np.array(least)[kept], chosen, ~chosen, SIZE_DROPS)
-
-
-STEP = 0.005
-_GRID = np.arange(1, round(1 / STEP)) * STEP
-
-
-def confidence_sequence(
-    covered: Sequence[int],
-    missed: Sequence[int],
-    batch: float,
-    epsilon: float,
-    *,
-    looks: int = 52,
-    error: float = 0.05,
-    noises: int = 1,
-    per_person: int = 1,
-) -> list[tuple[float, float]]:
-    """Low and high after each look.
-
-    Parameters
-    ----------
-    covered, missed
-        Noisy counts of each look, each with `noises` noises of the scale 1/epsilon.
-    batch, looks
-        The planned records of a look, and how many looks are planned.
-    error
-        The chance that one of the statements is wrong, ever.
-    per_person
-        The most records of one person in a look.
-
-    Examples
-    --------
-    >>> course = confidence_sequence([90, 181, 268], [10, 19, 32], 100, 1.0)
-    >>> course[0] != course[-1], all(low < 0.9 < high for low, high in course)
-    (True, True)
-    """
-    bet = _bets(batch, epsilon, noises, per_person)
-    below = _rejected(covered, missed, bet, looks, error / 2)
-    above = _rejected(missed, covered, bet, looks, error / 2)
-    # The coverage lies up to one step above the largest value that is not out.
-    return [(max(0.0, 1 - _end(down)), min(1.0, _end(up))) for up, down in zip(below, above, strict=True)]
-
-
-def _rejected(x: Sequence[int], y: Sequence[int], bet: Bets, looks: int, error: float) -> list[NDArray[np.bool_]]:
-    """Which values of the grid are out after each look."""
-    alarm, log_stakes = math.log(1 / error), np.full(bet.price.shape, -np.inf)
-    out, found = np.zeros(len(_GRID), np.bool_), []
-    for look, (one, other) in enumerate(zip(x, y, strict=True), start=1):
-        log_e = log_e_values(bet, np.full(len(_GRID), one), np.full(len(_GRID), other))
-        log_stakes = advance(log_stakes, log_e, stake(look, looks))
-        out = out | (log_evidence(log_stakes, cash(look, looks)) >= alarm)
-        found.append(out)
-    return found
-
-
-@lru_cache(maxsize=16)
-def _bets(batch: float, epsilon: float, noises: int, per_person: int) -> Bets:
-    return bets(_GRID, batch, epsilon, noises=(noises, noises), per_person=per_person)
-
-
-def _end(out: NDArray[np.bool_]) -> float:
-    """One step above the largest value that is not out."""
-    inside = np.flatnonzero(~out)
-    return round(float(_GRID[inside[-1]]) + STEP, 6) if len(inside) else STEP
-
 
 MOST_COUNT = 2**50
 
@@ -290,11 +125,11 @@ class Watch(Document):
     def __post_init__(self) -> None:
         names = [look.name for look in self.looks]
         if len(set(names)) != len(names) or len(names) > MOST_LOOKS:
-            raise InputError(f"looks must be at most {MOST_LOOKS}, each with a name of its own")
+            raise InputError("looks", f"must be at most {MOST_LOOKS}, each with a name of its own")
         for look in self.looks:
             check_look_name(look.name)
             if len(look.counts) != self.settings.cells or any(abs(count) > MOST_COUNT for count in look.counts):
-                raise InputError(f"looks must have {self.settings.cells} counts each, each of at most 2**50")
+                raise InputError("looks", f"must have {self.settings.cells} counts each, each of at most 2**50")
 
     @classmethod
     def start(
@@ -370,7 +205,7 @@ class Watch(Document):
         """
         found = np.asarray(counts)
         if found.shape != (self.settings.cells,) or found.dtype.kind not in "iu" or (found < 0).any():
-            raise InputError(f"counts must be {self.settings.cells} counts of records, as integers")
+            raise InputError("counts", f"must be {self.settings.cells} counts of records, as integers")
         return tuple(int(count) for count in draw_counts(found, self.settings.noise_epsilon))
 
     def with_look(
@@ -389,7 +224,8 @@ class Watch(Document):
 
     def taken(self, name: str) -> InputError:
         """The error for the name of a look that was taken: a batch counts once."""
-        return InputError(f"look {name!r} was taken already: a batch counts once; give another batch its own name")
+        remedy = "Give another batch its own name"
+        return InputError("look", "must be new to the watch: a batch counts once", got=repr(name), remedy=remedy)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
@@ -469,26 +305,25 @@ class Watch(Document):
         alone = math.log(self.alarm_at * max(len(point.parts), 1))
         return [name for name, log in point.parts.items() if name and log >= alone]
 
-    def __str__(self) -> str:
-        return "\n".join([*self._fixed(), self.standing])
+    def _section(self) -> Section:
+        look = f"{self.privacy} in one look; whoever is in k looks loses k times as much"
+        facts = (("false alarm", f"with probability at most {self.settings.error:g}, ever"), ("privacy", look))
+        return Section("Watch", self._watched(), facts, notes=tuple(self._standing()))
 
     def _brief(self) -> str:
         what = "set sizes" if self.of_sizes else f"coverage at least {min(self.settings.least):.6g}"
         alarm = "no alarm" if self.alarm is None else f"ALARM since look {self.alarm.look.name!r}"
         return f"{what}, {len(self.looks):,} looks, {alarm}, {self.privacy.brief} a look"
 
-    def _fixed(self) -> Iterator[str]:
+    def _watched(self) -> str:
         made = self.settings
         planned = f"{made.looks:,} looks of {made.batch:,} records planned"
         if self.of_sizes:
-            yield f"watch of set sizes, against those of {made.compared}; {planned}"
-        else:
-            levels = sorted(made.least)
-            least = " to ".join(dict.fromkeys(f"{level:.6g}" for level in (levels[0], levels[-1])))
-            of = f" in each of {len(levels)} parts" if len(levels) > 1 else ""
-            yield f"watch of coverage: at least {least}{of}; {planned}"
-        yield f"false alarm: with probability at most {made.error:g}, ever"
-        yield f"privacy: {self.privacy} in one look; whoever is in k looks loses k times as much"
+            return f"watch of set sizes, against those of {made.compared}; {planned}"
+        levels = sorted(made.least)
+        least = " to ".join(dict.fromkeys(f"{level:.6g}" for level in (levels[0], levels[-1])))
+        of = f" in each of {len(levels)} parts" if len(levels) > 1 else ""
+        return f"watch of coverage: at least {least}{of}; {planned}"
 
     @property
     def standing(self) -> str:
@@ -543,3 +378,85 @@ def evidence_text(log_evidence: float) -> str:
 def _mean(logs: NDArray[np.float64]) -> float:
     """The logarithm of the mean."""
     return float(np.logaddexp.reduce(logs) - math.log(len(logs))) if len(logs) else 0.0
+
+
+# As JSON
+
+KIND = "confide.watch"
+_MOST_TIME = 40
+
+
+def _promised(rows: tuple[dict[str, Any], ...]) -> dict[str, float]:
+    promised = {row["name"]: row["coverage"] for row in rows}
+    if len(promised) != len(rows):
+        raise FormatError("watch.promised", "must name each part once")
+    return promised
+
+
+def _write_promised(promised: Mapping[str, float]) -> list[dict[str, Any]]:
+    return [{"name": name, "coverage": coverage} for name, coverage in promised.items()]
+
+
+def _time(text: str) -> str:
+    if datetime.fromisoformat(text).tzinfo is None or len(text) > _MOST_TIME:
+        raise ValueError
+    return text
+
+
+_SETTINGS: shapes.Shape = {
+    "release": shapes.TEXT,
+    "epsilon": shapes.number(),
+    "neighbors": shapes.choice(*NEIGHBORS),
+    "records_per_person": shapes.INTEGER,
+    "batch": shapes.INTEGER,
+    "planned_looks": replace(shapes.INTEGER, attribute="looks"),
+    "error": shapes.number(),
+    "tolerance": shapes.number(),
+    "promised": shapes.Field(
+        "a list of parts",
+        (list,),
+        _promised,
+        _write_promised,
+        entry=shapes.Field("a part", (dict,), shape={"name": shapes.TEXT, "coverage": shapes.number()}),
+    ),
+    "bins": shapes.listed(shapes.INTEGER),
+    "reference": shapes.nullable(
+        shapes.record(
+            Reference,
+            {
+                "counts": shapes.listed(shapes.integer(MOST_COUNT, -MOST_COUNT)),
+                "epsilon": shapes.number(),
+                "noises": shapes.INTEGER,
+            },
+        )
+    ),
+}
+_LOOKS = shapes.listed(
+    shapes.record(
+        lambda versions, **drawn: Look(**drawn, versions=versions or {}),
+        {
+            "name": shapes.TEXT,
+            "made": shapes.Field("a time with its zone", (str,), _time),
+            "counts": shapes.listed(shapes.INTEGER),
+            "versions": shapes.optional(VERSIONS),
+        },
+    )
+)
+
+
+def _fields(watch: Watch) -> dict[str, Any]:
+    return {**shapes.write_shape(watch.settings, _SETTINGS), "looks": _LOOKS.json(watch.looks)}
+
+
+def _read(fields: Fields) -> Watch:
+    values = shapes.read_shape(fields, {**_SETTINGS, "looks": _LOOKS})
+    looks = values.pop("looks")
+    return Watch(Settings(looks=values.pop("planned_looks"), **values), looks)
+
+
+documents.register(
+    Watch,
+    documents.Kind(
+        documents.common_form(KIND, "watch", integer_bits=63, since_2=frozenset({"looks.versions"})), _fields, _read
+    ),
+)

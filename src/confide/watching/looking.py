@@ -7,7 +7,6 @@ look at the same batch finds them there, is not charged again, and goes into the
 
 import json
 import warnings
-from collections.abc import Sequence
 from contextlib import AbstractContextManager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,6 +21,7 @@ from confide.mechanisms import Neighbors
 from confide.releases import Release, as_release, classes_of
 from confide.scores import score_kind
 from confide.support import (
+    VERSIONS,
     Fields,
     Level,
     ObjectPath,
@@ -33,10 +33,10 @@ from confide.support import (
     has_locks,
     library_versions,
     locked,
-    optional_versions,
     outside,
     parse_object,
     refuse_unknown,
+    shapes,
     tell,
     write_text,
 )
@@ -167,8 +167,10 @@ def _locked(path: Path) -> AbstractContextManager[None]:
     """The lock of a state, which ends with its process."""
     if not has_locks():
         raise InputError(
-            f"state {str(path)!r} cannot be locked: this system has no fcntl, whose locks end with their process; take "
-            "looks on Linux or macOS, one at a time; `confide show` and `confide report` read the state everywhere"
+            "state",
+            "must be a file that can be locked, which needs Linux or macOS",
+            got=repr(str(path)),
+            remedy="Take looks there; `confide show` and `confide report` read the state everywhere",
         )
     return locked(path, "state")
 
@@ -177,8 +179,9 @@ def local_state(state: str | Place) -> Path:
     """The file of a watch; looks are added one after the other under a lock, which object stores do not have."""
     if isinstance(place := as_place(state), ObjectPath):
         raise InputError(
-            "state must be a file of this machine, or of a disk that machines share: an object store would let two "
-            "looks at once forget one another"
+            "state",
+            "must be a file on a disk, because an object store cannot keep two looks at once apart",
+            got="an object of a store",
         )
     return place
 
@@ -186,7 +189,7 @@ def local_state(state: str | Place) -> Path:
 def level_of(release: Release, alpha: Level | None) -> Release:
     """The release, or that of one of its levels."""
     if as_release(release).by != "level" and alpha is not None:
-        raise InputError("alpha must be left out: the release has one level")
+        raise InputError("alpha", "must be left out, because the release has one level")
     return release.at(alpha)
 
 
@@ -205,16 +208,12 @@ def opened(state: Path, release: Release, what: What | None = None, **choices: U
         return found
     missing = [name for name in ("epsilon", "batch") if name not in given]
     if missing:
-        raise InputError(
-            f"{' and '.join(missing)} must be given at the first look of a watch: state {str(state)!r} does not exist"
-        )
+        raise InputError(missing[0], "must be given at the first look of a watch", got=f"no state {str(state)!r}")
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
     if not bins and "reference" in given:
-        raise InputError(
-            "reference must be left out without unlabelled=True: coverage is compared with what was promised"
-        )
+        raise InputError("reference", "must be left out without unlabelled, because the promise is the reference")
     if bins and "tolerance" in given:
-        raise InputError("tolerance must be left out with unlabelled: sizes are compared with those of the first batch")
+        raise InputError("tolerance", "must be left out with unlabelled, because sizes have no promise")
     return Watch.start(release, bins=bins, **given)
 
 
@@ -223,13 +222,14 @@ def _bins(release: Release, what: What | None) -> tuple[int, ...]:
     made_for = release.first.score
     if not isinstance(what, Classified | None) or score_kind(made_for).task == "regression":
         raise InputError(
-            "unlabelled must be left out: only sets of classes have sizes; once the truth is known, watch coverage, "
-            "or count widths by `confide evaluate --epsilon --width-bins`"
+            "unlabelled",
+            "must be left out unless sets of classes are watched",
+            remedy="Watch coverage once the truth is known, or count widths by `confide evaluate --epsilon`",
         )
     classes = classes_of(release)
     known: Any = what.classes if isinstance(what, Classified) and what.classes is not None else classes
     if known is None:
-        raise InputError("classes must be given with unlabelled: the release does not say how many there are")
+        raise InputError("classes", "must be given with unlabelled, because the release does not state them")
     return size_bins(known if isinstance(known, int) else len(known))
 
 
@@ -238,8 +238,10 @@ def _compare(found: Watch, release: Release, given: dict[str, Any], state: Path)
     made = found.settings
     if made.release != release.checksum:
         raise InputError(
-            f"state {str(state)!r} is of another release; watch each with a state of its own, and begin anew after a "
-            "release was renewed"
+            "state",
+            "must be of the release that is watched",
+            got=repr(str(state)),
+            remedy="Give each release, also a renewed one, a state of its own",
         )
     kept: dict[str, Any] = {
         "epsilon": made.epsilon,
@@ -253,17 +255,15 @@ def _compare(found: Watch, release: Release, given: dict[str, Any], state: Path)
     }
     known = given.pop("reference", None)
     if known is not None and (not made.bins or reference_of(known, made.release, made.bins) != made.reference):
-        raise InputError("reference must be left out or be the one of the first look")
+        raise InputError("reference", "must be left out or be the one of the first look")
     for name, value in given.items():
         if name == "error":
             wanted: Any = float(exact_level(name, value))
         else:
             wanted = as_number(name, value) if isinstance(kept[name], float) else value
         if wanted != kept[name]:
-            raise InputError(
-                f"{name} must be left out or be {kept[name]}: it is fixed at the first look, and changing it later "
-                f"would break the false-alarm bound; found {value}"
-            )
+            requirement = f"must be left out or be {kept[name]}, as at the first look, to keep the false-alarm bound"
+            raise InputError(name, requirement, got=str(value))
 
 
 def _payment(
@@ -271,7 +271,7 @@ def _payment(
 ) -> "Payment | None":
     if ledger is None and dataset is None:
         if again:
-            raise InputError("again must be left out without a ledger: nothing is remembered, and every look is new")
+            raise InputError("again", "must be left out without a ledger, which alone remembers earlier looks")
         return None
     from confide.ledger import make_payment
 
@@ -327,12 +327,18 @@ def _mark(counts: NDArray[np.int64]) -> bytes:
 
 def _kept(text: str, look: str) -> tuple[tuple[int, ...], str, dict[str, str]]:
     """Noisy counts, when they were drawn and by which versions, from what a ledger keeps of a look."""
+    shape: shapes.Shape = {
+        "kind": shapes.choice(LOOK_KIND),
+        "schema": shapes.integer(1),
+        "look": shapes.choice(look),
+        "release": shapes.TEXT,
+        "made": shapes.TEXT,
+        "counts": shapes.listed(shapes.INTEGER),
+        "versions": shapes.optional(VERSIONS),
+    }
     try:
         fields = Fields("look", parse_object(text))
     except ValueError:
-        raise FormatError("the ledger's look is not valid JSON") from None
-    kind, name, made = (fields.take(key, str) for key in ("kind", "look", "made"))
-    counts: Sequence[Any] = fields.take("counts", list)
-    if kind != LOOK_KIND or name != look or not all(type(one) is int for one in counts):
-        raise FormatError("the ledger's answer is not that of this look")
-    return tuple(counts), made, optional_versions(fields)
+        raise FormatError("ledger", "must keep a look as JSON") from None
+    kept = shapes.read_shape(fields, shape)
+    return kept["counts"], kept["made"], kept["versions"] or {}

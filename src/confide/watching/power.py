@@ -7,7 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from confide.errors import InputError
-from confide.support import Level, Shown, exact_level, positive_integer, privacy_loss
+from confide.support import Described, Level, Section, exact_level, positive_integer, privacy_loss
 from confide.watching import e_process
 from confide.watching.e_process import advance, bets, log_e_values, log_evidence
 
@@ -21,7 +21,7 @@ Share = Callable[[int, int], float]
 
 
 @dataclass(frozen=True, repr=False)
-class WatchPower(Shown):
+class WatchPower(Described):
     """How many records a watch needs to see a drop of coverage.
 
     Parameters
@@ -72,12 +72,13 @@ class WatchPower(Shown):
             f"{records(self.at_once)} records; within {records(self.halfway)} if it comes after half of the looks"
         )
 
-    def __str__(self) -> str:
+    def _section(self) -> Section:
         head = (
             f"watch: {self.batch:,} records a look at epsilon {self.epsilon:g}, {self.looks:,} looks planned, tested "
             f"for coverage of at least {self.promised - self.tolerance:.4g}, false alarm ever at most {self.error:g}"
         )
-        return "\n".join([head, self.seen, *([too_small(self.batch, self.enough)] if self.small else [])])
+        small = (too_small(self.batch, self.enough),) if self.small else ()
+        return Section("WatchPower", f"{head}\n{self.seen}", notes=small)
 
     def _brief(self) -> str:
         return f"{self.batch:,} records a look at epsilon {self.epsilon:g}, {self.seen}"
@@ -129,10 +130,8 @@ def watch_power(
     people = positive_integer("per_person", per_person, most=size)
     alarm, margin, fall = float(exact_level("error", error)), _share("tolerance", tolerance), _share("drop", drop)
     if not margin < fall < level:
-        raise InputError(
-            f"drop must lie between the tolerance {margin:g} and the coverage {level:g}: a smaller one need not be "
-            f"seen; found {fall:g}"
-        )
+        requirement = f"must lie between the tolerance {margin:g} and the coverage {level:g}"
+        raise InputError("drop", requirement, got=f"{fall:g}")
     least = level - margin
 
     def records(before: int) -> int | None:
@@ -209,7 +208,7 @@ def too_small(batch: int, enough: int) -> str:
 def _share(name: str, value: float) -> float:
     number = float(value)
     if not 0 <= number < 1:
-        raise InputError(f"{name} must lie in [0, 1); found {number!r}")
+        raise InputError(name, "must lie in [0, 1)", got=repr(number))
     return number
 
 

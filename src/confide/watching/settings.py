@@ -1,28 +1,23 @@
-"""What sizes of sets are compared with, if it is known before the first look: a private evaluation.
+"""What is fixed before the first look of a watch: public choices, and what follows from them.
 
-What is fixed before the first look of a watch: public choices, and what follows from them.
+Sizes of sets are compared with a private evaluation, if one was made before the first look.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field
-from fractions import Fraction
 from math import ceil, prod, sqrt
 from types import MappingProxyType
 
 import numpy as np
 
 from confide.errors import InputError, InputTypeError
-from confide.evaluation import PrivateEvaluation, size_parts
-from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.evaluation import CountPrivacy, PrivateEvaluation, size_parts
+from confide.mechanisms import Neighbors, PrivacyStatement
 from confide.releases import Release, as_release
 from confide.support import (
-    LEAST_LOSS,
-    MOST_PER_PERSON,
     MOST_RECORDS,
     as_number,
     exact_level,
-    float_below,
-    one_of,
     positive_integer,
     privacy_loss,
 )
@@ -73,19 +68,22 @@ def reference_of(found: PrivateEvaluation, release: str, bins: tuple[int, ...]) 
     """
     asked = found.question
     if asked.calibration != release:
-        raise InputError("reference must be a private evaluation of the release that is watched; it names another")
+        raise InputError(
+            "reference", "must be a private evaluation of the release that is watched", got="one of another"
+        )
     if asked.records_per_person > 1:
-        raise InputError("reference must have one record of each person: shares are bounded for independent records")
+        raise InputError("reference", "must have one record of each person", got=f"up to {asked.records_per_person}")
     for table, counts in zip(asked.tables, found.counts, strict=True):
         kinds = [asked.partitions[place].kind for place in table]
         if "size" in kinds and asked.outcome == "covered":
             axis, shape = kinds.index("size"), asked.shape(table)
             if tuple(map(int, asked.partitions[table[axis]].edges)) != bins:
-                raise InputError("reference must have the classes of the batches: it counts other sizes")
+                raise InputError("reference", "must count the set sizes in the bins of the watch", got="other bins")
             cells = np.array(counts, np.int64).reshape(shape)
             sums = cells.sum(axis=tuple(place for place in range(len(shape)) if place != axis))
             return Reference(tuple(sums.tolist()), asked.noise, prod(shape) // shape[axis])
-    raise InputError("reference must have set sizes; evaluate with `confide evaluate --epsilon` by size")
+    remedy = "Evaluate with `confide evaluate --epsilon` by size"
+    raise InputError("reference", "must count set sizes", remedy=remedy)
 
 
 TOLERANCE, LOOKS, ERROR = 0.02, 52, 0.05
@@ -139,47 +137,42 @@ class Settings:
 
     def __post_init__(self) -> None:
         if not (len(self.release) == 64 and set(self.release) <= set("0123456789abcdef")):
-            raise InputError("release must be named by the SHA-256 of its JSON, 64 hexadecimal digits")
+            raise InputError("release", "must be the SHA-256 of its JSON, 64 hexadecimal digits")
         plain = {
-            "epsilon": privacy_loss("epsilon", self.epsilon),
+            "epsilon": self.cost.epsilon,
             "batch": positive_integer("batch", self.batch, most=MOST_RECORDS),
             "tolerance": as_number("tolerance", self.tolerance),
             "looks": positive_integer("looks", self.looks, most=MOST_LOOKS),
             "error": as_number("error", self.error),
-            "records_per_person": positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON),
+            "records_per_person": self.cost.records_per_person,
         }
         for name, value in plain.items():
             object.__setattr__(self, name, value)
-        one_of("neighbors", self.neighbors, NEIGHBORS)
         exact_level("error", self.error)
-        if self.noise_epsilon < LEAST_LOSS:
-            raise InputError(
-                f"epsilon must be larger for so many records of a person; each gets {self.noise_epsilon:.2g}"
-            )
         if not 0 <= self.tolerance < 1:
-            raise InputError(f"tolerance must lie in [0, 1); found {self.tolerance!r}")
+            raise InputError("tolerance", "must lie in [0, 1)", got=repr(self.tolerance))
         if bool(self.promised) == bool(self.bins) or len(self.promised) > MOST_PARTS:
-            raise InputError(f"a watch is of coverage, of at most {MOST_PARTS} groups, or else of set sizes")
+            raise InputError("promised", f"must be given, for at most {MOST_PARTS:,} parts, or bins, and not both")
         if self.bins and (
             self.bins[0] != 0
             or not LEAST_BINS <= len(self.bins) <= MOST_BINS
             or any(a >= b for a, b in zip(self.bins, self.bins[1:], strict=False))
         ):
-            raise InputError(f"bins must be {LEAST_BINS} to {MOST_BINS} increasing set sizes, the first of them 0")
+            raise InputError("bins", f"must be {LEAST_BINS} to {MOST_BINS} increasing set sizes, the first of them 0")
         if self.reference is not None and len(self.reference.counts) != len(self.bins):
-            raise InputError("reference must have a count for each bin of set sizes, and none for coverage")
+            raise InputError("reference", "must have a count for each bin of set sizes, and none for coverage")
         object.__setattr__(self, "promised", MappingProxyType(dict(self.promised)))
         if self.bins and self.records_per_person > 1:
             raise InputError(
-                "records_per_person must be 1 for a watch of set sizes: what bounds the shares of the reference needs "
-                "records that are independent; keep one record of each person"
+                "records_per_person",
+                "must be 1 for set sizes, whose reference needs independent records",
+                got=str(self.records_per_person),
+                remedy="Keep one record of each person",
             )
         low = [name for name, level in self.promised.items() if not self.tolerance < level < 1]
         if low:
-            raise InputError(
-                f"tolerance must be smaller than the promised coverage, which must lie below 1; found {len(low)} of "
-                f"{len(self.promised)} for which it is not: there is nothing that could be missed"
-            )
+            requirement = "must be smaller than each promised coverage, which must be below 1"
+            raise InputError("tolerance", requirement, got=f"{len(low)} of {len(self.promised)} parts that differ")
 
     @property
     def least(self) -> tuple[float, ...]:
@@ -187,24 +180,19 @@ class Settings:
         return tuple(level - self.tolerance for level in self.promised.values())
 
     @property
-    def noise_epsilon(self) -> float:
-        """The noise of every count has the scale 1/noise_epsilon.
-
-        A record is in one count; one that is replaced may leave one and enter another.
-        """
-        return float_below(Fraction(self.epsilon) / (self.records_per_person * self._counts_changed))
+    def cost(self) -> CountPrivacy:
+        """The privacy of the counts of one look, whose number of records stays secret."""
+        return CountPrivacy(self.neighbors, self.epsilon, self.records_per_person, public_n=False)
 
     @property
-    def _counts_changed(self) -> int:
-        return 1 if self.neighbors == "add_remove" else 2
+    def noise_epsilon(self) -> float:
+        """The noise of every count has the scale 1/noise_epsilon."""
+        return self.cost.noise
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """What one look costs everybody who is in it."""
-        one, changed = self.epsilon / self.records_per_person, self._counts_changed
-        return PrivacyStatement(
-            self.neighbors, self.epsilon, self.records_per_person, one / changed, 2 * one / changed, None
-        )
+        """What one look costs each person in it."""
+        return self.cost.statement
 
     @property
     def bin_names(self) -> list[str]:
@@ -243,9 +231,9 @@ class Settings:
 def check_look_name(name: object) -> str:
     """The name of a look: public, and not reused."""
     if not isinstance(name, str):
-        raise InputTypeError(f"look must be a name; found {type(name).__name__}")
+        raise InputTypeError("look", "must be a name", got=type(name).__name__)
     if not (0 < len(name) <= MOST_NAME and name.isprintable() and name.strip() == name):
-        raise InputError(f"look must be a name of 1 to {MOST_NAME} printable characters without spaces at its ends")
+        raise InputError("look", f"must be 1 to {MOST_NAME} printable characters without spaces at its ends")
     return name
 
 
@@ -265,11 +253,13 @@ def promised_of(release: Release) -> dict[str, float]:
     """
     if as_release(release).by == "loss":
         raise InputError(
-            "the release must promise coverage to be watched; this one bounds a loss: evaluate each batch by "
-            "`confide evaluate --epsilon`, which states its loss with an interval"
+            "release",
+            "must promise coverage to be watched",
+            got="a bound on a loss",
+            remedy="Evaluate each batch by `confide evaluate --epsilon`, which states its loss with an interval",
         )
     if release.by == "level":
-        raise InputError("the release must have one level to be watched; choose one of its levels with alpha")
+        raise InputError("release", "must have one level to be watched", remedy="Choose one of its levels with alpha")
     if release.disjoint:
         return {str(name): part.coverage for name, part in release.parts.items()}
     return {"": release.promised}

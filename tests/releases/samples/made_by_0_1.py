@@ -41,8 +41,10 @@ def summary(value: Any) -> Any:
         return {"type": kind, "calibration": value.calibration, "levels": levels}
     if kind == "Evaluation":
         plain = ("calibration", "promised", "mean_size", "singletons", "empty", "mean_width", "by")
-        several = ("coverage", "classes", "sizes", "groups", "examples")
-        rows = {name: as_json(getattr(value, name)) for name in several}
+        rows = {name: as_json(getattr(value, name)) for name in ("coverage", "examples")}
+        columns = ("name", "n", "covered", "members", "promised", "mean_width")
+        for name in ("classes", "sizes", "groups"):
+            rows[name] = [[as_json(getattr(part, column)) for column in columns] for part in getattr(value, name)]
         return {"type": kind, **{name: as_json(getattr(value, name)) for name in plain}, **rows}
     plain = ("threshold", "alpha", "candidates", "recipe", "score", "coverage", "versions")
     return {

@@ -64,7 +64,7 @@ def read_silo(path: Path) -> Silo:
     try:
         return Silo.from_json(read_text(path))
     except Refusal as refusal:
-        raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
+        raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
 
 
 def public_files(paths: Sequence[Path]) -> list[Path]:
@@ -79,7 +79,7 @@ def public_files(paths: Sequence[Path]) -> list[Path]:
     for path in paths:
         inside = sorted(one for one in path.iterdir() if kind_of(one) is Kind.SILO) if path.is_dir() else [path]
         if not inside:
-            raise InputError(f"folder {str(path)!r} holds no public file of a silo; keygen writes one")
+            raise InputError("path", f"{str(path)!r} holds no public file of a silo", remedy="Keygen writes one")
         found += inside
     return found
 
@@ -92,8 +92,9 @@ def read_named(paths: Sequence[Path]) -> list[Silo]:
         other, before = found.setdefault(silo.name, (path, silo))
         if before != silo:
             raise InputError(
-                f"the name {silo.name!r} is in two public files that differ, {str(other)!r} and {str(path)!r}; keep "
-                "the one whose fingerprint and size are right, and move the other out of the way"
+                "name",
+                f"{silo.name!r} is in two public files that differ, {str(other)!r} and {str(path)!r}",
+                remedy="Keep the one whose fingerprint and size are right, and move the other out of the way",
             )
     return [silo for _, silo in found.values()]
 
@@ -115,7 +116,7 @@ def read_policy(path: Path) -> Policy:
     try:
         return Policy.from_json(read_text(path))
     except Refusal as refusal:
-        raise InputError(f"file {str(path)!r} cannot be used: {refusal}") from None
+        raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
 
 
 def plan_lines(plan: AnyPlan, *, opened: str = "") -> list[str]:
@@ -275,7 +276,7 @@ def plan(
             return
         made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
         if made is None:
-            raise InputError("no method has a plan for these silos; " + "; ".join(str(one.refused) for one in found))
+            raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.refused) for one in found))
     else:
         with heard() as caught:
             made = terms.plan(silos, pilot.columns)
@@ -360,13 +361,14 @@ def list_answers(
     for path, opening in files.items():
         if path.exists() and read_text(path) != opening:
             raise InputError(
-                f"output {str(path)!r} holds another list or another file; silos open one list of a session: send "
-                "the files that are there, or choose another folder"
+                "output",
+                f"{str(path)!r} holds another list or another file",
+                remedy="Silos open one list of a session: send the files that are there, or choose another folder",
             )
     try:
         out_folder.mkdir(exist_ok=True)
     except OSError as error:
-        raise InputError(f"output {str(out_folder)!r} cannot be written: {error.strerror}") from None
+        raise InputError("output", f"{str(out_folder)!r} cannot be written: {error.strerror}") from None
     for path, opening in files.items():
         if not path.exists():
             write_text(path, opening, overwrite=False)

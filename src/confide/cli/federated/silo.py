@@ -75,12 +75,13 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
     """
     if keys.exists():
         raise OutputExistsError(
-            f"output {str(keys)!r} exists already, and keys are never replaced; choose another name, or issue the "
-            "public file anew with these keys: confide federated public"
+            "output",
+            f"{str(keys)!r} exists already, and keys are never replaced",
+            remedy="Choose another name, or issue the public file anew with these keys: confide federated public",
         )
     check_output(public, Kind.SILO, keys, force=False)
     if not keys.parent.is_dir():
-        raise InputError(f"output {str(keys)!r} cannot be written: its folder does not exist")
+        raise InputError("output", f"{str(keys)!r} cannot be written: its folder does not exist")
     made = replace(SiloKeys.generate(name), ledger=_identity_of(ledger))
     made.save(keys)
     silo = made.public(size)
@@ -222,11 +223,13 @@ class SiloTable:
         what, people = self.columns.what(), self.people.people
         if isinstance(what, Losses):
             raise InputError(
-                "a federation calibrates one score of each record; --truth and --losses belong to `confide calibrate`"
+                "truth",
+                "a federation calibrates one score of each record",
+                remedy="--truth and --losses belong to `confide calibrate`",
             )
         if people is not None and people.most > 1:
             raise InputError(
-                "--max-records-per-person must be 1 in a federation: its plan states the loss of one record"
+                "max_records_per_person", "must be 1 in a federation: its plan states the loss of one record"
             )
         return what
 
@@ -237,9 +240,11 @@ class SiloTable:
         if what is None or found == wanted:
             return
         if wanted is None:
-            raise InputError(f"{of} names no score; these columns give {found!r}: leave --score out")
+            raise InputError(of, "names no score", remedy=f"These columns give {found!r}: leave --score out")
         named = "a column whose score is not named" if found is None else repr(found)
-        raise InputError(f"{of} is for the score {wanted!r}; these columns give {named}; --score {wanted} says so")
+        raise InputError(
+            of, f"is for the score {wanted!r}", remedy=f"These columns give {named}; --score {wanted} says so"
+        )
 
     def counted(
         self,
@@ -267,14 +272,14 @@ class SiloTable:
                 found = class_histograms(opened, what, candidates, **how)
                 if set(found) != set(names):
                     other = class_list(tuple(found))
-                    raise InputError(f"the plan is for the classes {class_list(names)}; found {other}")
+                    raise InputError("plan", f"is for the classes {class_list(names)}", got=other)
                 return found
             if isinstance(what, Classified) and classes is not None:
                 own = what.columns(opened)[1]
                 try:
                     names_among(classes, own, len(own))
                 except InputError as error:
-                    raise InputError(f"the plan is for other classes: {error}") from None
+                    raise InputError("plan", f"is for other classes: {error}") from None
             return score_histogram(opened, what, candidates, **how)
 
 
@@ -383,16 +388,18 @@ def report(
     output.check(Kind.REPORT, *table.source.files, calibration, records.file)
     everything = load_release(calibration)
     if not isinstance(everything, FederatedRelease):
-        raise InputError(f"calibration {str(calibration)!r} must be federated; `confide evaluate` measures others")
+        raise InputError(
+            "calibration", f"{str(calibration)!r} must be federated", remedy="`confide evaluate` measures others"
+        )
     asked = plan_of(everything)
     place, released = part_of(everything, of)
     _check_by(asked, by, table.columns)
     known = [one.name for one in released.plan.silos]
     if silo not in known:
-        raise InputError(f"--silo must be one of the plan's silos, {', '.join(known[:10])}; found {silo!r}")
+        raise InputError("silo", f"must be one of the plan's silos, {', '.join(known[:10])}", got=repr(silo))
     table.check_score("the threshold", released.score)
     if released.threshold == float("inf"):
-        raise InputError("the threshold is +inf and covers everything; there is nothing to estimate")
+        raise InputError("threshold", "is +inf and covers everything", remedy="There is nothing to estimate")
     names = asked.names if asked.by in ("group", "class") else None
     counts = table.counted(Candidates.of([released.threshold]), released.classes, names, by)
     if names is not None:
@@ -468,6 +475,6 @@ def own(*, answer: Path, calibration: Path, of: str | None = None, output: Outpu
     output.check(Kind.RELEASE, answer, calibration)
     released = load_release(calibration)
     if not isinstance(released, FederatedRelease):
-        raise InputError(f"calibration {str(calibration)!r} must be one that `federated aggregate` wrote")
+        raise InputError("calibration", f"{str(calibration)!r} must be one that `federated aggregate` wrote")
     made = own_share(released, read_text(answer), of)
     output.save(made.to_json(), f"{made}\nsaved")

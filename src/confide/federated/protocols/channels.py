@@ -28,7 +28,7 @@ from confide.federated.protocols.plan_fields import Counts, Options, read_field,
 from confide.federated.refusals import Refusal
 from confide.federated.sharing import deal, mask, open_sum, seal_shares, word_of
 from confide.federated.terms import Terms, check_count
-from confide.support import Fields
+from confide.support import Fields, shapes
 
 MOST_SUMMED = 2**14
 """Numbers of a vector of which only the sum opens: its message has each."""
@@ -48,9 +48,9 @@ class Channel(ABC):
         if cls.each:
             return
         if len(terms.silos) < 2:
-            raise InputError(f"silos must be at least two for the method {method!r}")
+            raise InputError("silos", f"must be at least two for the method {method!r}")
         if terms.candidates.size > MOST_SUMMED:
-            raise InputError(f"candidates must number at most {MOST_SUMMED} for the method {method!r}{serves}")
+            raise InputError("candidates", f"must number at most {MOST_SUMMED} for the method {method!r}{serves}")
 
     @classmethod
     @abstractmethod
@@ -64,7 +64,7 @@ class Channel(ABC):
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """Its fields in a plan, as JSON values."""
+        """Its fields in a plan, by name."""
 
     def carrying(self, bits: int) -> "Channel":
         """The same for sums of so many bits."""
@@ -77,8 +77,11 @@ class Channel(ABC):
         """Refuse candidates, of so many vectors, that would make messages too long."""
         if not self.each and vectors * terms.candidates.size > MOST_SUMMED:
             raise InputError(
-                f"candidates must number at most {MOST_SUMMED // vectors} for {vectors} thresholds by the method "
-                f"{method!r}{serves}"
+                "candidates",
+                (
+                    f"must number at most {MOST_SUMMED // vectors} for {vectors} thresholds by the method "
+                    f"{method!r}{serves}"
+                ),
             )
 
     @property
@@ -147,8 +150,8 @@ class Clear(Channel):
 
     def read_message(self, terms: Terms, fields: Fields, vectors: int) -> int:
         """The index of the candidate that a silo replied."""
-        chosen: int = fields.take("candidate", int)
-        stated = fields.take("threshold", (float, int, str))
+        chosen: int = fields.read("candidate", shapes.INTEGER)
+        stated = fields.read("threshold", shapes.Field("a candidate", (float, int, str)))
         if not 0 <= chosen < terms.candidates.size or stated != _json_value(terms, chosen):
             raise Refusal("out-of-range")
         return chosen
@@ -232,7 +235,7 @@ class Masked(Channel):
 
     def read_message(self, terms: Terms, fields: Fields, vectors: int) -> NDArray[Any]:
         """A masked vector."""
-        vector, most = fields.take("masked", list), 2**self.bits
+        vector, most = fields.read("masked", shapes.LIST), 2**self.bits
         fits = len(vector) == vectors * terms.candidates.size
         if not fits or not all(type(v) is int and 0 <= v < most for v in vector):
             raise Refusal("malformed", "a masked vector must hold an integer below 2**bits for every candidate")
@@ -301,17 +304,23 @@ class Shared(Channel):
         return made
 
     def fields(self) -> dict[str, Any]:
-        """The openers as a list."""
-        return {**vars(self), "openers": list(self.openers)}
+        """Each under its own name."""
+        return dict(vars(self))
 
     def refuse_many_missing(self, terms: Terms) -> None:
         """Refuse more missing silos than can be done without."""
         m, k = len(terms.silos), len(self.openers)
         if self.least(terms) < self.needed:
             raise InputError(
-                f"dropouts must be at most {max(m - self.needed, 0)} for {m} silos of which {self.colluding} may "
-                f"collude: {self.needed} of {k} silos must help to open the sum; of 4 silos and fewer nobody can be "
-                "done without if one may collude: use dropouts=0, or the method 'private-qq'"
+                "dropouts",
+                (
+                    f"must be at most {max(m - self.needed, 0)} for {m} silos of which {self.colluding} may "
+                    f"collude: {self.needed} of {k} silos must help to open the sum"
+                ),
+                remedy=(
+                    "Of 4 silos and fewer nobody can be done without if one may collude: use dropouts=0, or the "
+                    "method 'private-qq'"
+                ),
             )
 
     def refuse_wide(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
@@ -321,8 +330,12 @@ class Shared(Channel):
         if terms.candidates.size > most:
             several = f" for {vectors} thresholds" if vectors > 1 else ""
             raise InputError(
-                f"candidates must number at most {most}{several} for the method {method!r} with dropouts, {m} silos "
-                f"and {k} openers; found {terms.candidates.size}{serves}"
+                "candidates",
+                (
+                    f"must number at most {most}{several} for the method {method!r} with dropouts, {m} silos and "
+                    f"{k} openers"
+                ),
+                got=f"{terms.candidates.size}{serves}",
             )
 
     @property
@@ -348,7 +361,7 @@ class Shared(Channel):
 
     def read_message(self, terms: Terms, fields: Fields, vectors: int) -> Dealt:
         """A fresh public key and a sealed share for every opener; whether these open, the openers will see."""
-        key = read_ephemeral(fields.take("ephemeral", str))
+        key = read_ephemeral(fields.read("ephemeral", shapes.TEXT))
         return Dealt(key, read_shares(fields, vectors * terms.candidates.size, len(self.openers)))
 
     def add(self, terms: Terms, sent: Mapping[int, Any], vectors: int) -> NoReturn:
@@ -378,7 +391,7 @@ def least_needed(openers: int, colluding: int) -> int:
 
 def read_shares(fields: Fields, numbers: int, count: int) -> list[str]:
     """So many sealed shares of a vector of so many numbers: each has the one length that they have."""
-    shares: list[str] = fields.take("shares", list)
+    shares: list[str] = fields.read("shares", shapes.LIST)
     length = 4 * ceil((8 * numbers + 16) / 3)
     if len(shares) != count or not all(isinstance(text, str) and len(text) == length for text in shares):
         raise Refusal("malformed", "sealed shares must be texts of one length, as many as the plan says")

@@ -125,11 +125,10 @@ class FedCP2QQ(SortedReplies):
         m, n = len(terms.silos), _size(terms)
         hidden = Hidden.of(terms, channel, options.opened_epsilon, options.dp_delta)
         if len({silo.size for silo in terms.silos}) > 1:
-            raise InputError(
-                "silos must have equal sizes for the published method 'fedcp2-qq'; use private-qq"
-                if hidden is None
-                else "silos must have equal sizes for the method 'fedcp2-qq-sum'; use secure-sum"
-            )
+            named, instead = ("published method 'fedcp2-qq'", "private-qq")
+            if hidden is not None:
+                named, instead = ("method 'fedcp2-qq-sum'", "secure-sum")
+            raise InputError("silos", f"must have equal sizes for the {named}", remedy=f"Use {instead}")
         if n == 1 and hidden is not None:
             made = cls((1,) * m, 0, hidden)
         else:
@@ -157,7 +156,7 @@ class FedCP2QQ(SortedReplies):
 
     def fields(self) -> dict[str, Any]:
         """Its fields, each under its own name; the loss of the sum only where it was asked for."""
-        stated = {"targets": [str(target) for target in self.targets], "published_k": self.published_k}
+        stated: dict[str, Any] = {"targets": self.targets, "published_k": self.published_k}
         if self.hidden is None or self.hidden.dp_delta is None:
             return stated
         return {**stated, "opened_epsilon": self.hidden.opened_epsilon, "dp_delta": self.hidden.dp_delta}

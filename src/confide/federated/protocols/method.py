@@ -84,7 +84,7 @@ class Method(ABC):
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """Its fields in a plan, as JSON values; those of `VOID` that it leaves out are written as there."""
+        """Its fields in a plan, by name; those of `VOID` that it leaves out are written as there."""
 
     @abstractmethod
     def target_rank(self, i: int) -> Fraction | None:
@@ -146,7 +146,7 @@ class Method(ABC):
 
         `below` has P(score <= e_j) for a known law of scores, shape (m,). Published methods in the clear do not say.
         """
-        raise InputError("method must be one that can be compared: 'private-qq', 'secure-sum' or 'fedcp2-qq-sum'")
+        raise InputError("method", "must be one that can be compared: 'private-qq', 'secure-sum' or 'fedcp2-qq-sum'")
 
     def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
         """A coverage as a statement, at most the level that was asked for, unless everything is covered."""
@@ -163,8 +163,9 @@ class Method(ABC):
 def too_few_records() -> InputError:
     """No finite threshold can be promised."""
     return InputError(
-        "silos have too few records for a finite threshold with this promise; raise alpha or epsilon, use fewer "
-        "candidates, or invite more silos"
+        "silos",
+        "have too few records for a finite threshold with this promise",
+        remedy="Raise alpha or epsilon, use fewer candidates, or invite more silos",
     )
 
 
@@ -183,14 +184,22 @@ class Row(NamedTuple):
         """Refuse terms that cannot be kept, by the name of the argument of `confide.federated.plan`."""
         draws, channel = self.draws, self.channel(terms)
         if (terms.epsilon is None) == draws.private:
-            raise InputError(f"epsilon must be {'given' if draws.private else 'left out'} for the method {self.name!r}")
+            raise InputError(
+                "epsilon", f"must be {'given' if draws.private else 'left out'} for the method {self.name!r}"
+            )
         if terms.size is None and not draws.secret_sizes:
             raise InputError(
-                f"silos must state their sizes for the method {self.name!r}; only private-qq keeps them secret"
+                "silos",
+                f"must state their sizes for the method {self.name!r}",
+                remedy="Only private-qq keeps them secret",
             )
         if terms.liars and not (draws.withstands_liars and channel.each):
-            raise InputError(f"liars must be 0 for the method {self.name!r}: one liar can move its threshold anywhere")
+            raise InputError(
+                "liars", f"must be 0 for the method {self.name!r}: one liar can move its threshold anywhere"
+            )
         if terms.population not in draws.populations:
-            raise InputError(f"population must be 'common' for the method {self.name!r}; secure-sum serves a mixture")
+            raise InputError(
+                "population", f"must be 'common' for the method {self.name!r}", remedy="Secure-sum serves a mixture"
+            )
         channel.check(terms, self.name, draws.serves)
         draws.check(terms, opened=channel.second)

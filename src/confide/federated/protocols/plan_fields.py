@@ -6,8 +6,9 @@ What they leave out is written as `VOID` has it and means nothing, but it is sig
 replies has whose own loss was asked for.
 """
 
-from collections.abc import Callable
+from collections.abc import Mapping
 from dataclasses import dataclass
+from functools import cache, partial
 from typing import Any, TypeAlias
 
 import numpy as np
@@ -16,9 +17,9 @@ from numpy.typing import NDArray
 from confide.federated.refusals import Refusal
 from confide.federated.sharing import word_of
 from confide.federated.shuffling import check_dp_delta
-from confide.federated.terms import Terms, check_count
+from confide.federated.terms import Terms
 from confide.selection import SELECTORS, Selector
-from confide.support import MOST_RECORDS, Fields, one_of, positive_integer, positive_number, privacy_loss, read_fraction
+from confide.support import MOST_RECORDS, Fields, positive_number, privacy_loss, shapes
 
 VOID: dict[str, Any] = {
     "targets": [],
@@ -38,32 +39,41 @@ VOID: dict[str, Any] = {
 MOST_SLOPE = 1000
 MOST_RISE = 2**53
 
-_READERS: dict[str, tuple[type | tuple[type, ...], Callable[[Any, Terms], Any]]] = {
-    "targets": (list, lambda texts, terms: tuple(read_fraction(text, "the plan's target") for text in texts)),
-    "rate": (str, lambda text, terms: read_fraction(text, "the plan's rate")),
-    "left": (int, lambda value, terms: positive_integer("left", value, most=MOST_SLOPE)),
-    "right": (int, lambda value, terms: positive_integer("right", value, most=MOST_SLOPE)),
-    "scale": ((float, int), lambda value, terms: positive_number("scale", value)),
-    "selector": (str, lambda text, terms: one_of("selector", text, SELECTORS)),
-    "colluding": (int, lambda value, terms: check_count("colluding", value, len(terms.silos) - 1)),
-    "bits": (int, lambda value, terms: 8 * word_of(value).itemsize),
-    "n_min": (int, lambda value, terms: check_count("n_min", value, MOST_RECORDS)),
-    "n_typical": (int, lambda value, terms: positive_integer("n_typical", value, most=MOST_RECORDS)),
-    "published_k": (int, lambda value, terms: check_count("published_k", value, len(terms.silos))),
-    "flat": (str, lambda text, terms: read_fraction(text, "the plan's flat")),
-    "rise": (int, lambda value, terms: positive_integer("rise", value, most=MOST_RISE)),
-    "openers": (list, lambda places, terms: tuple(check_count("openers", i, len(terms.silos) - 1) for i in places)),
-    "needed": (int, lambda value, terms: positive_integer("needed", value, most=len(terms.silos))),
-    "opened_epsilon": ((float, int), lambda value, terms: privacy_loss("opened_epsilon", value)),
-    "dp_delta": (float, lambda value, terms: check_dp_delta(value)),
-    "weights": (str, lambda text, terms: one_of("weights", text, ("sizes",))),
-}
+
+@cache
+def table(silos: int) -> shapes.Shape:
+    """How these fields are read and written in a plan of so many silos."""
+    return {
+        "targets": shapes.listed(shapes.fraction()),
+        "rate": shapes.fraction(),
+        "left": shapes.integer(MOST_SLOPE),
+        "right": shapes.integer(MOST_SLOPE),
+        "scale": shapes.Field("a positive number", (float, int), partial(positive_number, "scale")),
+        "selector": shapes.choice(*SELECTORS),
+        "colluding": shapes.integer(silos - 1, 0),
+        "bits": shapes.Field("32 or 64", (int,), lambda bits: 8 * word_of(bits).itemsize),
+        "n_min": shapes.integer(MOST_RECORDS, 0),
+        "n_typical": shapes.integer(),
+        "published_k": shapes.integer(silos, 0),
+        "flat": shapes.fraction(),
+        "rise": shapes.integer(MOST_RISE),
+        "openers": shapes.listed(shapes.integer(silos - 1, 0)),
+        "needed": shapes.integer(silos),
+        "opened_epsilon": shapes.Field("a privacy loss", (float, int), partial(privacy_loss, "opened_epsilon")),
+        "dp_delta": shapes.Field("a failure probability", (float,), check_dp_delta),
+        "weights": shapes.choice("sizes"),
+    }
 
 
 def read_field(fields: Fields, name: str, terms: Terms) -> Any:
     """Take and check one of the fields."""
-    kinds, read = _READERS[name]
-    return read(fields.take(name, kinds), terms)
+    return table(len(terms.silos))[name].of(fields.pop(name), fields.at(name))
+
+
+def write_fields(values: Mapping[str, Any], silos: int) -> dict[str, Any]:
+    """The fields of a method or a channel as JSON values."""
+    known = table(silos)
+    return {name: known[name].json(value) for name, value in values.items()}
 
 
 def read_unused(fields: Fields, terms: Terms) -> tuple[tuple[str, Any], ...]:

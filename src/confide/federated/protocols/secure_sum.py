@@ -76,10 +76,14 @@ class NoisyCounts(Method):
     def check(cls, terms: Terms, *, opened: bool) -> None:
         """A training-conditional promise is for alike silos; those on a list must be like those that are missing."""
         if terms.delta is not None and terms.population == "mixture":
-            raise InputError("delta needs population='common': the training-conditional promise is for i.i.d. records")
+            raise InputError(
+                "delta", "needs population='common': the training-conditional promise is for i.i.d. records"
+            )
         if opened and terms.missing != "independent":
             raise InputError(
-                "missing must be 'independent' for the method 'secure-sum' with dropouts; private-qq serves 'arbitrary'"
+                "missing",
+                "must be 'independent' for the method 'secure-sum' with dropouts",
+                remedy="Private-qq serves 'arbitrary'",
             )
 
     @classmethod
@@ -111,7 +115,7 @@ class NoisyCounts(Method):
         """The target as the only one of `targets`, the others under their own names."""
         if self.target is None:
             return {"scale": self.scale}
-        stated = {"targets": [str(self.target)], "scale": self.scale}
+        stated: dict[str, Any] = {"targets": (self.target,), "scale": self.scale}
         return stated if self.weights is None else {**stated, "weights": self.weights}
 
     def bits(self, terms: Terms) -> int:

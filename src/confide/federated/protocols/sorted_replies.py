@@ -58,7 +58,7 @@ class DrawnReplies(Method):
 
     def fields(self) -> dict[str, Any]:
         """Its fields, each under its own name."""
-        return {**vars(self), "targets": [str(target) for target in self.targets]}
+        return dict(vars(self))
 
     def target_rank(self, i: int) -> Fraction:
         """T_i, or for a secret size what is added to rate (n + 1)."""
@@ -365,8 +365,8 @@ class PrivateQQ(SortedReplies):
         return made
 
     def fields(self) -> dict[str, Any]:
-        """Also the rate as a text; the heights if there is a rise."""
-        stated = {**super().fields(), "rate": str(self.rate), "flat": str(self.flat)}
+        """Each under its own name; the heights if there is a rise."""
+        stated = super().fields()
         return stated if self.rise else {name: value for name, value in stated.items() if name not in ("flat", "rise")}
 
     def mechanism(self, terms: Terms, i: int) -> Slopes:

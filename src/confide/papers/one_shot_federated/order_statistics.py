@@ -89,7 +89,7 @@ def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> 
     Fraction(13, 30)
     """
     if len(sizes) != len(ranks):
-        raise InputError(f"there must be one rank per size; found {len(ranks)} for {len(sizes)}")
+        raise InputError("ranks", "must be one per size", got=f"{len(ranks)} for {len(sizes)}")
     for n, l in zip(sizes, ranks, strict=True):
         refuse_pair(l, k, len(sizes), n + 1)
     return coverage_fraction(sizes, ranks, k)
@@ -205,7 +205,7 @@ def refuse_pair(l: int, k: int, m: int, n: int) -> None:
     """Refuse a pair (l, k) outside of [1, n] x [1, m]."""
     for name, value, most in (("l", l, n), ("k", k, m)):
         if positive_integer(name, value) > most:
-            raise InputError(f"{name} must be a whole number from 1 to {most}; found {value}")
+            raise InputError(name, f"must be a whole number from 1 to {most}", got=str(value))
 
 
 def published_deviation(m: int, n: int, delta: Level) -> float:
@@ -227,7 +227,7 @@ def published_deviation(m: int, n: int, delta: Level) -> float:
     """
     exact = exact_level("delta", delta)
     if exact > Fraction(1, 2):
-        raise InputError(f"delta must be in (0, 0.5], as Theorem 3.3 asks; found {float(exact):g}")
+        raise InputError("delta", "must be in (0, 0.5], a condition of Theorem 3.3", got=f"{float(exact):g}")
     return math.sqrt(-math.log(float(exact)) / (2 * positive_integer("m", m) * positive_integer("n", n)))
 
 
@@ -262,7 +262,9 @@ def conditional_miscoverage(l: int, k: int, m: int, n: int, alpha: Level, delta:
     level = exact_level("alpha", alpha)
     if l * k < (1 - level) * m * n:
         raise InputError(
-            f"l k must be at least (1-alpha) m n = {float((1 - level) * m * n):g}, as Theorem 3.3 asks; found {l * k}"
+            "l k",
+            f"must be at least (1-alpha) m n = {float((1 - level) * m * n):g}, a condition of Theorem 3.3",
+            got=str(l * k),
         )
     return float(level) + published_deviation(m, n, delta)
 
@@ -289,7 +291,7 @@ def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: in
 
     m = len(low)
     if not 0 <= r <= m * n:
-        raise InputError(f"r must lie in 0..{m * n}, the number of all balls; found {r}")
+        raise InputError("r", f"must lie in 0..{m * n}, the number of all balls", got=str(r))
     t = r / (m * n)
     mass = binom.pmf(np.arange(n + 1), n, t)
     total = np.ones(1)

@@ -95,7 +95,7 @@ def qq_coverage_table(m: int, n: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class UpperBounds:
-    """Section 3.3, Figure 1: the coverage of FedCP-QQ beside what bounds that of split conformal prediction.
+    """Section 3.3, Figure 1: the coverage of FedCP-QQ compared with what bounds that of split conformal prediction.
 
     Parameters
     ----------
@@ -134,7 +134,7 @@ def upper_bounds(m: int, n: int, alpha: Level) -> UpperBounds:
     wanted = 1 - exact_level("alpha", alpha)
     best = best_qq(m, n, wanted)
     if best is None:
-        raise InputError(f"m n must be at least (1-alpha)/alpha = {float(wanted / (1 - wanted)):g}; found {m * n}")
+        raise InputError("m n", f"must be at least (1-alpha)/alpha = {float(wanted / (1 - wanted)):g}", got=str(m * n))
     centralised, one_agent = split_conformal_bounds(m * n, alpha)[1], split_conformal_bounds(n, alpha)[1]
     return UpperBounds(best.coverage, centralised, one_agent, (m * n + 1) * (best.coverage - float(wanted)))
 
@@ -289,7 +289,7 @@ def loss_of_pipeline(training: float, calibration: float) -> float:
 
 def _share(name: str, value: float) -> float:
     if not 0 < value < 1:
-        raise InputError(f"{name} must be strictly between 0 and 1; found {value!r}")
+        raise InputError(name, "must be strictly between 0 and 1", got=repr(value))
     return value
 
 
@@ -324,7 +324,7 @@ class UnlikeReply:
 
         at = np.asarray(self.scores_below(u), dtype=np.float64)
         if at.shape != u.shape or not bool(np.all((at >= 0) & (at <= 1))):
-            raise InputError("scores_below must give a number in [0, 1] for every u; it does not")
+            raise InputError("scores_below", "must give a number in [0, 1] for every u")
         result: NDArray[np.float64] = betainc(self.l, self.n - self.l + 1, at)
         return result
 

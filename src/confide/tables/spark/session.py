@@ -50,7 +50,10 @@ _WORDS: tuple[tuple[tuple[str, ...], str], ...] = (
 
 
 def run_on_spark(
-    work: Callable[[], Result], subject: str = "Spark", otherwise: str = f"a Spark job failed; {_LOGS}"
+    work: Callable[[], Result],
+    argument: str = "source",
+    subject: str = "Spark",
+    otherwise: str = f"a Spark job failed; {_LOGS}",
 ) -> Result:
     """Do some work on Spark; every error of it is replaced by one that says no more than is safe.
 
@@ -60,6 +63,8 @@ def run_on_spark(
     ----------
     work
         Called once.
+    argument
+        The argument that named it.
     subject
         What the caller named: a master, a path.
     otherwise
@@ -71,7 +76,7 @@ def run_on_spark(
     except ConfideError:
         raise
     except Exception as error:
-        refusal = as_refusal(error, subject, otherwise)
+        refusal = as_refusal(error, argument, subject, otherwise)
     raise refusal  # not while the error is handled: it would hang on as the context
 
 
@@ -91,16 +96,16 @@ def _quiet() -> Iterator[None]:
             logger.disabled = disabled
 
 
-def as_refusal(error: Exception, subject: str, otherwise: str) -> ConfideError:
+def as_refusal(error: Exception, argument: str, subject: str, otherwise: str) -> ConfideError:
     """What went wrong, without a word of the data."""
     text = f"{type(error).__name__} {error}"
     for marks, words in _WORDS:
         if any(mark in text for mark in marks):
             kind = FormatError if "damaged" in words else InputError
-            return kind(f"{subject} cannot be used: {words}")
+            return kind(argument, f"{subject} cannot be used: {words}")
     spark = type(error).__module__.partition(".")[0] in ("pyspark", "py4j")
     return EngineError(
-        f"{subject} cannot be used: {otherwise if spark else f'its driver reports {type(error).__name__}'}"
+        argument, f"{subject} cannot be used: {otherwise if spark else f'its driver reports {type(error).__name__}'}"
     )
 
 
@@ -144,7 +149,9 @@ def check_connect() -> None:
     missing = [name for name in ("pyspark", "pandas", "grpc", "grpc_status") if find_spec(name) is None]
     if missing:
         raise InputError(
-            f"Spark Connect needs the package {missing[0]}; install the extra: pip install 'confide[spark]'"
+            "pyspark",
+            f"Spark Connect needs the package {missing[0]}",
+            remedy="Install the extra: pip install 'confide[spark]'",
         )
 
 
@@ -166,7 +173,9 @@ def open_connect(url: str) -> Iterator[Any]:
         _ = session.version  # the first word with the server: tokens are looked at
         return session
 
-    session = run_on_spark(create, f"Spark server {shown!r}", "it does not answer as a server of Spark Connect does")
+    session = run_on_spark(
+        create, "source", f"Spark server {shown!r}", "it does not answer as a server of Spark Connect does"
+    )
     try:
         yield session
     finally:
@@ -177,12 +186,15 @@ def open_connect(url: str) -> Iterator[Any]:
 def _check_reachable(url: str, shown: str) -> None:
     found = _ADDRESS.fullmatch(url)
     if found is None:
-        raise InputError(f"Spark server {shown!r} must be sc://host:port, with parameters behind /; as /;use_ssl=true")
+        raise InputError(
+            "server", f"{shown!r} must be sc://host:port, with parameters behind /", remedy="As /;use_ssl=true"
+        )
     if _answers(found["host"].strip("[]"), found["port"] or _PORT):
         return
     raise InputError(
-        f"Spark server {shown!r} cannot be reached; check the host and the port (sc://host:{_PORT}), and that the "
-        "server of Spark Connect runs"
+        "server",
+        f"{shown!r} cannot be reached",
+        remedy=f"Check the host and the port (sc://host:{_PORT}), and that the server of Spark Connect runs",
     )
 
 
@@ -221,7 +233,7 @@ def frame_of(table: Any) -> Frame:
     """The data frame that an Ibis table on Spark stands for; nothing is computed yet."""
     backend = table.get_backend()
     if backend.name != "pyspark":
-        raise InputError(f"the table must be one of Spark; it is one of {backend.name}")
+        raise InputError("table", "must be one of Spark", remedy=f"It is one of {backend.name}")
     return backend.raw_sql(backend.compile(table))
 
 
@@ -285,7 +297,9 @@ def open_session(master: str) -> Iterator[Any]:
     if active is not None:
         found = active.sparkContext.master
         if found != master:
-            raise InputError(f"a Spark session on {found!r} is active in this process; stop it to use {master!r}")
+            raise InputError(
+                "master", f"a Spark session on {found!r} is active in this process", remedy=f"Stop it to use {master!r}"
+            )
         yield active
         return
     conf = _configuration(master)
@@ -294,11 +308,12 @@ def open_session(master: str) -> Iterator[Any]:
     with _java(conf):
         session = run_on_spark(
             SparkSession.builder.config(conf=conf).getOrCreate,
+            "master",
             f"Spark master {master!r}",
             "Spark did not start; check its settings, version and memory",
         )
         try:
-            run_on_spark(lambda: await_executor(session, _SECONDS_FOR_EXECUTORS), f"Spark master {master!r}")
+            run_on_spark(lambda: await_executor(session, _SECONDS_FOR_EXECUTORS), "master", f"Spark master {master!r}")
             yield session
         finally:
             session.stop()
@@ -319,7 +334,7 @@ def spark_table(session: Any, source: str) -> Any:
         backend = backend_of(session)
         return backend.read_parquet(source) if is_path(source) else backend.table(source)
 
-    return run_on_spark(connect, f"source {source!r}")
+    return run_on_spark(connect, "source", f"source {source!r}")
 
 
 def backend_of(session: Any) -> Any:
@@ -358,10 +373,14 @@ def is_path(source: str) -> bool:
 def check_installed() -> None:
     """Refuse without pyspark or Java."""
     if find_spec("pyspark") is None:
-        raise InputError("Spark needs the package pyspark; install the extra: pip install 'confide[spark]'")
+        raise InputError(
+            "pyspark", "Spark needs the package pyspark", remedy="Install the extra: pip install 'confide[spark]'"
+        )
     home = os.environ.get("JAVA_HOME")
     if not (shutil.which("java") or (home and (Path(home) / "bin" / "java").exists())):
-        raise InputError("Spark needs Java 17 or newer, and none was found; install it, or set JAVA_HOME")
+        raise InputError(
+            "java", "Spark needs Java 17 or newer, and none was found", remedy="Install it, or set JAVA_HOME"
+        )
 
 
 def check_reachable(master: str) -> None:
@@ -373,8 +392,9 @@ def check_reachable(master: str) -> None:
         if _answers(host, port):
             return
     raise InputError(
-        f"Spark master {master!r} cannot be reached; check the host and the port (spark://host:7077), and that the "
-        "master runs"
+        "master",
+        f"{master!r} cannot be reached",
+        remedy="Check the host and the port (spark://host:7077), and that the master runs",
     )
 
 
@@ -388,8 +408,12 @@ def await_executor(session: Any, seconds: float) -> None:
     while len(tracker.getExecutorInfos()) < 2:  # the driver is one
         if time.monotonic() > end:
             raise InputError(
-                f"Spark master {master!r} gave no executor within {seconds:g} s; free cores or memory on its workers, "
-                "or ask for less with spark.executor.memory and spark.cores.max"
+                "master",
+                f"{master!r} gave no executor within {seconds:g} s",
+                remedy=(
+                    "Free cores or memory on its workers, or ask for less with spark.executor.memory and "
+                    "spark.cores.max"
+                ),
             )
         time.sleep(0.1)
 

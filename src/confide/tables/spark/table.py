@@ -371,7 +371,7 @@ def write_folder(
     def write() -> Summary:
         target = (_ConnectFolder if is_connect(backend._session) else _Folder)(backend, folder)
         if target.exists():
-            raise OutputExistsError(f"output {folder!r} exists already; choose another name")
+            raise OutputExistsError("output", f"{folder!r} exists already", remedy="Choose another name")
         try:
             with watched(backend._session, progress):
                 writer = frame_of(predicted(expression, predictions)).write
@@ -383,10 +383,12 @@ def write_folder(
         except BaseException as error:
             target.delete()
             if isinstance(error, InputError):
-                raise InputError(f"{error}{target.stays}") from None
+                raise InputError(
+                    error.argument, f"{error.requirement}{target.stays}", error.got, error.remedy
+                ) from None
             raise
 
-    return run_on_spark(write, f"output {folder!r}")
+    return run_on_spark(write, "output", f"output {folder!r}")
 
 
 def write_table(expression: Any, predictions: Predictions, name: str) -> Summary:
@@ -403,7 +405,7 @@ def write_table(expression: Any, predictions: Predictions, name: str) -> Summary
             backend.drop_table(name)
             raise
 
-    return run_on_spark(write, f"table {name!r}")
+    return run_on_spark(write, "out_table", f"table {name!r}")
 
 
 class _Folder:

@@ -1,0 +1,309 @@
+"""Every kind of document that somebody else may have written: what reads it, and what holds of all that is read.
+
+Whatever stands in a file, its reader refuses it by an error of the library in one line, or makes a value that is
+written and read again as the same. `changed` starts from valid documents, changes a few of their fields and signs them
+again, so that a fuzzer gets past checksums and signatures.
+"""
+
+import json
+import math
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, NamedTuple
+
+from confide import federated
+from confide.errors import ConfideError
+from confide.evaluation import Evaluation, read_evaluation
+from confide.federated.answers import read_answer
+from confide.federated.envelope import seal
+from confide.federated.message_head import message_head
+from confide.federated.openings import read_opening, read_part
+from confide.federated.silo_report import SiloReport
+from confide.ledger import Schedule
+from confide.ledger.events import read_event, write_event
+from confide.releases import Calibration, Document, LabelStatement, parts_of
+from confide.reports.measured import evaluation_sections, private_sections
+from confide.reports.promise import headline
+from confide.reports.protection import report_row
+from confide.reports.thresholds import worked_example
+from confide.support import Section, to_text
+from confide.warehouse import CountingPlan, counting_query
+from fuzz.source import Source, change, one_line, with_checksum
+from fuzz.valid import (
+    EVENTS,
+    YEAR,
+    both_rounds,
+    calibrations,
+    evaluated,
+    federation,
+    plans,
+    policy,
+    privately_evaluated,
+    replied,
+    report,
+    several,
+    statements,
+    steep,
+    team,
+    watches,
+    weighted,
+)
+
+
+class Kind(NamedTuple):
+    """A kind of document.
+
+    Parameters
+    ----------
+    read
+        Its reader.
+    valid
+        Valid documents as JSON values: of a signed message, its content.
+    write
+        The text of a document, with a right checksum or signature; None if there is none.
+    holds
+        What must hold of what is read, beside that it is written and read again as the same.
+    seeds
+        Texts that once broke something.
+    """
+
+    read: Callable[[str], Any]
+    valid: Callable[[], tuple[Any, ...]]
+    write: Callable[[Any], str | None] = with_checksum
+    holds: Callable[[Any], object] = str
+    seeds: Callable[[], tuple[str, ...]] = tuple
+
+    def check(self, text: str | None) -> bool:
+        """Whether a text is read; then everything holds that must."""
+        if text is None:
+            return False
+        try:
+            read = self.read(text)
+        except ConfideError as error:
+            one_line(error)
+            return False
+        self.holds(read)
+        assert str(read).encode()
+        if hasattr(read, "to_json"):
+            assert self.read(read.to_json()) == read
+        return True
+
+    def changed(self, data: bytes) -> None:
+        """Check a valid document with one to three of its fields changed, as the bytes choose."""
+        source, valid = Source(data), self.valid()
+        self.check(self.write(change(valid[source.below(len(valid))], source)))
+
+    def text(self, data: bytes) -> None:
+        """Check an arbitrary text."""
+        self.check(data.decode("utf-8", "surrogateescape"))
+
+
+def _with_parts(document: Any) -> str | None:
+    """Also the calibrations in it are signed again."""
+    if isinstance(document, dict):
+        for part in _objects(document.get("parts")):
+            if isinstance(part.get("calibration"), dict):
+                part["calibration"] = json.loads(with_checksum(part["calibration"]) or "null")
+        if isinstance(document.get("calibration"), dict):
+            document["calibration"] = json.loads(with_checksum(document["calibration"]) or "null")
+    return with_checksum(document)
+
+
+def _objects(value: Any) -> Iterator[dict[str, Any]]:
+    yield from (one for one in value if isinstance(one, dict)) if isinstance(value, list) else ()
+
+
+def _calibration_holds(read: Any) -> None:
+    assert 0 <= read.guarantee.coverage <= 1
+    assert read.privacy.epsilon >= 0
+    assert not math.isnan(read.threshold)
+
+
+def _release_holds(read: Any) -> None:
+    assert read.privacy.epsilon >= 0
+    assert all(0 <= part.guarantee.coverage <= 1 for part in parts_of(read).values())
+    assert headline(read)
+    example = worked_example(read)
+    assert example is None or example.answer or example.records
+
+
+def _evaluation_holds(read: Any) -> None:
+    for one in [read] if isinstance(read, Evaluation) else read.levels.values():
+        assert 0 <= one.coverage.low <= one.coverage.value <= one.coverage.high <= 1
+        for part in (*one.classes, *one.sizes, *one.groups):
+            assert 0 <= part.coverage.low <= part.coverage.high <= 1
+    release = evaluated()[0][0]
+    _shown(evaluation_sections(read, release))
+
+
+def _private_evaluation_holds(read: Any) -> None:
+    assert read.question.epsilon > 0
+    assert read.privacy.epsilon > 0
+    for found in read.findings.values():
+        assert 0 <= found.coverage.low <= found.coverage.high <= 1
+    _shown(private_sections(read))
+
+
+def _shown(sections: Iterable[Section]) -> None:
+    for section in sections:
+        assert to_text(section).encode()
+        assert all(part.chart is None or "nan" not in part.chart.svg() for part in section.parts)
+
+
+def _watch_holds(read: Any) -> None:
+    assert 0 < read.settings.noise_epsilon <= read.settings.epsilon
+    assert len(read.points) == len(read.looks)
+    for point in read.points:
+        assert not math.isnan(point.log_evidence)
+        assert point.low is None or (0 <= point.low <= 1 and 0 <= point.high <= 1)  # crossed: coverage has changed
+
+
+def _schedule_holds(read: Any) -> None:
+    assert read.loss <= read.epsilon
+
+
+def _counting_plan_holds(read: Any) -> None:
+    for dialect in ("snowflake", "spark"):
+        try:
+            counting_query(read, dialect, "records")
+        except ConfideError as error:
+            one_line(error)
+
+
+def _labels_hold(read: Any) -> None:
+    assert 0 < read.epsilon <= 30
+    assert 1 / read.width < read.truth < 1 or read.epsilon < 1e-5
+
+
+def _report_holds(read: Any) -> None:
+    assert 0 <= read.estimate.low <= read.estimate.high <= 1
+    assert report_row(read)
+
+
+def _policy_holds(read: Any) -> None:
+    assert set(read.methods) <= set(federated.METHODS)
+
+
+def _opened_holds(read: Any) -> None:
+    assert read.threshold == Document.from_json(both_rounds().released).threshold
+
+
+def _share_holds(read: Any) -> None:
+    assert read.threshold == Document.from_json(replied().share).threshold
+
+
+def _event_holds(read: Any) -> None:
+    assert read_event(write_event(read)) == read
+
+
+def _signed(kind: str, keys: Callable[[], federated.SiloKeys]) -> Callable[[Any], str | None]:
+    def write(content: Any) -> str | None:
+        try:
+            return seal(kind, content, keys().signing)
+        except ValueError:  # no JSON
+            return None
+
+    return write
+
+
+def _contents(*texts: Callable[[], str]) -> Callable[[], tuple[Any, ...]]:
+    return lambda: tuple(json.loads(text())["content"] for text in texts)
+
+
+def _read_plan(text: str) -> Any:
+    return federated.read_plan(text)[0]
+
+
+def _plan_holds(read: Any) -> None:
+    assert all(type(ask).from_fields(ask.fields()).digest == ask.digest for ask in read.asks)
+    assert all(read.loss(0) >= part.loss(0) for part in read.asks)
+    if isinstance(read.channel, federated.Shared):
+        assert 3 * read.channel.needed > 2 * len(read.channel.openers) + read.channel.colluding
+
+
+def _of_plan(read: Callable[..., Any], plan: Callable[[], str], *more: Callable[[], Any]) -> Callable[[str], Any]:
+    return lambda text: read(_read_plan(plan()), text, *(one() for one in more))
+
+
+def _texts(*written: Callable[[], str]) -> Callable[[], tuple[Any, ...]]:
+    return lambda: tuple(json.loads(text()) for text in written)
+
+
+def _message(kind: str, read: Callable[[str], Any], keys: Callable[[], Any], *texts: Any, **how: Any) -> Kind:
+    return Kind(read, _contents(*texts), _signed(kind, keys), **how)
+
+
+def _answer(plan: Callable[[], str], keys: Callable[[], federated.SiloKeys], text: Callable[[], str]) -> Kind:
+    return _message("answer", _of_plan(read_answer, plan), keys, text)
+
+
+KINDS: dict[str, Kind] = {
+    "calibration": Kind(Calibration.from_json, calibrations, holds=_calibration_holds, seeds=lambda: (steep(),)),
+    "release": Kind(Document.from_json, several, _with_parts, _release_holds),
+    "weighted": Kind(Document.from_json, weighted),
+    "evaluation": Kind(read_evaluation, lambda: tuple(one for _, one in evaluated()), json.dumps, _evaluation_holds),
+    "private_evaluation": Kind(Document.from_json, privately_evaluated, holds=_private_evaluation_holds),
+    "watch": Kind(Document.from_json, watches, holds=_watch_holds),
+    "schedule": Kind(Schedule.from_json, _texts(YEAR.to_json), holds=_schedule_holds),
+    "counting_plan": Kind(
+        CountingPlan.from_json, lambda: tuple(json.loads(one.to_json()) for one in plans()), holds=_counting_plan_holds
+    ),
+    "labels": Kind(LabelStatement.from_json, statements, holds=_labels_hold),
+    "record": Kind(
+        read_event, lambda: tuple(json.loads(write_event(event)) for event in EVENTS), json.dumps, _event_holds
+    ),
+    "silo_report": Kind(SiloReport.from_json, _texts(lambda: report().to_json()), holds=_report_holds),
+    "policy": Kind(federated.Policy.from_json, _texts(lambda: policy().to_json()), json.dumps, _policy_holds),
+    "federated_release": Kind(
+        Document.from_json,
+        _texts(
+            lambda: federation().released,
+            lambda: replied().released,
+            *(lambda at=at: team().released[at] for at in (0, 1)),
+        ),
+    ),
+    "opened_release": Kind(Document.from_json, _texts(lambda: both_rounds().released), holds=_opened_holds),
+    "own_share": Kind(Document.from_json, _texts(lambda: replied().share), _with_parts, _share_holds),
+    "silo": _message(
+        "silo",
+        federated.Silo.from_json,
+        lambda: federation().silos[0],
+        lambda: federation().silos[0].public(60).to_json(),
+    ),
+    "plan": _message(
+        "plan", _read_plan, lambda: federation().coordinator, lambda: federation().plan, holds=_plan_holds
+    ),
+    "opened_plan": _message(
+        "plan",
+        _read_plan,
+        lambda: both_rounds().coordinator,
+        lambda: both_rounds().plan,
+        lambda: both_rounds().replied,
+        holds=_plan_holds,
+    ),
+    "several_plans": _message(
+        "plans",
+        _read_plan,
+        lambda: team().coordinator,
+        *(lambda at=at: team().plans[at] for at in (0, 1)),
+        holds=_plan_holds,
+    ),
+    "head": _message("answer", message_head, lambda: federation().silos[0], lambda: federation().answers[0]),
+    "answer": _answer(lambda: federation().plan, lambda: federation().silos[0], lambda: federation().answers[0]),
+    "sealed_answer": _answer(lambda: both_rounds().plan, lambda: both_rounds().silos[0], lambda: both_rounds().answer),
+    "masked_answer": _answer(lambda: replied().text, lambda: replied().silo, lambda: replied().answer),
+    "answer_to_levels": _answer(lambda: team().plans[0], lambda: team().silo, lambda: team().answers[0]),
+    "answer_to_groups": _answer(lambda: team().plans[1], lambda: team().silo, lambda: team().answers[1]),
+    "opening": _message(
+        "opening",
+        _of_plan(read_opening, lambda: both_rounds().plan, lambda: both_rounds().coordinator.public().signing),
+        lambda: both_rounds().coordinator,
+        lambda: both_rounds().opening,
+    ),
+    "part": _message(
+        "part",
+        _of_plan(read_part, lambda: both_rounds().plan),
+        lambda: both_rounds().silos[0],
+        lambda: both_rounds().part,
+    ),
+}
+"""By names that `make fuzz` prints."""

@@ -1,0 +1,338 @@
+"""Valid documents of every kind, made once: what is changed where readers are fuzzed and tested."""
+
+import json
+import math
+import tempfile
+import warnings
+from functools import cache
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+
+import confide
+from confide import federated
+from confide.candidates import Candidates
+from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
+from confide.federated.silo_report import SiloReport
+from confide.ledger import Cost, Planned, Schedule
+from confide.ledger.events import Charged, Followed, Keyed, Limited, Opened, Released
+from confide.planning import ClassShift
+from confide.releases import Release
+from confide.sets import coverage_from_counts
+from confide.tables import Classified, People, Regressed, Scored
+from confide.warehouse import CountingPlan
+from confide.watching import Watch
+from fuzz.source import with_checksum
+
+
+@cache
+def calibrations() -> tuple[Any, ...]:
+    """Valid calibrations of every mechanism."""
+    scores = np.random.default_rng(0).random(400)
+    options: list[dict[str, Any]] = [
+        {"epsilon": 1.0, "score": "lac"},
+        {"epsilon": 1.0, "neighbors": "replace_one", "score": "absolute_residual"},
+        {"rho": 0.1, "candidates": confide.Candidates.of([0.1, 0.5, 0.9])},
+        {"epsilon": 2.0, "delta": 0.1, "n_min": 50, "records_per_person": 2},
+        {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "pps"},
+        {"epsilon": 5.0, "mechanism": "pps", "n_min": 200, "candidates": confide.Candidates.published(20)},
+        {"epsilon": 5.0, "neighbors": "replace_one", "mechanism": "noisy-histogram"},
+        {"epsilon": 2.0, "mechanism": "opendp-quantile"},
+        {"rho": 0.5, "mechanism": "pcoqs", "neighbors": "replace_one"},
+        {"neighbors": "replace_one", "mechanism": "none"},
+    ]
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = [confide.calibrate(scores, 0.1, **one) for one in options]
+        made.append(confide.recalibrate(made[1], scores, about={"date": "2026"}))
+        return tuple(json.loads(one.to_json()) for one in made)
+
+
+def steep() -> str:
+    """A calibration whose weights rise beyond all floats, signed again: once it made every reader overflow."""
+    document = json.loads(json.dumps(calibrations()[0]))
+    document["mechanism"] |= {"rise": 10**9, "flat": "0"}
+    return str(with_checksum(document))
+
+
+YEAR = Schedule(3.0, 1e-6, "zcdp", (Planned("calibration", 12, 12, 0.25, "exponential"), Planned("look", 52, 2, 0.1)))
+
+
+EVENTS = (
+    Opened("patients", "add_remove", None),
+    Opened("others", "replace_one", "ab" * 32),
+    Limited("patients", 3.0, 1e-6),
+    Charged("patients", "0" * 32, "1" * 64, Cost(1.0, "add_remove", "slopes", 0.125)),
+    Charged("patients", "2" * 32, "3" * 64, Cost(0.5, "add_remove", "pps", None, ("region", "north"))),
+    Released("0" * 32, "{}"),
+    Keyed("4" * 64),
+    Charged("others", "5" * 32, "3" * 64, Cost(math.inf, "replace_one", "none")),
+    Released("2" * 32, "{}", "6" * 64),
+    Followed("patients", YEAR),
+    Charged("patients", "7" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace")),
+    Charged("patients", "9" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace"), joined=True),
+)
+
+
+@cache
+def evaluated() -> tuple[tuple[Release, Any], ...]:
+    """Releases, and the JSON of what was found on labelled records: one threshold, levels, groups, classes, sides."""
+    rng = np.random.default_rng(0)
+    p = rng.dirichlet([4, 2, 1], size=600)
+    y = (p.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1)
+    scores, ward = confide.lac_score(p, y), np.array(["north", "south"])[rng.integers(0, 2, 600)]
+    width, target = np.tile([-1.0, 1.0], (600, 1)), rng.normal(size=600)
+    one = confide.calibrate(scores, 0.1, 2.0, score="lac")
+    levels = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=4.0, score="lac")
+    groups = confide.calibrate_groups(scores, ward, ["north", "south"], 0.2, 4.0, score="lac")
+    classes = confide.calibrate_groups(scores, y, [0, 1, 2], 0.3, 8.0, by="class", score="lac")
+    sides = confide.calibrate_sides(width, target, 0.2, 4.0)
+    found: list[tuple[Release, Any]] = [
+        (one, evaluate_sets(one, p, y, examples=2)),
+        (levels, evaluate_sets(levels, p, y, examples=2)),
+        (groups, evaluate_sets(groups, p, y, groups=ward, examples=2)),
+        (classes, evaluate_sets(classes, p, y)),
+        (sides, evaluate_intervals(sides, width, target)),
+        (levels, evaluate_scores(levels, scores)),
+    ]
+    return tuple((release, json.loads(one.to_json())) for release, one in found)
+
+
+@cache
+def several() -> tuple[Any, ...]:
+    """Valid releases of several thresholds, as JSON values."""
+    rng = np.random.default_rng(0)
+    p = rng.random((400, 4))
+    risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 4.0)
+    levels = confide.calibrate_levels(p[:, 0], [0.3, 0.1], 4.0, score="lac", neighbors="replace_one")
+    sure = p / p.sum(axis=1, keepdims=True)
+    noisy = confide.calibrate_noisy_labels(sure, rng.integers(0, 4, 400), 0.3, 4.0)
+    releases = [*(release for release, _ in evaluated()[1:5]), risk, confide.recalibrate(levels, p[:, 1]), noisy]
+    return tuple(json.loads(release.to_json()) for release in releases)
+
+
+@cache
+def privately_evaluated() -> tuple[Any, ...]:
+    """Valid private evaluations, as JSON values: by class and size, of groups, levels, sides, and of a loss."""
+    rng = np.random.default_rng(0)
+    p, ward = rng.dirichlet([4, 2, 1], size=300), np.array(["north", "south"])[rng.integers(0, 2, 300)]
+    y = (p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
+    scores, truth = confide.lac_score(p, y), rng.random(p.shape) < p
+    width, target = np.tile([-1.0, 1.0], (300, 1)), rng.normal(size=300)
+    public = confide.Candidates.unit(20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = confide.calibrate(scores, 0.1, 2.0, score="lac", candidates=public)
+        levels = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=4.0, score="lac", candidates=public)
+        sides = confide.calibrate_sides(width, target, 0.2, 4.0)
+        risk = confide.calibrate_false_negatives(p, truth, 0.2, 4.0)
+        found = (
+            confide.evaluate(one, probabilities=p, labels=y, epsilon=1.0),
+            confide.evaluate(
+                one, scores=scores, epsilon=1.0, groups=ward, group_names=["north", "south"], neighbors="replace_one"
+            ),
+            confide.evaluate(levels, probabilities=p, labels=y, epsilon=1.0),
+            confide.evaluate(sides, predictions=width, targets=target, epsilon=1.0),
+            confide.evaluate(risk, scores=scores, epsilon=0.5, records_per_person=2),
+        )
+    return tuple(json.loads(each.to_json()) for each in found)
+
+
+@cache
+def watches() -> tuple[Any, ...]:
+    """Valid states of watches, as JSON values: of coverage, of groups, of sizes, and of sizes with a reference."""
+    rng = np.random.default_rng(0)
+    scores, ward = rng.random(300), np.array(["north", "south"])[rng.integers(0, 2, 300)]
+    public = confide.Candidates.unit(20)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        one = confide.calibrate(scores, 0.1, 2.0, score="lac", classes=3, candidates=public)
+        groups = confide.calibrate_groups(scores, ward, ["north", "south"], 0.2, 4.0, candidates=public)
+        p = rng.dirichlet([4, 2, 1], size=300)
+        known = confide.evaluate(one, probabilities=p, labels=p.argmax(axis=1), epsilon=1.0, parts=["size"])
+    begun: dict[str, Any] = {"epsilon": 1.0, "batch": 300}
+    of_sizes = Watch.start(one, **begun, bins=(0, 1, 2, 3))
+    made = (
+        Watch.start(one, **begun).with_look("a", [260, 40]).with_look("b", [200, 100]),
+        Watch.start(groups, **begun, neighbors="replace_one").with_look("a", [130, 20, 120, 30]),
+        of_sizes.with_look("a", [3, 200, 80, 20]).with_look("b", [-1, 100, 100, 100]),
+        Watch.start(one, **begun, bins=(0, 1, 2, 3), reference=known).with_look("a", [3, 200, 80, 20]),
+    )
+    return tuple(json.loads(each.to_json()) for each in made)
+
+
+@cache
+def weighted() -> tuple[Any, ...]:
+    """Valid releases for populations that are a known shift away, as JSON values: of classes, and of records."""
+    rng = np.random.default_rng(0)
+    scores, labels = rng.random(400), np.array(["a", "b"])[rng.integers(0, 2, 400)]
+    ways: dict[str, Any] = {"score": "lac", "classes": ["a", "b"], "candidates": confide.Candidates.unit(20)}
+    shift = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8})
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        made = (
+            confide.calibrate(scores, 0.1, 2.0, class_weights=shift, labels=labels, **ways),
+            confide.calibrate(scores, 0.1, 2.0, weights=rng.choice([0.5, 1.0], 400), weight_bound=1.0, **ways),
+        )
+    return tuple(json.loads(each.to_json()) for each in made)
+
+
+@cache
+def statements() -> tuple[Any, ...]:
+    """Valid statements about randomised labels, as JSON values: of names, and of a number of classes."""
+    made = (confide.randomise_labels(["no", "yes"], ["no", "yes"], 1.0), confide.randomise_labels([0, 3, 2], 4, 2.0))
+    return tuple(json.loads(one.statement.to_json()) for one in made)
+
+
+@cache
+def plans() -> tuple[CountingPlan, ...]:
+    """Valid plans of every kind."""
+    few = {"candidates": Candidates.unit(12)}
+    classes = Classified("p_*", "y", ("a", "b"))
+    return (
+        CountingPlan.of(Scored("s", "lac"), 0.1, 1.0, **few),
+        CountingPlan.of(classes, 0.1, 1.0, by="g", groups=["n", 7], people=People("who", 2, ("visit",)), **few),
+        CountingPlan.of(classes, 0.1, 1.0, by_class=True, skip_incomplete=True, **few),
+        CountingPlan.of(Regressed(("f", "g"), "t", "cqr_sides"), 0.1, None, rho=0.5, **few),
+        CountingPlan.of(Regressed("f", "t"), [0.1, 0.2], 1.0, neighbors="replace_one", n=90, delta=0.1, **few),
+    )
+
+
+class Federation(NamedTuple):
+    """Valid messages of a federation, and the keys that sign them."""
+
+    coordinator: federated.SiloKeys
+    silos: list[federated.SiloKeys]
+    plan: str
+    answers: list[str]
+    released: str
+
+
+@cache
+def federation() -> Federation:
+    """A plan of three silos, one answer to it, and what came of all answers."""
+    keys = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
+    coordinator = federated.SiloKeys.generate("coordinator")
+    edges = confide.Candidates.unit(20)
+    plan = federated.plan([k.public(size=60) for k in keys], 0.2, 2.0, candidates=edges, method="private-qq").sign(
+        coordinator
+    )
+    policy = federated.Policy(coordinator=coordinator.public().signing, budget=10.0, per_plan=10.0)
+    scores, answers = np.random.default_rng(0).random(60), []
+    with tempfile.TemporaryDirectory() as folder:
+        for k in keys:
+            state = federated.SiloLedger(Path(folder) / f"{k.name}.db")
+            answers.append(federated.answer(plan, scores, k, policy, state))
+    released = federated.aggregate(plan, answers)
+    return Federation(coordinator, keys, plan, answers, released.to_json())
+
+
+class Round(NamedTuple):
+    """Valid messages of both rounds, and the keys that sign them."""
+
+    coordinator: federated.SiloKeys
+    silos: list[federated.SiloKeys]
+    plan: str
+    replied: str
+    answer: str
+    opening: str
+    part: str
+    released: str
+
+
+@cache
+def both_rounds() -> Round:
+    """Five silos, all of whom answer and help to open."""
+    keys, boss = [federated.SiloKeys.generate(f"s{i}") for i in range(5)], federated.SiloKeys.generate("coordinator")
+    public, few = [k.public(size=60) for k in keys], confide.Candidates.unit(6)
+    plan = federated.plan(public, 0.2, 4.0, candidates=few, method="secure-sum", dropouts=1).sign(boss)
+    peers = {silo.name: silo.identity for silo in public}
+    policy = federated.Policy(boss.public().signing, budget=10.0, per_plan=10.0, peers=peers)
+    scores = np.random.default_rng(0).random(60)
+    with tempfile.TemporaryDirectory() as folder:
+        ledgers = [federated.SiloLedger(Path(folder) / f"{k.name}.db") for k in keys]
+        answers = [federated.answer(plan, scores, k, policy, one) for k, one in zip(keys, ledgers, strict=True)]
+        asked = federated.openings(plan, answers, boss)
+        helping = zip(keys, ledgers, strict=True)
+        parts = [federated.open_part(plan, asked[k.name], k, policy, one) for k, one in helping]
+    released = federated.aggregate(plan, answers, parts=parts).to_json()
+    replied = federated.plan(public, 0.2, 10.0, candidates=few, method="fedcp2-qq-sum", dp_delta=1e-6).sign(boss)
+    return Round(boss, keys, plan, replied, answers[0], asked["s0"], parts[0], released)
+
+
+class Team(NamedTuple):
+    """Valid messages about two levels and about two groups, and the keys that sign them."""
+
+    coordinator: federated.SiloKeys
+    silo: federated.SiloKeys
+    plans: tuple[str, ...]
+    answers: tuple[str, ...]
+    released: tuple[str, ...]
+
+
+@cache
+def team() -> Team:
+    """Two silos that answer two levels of a sum, and two groups."""
+    keys, boss = [federated.SiloKeys.generate(f"s{i}") for i in range(2)], federated.SiloKeys.generate("coordinator")
+    few, scores = confide.Candidates.unit(6), np.random.default_rng(0).random(60)
+    public, secret = [k.public(60) for k in keys], [k.public() for k in keys]
+    levels = federated.plan_levels(public, [0.4, 0.3], 8.0, candidates=few, method="secure-sum")
+    groups = federated.plan_groups(secret, ["a", "b"], 0.4, 8.0, candidates=few, n_typical=30)
+    plans = (levels.sign(boss), groups.sign(boss))
+    peers = {silo.name: silo.identity for silo in public}
+    policy = federated.Policy(boss.public().identity, budget=40.0, per_plan=20.0, peers=peers)
+    answers = []
+    with tempfile.TemporaryDirectory() as folder:
+        for text, names in zip(plans, (None, ["a", "b"] * 30), strict=True):
+            ledgers = [federated.SiloLedger(Path(folder) / f"{k.name}.db") for k in keys]
+            answers.append(
+                [
+                    federated.answer(text, scores, k, policy, ledger, groups=names)
+                    for k, ledger in zip(keys, ledgers, strict=True)
+                ]
+            )
+    released = tuple(federated.aggregate(text, sent).to_json() for text, sent in zip(plans, answers, strict=True))
+    return Team(boss, keys[0], plans, tuple(sent[0] for sent in answers), released)
+
+
+class Replied(NamedTuple):
+    """Valid messages of a sum of replies and of replies that open, and the keys that sign them."""
+
+    silo: federated.SiloKeys
+    text: str
+    answer: str
+    released: str
+    share: str
+
+
+@cache
+def replied() -> Replied:
+    """Three silos that add their replies up, and send them openly to another plan."""
+    keys, boss = [federated.SiloKeys.generate(f"s{i}") for i in range(3)], federated.SiloKeys.generate("coordinator")
+    public, few = [k.public(size=60) for k in keys], confide.Candidates.unit(6)
+    hidden = federated.plan(public, 0.4, 10.0, candidates=few, method="fedcp2-qq-sum", dp_delta=1e-6).sign(boss)
+    opened = federated.plan(public, 0.2, 4.0, candidates=few, method="private-qq").sign(boss)
+    peers = {silo.name: silo.identity for silo in public}
+    policy = federated.Policy(
+        boss.public().identity, budget=40.0, per_plan=20.0, methods=("fedcp2-qq-sum", "private-qq"), peers=peers
+    )
+    scores, sent = np.random.default_rng(0).random(60), {}
+    with tempfile.TemporaryDirectory() as folder:
+        ledgers = [federated.SiloLedger(Path(folder) / f"{k.name}.db") for k in keys]
+        for plan in (hidden, opened):
+            sent[plan] = [federated.answer(plan, scores, k, policy, one) for k, one in zip(keys, ledgers, strict=True)]
+    share = federated.own_share(federated.aggregate(opened, sent[opened]), sent[opened][0]).to_json()
+    return Replied(keys[0], hidden, sent[hidden][0], federated.aggregate(hidden, sent[hidden]).to_json(), share)
+
+
+def report() -> SiloReport:
+    """A silo's report."""
+    return SiloReport("north", coverage_from_counts(90, 100), 1.0)
+
+
+def policy() -> federated.Policy:
+    """A policy that pins its peers."""
+    own = federation()
+    peers = {keys.name: keys.face().identity for keys in own.silos}
+    return federated.Policy(own.coordinator.face().identity, budget=4.0, per_plan=2.0, peers=peers)

@@ -1,0 +1,155 @@
+"""The library's own mechanisms as subjects, in the very code that `calibrate` runs."""
+
+from collections.abc import Iterator
+from dataclasses import replace
+from fractions import Fraction
+from functools import partial
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.audit.exact import exact_law
+from confide.audit.subject import Claims, Law, Scores, Subject
+from confide.candidates import Candidates
+from confide.mechanisms import (
+    NEIGHBORS,
+    LaplaceHistogram,
+    Neighbors,
+    NoisyHistogram,
+    PpsOfSecretSize,
+    PrivatePredictionSets,
+    certify,
+    noisy_histogram_for,
+    opendp_quantile_for,
+    pps_for,
+    pps_laplace_for,
+    pps_of_secret_size,
+    quantile_scores,
+)
+from confide.planning import plan
+from confide.selection import SELECTORS, Selector
+
+EDGES = (0.25, 0.5, 0.75)
+ATOMS = (0.2, 0.4, 0.6, 0.8)
+RECORDS = 7
+LARGE = 200
+EPSILON = 1.0
+
+
+def library_subjects() -> Iterator[Subject]:
+    """Every mechanism of the library that claims an epsilon, under every relation it supports."""
+    for neighbors in NEIGHBORS:
+        for selector in SELECTORS:
+            yield slopes_subject(neighbors, selector)
+    yield from map(_pps, NEIGHBORS)
+    yield from map(_noisy_histogram, NEIGHBORS)
+    yield _pps_laplace()
+    yield from map(_opendp_quantile, NEIGHBORS)
+
+
+def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
+    """The slope mechanism as it is planned for few records and four candidates, and for many and a hundred."""
+    m = len(ATOMS)
+    # With these slopes and this rise few records come near the claimed loss.
+    small = plan(
+        "0.3",
+        EPSILON,
+        RECORDS,
+        neighbors=neighbors,
+        candidates=m,
+        selector=selector,
+        slopes=(7, 3),
+        rise=2.0,
+        shift=0.5,
+    )
+    large = plan("0.1", EPSILON, LARGE, neighbors=neighbors, candidates=100, selector=selector)
+    assert small.mechanism is not None
+    n, n_min = (RECORDS, None) if neighbors == "replace_one" else (None, 1)
+    coverage = certify(small.mechanism, small.request.alpha, m, n, n_min, None).coverage
+    law, run = partial(utility_law, small.mechanism, Candidates.of(EDGES)), (LARGE, large.mechanism, 100)
+    return _subject(f"slopes {selector}", neighbors, small.mechanism, law, run, small_coverage=coverage)
+
+
+def _pps(neighbors: Neighbors) -> Subject:
+    """The published exponential mechanism; its claim is the published epsilon, of which it spends about half."""
+    small: PpsOfSecretSize | PrivatePredictionSets
+    large: PpsOfSecretSize | PrivatePredictionSets
+    if neighbors == "replace_one":
+        small = PrivatePredictionSets(level=Fraction(3, 4), gamma=0.1, scale=2 * 3 / EPSILON)
+        large = pps_for(2000, Fraction(1, 10), EPSILON, 100)
+    else:
+        scale = pps_of_secret_size(Fraction(1, 2), EPSILON, 4, RECORDS).scale
+        small = PpsOfSecretSize(rate=Fraction(1, 2), offset=Fraction(3, 2), gamma=0.1, scale=scale)
+        large = pps_of_secret_size(Fraction(1, 10), EPSILON, 100, 2000)
+    law = partial(utility_law, small, Candidates.of(EDGES))
+    return _subject("pps", neighbors, small, law, (2000, large, 100))
+
+
+def _noisy_histogram(neighbors: Neighbors) -> Subject:
+    """Discrete Laplace noise on the counts."""
+    public = neighbors == "replace_one"
+    scale = (2 if public else 1) / EPSILON
+    small = NoisyHistogram(Fraction(0) if public else Fraction(7, 10), Fraction(5 if public else 0), scale)
+    large = noisy_histogram_for(Fraction(9, 10), EPSILON, 50, 2000 if public else None, 1)
+    return _subject("noisy-histogram", neighbors, small, None, (2000, large, 50), noise_scale=scale)
+
+
+def _pps_laplace() -> Subject:
+    """The published noisy histogram."""
+    small = LaplaceHistogram(level=Fraction(3, 4), gamma=0.1, scale=2 / EPSILON)
+    large = pps_laplace_for(2000, Fraction(1, 10), EPSILON, 20)
+    return _subject("pps-laplace", "replace_one", small, None, (2000, large, 20), noise_scale=small.scale)
+
+
+def _opendp_quantile(neighbors: Neighbors) -> Subject:
+    """OpenDP's quantile, which claims no coverage."""
+    mechanism = opendp_quantile_for(Fraction(3, 4), EPSILON, RECORDS if neighbors == "replace_one" else None)
+
+    def law(scores: Scores) -> dict[float, float]:
+        candidates = Candidates.of(EDGES)
+        utilities = quantile_scores(counts(scores, candidates), 0.75, mechanism.size)
+        chances = exact_law(utilities, mechanism.scale, "permute_and_flip")
+        return dict(zip(candidates.values.tolist(), chances.tolist(), strict=True))
+
+    return _subject("opendp-quantile", neighbors, mechanism, law, None)
+
+
+def _subject(
+    name: str,
+    neighbors: Neighbors,
+    small: Any,
+    law: Law | None,
+    large: tuple[int, Any, int] | None,
+    *,
+    noise_scale: float | None = None,
+    small_coverage: float | None = None,
+) -> Subject:
+    """A small instance that selects among EDGES and +inf; a large one: records, mechanism and number of candidates."""
+    claims = Claims(EPSILON, neighbors, None if large is None else 0.9)
+    draw, any_size = partial(threshold, small, Candidates.of(EDGES)), neighbors == "add_remove"
+    made = Subject(
+        f"{name} {neighbors}", claims, draw, law, ATOMS, RECORDS, small_coverage, noise_scale, any_size=any_size
+    )
+    if large is None:
+        return made
+    n, mechanism, m = large
+    assert mechanism is not None
+    return replace(made, coverage_sizes=(n,), large=partial(threshold, mechanism, Candidates.unit(m)))
+
+
+def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:
+    """One run, from scores to the threshold."""
+    return float(candidates.values[mechanism.choose(counts(scores, candidates))])
+
+
+def utility_law(mechanism: Any, candidates: Candidates, scores: Scores) -> dict[float, float]:
+    """The exact law of a mechanism that selects by integer utilities."""
+    utilities = mechanism.utilities(counts(scores, candidates))
+    law = exact_law(utilities, mechanism.scale, getattr(mechanism, "selector", "exponential"))
+    return dict(zip(candidates.values.tolist(), law.tolist(), strict=True))
+
+
+def counts(scores: Scores, candidates: Candidates) -> NDArray[np.int64]:
+    """Counts per bin, without the checks of `ScoreHistogram`: many thousand calls are made."""
+    return np.bincount(np.searchsorted(candidates.edges, scores), minlength=candidates.size).astype(np.int64)

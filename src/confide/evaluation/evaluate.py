@@ -1,0 +1,522 @@
+"""What labelled records are evaluated by: sets, intervals or scores, at every level of a release, batch by batch.
+
+Prediction sets are counted by true class, by size and by group; intervals and scores in all, by group and by side.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Iterator, Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+from numpy.typing import ArrayLike, NDArray
+
+from confide.arrays import (
+    Uniforms,
+    as_array,
+    as_labels,
+    as_positions,
+    as_uniforms,
+    as_vector,
+    class_columns,
+    refuse_other_rows,
+)
+from confide.errors import InputError, InputTypeError
+from confide.evaluation.counts import SIDE_OUTCOMES, Counts, Look, NamedCounts, outcomes_of
+from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Measure, Part, exact_parts, mean_of
+from confide.evaluation.values import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
+from confide.releases import UNNAMED, Release, as_release, names_for, warn_of
+from confide.scores import refuse_infinite, score_kind
+from confide.sets import count_shortfall, coverage_from_counts, intervals_of, predict_set
+from confide.support import refuse_marked
+
+
+def fingerprint(release: Release) -> str:
+    """SHA-256 of a release's JSON, hexadecimal."""
+    return hashlib.sha256(release.to_json().encode()).hexdigest()
+
+
+def division_of(release: Release) -> Division | None:
+    """What has a threshold of its own in a release."""
+    by = release.by
+    return None if by is None or by == "loss" or by == "level" else by
+
+
+def class_keys(release: Release, names: Sequence[object]) -> list[str | int]:
+    """The classes of a release, in the order of the columns, whose names may be texts that read like them.
+
+    Raises
+    ------
+    InputError
+        If the columns have other classes, unless the release has 0 to K-1 and the columns K names.
+    """
+    by_text = {str(key): key for key in release.parts}
+    texts = [str(name) for name in names]
+    if len(by_text) == len(release.parts) and sorted(texts) == sorted(by_text):
+        return [by_text[text] for text in texts]
+    if set(release.parts) == set(range(len(texts))):
+        return list(range(len(texts)))
+    some = ", ".join(list(by_text)[:10]) + (", ..." if len(by_text) > 10 else "")
+    raise InputError(
+        "classes",
+        f"must be the {len(release.parts)} that were calibrated ({some})",
+        got=f"{len(texts)} columns or other names",
+        remedy="Give the names in the order of the columns",
+    )
+
+
+def evaluation_of(release: Release, hits: int, n: int) -> Evaluation:
+    """The evaluation of a release on n records of which `hits` are covered, without what else was counted."""
+    covered, short = coverage_from_counts(hits, n, CONFIDENCE), count_shortfall(release, hits, n)
+    division = division_of(release)
+    return Evaluation(fingerprint(release), release.promised, covered, by=division, shortfall=short)
+
+
+class LevelCounts:
+    """What is counted at one level of a release.
+
+    Parameters
+    ----------
+    release
+        One calibration, or one with a threshold per group, class or side.
+    classes
+        The K class names of sets, which are counted by class and by size; none of intervals and scores.
+    """
+
+    def __init__(self, release: Any, classes: Sequence[object]) -> None:
+        self.release, self.by, self.classes = release, division_of(release), tuple(map(str, classes))
+        self.names = tuple(release.parts) if release.asks_groups(sets=bool(classes)) else ()
+        k = len(classes)
+        self.all, self.own = Counts(outcomes=4 if self.by == "side" else 2), Counts((len(self.names),))
+        self.by_class, self.by_size, self.subgroups = Counts((k,)), Counts((k + 1,)), NamedCounts()
+        self.measured, self.examples = False, list[Example]()
+
+    def places(self, groups: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
+        """The position of each record's group, or true class, among those with a threshold; None if none has one."""
+        if not self.names:
+            return None
+        if groups is None:
+            raise InputError("groups", f"must be given, because the release has one threshold per {self.by}")
+        return as_positions("groups", groups, self.names, n)
+
+    def add(self, look: Look, groups: ArrayLike | None, truth: NDArray[np.int64] | None = None) -> None:
+        """Count records: what is seen of them, their groups and, of sets, the positions of their true classes."""
+        outcome = outcomes_of([look])
+        self.measured = look.size is not None
+        place = self.places(groups, len(outcome))
+        if place is not None:
+            self.own.add([place], outcome, look.size)
+        elif groups is not None:
+            self.subgroups.add_groups(groups, ~look.covered, look.size)
+        self.all.add([], outcome, look.size if truth is None else None)
+        if truth is not None and look.size is not None:
+            self.by_class.add([truth], outcome, look.size)
+            self.by_size.add([look.size], outcome)
+
+    def keep(self, mask: NDArray[np.bool_], truth: NDArray[np.int64], groups: ArrayLike | None) -> None:
+        """Keep the first records as they are, as many as `mask` has rows."""
+        place = self.places(groups, len(truth)) if len(mask) else None
+        for i, inside in enumerate(mask):
+            members = tuple(self.classes[k] for k in np.flatnonzero(inside))
+            group = None if place is None else str(self.names[place[i]])
+            self.examples.append(Example(members, self.classes[truth[i]], group))
+
+    def covered_and_missed(self) -> NDArray[np.int64]:
+        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or of all."""
+        if self.names:
+            return self.own.cells
+        if self.by == "class" and self.classes:
+            keys = class_keys(self.release, self.classes)
+            return self.by_class.cells[[keys.index(name) for name in self.release.parts]]
+        covered = self.all.held()
+        return np.array([[covered, self.all.n - covered]])
+
+    def result(self) -> Evaluation:
+        """The evaluation of all records so far."""
+        measure: Measure | None = None
+        if self.measured:
+            measure = "members" if self.classes else "mean_width"
+        promised = [part.coverage for part in self.release.parts.values()]
+        own = exact_parts(self.names, self.own.rows(), promised, measure) if self.names else ()
+        if self.by == "side":
+            held = [int(self.all.held(SIDE_OUTCOMES[end])) for end in SIDES]
+            own = exact_parts(SIDES, [(int(self.all.n), hits, 0.0) for hits in held], promised)
+        named = exact_parts(self.subgroups.names, self.subgroups.rows(), measure=measure)
+        subgroups = tuple(sorted(named, key=lambda part: part.name))
+        if self.classes:
+            by_class, by_size = (np.array(counts.rows()).astype(np.int64) for counts in (self.by_class, self.by_size))
+            return evaluation_from_counts(
+                self.release, self.classes, by_class, by_size[:, :2], self.examples, own, subgroups
+            )
+        ((n, hits, width),) = self.all.rows()
+        mean = mean_of(width, n) if self.measured else None
+        found = replace(evaluation_of(self.release, hits, n), mean_width=mean, subgroups=subgroups)
+        return replace(found, classes=own) if self.by == "class" else replace(found, groups=own)
+
+
+class Tally:
+    """The counts of every level of a release, which has one level if it is not a release of several."""
+
+    def __init__(self, release: Release, classes: Sequence[object] = ()) -> None:
+        self.release = release
+        self.levels = [LevelCounts(release.at(alpha), classes) for alpha in release.levels]
+
+    def looks(self, *arrays: Any) -> list[Look]:
+        """What is seen of records, whose arrays `add` would take, level by level; nothing is counted."""
+        raise NotImplementedError
+
+    def result(self) -> Evaluation | LevelEvaluation:
+        """The evaluation of all records so far."""
+        found = [counts.result() for counts in self.levels]
+        if self.release.by != "level":
+            one: Evaluation = found[0]
+            return one
+        return LevelEvaluation(fingerprint(self.release), dict(zip(self.release.parts, found, strict=True)))
+
+
+def evaluate_sets(
+    release: Release,
+    probabilities: ArrayLike,
+    labels: ArrayLike,
+    classes: Sequence[object] | None = None,
+    *,
+    groups: ArrayLike | None = None,
+    u: Uniforms = None,
+    examples: int = 0,
+) -> Evaluation | LevelEvaluation:
+    """Evaluate the sets that a release makes for labelled records; not private.
+
+    Parameters
+    ----------
+    release
+        One calibration, or one with several levels, each of which is evaluated, or with a threshold per group or class,
+        of a classification score.
+    probabilities, classes, u
+        As in `predict_set`; shape (n, K).
+    labels
+        True classes, shape (n,): integers in [0, K), or names where the columns have some, from `classes`, a data frame
+        or the release.
+    groups
+        The group of each record, shape (n,). Needed for thresholds per group; with any other release coverage is
+        measured group by group (`Evaluation.subgroups`).
+    examples
+        How many records to keep as they are, at most 1000; the first ones.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the release makes no sets, or an argument does not fit it.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> p = rng.dirichlet([4, 2, 1], size=5000)
+    >>> labels = (p.cumsum(axis=1) > rng.random((5000, 1))).argmax(axis=1)
+    >>> released = confide.calibrate_levels(confide.lac_score(p, labels), [0.2, 0.1], epsilon=1.0, score="lac")
+    >>> found = evaluate_sets(released, p, labels)
+    >>> 0.88 < found[0.1].coverage.value < 0.93, found[0.2].mean_size < found[0.1].mean_size
+    (True, True)
+    """
+    refuse_other_rows(probabilities=probabilities, labels=labels, groups=groups, u=u)
+    p, y, names = labelled_sets(release, probabilities, labels, classes)
+    if not len(y):
+        raise InputError("probabilities", "must have at least one row", got="none")
+    if not 0 <= examples <= MOST_EXAMPLES:
+        raise InputError("examples", f"must be from 0 to {MOST_EXAMPLES}", got=str(examples))
+    tally = SetTally(release, names, examples)
+    tally.add(p, y, groups, u)
+    return tally.result()
+
+
+def labelled_sets(
+    release: Release, probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None
+) -> tuple[NDArray[Any], NDArray[np.int64], Sequence[object]]:
+    """Probabilities of shape (n, K), positions of the true classes of shape (n,), and the K class names, checked."""
+    p, own = class_columns(probabilities, classes)
+    n, k = p.shape
+    names = names_for(release, own, k)
+    return p, as_labels("labels", labels, n, k, names), range(k) if names is None else names
+
+
+class SetTally(Tally):
+    """Counts of sets.
+
+    Parameters
+    ----------
+    release
+        As in `evaluate_sets`.
+    names
+        The K class names, in the order of the columns.
+    examples
+        How many records to keep as they are.
+    """
+
+    def __init__(self, release: Release, names: Sequence[object], examples: int = 0) -> None:
+        if as_release(release).by in ("side", "loss"):
+            raise InputTypeError(
+                "release",
+                "must have thresholds for sets of classes",
+                got=type(release).__name__,
+                remedy="Evaluate the scores or the intervals",
+            )
+        if any(part.score is None for part in release.parts.values()):
+            raise InputError(*UNNAMED)
+        own = names_for(release, tuple(names), len(names)) or tuple(names)
+        super().__init__(release, own)
+        self._examples = examples
+        self.randomised = any(score_kind(part.score).randomised for part in release.parts.values())
+
+    def add(
+        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
+    ) -> None:
+        """Count records: probabilities of shape (n, K), and positions of the true classes, int64, shape (n,)."""
+        more = self._examples - len(self.levels[0].examples)
+        for counts, mask in zip(self.levels, self._masks(probabilities, groups, u), strict=True):
+            counts.add(_seen(mask, y), groups, y)
+            counts.keep(mask[:more], y, groups)
+
+    def looks(
+        self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
+    ) -> list[Look]:
+        """Which records are covered, and the sizes of their sets, level by level."""
+        return [_seen(mask, y) for mask in self._masks(probabilities, groups, u)]
+
+    def _masks(self, probabilities: NDArray[Any], groups: ArrayLike | None, u: Uniforms) -> Iterator[NDArray[np.bool_]]:
+        """The sets of records at each level, bool, shape (n, K)."""
+        uniforms = None
+        if self.randomised or u is not None:
+            uniforms = as_uniforms("u", u, len(probabilities), self.randomised)
+        for counts in self.levels:
+            keys = class_keys(counts.release, counts.classes) if counts.by == "class" else None
+            own = groups if counts.names else None
+            yield predict_set(probabilities, counts.release, keys, u=uniforms, groups=own).mask
+
+
+def _seen(mask: NDArray[np.bool_], y: NDArray[np.int64]) -> Look:
+    return Look(mask[np.arange(len(y)), y], mask.sum(axis=1))
+
+
+def evaluation_from_counts(
+    release: Release,
+    names: Sequence[object],
+    by_class: NDArray[np.int64],
+    by_size: NDArray[np.int64],
+    examples: Sequence[Example] = (),
+    groups: Sequence[Part] = (),
+    subgroups: Sequence[Part] = (),
+) -> Evaluation:
+    """An evaluation of sets from counts.
+
+    Parameters
+    ----------
+    release
+        What the sets were made with: one calibration, or one with a threshold per group or class.
+    names
+        The K class names.
+    by_class
+        int64, shape (K, 3): records, covered records and labels in sets, by true class.
+    by_size
+        int64, shape (K + 1, 2): records and covered records, by set size.
+    groups, subgroups
+        The groups that occur, for thresholds per group, and groups without thresholds of their own.
+
+    Examples
+    --------
+    >>> import confide
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> by_class, by_size = np.array([[8, 7, 9], [2, 2, 3]]), np.array([[0, 0], [8, 7], [2, 2]])
+    >>> found = evaluation_from_counts(released, ["cat", "dog"], by_class, by_size)
+    >>> found.coverage.value, found.mean_size, found.sizes[1].name
+    (0.9, 1.2, '2')
+    """
+    n, hits, _ = by_class.sum(axis=0).tolist()
+    own: list[float | None] = [None] * len(names)
+    if release.by == "class":
+        own = [release.parts[key].coverage for key in class_keys(release, names)]
+    classes = exact_parts(names, by_class.tolist(), own, "members")
+    counted = [(a, b, size * a) for size, (a, b) in enumerate(by_size.tolist())]
+    sizes = exact_parts(range(len(counted)), counted, measure="members")
+    return replace(
+        evaluation_of(release, hits, n),
+        classes=classes,
+        sizes=sizes,
+        groups=tuple(groups),
+        examples=tuple(examples),
+        subgroups=tuple(subgroups),
+        **shares(classes, sizes, n),
+    )
+
+
+def evaluate_intervals(
+    release: Release,
+    predictions: ArrayLike,
+    targets: ArrayLike,
+    *,
+    groups: ArrayLike | None = None,
+    difficulty: ArrayLike | None = None,
+) -> Evaluation | LevelEvaluation:
+    """Evaluate the intervals that a release makes for records with known targets; not private.
+
+    Parameters
+    ----------
+    release
+        Anything that has thresholds of a regression score; of several levels, each is evaluated.
+    predictions, difficulty
+        As in `predict_interval`: shape (n,), or (n, 2) for quantiles.
+    targets
+        True values, finite, shape (n,).
+    groups
+        The group of each record, shape (n,): needed for thresholds per group, else a check group by group.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If the release makes no intervals, or an argument does not fit it.
+
+    Examples
+    --------
+    >>> import confide
+    >>> y = np.random.default_rng(0).normal(size=4000)
+    >>> quantiles = np.tile([-1.0, 1.0], (4000, 1))
+    >>> found = evaluate_intervals(confide.calibrate_sides(quantiles, y, 0.1, 1.0), quantiles, y)
+    >>> [part.name for part in found.groups], 0.88 < found.coverage.value < 0.94
+    (['lower end', 'upper end'], True)
+    """
+    refuse_other_rows(predictions=predictions, targets=targets, groups=groups, difficulty=difficulty)
+    tally = IntervalTally(release)
+    tally.add(as_array("predictions", predictions), known_targets(targets), groups, difficulty)
+    return tally.result()
+
+
+def known_targets(targets: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
+    """True values, finite, shape (n,); there may be none only where `empty` says so."""
+    truth = as_vector("targets", targets, empty=empty)
+    refuse_infinite("targets", truth)
+    return truth
+
+
+class IntervalTally(Tally):
+    """Counts of intervals."""
+
+    def __init__(self, release: Release) -> None:
+        if as_release(release).by == "loss":
+            raise InputTypeError(
+                "release",
+                "must have thresholds for intervals",
+                got=type(release).__name__,
+                remedy="Evaluate critical thresholds as scores",
+            )
+        super().__init__(release)
+
+    def add(
+        self,
+        predictions: NDArray[Any],
+        targets: NDArray[Any],
+        groups: ArrayLike | None = None,
+        difficulty: ArrayLike | None = None,
+    ) -> None:
+        """Count records: predictions as in `predict_interval`, and true values of shape (n,)."""
+        for counts, seen in zip(self.levels, self.looks(predictions, targets, groups, difficulty), strict=True):
+            counts.add(seen, groups)
+
+    def looks(
+        self,
+        predictions: NDArray[Any],
+        targets: NDArray[Any],
+        groups: ArrayLike | None = None,
+        difficulty: ArrayLike | None = None,
+    ) -> list[Look]:
+        """Which records are covered, and how wide their intervals are, level by level; for two sides also by end."""
+        seen = []
+        for counts in self.levels:
+            own = groups if counts.names else None
+            lower, upper = intervals_of(predictions, counts.release, difficulty=difficulty, groups=own)
+            if len(lower) != len(targets):
+                found = f"{len(targets)} for {len(lower)}"
+                raise InputError("targets", "must have one entry per prediction", got=found)
+            above, below = lower <= targets, targets <= upper
+            with np.errstate(over="ignore"):
+                widths = upper - lower
+            ends = (above, below) if counts.by == "side" else None
+            seen.append(Look(above & below, widths, ends))
+        return seen
+
+
+def evaluate_scores(
+    release: Release, scores: ArrayLike, *, groups: ArrayLike | None = None
+) -> Evaluation | LevelEvaluation:
+    """Evaluate the conformity scores of true labels: covered are those up to the threshold; not private.
+
+    For a bound on a loss the scores are critical thresholds (`false_negative_thresholds`, `critical_thresholds`) and
+    the share beyond the released threshold, times the bound, is an unbiased estimate of the loss.
+
+    Parameters
+    ----------
+    release
+        Anything but thresholds per side; of several levels, each is evaluated.
+    scores
+        Shape (n,), of labelled records.
+    groups
+        For thresholds per group or class: the group, or the true class, of each record, shape (n,). With any other
+        release coverage is measured group by group.
+
+    Raises
+    ------
+    InputError, InputTypeError
+        If a score is NaN, or an argument does not fit the release.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> scores, ward = rng.random(4000), rng.choice(["a", "b"], 4000)
+    >>> released = confide.calibrate_groups(scores, ward, ["a", "b"], 0.1, 1.0)
+    >>> [0.88 < part.coverage.value < 0.94 for part in evaluate_scores(released, scores, groups=ward).groups]
+    [True, True]
+    """
+    refuse_other_rows(scores=scores, groups=groups)
+    array = known_scores(scores)
+    tally = ScoreTally(release)
+    tally.add(array, groups)
+    return tally.result()
+
+
+def known_scores(scores: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
+    """Scores of true labels, not NaN, shape (n,); there may be none only where `empty` says so."""
+    array = as_vector("scores", scores, empty=empty)
+    refuse_marked("scores", np.isnan(array), "must not be NaN", "that are")
+    return array
+
+
+class ScoreTally(Tally):
+    """Counts of scores."""
+
+    def __init__(self, release: Release) -> None:
+        if as_release(release).by == "side":
+            raise InputTypeError(
+                "release",
+                "must have one threshold per record",
+                got=type(release).__name__,
+                remedy="Evaluate the intervals",
+            )
+        super().__init__(release)
+        warn_of(release)
+
+    def add(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> None:
+        """Count scores, shape (n,)."""
+        for counts, seen in zip(self.levels, self.looks(scores, groups), strict=True):
+            counts.add(seen, groups)
+
+    def looks(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> list[Look]:
+        """Which records are covered, level by level."""
+        exact = scores.astype(np.float64)
+        return [Look(exact <= self._thresholds(counts, groups, len(scores))) for counts in self.levels]
+
+    @staticmethod
+    def _thresholds(counts: LevelCounts, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
+        """The threshold of each record; one for all if there are no groups."""
+        own, place = np.array([part.threshold for part in counts.release.parts.values()]), counts.places(groups, n)
+        return own if place is None else own[place]

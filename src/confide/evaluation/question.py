@@ -1,0 +1,627 @@
+"""A private evaluation as a value: a public question, noisy counts, and nothing else that depends on records.
+
+Every record falls into one cell of every table: by its part of each partition, and by its outcome. Cells are counted,
+and each count gets discrete Laplace noise. What is stated follows from the noisy counts and public numbers
+(`confide.evaluation.intervals`). A file contains it, and reading computes it again; numbers that follow are compared
+within 1e-6, because other machines may round the last digits differently.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from functools import cached_property
+from math import prod
+from pathlib import Path
+from types import MappingProxyType
+from typing import Any, Literal, TypeAlias
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.errors import FormatError, InputError
+from confide.evaluation.counts import SIDE_OUTCOMES
+from confide.evaluation.intervals import (
+    Cells,
+    Partition,
+    PrivateFinding,
+    PrivateMean,
+    family_error,
+    find,
+    over_all,
+    size_parts,
+    width_parts,
+)
+from confide.evaluation.parts import Part, interval_text
+from confide.evaluation.values import Evaluation, LevelEvaluation, read_evaluation
+from confide.guarantee import coverage_text
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
+from confide.releases import Document, Release, documents
+from confide.sets import CHANCE, Shortfall, sentence_of, shortfall_at
+from confide.support import (
+    LEAST_LOSS,
+    MOST_PER_PERSON,
+    MOST_RECORDS,
+    VERSIONS,
+    Facts,
+    Fields,
+    Level,
+    Section,
+    exact_level,
+    float_above,
+    float_below,
+    library_versions,
+    one_of,
+    parse_object,
+    positive_integer,
+    positive_number,
+    privacy_loss,
+    read_as,
+    shapes,
+)
+
+Outcome: TypeAlias = Literal["covered", "levels", "sides"]
+"""What is seen of a record: covered or missed; the first level that covers it, or none; which ends of its interval
+hold."""
+
+KIND = "confide.private-evaluation"
+SIDES = tuple(SIDE_OUTCOMES)
+
+MOST_CELLS = 2_000_000
+
+
+@dataclass(frozen=True)
+class CountPrivacy:
+    """The privacy of counts with discrete Laplace noise: the noise of each count follows, and so does the statement.
+
+    Parameters
+    ----------
+    neighbors, epsilon, records_per_person
+        The relation, the loss of one person, and the most records of one person.
+    public_n
+        Whether the number of records is public.
+    tables
+        How many tables are counted: a record is in one cell of each.
+    one_count
+        Whether a replaced record changes one count of a table, not two: only the covered records of n are counted.
+
+    Examples
+    --------
+    >>> paid = CountPrivacy("add_remove", 1.0, 3, public_n=False)
+    >>> paid.noise <= 1 / 3 < paid.statement.add_remove
+    True
+    """
+
+    neighbors: Neighbors
+    epsilon: float
+    records_per_person: int
+    public_n: bool = field(kw_only=True)
+    tables: int = field(default=1, kw_only=True)
+    one_count: bool = field(default=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        one_of("neighbors", self.neighbors, NEIGHBORS)
+        object.__setattr__(self, "epsilon", privacy_loss("epsilon", self.epsilon))
+        people = positive_integer("records_per_person", self.records_per_person, most=MOST_PER_PERSON)
+        object.__setattr__(self, "records_per_person", people)
+        if self.noise < LEAST_LOSS:
+            requirement = f"must leave at least {LEAST_LOSS:g} to each count of each record of a person"
+            raise InputError("epsilon", requirement, got=f"{self.noise:.3g} for each")
+
+    @property
+    def changes(self) -> int:
+        """By how much one record changes all counts together: a cell of each table, or two if it is replaced."""
+        return self.tables * (2 if self.neighbors == "replace_one" and not self.one_count else 1)
+
+    @property
+    def noise(self) -> float:
+        """One over the scale of the noise of each count, rounded down."""
+        return float_below(Fraction(self.epsilon) / (self.records_per_person * self.changes))
+
+    @property
+    def statement(self) -> PrivacyStatement:
+        """The loss of all counts together; that of one record is rounded up.
+
+        Replacing a record is removing one and adding another: it costs twice as much. If n is public, an added record
+        shows in n itself.
+        """
+        k = self.records_per_person
+        one = float_above(Fraction(self.epsilon) / k)
+        if self.neighbors == "add_remove":
+            return PrivacyStatement("add_remove", self.epsilon, k, one, 2 * one, None)
+        return PrivacyStatement("replace_one", self.epsilon, k, None if self.public_n else one / 2, one, None)
+
+
+@dataclass(frozen=True)
+class Question:
+    """What is asked of labelled records, and at which price: all of it public.
+
+    Parameters
+    ----------
+    calibration
+        SHA-256 of the release that is evaluated.
+    neighbors, epsilon, records_per_person
+        Privacy: the relation, the loss of one person, and how many records a person owns at most.
+    n
+        The number of records if it is public (`replace_one`); None if it is secret.
+    outcome
+        What is seen of a record.
+    statements
+        What is promised, by name: "" for the release as a whole, levels as `alpha 1/10`, the ends of intervals.
+    partitions
+        By what records are divided.
+    tables
+        Which partitions are crossed in which table.
+    loss
+        For a bound on a loss: its name and its largest value; coverage is then that of critical thresholds.
+    """
+
+    calibration: str
+    neighbors: Neighbors
+    epsilon: float
+    records_per_person: int
+    n: int | None
+    outcome: Outcome
+    statements: Mapping[str, float] = field(hash=False)
+    partitions: tuple[Partition, ...] = ()
+    tables: tuple[tuple[int, ...], ...] = ((),)
+    loss: tuple[str, float] | None = None
+
+    def __post_init__(self) -> None:
+        cost, n = self.cost, None if self.n is None else positive_integer("n", self.n, most=MOST_RECORDS)
+        plain = {"epsilon": cost.epsilon, "records_per_person": cost.records_per_person, "n": n}
+        for name, value in plain.items():
+            object.__setattr__(self, name, value)
+        if (self.n is None) != (self.neighbors == "add_remove"):
+            raise InputError("n", "must be given with neighbors='replace_one', and only then: otherwise it is secret")
+        self._check_statements()
+        used = {place for table in self.tables for place in table}
+        if used != set(range(len(self.partitions))) or any(len(set(table)) != len(table) for table in self.tables):
+            raise InputError("tables", "must cross the partitions, each of them somewhere and once in a table")
+        if len({part.kind for part in self.partitions}) != len(self.partitions) or not self.tables:
+            raise InputError("partitions", "must be of different kinds, and be in at least one table")
+        if sum(prod(self.shape(table)) for table in self.tables) > MOST_CELLS:
+            raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Ask for fewer parts at once")
+
+    def _check_statements(self) -> None:
+        names = tuple(self.statements)
+        expected = {"covered": ("",), "sides": SIDES}.get(self.outcome, names)
+        if names != expected or not names or not all(0 <= level <= 1 for level in self.statements.values()):
+            raise InputError("statements", "must be those of the outcome, with a coverage in [0, 1] each")
+        rising = list(self.statements.values())
+        if self.outcome == "levels" and not (rising == sorted(rising) and all(n.startswith("alpha ") for n in names)):
+            raise InputError("statements", "must be named by alpha, from the least coverage on, for levels")
+        if self.loss is not None:
+            positive_number("bound", self.loss[1])
+
+    @property
+    def cost(self) -> CountPrivacy:
+        """The privacy of all counts together."""
+        return CountPrivacy(
+            self.neighbors,
+            self.epsilon,
+            self.records_per_person,
+            public_n=self.n is not None,
+            tables=max(len(self.tables), 1),
+            one_count=self.one_count,
+        )
+
+    @property
+    def outcomes(self) -> int:
+        """How many outcomes a record can have."""
+        return {"covered": 2, "sides": 4}.get(self.outcome, len(self.statements) + 1)
+
+    def shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
+        """The shape of a table: its partitions, and outcomes."""
+        return (*(len(self.partitions[place]) for place in table), self.outcomes)
+
+    @property
+    def cells(self) -> list[int]:
+        """How many counts each table has."""
+        return [1] if self.one_count else [prod(self.shape(table)) for table in self.tables]
+
+    @property
+    def one_count(self) -> bool:
+        """Whether the count of covered records says all: n is public, and the others are missed."""
+        return self.n is not None and self.outcome == "covered" and self.tables == ((),)
+
+    @property
+    def noise(self) -> float:
+        """One over the scale of the noise of each count."""
+        return self.cost.noise
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The loss of all counts together."""
+        return self.cost.statement
+
+    def statement_cells(self, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
+        """The outcomes in which a statement holds, and the others."""
+        held = SIDE_OUTCOMES[name] if self.outcome == "sides" else tuple(range(list(self.statements).index(name) + 1))
+        return held, tuple(place for place in range(self.outcomes) if place not in held)
+
+
+@dataclass(frozen=True, repr=False)
+class PrivateEvaluation(Document):
+    """Coverage on labelled records with a differential-privacy guarantee: it may be published.
+
+    Made by `confide.evaluate` with an epsilon. Intervals hold for finite samples, noise included, all of them at once
+    with probability `confidence`, if the records are independent of each other and of those that were calibrated on.
+
+    Parameters
+    ----------
+    question
+        What was asked: public.
+    confidence
+        Probability that all intervals hold at once.
+    counts
+        The noisy counts of each table, in the order of its cells.
+    versions
+        The libraries that drew them; empty where the file does not say.
+    shortfalls
+        By statement: where coverage over all lies below the promise, and luck in calibrating does not explain it. They
+        follow from the counts and the release, and are in no file.
+
+    Examples
+    --------
+    >>> import confide
+    >>> rng = np.random.default_rng(0)
+    >>> released = confide.calibrate(rng.random(2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> found = confide.evaluate(released, scores=rng.random(5000), epsilon=1.0)
+    >>> print(found.privacy)
+    1-differential privacy for adding or removing one record
+    >>> 0.87 < found.coverage.low < found.coverage.high < 0.93
+    True
+    """
+
+    question: Question
+    confidence: float
+    counts: tuple[tuple[int, ...], ...]
+    versions: Mapping[str, str] = field(default_factory=dict, hash=False)
+    shortfalls: Mapping[str, Shortfall] = field(default_factory=dict, compare=False, kw_only=True)
+
+    def __post_init__(self) -> None:
+        object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
+        object.__setattr__(self, "shortfalls", MappingProxyType(dict(self.shortfalls)))
+        object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
+        if [len(cells) for cells in self.counts] != self.question.cells:
+            raise InputError("counts", "must have one number for each cell of each table")
+        family_error(self.question.partitions, len(self.question.statements), 1 - self.confidence)
+
+    @property
+    def calibration(self) -> str:
+        """SHA-256 of the release that was evaluated."""
+        return self.question.calibration
+
+    @property
+    def privacy(self) -> PrivacyStatement:
+        """The privacy loss of the evaluation."""
+        return self.question.privacy
+
+    @property
+    def epsilon(self) -> float:
+        """The loss of one person."""
+        return self.question.epsilon
+
+    @cached_property
+    def findings(self) -> Mapping[str, PrivateFinding]:
+        """What is stated of the release as a whole (""), of each level (`alpha 1/10`), and of the ends of intervals."""
+        return find(self._cells(), self.question.statements, 1 - self.confidence)
+
+    @property
+    def finding(self) -> PrivateFinding:
+        """What is stated of the release as a whole; of several levels see `findings`."""
+        return next(iter(self.findings.values()))
+
+    def __getitem__(self, alpha: Level) -> PrivateFinding:
+        name = level_name(exact_level("alpha", alpha))
+        if self.question.outcome != "levels" or name not in self.findings:
+            raise InputError("alpha", "must be one of the evaluated levels", got=name)
+        return self.findings[name]
+
+    @property
+    def coverage(self) -> Part:
+        """Coverage over all, with its interval; of several levels that of the first."""
+        return self.finding.coverage
+
+    @property
+    def classes(self) -> tuple[Part, ...]:
+        """Coverage by class, of all public classes; empty if it was not asked."""
+        return self.finding.parts.get("class", ())
+
+    @property
+    def groups(self) -> tuple[Part, ...]:
+        """Coverage by group, of all public groups; empty if it was not asked."""
+        return self.finding.parts.get("group", ())
+
+    @property
+    def sizes(self) -> tuple[Part, ...]:
+        """Coverage by size of the set; empty if it was not asked."""
+        return self.finding.parts.get("size", ())
+
+    @property
+    def mean_size(self) -> PrivateMean | None:
+        """Bounds for the mean size of sets; None if sizes were not asked."""
+        return self.finding.mean_size
+
+    def judged(self, release: Release) -> "PrivateEvaluation":
+        """The same with its shortfalls, from the release that was evaluated."""
+        of = {"": release} | {level_name(alpha): release.at(alpha) for alpha in release.levels}
+        if release.by == "side":
+            of |= dict(zip(SIDES[1:], release.parts.values(), strict=True))
+        cells, found = self._cells(), {}
+        for name, promised in self.question.statements.items():
+            c = over_all(cells, name, promised, CHANCE / 2)
+            if c.value is not None and (short := shortfall_at(of[name], c.value, c.high, self.question.n)) is not None:
+                found[name] = short
+        return replace(self, shortfalls=found)
+
+    def _cells(self) -> Cells:
+        q = self.question
+        noisy: list[NDArray[np.int64]] = []
+        for table, counts in zip(q.tables, self.counts, strict=True):
+            noisy.append(np.array(counts, dtype=np.int64).reshape((1,) if q.one_count else q.shape(table)))
+        held = {name: q.statement_cells(name) for name in q.statements}
+        return Cells(q.partitions, q.tables, noisy, held, q.noise, q.n, q.one_count)
+
+    def _section(self) -> Section:
+        return Section(
+            "PrivateEvaluation",
+            warnings=tuple(sentence_of(name, one) for name, one in self.shortfalls.items()),
+            parts=described(self.findings, self.question.loss),
+            notes=(hold_together(self.findings, self.confidence), f"privacy: {self.privacy}"),
+        )
+
+    def _brief(self) -> str:
+        levels = f", {len(self.findings)} statements" if len(self.findings) > 1 else ""
+        short = ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
+        return f"coverage {covered_text(self.coverage)}{short}{levels}, {self.privacy.brief}"
+
+
+def empty(question: Question, confidence: float) -> PrivateEvaluation:
+    """The evaluation whose counts are all 0, from public numbers alone."""
+    counts = tuple((0,) * cells for cells in question.cells)
+    return PrivateEvaluation(question, confidence, counts, library_versions())
+
+
+def level_name(alpha: Fraction) -> str:
+    """What a level is called among the statements.
+
+    Examples
+    --------
+    >>> level_name(Fraction(1, 10))
+    'alpha 1/10'
+    """
+    return f"alpha {alpha}"
+
+
+# In words
+
+MOST_SHOWN = 30
+_CALLED = {"class": "class", "group": "group", "size": "sets of size", "width": "width"}
+
+
+def described(findings: Mapping[str, PrivateFinding], loss: tuple[str, float] | None) -> tuple[Section, ...]:
+    """Coverage with what is promised, part by part, a section for each level.
+
+    Of more than 30 parts those are shown whose intervals end lowest; files have all of them.
+    """
+    return tuple(Section("", facts=_facts(name, finding, loss)) for name, finding in findings.items())
+
+
+def hold_together(findings: Mapping[str, PrivateFinding], confidence: float) -> str:
+    """What all intervals mean together."""
+    number = sum(map(_intervals, findings.values())) + _shared(next(iter(findings.values())))
+    together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
+    return f"{together} with probability {100 * confidence:g} %, noise included"
+
+
+def _facts(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -> Facts:
+    if loss is not None:
+        rows = [(f"loss {loss[0]!r}", _loss(finding.coverage, loss[1]))]
+    else:
+        rows = [(f"coverage, {name}" if name else "coverage", covered_text(finding.coverage))]
+    for kind, parts in finding.parts.items():
+        shown = sorted(parts, key=_seeming)[:MOST_SHOWN] if len(parts) > MOST_SHOWN else parts
+        tell = covered_text if loss is None else lambda part: _loss(part, loss[1])
+        rows += [(f"{_CALLED[kind]} {part.name}", tell(part)) for part in shown]
+        if len(parts) > len(shown):
+            rows.append((f"{len(parts) - len(shown)} more", "in the file"))
+    for kind, shares in ({} if name else finding.shares).items():
+        rows += [(f"share, {_CALLED[kind]} {one.name}", interval_text(one.value, one.low, one.high)) for one in shares]
+    if finding.mean_size is not None and not name:
+        mean = finding.mean_size
+        rows.append(("classes per set, on average", interval_text(mean.value, mean.low, mean.high)))
+    return tuple(rows)
+
+
+def covered_text(part: Part) -> str:
+    """Share, interval and promise."""
+    below = ", below that beyond chance" if part.below else ""
+    return f"{interval_text(part.value, part.low, part.high)}; {coverage_text(part.promise)} is promised{below}"
+
+
+def _loss(part: Part, bound: float) -> str:
+    value = None if part.value is None else bound * (1 - part.value)
+    below = ", above that beyond chance" if part.below else ""
+    ends = interval_text(value, bound * (1 - part.high), bound * (1 - part.low))
+    return f"{ends}; at most {bound * (1 - part.promise):.6g} is promised{below}"
+
+
+def _seeming(part: Part) -> tuple[float, float]:
+    """Sorts parts by the upper end of the interval, then by the share."""
+    return part.high, 1.0 if part.value is None else part.value
+
+
+def _intervals(finding: PrivateFinding) -> int:
+    return 1 + sum(map(len, finding.parts.values()))
+
+
+def _shared(finding: PrivateFinding) -> int:
+    """Intervals that are the same for all promises: shares, and the mean."""
+    return sum(map(len, finding.shares.values())) + (finding.mean_size is not None)
+
+
+# As JSON
+
+_MOST_NOISY = 4 * MOST_RECORDS
+_NEAR = 1e-6
+_HEXADECIMAL = frozenset("0123456789abcdef")
+
+
+def _partition_shape(content: Mapping[str, Any]) -> shapes.Shape:
+    """Which fields a partition has, by its kind."""
+    kind = {"kind": shapes.choice("class", "group", "size", "width")}
+    match content.get("kind"):
+        case "size":
+            return {**kind, "classes": shapes.INTEGER}
+        case "width":
+            return {**kind, "bins": shapes.listed(shapes.number())}
+        case "class" | "group":
+            promised = shapes.optional(shapes.listed(shapes.number()))
+            return {**kind, "names": shapes.listed(shapes.TEXT), "promised": promised}
+    return kind
+
+
+def _partition(values: dict[str, Any]) -> Partition:
+    match values["kind"]:
+        case "size":
+            return size_parts(min(values["classes"], 10**9))
+        case "width":
+            return width_parts(values["bins"])
+    return Partition(**values)
+
+
+def _write_partition(partition: Partition) -> dict[str, Any]:
+    if partition.kind == "size":
+        return {"kind": "size", "classes": int(partition.most)}
+    if partition.kind == "width":
+        return {"kind": "width", "bins": list(partition.edges[1:])}
+    own = {} if partition.promised is None else {"promised": list(partition.promised)}
+    return {"kind": partition.kind, "names": list(partition.names), **own}
+
+
+def _statements(stated: dict[str, Any]) -> dict[str, float]:
+    if not all(type(coverage) in (int, float) for coverage in stated.values()):
+        raise ValueError
+    return {name: float(coverage) for name, coverage in stated.items()}
+
+
+_QUESTION: shapes.Shape = {
+    "calibration": shapes.Field(
+        "64 hexadecimal digits", (str,), shapes.within(lambda text: len(text) == 64 and not set(text) - _HEXADECIMAL)
+    ),
+    "privacy": shapes.Field(
+        "a relation and a loss",
+        (dict,),
+        attribute="",
+        shape={
+            "neighbors": shapes.TEXT,
+            "epsilon": shapes.number(),
+            "records_per_person": shapes.INTEGER,
+        },
+    ),
+    "n": shapes.nullable(shapes.INTEGER),
+    "outcome": shapes.choice("covered", "levels", "sides"),
+    "statements": shapes.Field("names with a number each", (dict,), _statements, dict),
+    "partitions": shapes.listed(
+        shapes.Field("a partition", (dict,), _partition, _write_partition, shape=_partition_shape)
+    ),
+    "tables": shapes.listed(shapes.listed(shapes.integer(_MOST_NOISY, -_MOST_NOISY))),
+    "loss": shapes.Field(
+        "a loss and its bound",
+        (dict,),
+        lambda loss: (loss["name"], loss["bound"]),
+        lambda loss: {"name": loss[0], "bound": loss[1]},
+        optional=True,
+        shape=lambda _: {"name": shapes.TEXT, "bound": shapes.number()},
+    ),
+}
+_ANSWER: shapes.Shape = {
+    "private": shapes.Field("true", (bool,), shapes.within(bool)),
+    **_QUESTION,
+    "confidence": shapes.number(),
+    "counts": shapes.listed(shapes.listed(shapes.integer(_MOST_NOISY, -_MOST_NOISY))),
+    "found": shapes.Field("an object", (dict,)),
+    "versions": shapes.optional(VERSIONS),
+}
+
+
+def question_fields(question: Question) -> dict[str, Any]:
+    """A question as JSON values: with the data, what makes two requests one."""
+    return shapes.write_shape(question, _QUESTION)
+
+
+def found_fields(evaluation: PrivateEvaluation) -> dict[str, Any]:
+    """What follows from the counts, as JSON values by statement."""
+    return {name or "release": _finding_fields(finding) for name, finding in evaluation.findings.items()}
+
+
+def _fields(evaluation: PrivateEvaluation) -> dict[str, Any]:
+    return {
+        "private": True,
+        **question_fields(evaluation.question),
+        "confidence": evaluation.confidence,
+        "counts": [list(cells) for cells in evaluation.counts],
+        "found": found_fields(evaluation),
+        **({"versions": dict(evaluation.versions)} if evaluation.versions else {}),
+    }
+
+
+def _finding_fields(finding: PrivateFinding) -> dict[str, Any]:
+    fields: dict[str, Any] = {"coverage": _coverage_fields(finding.coverage)}
+    fields["parts"] = {kind: [_coverage_fields(part) for part in parts] for kind, parts in finding.parts.items()}
+    if finding.shares:
+        fields["shares"] = {
+            kind: [{name: getattr(one, name) for name in ("name", "value", "low", "high")} for one in shares]
+            for kind, shares in finding.shares.items()
+        }
+    if finding.mean_size is not None:
+        fields["mean_size"] = dict(vars(finding.mean_size))
+    return fields
+
+
+def _coverage_fields(part: Part) -> dict[str, Any]:
+    named = {"name": part.name} if part.name else {}
+    return named | {name: getattr(part, name) for name in ("value", "low", "high", "covered", "missed", "promised")}
+
+
+def _read(fields: Fields) -> PrivateEvaluation:
+    values = shapes.read_shape(fields, _ANSWER)
+    asked = values["privacy"] | {name: values[name] for name in _QUESTION if name != "privacy"}
+    made = PrivateEvaluation(Question(**asked), values["confidence"], values["counts"], values["versions"] or {})
+    if not _same(values["found"], found_fields(made)):
+        raise FormatError("evaluation.found", "must follow from the counts", remedy="Do not use the file")
+    return made
+
+
+def _same(stated: Any, found: Any) -> bool:
+    """Whether two JSON values are the same, numbers within 1e-6."""
+    if isinstance(found, Mapping):
+        same_keys = isinstance(stated, Mapping) and stated.keys() == found.keys()
+        return same_keys and all(_same(stated[key], value) for key, value in found.items())
+    if isinstance(found, Sequence) and not isinstance(found, str):
+        same_length = isinstance(stated, list) and len(stated) == len(found)
+        return same_length and all(map(_same, stated, found))
+    if isinstance(found, float) and isinstance(stated, float | int) and not isinstance(stated, bool):
+        return math.isclose(stated, found, rel_tol=_NEAR, abs_tol=_NEAR)
+    return bool(stated == found and type(stated) is type(found))
+
+
+documents.register(
+    PrivateEvaluation,
+    documents.Kind(documents.common_form(KIND, "evaluation", since_2=frozenset({"versions"})), _fields, _read),
+)
+
+
+def load_evaluation(path: str | Path) -> Evaluation | LevelEvaluation | PrivateEvaluation:
+    """Read a file that `confide evaluate --out` wrote, with or without --epsilon."""
+    return read_as(path, _read_either)
+
+
+def _read_either(text: str) -> Evaluation | LevelEvaluation | PrivateEvaluation:
+    try:
+        private = parse_object(text).get("kind") == KIND
+    except (TypeError, ValueError):
+        private = False
+    return PrivateEvaluation.from_json(text) if private else read_evaluation(text)

@@ -1,0 +1,559 @@
+"""An evaluation that is not private, as a value, in words and as JSON.
+
+A file states shares and intervals for its readers. They are computed again from its counts, and counts that contradict
+each other are refused.
+"""
+
+import json
+import math
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass, field, replace
+from fractions import Fraction
+from types import MappingProxyType
+from typing import Any, TypedDict
+
+from confide.errors import ConfideError, FormatError, InputError
+from confide.evaluation.parts import (
+    CONFIDENCE,
+    MOST_NAMED,
+    SIDES,
+    Division,
+    Part,
+    PartName,
+    WorstPart,
+    exact_parts,
+    surely_below,
+    worst_part,
+)
+from confide.guarantee import coverage_text
+from confide.releases import Release
+from confide.sets import CoverageEstimate, Shortfall, count_limit, count_shortfall, coverage_from_counts
+from confide.support import Described, Fields, Level, Section, exact_level, foreign_file, parse_object, shapes
+from confide.support import Kind as FileKind
+
+_SHOWN = {
+    "mean_size": "classes per set, on average",
+    "singletons": "sets with one class",
+    "empty": "sets without any",
+    "mean_width": "width of intervals, on average",
+}
+_SHARES = ("singletons", "empty")
+_MOST_SUBGROUPS = 30
+
+
+def described(found: "Evaluation", promise: str, loss: tuple[str, float] | None = None, title: str = "") -> Section:
+    """Coverage, what is promised, sizes, and what has thresholds of its own.
+
+    Where a loss is bounded, its name and largest value say what coverage stands for.
+    """
+    c = found.coverage
+    rows = [("coverage", str(c))] if loss is None else [(f"loss {loss[0]!r}", _loss(c, loss[1]))]
+    rows.append(("promise", promise))
+    sizes = ((name, getattr(found, name)) for name in _SHOWN)
+    told = {name: f"{100 * v:.1f} %" if name in _SHARES else _figure(v) for name, v in sizes if v is not None}
+    rows += [(_SHOWN[name], text) for name, text in told.items()]
+    own: Sequence[Part] = found.classes if found.by == "class" else found.groups
+    below = set(surely_below(own, found.promised))
+    rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part, below)) for part in own]
+    broken = () if found.shortfall is None else (found.shortfall.sentence,)
+    if loss is not None:
+        return Section(title, facts=(*rows, *_subgroup_losses(found, loss[1])), warnings=broken)
+    below = set(surely_below(found.subgroups, found.promised))
+    rows += [(f"group {part.name}", _own(part, below, found.promised)) for part in _least_covered(found.subgroups)]
+    worst = worst_parts(found)
+    for one in worst:
+        if one.part not in (*own, *found.subgroups):  # these have their rows
+            rows += _worst(one)
+    return Section(title, facts=tuple(rows), warnings=broken, notes=tuple(one.sentence for one in worst if one.below))
+
+
+def _least_covered(parts: Sequence[Part]) -> Sequence[Part]:
+    """All of them, or of very many the least covered, the worst first."""
+    if len(parts) <= _MOST_SUBGROUPS:
+        return parts
+    return sorted(parts, key=lambda part: part.coverage.value)[:_MOST_SUBGROUPS]
+
+
+def _worst(one: WorstPart) -> list[tuple[str, str]]:
+    """The least covered part, and those that are surely below, if they are others."""
+    others = [part for part in one.below if part != one.part][:MOST_NAMED]
+    return [
+        (f"worst {one.kind}", f"{one.part.name}: {_against(one.part, one)}"),
+        *((f"{one.kind} {part.name}", _against(part, one)) for part in others),
+    ]
+
+
+def _against(part: Part, one: WorstPart) -> str:
+    promised = one.promised if part.promised is None else part.promised
+    return f"{part.coverage}{_below(promised) if part in one.below else ''}"
+
+
+def _below(promised: float) -> str:
+    return f", below {coverage_text(promised)} beyond chance"
+
+
+def _subgroup_losses(found: "Evaluation", bound: float) -> list[tuple[str, str]]:
+    """What each group loses, for a bound on a loss."""
+    above = surely_below(found.subgroups, found.promised)
+    return [
+        (
+            f"group {part.name}",
+            _loss(part.coverage, bound) + (", above what is promised beyond chance" if part in above else ""),
+        )
+        for part in _least_covered(found.subgroups)
+    ]
+
+
+def _loss(c: CoverageEstimate, bound: float) -> str:
+    loss, low, high = (bound * (1 - share) for share in (c.value, c.high, c.low))
+    return f"{loss:.3f} ({100 * c.confidence:g} % interval {low:.3f} to {high:.3f}, n={c.n})"
+
+
+def _own(part: Part, below: Collection[Part] = (), promised: float | None = None) -> str:
+    """The row of a part, which may have a promise of its own; what all are promised otherwise."""
+    size = "" if part.mean_size is None else f", {_figure(part.mean_size)} classes per set"
+    width = "" if part.mean_width is None else f", width {_figure(part.mean_width)}"
+    own = "" if part.promised is None else f"; coverage at least {coverage_text(part.promised)} is promised"
+    level = part.promised if promised is None else promised
+    short = _below(level) if part in below and level is not None else ""
+    return f"{part.coverage}{size}{width}{own}{short}"
+
+
+def _figure(value: float) -> str:
+    if math.isinf(value):
+        return f"{value:+}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
+KIND = "confide.evaluation"
+SCHEMAS = (1, 2)
+"""The second one has subgroups."""
+MOST_EXAMPLES = 1000
+NOT_PRIVATE = "These numbers come straight from the records: they are not private."
+
+
+@dataclass(frozen=True)
+class Example:
+    """One record that the user asked to see as it is: its set, its true label, and its group if that matters."""
+
+    members: tuple[str, ...]
+    truth: str
+    group: str | None = None
+
+
+@dataclass(frozen=True, repr=False)
+class Evaluation(Described):
+    """Coverage and sizes on labelled records. Every number here is a function of them, without noise.
+
+    Parameters
+    ----------
+    calibration
+        SHA-256 of the release's JSON.
+    promised
+        The coverage that it guarantees.
+    coverage
+        Share of records whose truth is covered, with its exact interval.
+    mean_size, singletons, empty
+        Mean number of classes per set, share of sets with one class, share without any; None without sets.
+    mean_width
+        Mean width of the intervals; None without intervals.
+    classes, sizes
+        The classes that occur, and the set sizes that occur; empty without sets.
+    groups
+        The groups that occur, or the two ends of intervals, if each has a threshold of its own.
+    by
+        What has a threshold of its own; None if the release has one threshold.
+    examples
+        Records that the user chose to show; usually none.
+    subgroups
+        Groups of records, by any column, that have no threshold of their own: a check whom the average leaves out.
+    shortfall
+        Where coverage over all lies below the promise, and luck in calibrating does not explain it: what was found.
+        It follows from the counts and the release, and is in no file.
+    """
+
+    calibration: str
+    promised: float
+    coverage: CoverageEstimate
+    mean_size: float | None = None
+    singletons: float | None = None
+    empty: float | None = None
+    mean_width: float | None = None
+    classes: tuple[Part, ...] = ()
+    sizes: tuple[Part, ...] = ()
+    groups: tuple[Part, ...] = ()
+    by: Division | None = None
+    examples: tuple[Example, ...] = ()
+    subgroups: tuple[Part, ...] = ()
+    shortfall: Shortfall | None = field(default=None, compare=False)
+
+    def _section(self) -> Section:
+        return Section("Evaluation", parts=(described(self, self._promise),), notes=(NOT_PRIVATE,))
+
+    def judged(self, release: Release) -> "Evaluation":
+        """The same with its shortfall, from the release that was evaluated; files do not say it."""
+        c = self.coverage
+        return replace(self, shortfall=count_shortfall(release, round(c.value * c.n), c.n))
+
+    @property
+    def shortfalls(self) -> dict[str, Shortfall]:
+        """The shortfall, if there is one, under the name "": as of several levels, and of a private evaluation."""
+        return {} if self.shortfall is None else {"": self.shortfall}
+
+    @property
+    def _promise(self) -> str:
+        return f"coverage at least {coverage_text(self.promised)}"
+
+    def _brief(self) -> str:
+        size = "" if self.mean_size is None else f", mean size {self.mean_size:.4g}"
+        width = "" if self.mean_width is None else f", mean width {self.mean_width:.4g}"
+        short = "" if self.shortfall is None else ", SURELY LESS THAN PROMISED"
+        return f"coverage {self.coverage}, {coverage_text(self.promised)} is promised{short}{size}{width}, not private"
+
+    def to_json(self) -> str:
+        """The evaluation as a JSON document with a schema version."""
+        return _json(self.fields())
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values; what does not apply is left out."""
+        return {**_head([self]), **self.counted_fields()}
+
+    def counted_fields(self) -> dict[str, Any]:
+        """The same without what every evaluation begins with."""
+        return shapes.write_shape(self, _COUNTED)
+
+
+@dataclass(frozen=True, repr=False)
+class LevelEvaluation(Described):
+    """Coverage and sizes at each of several levels, on the same records.
+
+    Parameters
+    ----------
+    calibration
+        SHA-256 of the release's JSON.
+    levels
+        Miscoverage level to `Evaluation`, levels decreasing; each names the calibration of its level.
+    """
+
+    calibration: str
+    levels: Mapping[Fraction, Evaluation] = field(hash=False)
+
+    def __post_init__(self) -> None:
+        ordered = dict(sorted(self.levels.items(), reverse=True))
+        found = list(ordered.values())
+        if not found or len({(one.coverage.n, len(one.examples)) for one in found}) != 1:
+            raise InputError("levels", "must be one or more evaluations of the same records")
+        shares = [one.coverage.value for one in found]
+        if shares != sorted(shares):
+            raise InputError("levels", "must cover more, the smaller alpha is", got="a smaller set that covers more")
+        object.__setattr__(self, "levels", MappingProxyType(ordered))
+
+    def judged(self, release: Release) -> "LevelEvaluation":
+        """The same with the shortfall of each level, from the release that was evaluated."""
+        return replace(self, levels={alpha: one.judged(release.parts[alpha]) for alpha, one in self.levels.items()})
+
+    @property
+    def shortfalls(self) -> dict[str, Shortfall]:
+        """The levels that cover surely less than they promise, by name."""
+        return {f"alpha {float(a):g}": one.shortfall for a, one in self.levels.items() if one.shortfall is not None}
+
+    def __getitem__(self, alpha: Level) -> Evaluation:
+        level = exact_level("alpha", alpha)
+        if level not in self.levels:
+            known = ", ".join(f"{float(a):g}" for a in self.levels)
+            raise InputError("alpha", f"must be one of the levels {known}", got=f"{float(level):g}")
+        return self.levels[level]
+
+    def __iter__(self) -> Iterator[Fraction]:
+        return iter(self.levels)
+
+    def __len__(self) -> int:
+        return len(self.levels)
+
+    def _section(self) -> Section:
+        return Section(
+            "LevelEvaluation",
+            parts=tuple(
+                described(one, one._promise, title=f"alpha {float(alpha):g}") for alpha, one in self.levels.items()
+            ),
+            notes=(NOT_PRIVATE,),
+        )
+
+    def _brief(self) -> str:
+        levels = ", ".join(f"alpha {float(alpha):g}: {one.coverage.value:.3f}" for alpha, one in self.levels.items())
+        short = ", SURELY LESS THAN PROMISED" if self.shortfalls else ""
+        return f"coverage {levels}{short}, n={next(iter(self.levels.values())).coverage.n}, not private"
+
+    def to_json(self) -> str:
+        """The evaluation as a JSON document with a schema version."""
+        return _json(self.fields())
+
+    def fields(self) -> dict[str, Any]:
+        """As JSON values."""
+        return {**_head(self.levels.values()), **shapes.write_shape(self, _LEVELS)}
+
+
+def _head(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
+    """How a document begins: one with subgroups, which version 0.1 could not read, has schema 2."""
+    return {"kind": KIND, "schema": SCHEMAS[any(one.subgroups for one in evaluations)], "private": False}
+
+
+class Sizes(TypedDict, total=False):
+    """What is known of all sets together."""
+
+    mean_size: float
+    singletons: float
+    empty: float
+
+
+def shares(classes: Sequence[Part], sizes: Sequence[Part], n: int) -> Sizes:
+    """Mean size, singletons and empty sets, from the parts."""
+    having = {part.name: part.n for part in sizes}
+    return {
+        "mean_size": sum(part.members or 0 for part in classes) / n,
+        "singletons": having.get("1", 0) / n,
+        "empty": having.get("0", 0) / n,
+    }
+
+
+def worst_parts(found: Evaluation) -> tuple[WorstPart, ...]:
+    """The least covered class, group and set size of an evaluation, with all that are surely below what is promised.
+
+    The empty set is no size to compare: it covers no record, and its share is stated on its own.
+
+    Examples
+    --------
+    >>> import confide, numpy as np
+    >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
+    >>> p = np.tile([0.99, 0.01], (200, 1))
+    >>> worst, *_ = worst_parts(confide.evaluate_sets(released, p, ["cat"] * 100 + ["dog"] * 100, ["cat", "dog"]))
+    >>> worst.part.name, worst.sentence
+    ('dog', '1 of 2 classes is covered less than 0.9 beyond chance (95 %, all classes at once): dog.')
+    """
+    kinds: tuple[tuple[PartName, tuple[Part, ...]], ...] = (
+        ("class", found.classes),
+        ("end" if found.by == "side" else "group", found.groups),
+        ("group", found.subgroups),
+        ("set size", tuple(part for part in found.sizes if part.name != "0")),
+    )
+    broken = found.shortfall is not None
+    return tuple(worst_part(kind, parts, found.promised, broken=broken) for kind, parts in kinds if parts)
+
+
+def _json(content: dict[str, Any]) -> str:
+    return json.dumps(content, indent=2, allow_nan=False, ensure_ascii=False) + "\n"
+
+
+# As JSON
+
+MOST_PARTS = 100_000
+MOST_LEVELS = 1000
+_MOST_RECORDS, _MOST_MEMBERS = 2**48, 2**62
+_NOT_READ = ("worst", "warnings", "left_out", "shortfalls")
+"""What `confide evaluate --json` states in addition, which follows from the rest or concerns the run."""
+
+
+def _covers(values: Mapping[str, Any]) -> bool:
+    covers: bool = values["covered"] <= values["n"]
+    return covers
+
+
+def _read_parts(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
+    """Parts whose shares and intervals are computed again."""
+    if not 0 < len(rows) <= MOST_PARTS or not all(map(_covers, rows)):
+        raise ValueError
+    parts = exact_parts(
+        [row["name"] for row in rows],
+        [(row["n"], row["covered"], 0.0) for row in rows],
+        [row["promised"] for row in rows],
+    )
+    return tuple(
+        replace(part, members=row["members"], mean_width=row["mean_width"])
+        for part, row in zip(parts, rows, strict=True)
+    )
+
+
+_RECORDS = {"n": shapes.integer(_MOST_RECORDS), "covered": shapes.integer(_MOST_RECORDS, 0)}
+_WIDTH = shapes.optional(shapes.or_infinite(shapes.number()))
+_PART: shapes.Shape = {
+    "name": shapes.TEXT,
+    **_RECORDS,
+    "members": shapes.optional(shapes.integer(_MOST_MEMBERS, 0)),
+    "promised": shapes.optional(shapes.number(0, 1)),
+    "mean_width": _WIDTH,
+    "coverage": replace(shapes.number(), attribute="value"),
+    "low": shapes.number(),
+    "high": shapes.number(),
+}
+_PARTS = shapes.Field(
+    f"a list of 1 to {MOST_PARTS} parts, each of which covers at most its records",
+    (list,),
+    _read_parts,
+    lambda parts: [shapes.write_shape(part, _PART) for part in parts],
+    optional=True,
+    entry=shapes.Field("a part", (dict,), shape=_PART),
+)
+_TOTAL: shapes.Shape = {
+    **{name: shapes.number() for name in ("value", "low", "high", "confidence")},
+    **_RECORDS,
+}
+_COUNTED: shapes.Shape = {
+    "calibration": shapes.TEXT,
+    "promised": shapes.number(0, 1),
+    "coverage": shapes.Field(
+        "counts of records that cover at most all of them",
+        (dict,),
+        shapes.within(_covers),
+        lambda found: {**asdict(found), "covered": round(found.value * found.n)},
+        shape=lambda _: _TOTAL,
+    ),
+    **{name: shapes.optional(shapes.number()) for name in Sizes.__annotations__},
+    "mean_width": _WIDTH,
+    **dict.fromkeys(("classes", "sizes", "groups", "subgroups"), _PARTS),
+    "by": shapes.optional(shapes.choice("group", "class", "side")),
+    "examples": shapes.optional(
+        shapes.listed(
+            shapes.Field(
+                "a record",
+                (dict,),
+                lambda record: Example(record["set"], record["truth"], record["group"]),
+                shape={
+                    "set": replace(shapes.listed(shapes.TEXT), attribute="members"),
+                    "truth": shapes.TEXT,
+                    "group": shapes.optional(shapes.TEXT),
+                },
+            )
+        )
+    ),
+}
+
+
+def _evaluation(values: Mapping[str, Any]) -> Evaluation:
+    """The evaluation of the fields of a document, whose counts must agree."""
+    stated = dict(values)
+    for name in ("classes", "sizes", "groups", "subgroups", "examples"):
+        stated[name] = stated[name] or ()
+    total = stated.pop("coverage")
+    n, covered = total["n"], total["covered"]
+    sets = {name: stated.pop(name) for name in Sizes.__annotations__}
+    promised, high = stated["promised"], count_limit(covered, n)
+    found = Evaluation(
+        **stated,
+        coverage=coverage_from_counts(covered, n, CONFIDENCE),
+        shortfall=Shortfall(covered / n, high, n, promised, "not read") if high < promised else None,
+    )
+    if any((value is not None) != bool(found.sizes) for value in sets.values()):
+        raise FormatError("evaluation.sizes", f"must be stated where {', '.join(sets)} are, and only there")
+    _check_parts(found, n, covered)
+    return replace(found, **shares(found.classes, found.sizes, n)) if found.sizes else found
+
+
+def _check_parts(found: Evaluation, n: int, covered: int) -> None:
+    """Refuse parts that contradict each other or the whole."""
+    if (found.by in ("group", "side")) != bool(found.groups):
+        raise FormatError("evaluation.by", "must be 'group' or 'side' if there are groups, and only then")
+    has_sets, members = bool(found.sizes), sum(part.members or 0 for part in found.sizes)
+    for name in ("classes", "sizes", "subgroups", *(["groups"] if found.by == "group" else [])):
+        parts: tuple[Part, ...] = getattr(found, name)
+        if not parts:
+            continue
+        if any((part.members is not None) != has_sets for part in parts):
+            raise FormatError(
+                f"evaluation.{name}", "must count labels in sets if the evaluation is of sets, and only then"
+            )
+        if sum(part.n for part in parts) != n or sum(part.covered for part in parts) != covered:
+            raise FormatError(f"evaluation.{name}", "must add up to all records, and to all that are covered")
+        if has_sets and sum(part.members or 0 for part in parts) != members:
+            raise FormatError(f"evaluation.{name}", "must add up to the labels in all sets")
+    if found.by == "side":
+        _check_sides(found.groups, n, covered)
+    if has_sets:
+        _check_sizes(found)
+    if len(found.examples) > min(MOST_EXAMPLES, n):
+        raise FormatError("evaluation.examples", f"must be at most {MOST_EXAMPLES}, and no more than there are records")
+
+
+def _check_sides(ends: Sequence[Part], n: int, covered: int) -> None:
+    """Two ends of every interval; a truth is covered if both hold."""
+    if tuple(part.name for part in ends) != SIDES or any(part.n != n for part in ends):
+        raise FormatError("evaluation.groups", "must be the lower and the upper end of the intervals of all records")
+    low, high = (part.covered for part in ends)
+    if not max(0, low + high - n) <= covered <= min(low, high):
+        raise FormatError("evaluation.groups", "must be ends that both hold for the records that are covered")
+
+
+def _check_sizes(found: Evaluation) -> None:
+    if not found.classes or found.mean_width is not None:
+        raise FormatError("evaluation.sizes", "must be stated with classes and without mean_width")
+    for part in found.sizes:
+        if not (part.name.isascii() and part.name.isdigit() and len(part.name) < 10):
+            raise FormatError("evaluation.sizes", "must be named by numbers")
+        if part.members != int(part.name) * part.n or (part.name == "0" and part.covered):
+            raise FormatError(
+                "evaluation.sizes", "must have as many labels as their names state; empty sets cover nothing"
+            )
+    if len({int(part.name) for part in found.sizes}) != len(found.sizes):
+        raise FormatError("evaluation.sizes", "must be different numbers")
+
+
+def _read_levels(rows: Sequence[dict[str, Any]]) -> dict[Fraction, Evaluation]:
+    if len(rows) > MOST_LEVELS:
+        raise ValueError
+    levels = {row.pop("alpha"): _evaluation(row) for row in rows}
+    if len(levels) != len(rows):
+        raise FormatError("evaluation.levels", "must be different")
+    return levels
+
+
+def _write_levels(levels: Mapping[Fraction, Evaluation]) -> list[dict[str, Any]]:
+    return [{"alpha": str(alpha), **one.counted_fields()} for alpha, one in levels.items()]
+
+
+_LEVELS: shapes.Shape = {
+    "calibration": shapes.TEXT,
+    "levels": shapes.Field(
+        f"a list of at most {MOST_LEVELS} levels",
+        (list,),
+        _read_levels,
+        _write_levels,
+        entry=shapes.Field("an evaluation at a level", (dict,), shape={"alpha": shapes.LEVEL, **_COUNTED}),
+    ),
+}
+_HEAD: shapes.Shape = {
+    "kind": shapes.choice(KIND),
+    "schema": shapes.integer(SCHEMAS[-1]),
+    "private": shapes.Field("false", (bool,), shapes.within(lambda private: not private)),
+}
+
+
+def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
+    """Read an evaluation, of one level or of several.
+
+    Raises
+    ------
+    FormatError
+        If the text is not an evaluation, or contradicts itself.
+    """
+    try:
+        content = parse_object(text)
+    except (TypeError, ValueError):
+        raise FormatError("file", "must be an evaluation, which is one JSON object") from None
+    if content.get("kind") != KIND:
+        raise foreign_file(text, FileKind.EVALUATION, "Make one with `confide evaluate --out FILE`")
+    if content.get("schema") not in SCHEMAS:
+        remedy = "Use the version of confide that wrote the file"
+        raise FormatError("evaluation.schema", f"must be one of {SCHEMAS} for an evaluation", remedy=remedy)
+    fields = Fields("evaluation", {name: value for name, value in content.items() if name not in _NOT_READ})
+    shape: shapes.Shape = {**_HEAD, **(_LEVELS if "levels" in fields else _COUNTED)}
+    values = shapes.read_shape(fields, shape)
+    _, schema, _ = (values.pop(name) for name in _HEAD)
+    try:
+        found = LevelEvaluation(**values) if "levels" in values else _evaluation(values)
+    except FormatError:
+        raise
+    except ConfideError as error:
+        raise FormatError(f"evaluation.{error.argument}", error.requirement, error.got, error.remedy) from None
+    one_by_one = found.levels.values() if isinstance(found, LevelEvaluation) else [found]
+    if schema != (right := _head(one_by_one)["schema"]):
+        raise FormatError("evaluation.schema", f"must be {right} for what this evaluation contains", got=str(schema))
+    return found

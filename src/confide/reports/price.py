@@ -1,0 +1,241 @@
+"""What privacy costs around a chosen point, from public numbers only: plans for other levels, losses and sizes.
+
+A page looks numbers up and never computes a plan: what it shows is what `confide.plan` says.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from fractions import Fraction
+from itertools import product
+from typing import Any, TypeAlias
+
+from confide.planning import Pilot, Plan, Terms, make_plan
+from confide.reports.charts import Cost, cost
+from confide.reports.page import hundredths, percent
+from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, Facts, Section, Table, decimal_text, exact_level
+
+LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
+LOSS_STEPS, LOSS_REACH = (1, 2, 5), (0.2, 5.0)
+SIZE_STEPS, SIZE_REACH = (1, 3), (0.1, 30.0)
+"""Round numbers, in every decade, between these multiples of the chosen value. Where n is public every number of
+records has a decision of its own, which takes hundredths of a second: finer steps would be waited for."""
+
+Place: TypeAlias = tuple[int, int, int]
+
+
+@dataclass(frozen=True)
+class Grid:
+    """Plans at combinations of a few levels, losses and numbers of records, made when they are asked for.
+
+    Parameters
+    ----------
+    request
+        What was chosen.
+    alphas, epsilons, records
+        The values, each increasing.
+    chosen
+        Where the chosen values are among them.
+    pilot
+        A public sample, on which every plan is tried.
+    """
+
+    request: Terms
+    alphas: tuple[Fraction, ...]
+    epsilons: tuple[float, ...]
+    records: tuple[int, ...]
+    chosen: Place
+    pilot: Pilot | None = None
+    _made: dict[Place, Plan] = field(default_factory=dict, repr=False, compare=False)
+
+    def __getitem__(self, place: Place) -> Plan:
+        if place not in self._made:
+            alpha, epsilon, n = self.alphas[place[0]], self.epsilons[place[1]], self.records[place[2]]
+            public = n if self.request.neighbors == "replace_one" else None
+            asked = replace(self.request, alpha=alpha, epsilon=epsilon, n=public, slopes=None, rise=None, shift=None)
+            self._made[place] = replace(make_plan(asked, n), pilot=self.pilot)
+        return self._made[place]
+
+    def places(self) -> list[Place]:
+        """All of them, the number of records changing fastest."""
+        return list(product(range(len(self.alphas)), range(len(self.epsilons)), range(len(self.records))))
+
+
+def grid(request: Terms, n: int, pilot: Pilot | None = None) -> Grid:
+    """The grid around a request and a number of records.
+
+    Examples
+    --------
+    >>> from confide import plan
+    >>> chosen = plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one", candidates=10)
+    >>> made = grid(chosen.request, 1000)
+    >>> made[made.chosen].expected_excess == chosen.expected_excess
+    True
+    """
+    alphas = tuple(sorted({*LEVELS, request.alpha}))
+    epsilon = float(f"{request.epsilon:.6g}")  # as it was asked for: what was spent can be smaller in the last digits
+    least = LEAST_LOSS * request.records_per_person
+    epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_STEPS, LOSS_REACH, least, MOST_LOSS)}))
+    records = tuple(sorted({n, *map(round, _ladder(n, SIZE_STEPS, SIZE_REACH, 1, MOST_RECORDS))}))
+    chosen = (alphas.index(request.alpha), epsilons.index(epsilon), records.index(n))
+    return Grid(request, alphas, epsilons, records, chosen, pilot)
+
+
+def _ladder(
+    chosen: float, steps: tuple[int, ...], reach: tuple[float, float], least: float, most: float
+) -> list[float]:
+    """Round numbers between multiples of the chosen value, and between the least and the most that there are."""
+    low, high = max(chosen * reach[0], least) * 0.999, min(chosen * reach[1], most) * 1.001
+    decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    found = (float(f"{step}e{decade}") for decade in decades for step in steps)
+    return [value for value in found if low <= value <= high and least <= value <= most]
+
+
+# One point
+
+
+def point_facts(plan: Plan, noun: str = "set") -> Facts:
+    """What a plan says of the price of privacy."""
+    over = ", above n: +∞ is the likely answer" if plan.target_rank > plan.n else ""
+    serves = plan.nonprivate_rank <= plan.counted
+    rows = [
+        ("Expected coverage", f"{hundredths(plan.expected_coverage)}, where {_level(plan)} is asked for"),
+        ("Cost of privacy", f"{plan.expected_excess:.1f} records more covered than asked for"),
+        ("Chance of +∞", f"{_chance(plan.chance_of_all)} for +∞; {_chance(plan.chance_beyond)} for +∞ or a threshold "
+         "beyond all scores"),
+        ("Coverage at most, on average", f"{hundredths(plan.coverage_at_most)}, for continuous scores"),
+        ("Target rank", "none serves: the answer is +∞" if math.isinf(plan.target_rank)
+         else f"{plan.target_rank:.2f}{over}"),
+        ("Rank without privacy", f"{plan.nonprivate_rank:,}" if serves else "+∞"),
+        ("Gaps that are jumped", "every one: the answer is +∞" if math.isinf(plan.desert)
+         else "half of the candidates without scores, if that begins within "
+         f"{round(plan.desert):,} ranks after the one without privacy"),
+    ]  # fmt: skip
+    if plan.pilot is not None:
+        rows.append((f"Price in {noun}s", _on_pilot(plan)))
+    rare = "with fewer, more than 1 calibration in 100 gives a useless threshold (+∞, or above every score)"
+    return (*rows, ("Records needed", f"about {plan.records_needed:,}; {rare}"))
+
+
+def sentence(plan: Plan) -> str:
+    """The same in two sentences."""
+    beyond, needed = plan.chance_beyond, f"about {plan.records_needed:,} records are needed"
+    if round(100 * beyond, 1) >= 50:
+        short = f"The answer is likely to be +∞, which excludes nothing, or a threshold beyond all scores: {needed}."
+    elif round(100 * beyond, 1) > 1:
+        rare = f"the threshold is +∞ or lies beyond all scores: {needed} to make that rare"
+        short = f"In {_chance(beyond)} of all draws {rare}."
+    else:
+        short = f"Privacy costs as much as covering {plan.expected_excess:.1f} records more than asked for."
+    return (
+        f"With {plan.n:,} records and ε = {decimal_text(plan.request.epsilon)}, expect a coverage of "
+        f"{hundredths(plan.expected_coverage)} where {_level(plan)} is asked for. {short}"
+    )
+
+
+def _level(plan: Plan) -> str:
+    return percent(float(plan.request.level))
+
+
+def _chance(chance: float) -> str:
+    return "below 0.1\u00a0%" if round(100 * chance, 1) < 0.1 else f"{100 * chance:.1f}\u00a0%"
+
+
+def _on_pilot(plan: Plan) -> str:
+    found = plan.on_pilot
+    assert found is not None
+    if found.size is not None:
+        return f"{found.size:.3g} classes in a set; {found.plain_size:.3g} without privacy"
+    if found.ratio is not None:
+        return f"{found.ratio:.3f} times as long as without privacy"
+    return f"threshold {found.threshold:.4g}; {found.plain_threshold:.4g} without privacy"
+
+
+# Lines through a point
+
+
+def by_epsilon(made: Grid, place: Place, *, dot: bool = True) -> Section:
+    """Expected coverage against epsilon, at the level and the number of records of a place."""
+    a, e, n = place
+    plans = [made[a, i, n] for i in range(len(made.epsilons))]
+    caption = "Expected coverage at this n and α. Grey: without privacy. Dashed: what is asked for."
+    table = Table(
+        ("ε", *_HEADS),
+        tuple((decimal_text(plan.request.epsilon), *_row(plan)) for plan in plans),
+        "Cost of privacy by ε",
+    )
+    rows = [Cost(plan.request.epsilon, plan.expected_coverage, _plain(plan)) for plan in plans]
+    return _figure("Against ε", rows, e if dot else None, plans[0], "ε", caption, table)
+
+
+def by_records(made: Grid, place: Place, *, dot: bool = True) -> Section:
+    """Expected coverage against the number of records, at the level and the loss of a place."""
+    a, e, n = place
+    plans = [made[a, e, i] for i in range(len(made.records))]
+    caption = "Expected coverage at this ε and α. Grey: without privacy. Dashed: what is asked for."
+    table = Table(
+        ("n", *_HEADS), tuple((f"{plan.n:,}", *_row(plan)) for plan in plans), "Cost of privacy by number of records"
+    )
+    rows = [Cost(plan.n, plan.expected_coverage, _plain(plan)) for plan in plans]
+    return _figure("Against n", rows, n if dot else None, plans[0], "n", caption, table)
+
+
+_HEADS = ("Expected coverage", "Records more covered", "Without privacy")
+
+
+def _row(plan: Plan) -> tuple[str, ...]:
+    return hundredths(plan.expected_coverage), f"{plan.expected_excess:.1f}", hundredths(_plain(plan))
+
+
+def _plain(plan: Plan) -> float:
+    return min(1.0, plan.nonprivate_rank / (plan.counted + 1))
+
+
+def _figure(
+    title: str, rows: Sequence[Cost], now: int | None, plan: Plan, name: str, caption: str, table: Table
+) -> Section:
+    chart = cost(rows, now, float(plan.request.level), name)
+    return Section(title, chart=chart, notes=(caption,), tables=(table,))
+
+
+def price(made: Grid, noun: str, *, explorer: bool) -> dict[str, Any]:
+    """What a page says of the price: at the chosen point, and with the explorer at every other, too."""
+    chosen = made[made.chosen]
+    found: dict[str, Any] = {
+        "sentence": sentence(chosen),
+        "facts": point_facts(chosen, noun),
+        "figures": [by_epsilon(made, made.chosen), by_records(made, made.chosen)],
+        "noun": noun,
+        "explorer": None,
+    }
+    if explorer:
+        (levels, losses, numbers), (_, e, n) = (
+            (range(len(values)) for values in (made.alphas, made.epsilons, made.records)),
+            made.chosen,
+        )
+        found["explorer"] = {
+            "shown": (f"epsilon-{made.chosen[0]}-{n}", f"records-{made.chosen[0]}-{e}"),
+            "lines": [
+                *((f"epsilon-{a}-{k}", by_epsilon(made, (a, e, k), dot=False)) for a, k in product(levels, numbers)),
+                *((f"records-{a}-{k}", by_records(made, (a, k, n), dot=False)) for a, k in product(levels, losses)),
+            ],
+            "data": {
+                "values": [
+                    [f"{float(alpha):g}" for alpha in made.alphas],
+                    [decimal_text(epsilon) for epsilon in made.epsilons],
+                    [f"{number:,}" for number in made.records],
+                ],
+                "chosen": list(made.chosen),
+                "said": [
+                    [sentence(made[place]), *(text for _, text in point_facts(made[place], noun))]
+                    for place in made.places()
+                ],
+            },
+        }
+    return found
+
+
+def explored(context: Mapping[str, Any]) -> dict[str, Any] | None:
+    """What the explorer of a page looks up; None without it."""
+    found = context["price"]["explorer"]
+    return None if found is None else found["data"]

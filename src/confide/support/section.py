@@ -1,0 +1,245 @@
+"""What a value says of itself, once: a `Section`; text, notebooks, pages and JSON are renderings of it.
+
+`print` gives the text of a section, `repr` one line, and a notebook a table. Tables have no colours of their own, so
+that they are read in the notebook's dark and light alike; every text is escaped, and none is taken for a formula.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from functools import singledispatch
+from html import escape
+from typing import Any
+
+from confide.support.chart import Chart
+from confide.support.shown import aligned, harmless, one_line
+
+Facts = tuple[tuple[str, str], ...]
+"""Names and values."""
+
+MOST_SHOWN = 20
+"""Rows of a table in a notebook; texts and files have all of them."""
+
+
+@dataclass(frozen=True)
+class Table:
+    """Rows of texts under their heads.
+
+    Parameters
+    ----------
+    heads
+        One for each column.
+    rows
+        One text for each column; the first names the row.
+    caption
+        What the rows are.
+    total
+        How many rows there are, if these are only the first.
+    """
+
+    heads: tuple[str, ...]
+    rows: tuple[tuple[str, ...], ...]
+    caption: str = ""
+    total: int = 0
+
+    @property
+    def left_out(self) -> int:
+        """How many rows are not among these."""
+        return max(self.total - len(self.rows), 0)
+
+
+@dataclass(frozen=True)
+class Section:
+    """A description in parts, of texts only; renderings escape them.
+
+    Parameters
+    ----------
+    title
+        What is described.
+    lead
+        Sentences, one a line.
+    facts
+        Names and values.
+    tables
+        Rows below the facts.
+    warnings
+        Sentences that come before everything else.
+    chart
+        A picture, for pages.
+    parts
+        Sections below.
+    notes
+        Sentences at the end.
+    """
+
+    title: str
+    lead: str = ""
+    facts: Facts = ()
+    tables: tuple[Table, ...] = ()
+    warnings: tuple[str, ...] = ()
+    chart: Chart | None = None
+    parts: tuple["Section", ...] = ()
+    notes: tuple[str, ...] = ()
+
+
+class Described:
+    """A value that describes itself: `_section` is its whole description, `_brief` its line.
+
+    Examples
+    --------
+    >>> class Threshold(Described):
+    ...     def _section(self):
+    ...         return Section("Threshold", facts=(("threshold", "0.5"), ("score", "lac")))
+    ...
+    ...     def _brief(self):
+    ...         return "0.5"
+    >>> Threshold()
+    Threshold(0.5)
+    >>> print(Threshold())
+    threshold: 0.5
+    score: lac
+    """
+
+    __slots__ = ()
+
+    def _section(self) -> Section:
+        raise NotImplementedError
+
+    def _brief(self) -> str:
+        """The value between the parentheses of its `repr`: short and public."""
+        raise NotImplementedError
+
+    def __str__(self) -> str:
+        return to_text(describe(self))
+
+    def __repr__(self) -> str:
+        return one_line(f"{type(self).__name__}({self._brief()})")
+
+    def _repr_html_(self) -> str:
+        return to_html(describe(self))
+
+
+@singledispatch
+def describe(value: Any) -> Section:
+    """The description of a value.
+
+    Raises
+    ------
+    TypeError
+        If the value has none.
+
+    Examples
+    --------
+    >>> describe(object())
+    Traceback (most recent call last):
+    TypeError: a value of type object has no description
+    """
+    raise TypeError(f"a value of type {type(value).__name__} has no description")
+
+
+@describe.register
+def _(value: Described) -> Section:
+    return value._section()
+
+
+def to_text(section: Section) -> str:
+    """The text of a section: facts as `name: value`, those of its parts in aligned columns.
+
+    Examples
+    --------
+    >>> inner = Section("With 100 records", facts=(("rank", "91"), ("coverage", "0.9")))
+    >>> print(to_text(Section("Plan", "a plan", (("alpha", "0.1"),), parts=(inner,))))
+    a plan
+    alpha: 0.1
+    With 100 records:
+      rank      91
+      coverage  0.9
+    """
+    facts = [f"{name}: {value}" for name, value in section.facts]
+    return "\n".join(_lines(section, facts))
+
+
+def _lines(section: Section, facts: Sequence[str]) -> Iterator[str]:
+    yield from section.warnings
+    if section.lead:
+        yield section.lead
+    yield from facts
+    for table in section.tables:
+        yield from _columns(table)
+    for part in section.parts:
+        if part.title:
+            yield f"{part.title}:"
+        yield from _lines(part, [aligned(part.facts)] if part.facts else [])
+    yield from section.notes
+
+
+def _columns(table: Table) -> Iterator[str]:
+    """Right-aligned columns."""
+    rows = [table.heads, *table.rows]
+    widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+    yield from ("  ".join(f"{cell:>{w}}" for cell, w in zip(row, widths, strict=True)) for row in rows)
+
+
+# Notebooks
+
+_LEFT = ' style="text-align:left;vertical-align:top"'
+
+
+def to_html(section: Section) -> str:
+    """A section as one table for a notebook; of many rows the first.
+
+    Examples
+    --------
+    >>> to_html(Section("Plan", facts=(("alpha", "<0.1>"),)))
+    '<table class=...>Plan</caption><tbody><tr><th scope="row"...>alpha</th><td...>&lt;0.1&gt;</td></tr>...'
+    """
+    columns = max((len(table.heads) for one in _all(section) for table in one.tables), default=2)
+    caption = f"<caption{_LEFT}>{_text(section.title)}</caption>"
+    body = "".join(_rows(section, columns))
+    return f'<table class="tex2jax_ignore mathjax_ignore">{caption}<tbody>{body}</tbody></table>'
+
+
+def _all(section: Section) -> Iterator[Section]:
+    yield section
+    for part in section.parts:
+        yield from _all(part)
+
+
+def _rows(section: Section, columns: int) -> Iterator[str]:
+    lead = section.lead.splitlines()
+    yield from (_row((line,), columns) for line in (*section.warnings, *lead))
+    yield from _first(section.facts, 0, columns)
+    for table in section.tables:
+        yield f"<tr>{''.join(_cell('th', head, scope='col') for head in table.heads)}</tr>"
+        yield from _first(table.rows, table.total, columns)
+    for part in section.parts:
+        if part.title:
+            yield f"<tr>{_cell('th', part.title, scope='rowgroup', columns=columns)}</tr>"
+        yield from _rows(part, columns)
+    yield from (_row((line,), columns) for line in section.notes)
+
+
+def _first(rows: Sequence[tuple[str, ...]], total: int, columns: int) -> Iterator[str]:
+    yield from (_row(row, columns) for row in rows[:MOST_SHOWN])
+    left = max(total, len(rows)) - min(len(rows), MOST_SHOWN)
+    if left:
+        yield _row((f"and {left:,} more",), columns)
+
+
+def _row(cells: Sequence[str], columns: int) -> str:
+    """A row of which the first cell is the head, and the last reaches to the end."""
+    across = columns - len(cells) + 1
+    if len(cells) == 1:
+        return f"<tr>{_cell('td', cells[0], columns=across)}</tr>"
+    first, *others, last = cells
+    inner = "".join(_cell("td", cell) for cell in others)
+    return f"<tr>{_cell('th', first, scope='row')}{inner}{_cell('td', last, columns=across)}</tr>"
+
+
+def _cell(tag: str, value: str, *, scope: str = "", columns: int = 1) -> str:
+    of = f' scope="{scope}"' if scope else ""
+    across = f' colspan="{columns}"' if columns > 1 else ""
+    return f"<{tag}{of}{across}{_LEFT}>{_text(value)}</{tag}>"
+
+
+def _text(value: str) -> str:
+    return escape(harmless(value))

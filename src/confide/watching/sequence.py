@@ -1,0 +1,179 @@
+"""What the looks of a watch are tested for, and what all looks together say about coverage: a confidence sequence.
+
+The tests are that parts are covered; or that sets are no larger and no smaller than in a reference batch. A drift of
+sizes says nothing about coverage: sets can keep their sizes and miss, and change their sizes and cover.
+
+For each p0 of a grid there is one e-process against "every record is covered with probability at least p0", and, with
+covered and missed records exchanged, one against "at most p0". Values that either of them ever rejects at half the
+error are out, so with probability 1 - error these hold at all looks together: some record so far had a coverage below
+`high`, and some had one above `low`. If coverage stays what it is, it lies between them.
+"""
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+from functools import lru_cache
+
+import numpy as np
+from numpy.typing import NDArray
+
+from confide.noisy_counts import coverage_interval
+from confide.watching.e_process import DROPS, SIZE_DROPS, Bets, advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.settings import Reference
+
+_LEAST = 0.02
+"""A share that may be smaller is not tested: there is nothing it could fall to."""
+
+
+@dataclass(frozen=True, eq=False)
+class Tests:
+    """Tests of "this share is at least so much", each of which reads its counts off those of a look.
+
+    Parameters
+    ----------
+    names
+        Of the tests.
+    least
+        What is tested, float64, shape (tests,).
+    members
+        Which counts are records with the property, boolean, shape (tests, counts); and those without it.
+    others
+        The same.
+    drops
+        The drops that bets suit.
+    """
+
+    names: tuple[str, ...]
+    least: NDArray[np.float64]
+    members: NDArray[np.bool_]
+    others: NDArray[np.bool_]
+    drops: tuple[float, ...]
+
+    @property
+    def noises(self) -> NDArray[np.int64]:
+        """How many noises the records with and without the property hold, shape (tests, 2)."""
+        return np.stack([self.members.sum(axis=1), self.others.sum(axis=1)], axis=1)
+
+    def sums(self, counts: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+        """Records with and without the property, int64, shape (tests,)."""
+        found = np.asarray(counts, np.int64)
+        return self.members @ found, self.others @ found
+
+
+def coverage_tests(least: Sequence[float], names: Sequence[str]) -> Tests:
+    """That each part is covered at least so well; of every part a look has a covered and a missed count.
+
+    Examples
+    --------
+    >>> coverage_tests([0.88, 0.86], ["a", "b"]).sums([9, 1, 7, 3])
+    (array([9, 7]), array([1, 3]))
+    """
+    one = np.eye(len(names), dtype=np.bool_)
+    covered, missed = (np.kron(one, np.array([pair], np.bool_)) for pair in ([1, 0], [0, 1]))
+    return Tests(tuple(names), np.asarray(least, np.float64), covered, missed, DROPS)
+
+
+def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Tests:
+    """That sets up to each size are as frequent as in a reference, and those above it.
+
+    Each share is bounded from below by the reference, all bounds together with half of the error: where they hold, and
+    sizes have not changed, each test has an e-process, and so has their average, with the other half for its alarm.
+
+    Parameters
+    ----------
+    reference
+        Noisy numbers of records by bin.
+    bins
+        The smallest size of each bin.
+    error
+        The chance of a false alarm in all.
+
+    Examples
+    --------
+    >>> tests = size_tests(Reference((1400, 400, 140, 60), 1.0), [0, 1, 2, 3], 0.05)
+    >>> tests.names[:2], [bool(0.65 < share < 0.7) for share in tests.least[:2]]
+    (('sets of 0', 'sets of 1 and more'), [True, False])
+    """
+    cuts, counts = len(bins) - 1, np.asarray(reference.counts, np.int64)
+    up_to = np.tri(cuts, len(bins), dtype=np.bool_)
+    noises = reference.noises * np.stack([up_to.sum(axis=1), (~up_to).sum(axis=1)], axis=1)
+    low, high = np.zeros(cuts), np.ones(cuts)
+    for cut in range(cuts):
+        below, above = counts[up_to[cut]].sum(), counts[~up_to[cut]].sum()
+        ends = coverage_interval(
+            [below], [above], reference.epsilon, error=error / (2 * cuts), guess=0.5, noises=tuple(noises[cut].tolist())
+        )
+        low[cut], high[cut] = float(ends[0][0]), float(ends[1][0])
+    names, least, members = [], [], []
+    for cut in range(cuts):
+        top, bottom = bins[cut + 1] - 1, bins[cut + 1]
+        names += [f"sets of {top}" if top == 0 else f"sets of at most {top}", f"sets of {bottom} and more"]
+        least += [low[cut], 1 - high[cut]]
+        members += [up_to[cut], ~up_to[cut]]
+    kept = [place for place, share in enumerate(least) if share >= _LEAST]
+    chosen = np.array(members, np.bool_)[kept].reshape(len(kept), len(bins))
+    return Tests(tuple(names[place] for place in kept), np.array(least)[kept], chosen, ~chosen, SIZE_DROPS)
+
+
+STEP = 0.005
+_GRID = np.arange(1, round(1 / STEP)) * STEP
+
+
+def confidence_sequence(
+    covered: Sequence[int],
+    missed: Sequence[int],
+    batch: float,
+    epsilon: float,
+    *,
+    looks: int = 52,
+    error: float = 0.05,
+    noises: int = 1,
+    per_person: int = 1,
+) -> list[tuple[float, float]]:
+    """Low and high after each look.
+
+    Parameters
+    ----------
+    covered, missed
+        Noisy counts of each look, each with `noises` noises of the scale 1/epsilon.
+    batch, looks
+        The planned records of a look, and how many looks are planned.
+    error
+        The chance that one of the statements is wrong, ever.
+    per_person
+        The most records of one person in a look.
+
+    Examples
+    --------
+    >>> course = confidence_sequence([90, 181, 268], [10, 19, 32], 100, 1.0)
+    >>> course[0] != course[-1], all(low < 0.9 < high for low, high in course)
+    (True, True)
+    """
+    bet = _bets(batch, epsilon, noises, per_person)
+    below = _rejected(covered, missed, bet, looks, error / 2)
+    above = _rejected(missed, covered, bet, looks, error / 2)
+    # The coverage lies up to one step above the largest value that is not out.
+    return [(max(0.0, 1 - _end(down)), min(1.0, _end(up))) for up, down in zip(below, above, strict=True)]
+
+
+def _rejected(x: Sequence[int], y: Sequence[int], bet: Bets, looks: int, error: float) -> list[NDArray[np.bool_]]:
+    """Which values of the grid are out after each look."""
+    alarm, log_stakes = math.log(1 / error), np.full(bet.price.shape, -np.inf)
+    out, found = np.zeros(len(_GRID), np.bool_), []
+    for look, (one, other) in enumerate(zip(x, y, strict=True), start=1):
+        log_e = log_e_values(bet, np.full(len(_GRID), one), np.full(len(_GRID), other))
+        log_stakes = advance(log_stakes, log_e, stake(look, looks))
+        out = out | (log_evidence(log_stakes, cash(look, looks)) >= alarm)
+        found.append(out)
+    return found
+
+
+@lru_cache(maxsize=16)
+def _bets(batch: float, epsilon: float, noises: int, per_person: int) -> Bets:
+    return bets(_GRID, batch, epsilon, noises=(noises, noises), per_person=per_person)
+
+
+def _end(out: NDArray[np.bool_]) -> float:
+    """One step above the largest value that is not out."""
+    inside = np.flatnonzero(~out)
+    return round(float(_GRID[inside[-1]]) + STEP, 6) if len(inside) else STEP

@@ -1,0 +1,25 @@
+"""What tests are made of: scores, records, releases, and marks of cases. Nothing here is a test of its own."""
+
+import itertools
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import pytest
+
+
+def slow(cases: Iterable[Any]) -> list[Any]:
+    """Parametrised cases that the everyday suite leaves out; a tuple is the values of several arguments."""
+    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in cases]
+
+
+def grid(*axes: Sequence[Any]) -> list[Any]:
+    """All combinations of the values of several arguments; everyday ones meet each value once, the others are slow."""
+    everyday = {tuple(i % len(axis) for axis in axes) for i in range(max(map(len, axes)))}
+    places = itertools.product(*(range(len(axis)) for axis in axes))
+    return [
+        pytest.param(
+            *(axis[i] for axis, i in zip(axes, place, strict=True)),
+            marks=() if place in everyday else pytest.mark.slow,
+        )
+        for place in places
+    ]

@@ -1,0 +1,434 @@
+"""Faults that would break a promise of privacy, of coverage or of accounting, and the tests that notice them.
+
+Each is put into the library in memory, and its test has to fail. A test that is renamed is looked for in vain, and a
+function that is renamed cannot be replaced: both show here.
+"""
+
+from collections.abc import Sequence
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+import pytest
+
+from tests.faulty import Fault, always, arguments, result, unnoticed
+
+PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector.py"
+COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
+RIVALS, RISING, TWO_SIDED = (f"guarantee/test_{name}.py" for name in ("rivals", "rising_weights", "two_sided"))
+BOOK, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("book", "same_data", "following"))
+COMPOSITION, MOVING = "ledger/test_composition.py", "ledger/test_moving.py"
+OPENED, SESSIONS = "federated/test_opened_sum.py", "federated/test_sessions.py"
+IDENTITIES, PROTOCOL = "federated/test_identities.py", "federated/test_protocol.py"
+
+
+def drawn_once(select: Any) -> Any:
+    kept: dict[Any, int] = {}
+    return lambda u, *how: kept.setdefault((u.tobytes(), how), select(u, *how))
+
+
+def same_noise(noisy_counts: Any) -> Any:
+    return lambda counts, scale: counts + noisy_counts(np.zeros(1, np.int64), scale)[0]
+
+
+def one_rank_less(utilities: Any) -> Any:
+    return lambda self, counts: utilities(replace(self, offset=self.offset - 1), counts)
+
+
+EXCHANGED = {"exponential": "permute_and_flip", "permute_and_flip": "exponential"}
+
+NOISE = [
+    Fault(
+        "every selection has half of its noise",
+        "confide.selection.selector:_noisy_max",
+        arguments(lambda scale, selector: (scale / 2, selector)),
+        f"{SELECTOR}::test_installed_sampler_matches_exact_law",
+    ),
+    Fault(
+        "a selector draws as the other one",
+        "confide.selection.selector:_noisy_max",
+        arguments(lambda scale, selector: (scale, EXCHANGED[selector])),
+        f"{SELECTOR}::test_installed_sampler_matches_exact_law",
+    ),
+    Fault(
+        "the scale is chosen for half of the distance",
+        "confide.support:scale_for",
+        arguments(lambda distance, epsilon: (distance / 2, epsilon)),
+        f"{SELECTOR}::test_scale_is_the_smallest_that_keeps_the_loss",
+    ),
+    Fault(
+        "noise is drawn once and used again",
+        "confide.selection.selector:select",
+        drawn_once,
+        f"{PRIVACY}::test_whole_mechanism_matches_exact_law",
+    ),
+    Fault(
+        "all counts get one noise",
+        "confide.selection.noise:noisy_counts",
+        same_noise,
+        "mechanisms/test_noisy_histogram.py::test_installed_noise_matches_its_law",
+    ),
+    Fault(
+        "counts get half of their noise",
+        "confide.selection.noise:_laplace",
+        arguments(lambda scale: (scale / 2,)),
+        "noisy_counts/test_noise.py::test_draws_have_the_law",
+    ),
+    Fault(
+        "labels stay too often",
+        "confide.selection.noise:truth_probability",
+        result(lambda p: (1 + p) / 2),
+        "selection/test_randomised_response.py::test_the_loss_is_epsilon",
+    ),
+    Fault(
+        "zCDP of a range is understated",
+        "confide.selection.selector:zcdp_of_range",
+        result(lambda rho: 0.999 * rho),
+        "selection/test_zcdp.py::test_every_order_of_every_two_point_law",
+    ),
+    Fault(
+        "tails of noise end one value early",
+        "confide.noisy_counts.noise:NoiseTail.at_least",
+        arguments(lambda tail, t: (tail, t + 1)),
+        "noisy_counts/test_noise.py::test_tails_of_weighted_sums_are_summed",
+    ),
+    Fault(
+        "every part of an evaluation gets the whole error",
+        "confide.noisy_counts.interval:simultaneous",
+        arguments(lambda error, _: (error, 1)),
+        "noisy_counts/test_interval.py::test_the_error_of_each_of_many_parts",
+    ),
+]
+
+PRICES = [
+    Fault(
+        "a replaced record costs what an added one costs",
+        "confide.mechanisms.slopes:Slopes.replace_one",
+        lambda _: property(lambda self: self.add_remove),
+        "guarantee/test_weighted.py::test_loss_by_enumeration",
+    ),
+    Fault(
+        "a head start that fades costs nothing",
+        "confide.mechanisms.slopes:add_remove_range",
+        arguments(lambda left, right, rate, unit, fade=0: (left, right, rate, unit, 0)),
+        f"{PRIVACY}::test_range_distances_of_a_fading_head_start_are_exact[25-slopes27-rate27]",
+    ),
+    Fault(
+        "permute-and-flip is given the zCDP of a bounded range",
+        "confide.mechanisms.slopes:Slopes.bounded_range",
+        always(True),
+        f"{BOOK}::test_permute_and_flip_is_charged_without_zcdp",
+    ),
+    Fault(
+        "heights depend on the counts",
+        "confide.mechanisms.slopes:Slopes.utilities",
+        lambda right: lambda self, counts: right(self, counts) + self.heights(len(counts)) * (counts[0] % 2),
+        f"{PRIVACY}::test_rising_weights_cost_nothing",
+    ),
+    Fault(
+        "several thresholds of one group are charged as one",
+        "confide.mechanisms.privacy:in_sequence",
+        lambda _: lambda parts: parts[0],
+        "calibration/test_several.py::test_losses_add_up",
+    ),
+    Fault(
+        "a removed record costs half of what it does",
+        "confide.mechanisms.pps:PpsOfSecretSize.add_remove",
+        result(lambda loss: loss / 2),
+        "mechanisms/test_pps_removal.py::test_removing_a_record_costs_half_of_epsilon",
+    ),
+    Fault(
+        "a replaced record changes one count of an evaluation",
+        "confide.evaluation.question:CountPrivacy.changes",
+        always(1),
+        "evaluation/test_private.py::test_the_loss_is_what_is_stated_by_enumeration[options5-replace_one-1]",
+    ),
+    Fault(
+        "pure epsilon is given the zCDP of a bounded range",
+        "confide.ledger.cost:Cost.zcdp",
+        result(lambda rho: rho / 4),
+        f"{COMPOSITION}::test_every_bound_holds_for_randomized_response",
+    ),
+    Fault(
+        "delta is converted for half of the zCDP",
+        "confide.ledger.composition:epsilon_of_zcdp",
+        arguments(lambda rho, delta: (rho / 2, delta)),
+        f"{COMPOSITION}::test_zcdp_conversion_is_valid_for_the_gaussian_mechanism",
+    ),
+    Fault(
+        "totals are rounded to the nearest number",
+        "confide.ledger.cost:decimal_above",
+        lambda _: float,
+        f"{COMPOSITION}::test_totals_are_rounded_up_and_what_is_left_down",
+    ),
+]
+
+PROMISES = [
+    Fault(
+        "the certificate gains a rank",
+        "confide.guarantee.certificate:public_coverage",
+        lambda right: lambda *a: right(*a) + type(right(*a))(1, 8),
+        f"{COVERAGE}::test_public_certificate_never_exceeds_the_exact_minimum",
+    ),
+    Fault(
+        "the rank that is drawn is one too low",
+        "confide.mechanisms.slopes:Slopes.utilities",
+        one_rank_less,
+        f"{COVERAGE}::test_planned_public_mechanism_covers",
+    ),
+    Fault(
+        "+inf has no head start",
+        "confide.mechanisms.slopes:Slopes.ahead",
+        always(0),
+        f"{COVERAGE}::test_planned_secret_mechanism_covers_for_every_n",
+    ),
+    Fault(
+        "+inf is not the last candidate",
+        "confide.candidates.lists:Candidates.values",
+        result(lambda values: values[:-1]),
+        "test_candidates.py",
+    ),
+    Fault(
+        "ranks are lost to one rival only",
+        "confide.guarantee.random_rank:tail",
+        arguments(lambda deficit, slope, rivals, selector: (deficit, slope, min(rivals, 1.0), selector)),
+        f"{COVERAGE}::test_rank_deficit_is_dominated_by_the_tail",
+    ),
+    Fault(
+        "the sharp loss is a little too small",
+        "confide.guarantee.certificate:sharp_loss",
+        result(lambda loss: loss - 0.3),
+        f"{CERTIFICATE}::test_sharp_loss_bounds_every_spread",
+    ),
+    Fault(
+        "rivals are rounded down",
+        "confide.guarantee.rivals:rivals_left",
+        result(lambda rivals: rivals * (1 - 1e-9)),
+        f"{RIVALS}::test_rivals_are_rounded_up_and_hardly",
+    ),
+    Fault(
+        "heights are not in the certificate",
+        "confide.mechanisms.slopes:Slopes.rivals",
+        lambda _: lambda self, m: float(m - 1) / 8,
+        f"{RISING}::test_rising_certificate_never_exceeds_the_exact_minimum",
+    ),
+    Fault(
+        "the two-sided certificate gains a rank",
+        "confide.guarantee.two_sided:two_sided_loss",
+        result(lambda lost: lost - 1),
+        f"{TWO_SIDED}::test_never_above_the_exact_minimum",
+    ),
+    Fault(
+        "scores at a candidate are counted above it",
+        "confide.counting.histogram:ScoreHistogram.from_scores",
+        lambda right: lambda cls, scores, *how: right(cls, np.nextafter(scores, np.inf), *how),
+        "counting/test_histogram.py",
+    ),
+    Fault(
+        "the split is drawn by position",
+        "confide.estimators.split:_hashed",
+        lambda _: lambda key, n, columns: np.random.default_rng(0).random(n),
+        "estimators/test_split.py::test_one_record_moves_no_other",
+    ),
+    Fault(
+        "random numbers of records come from one seed",
+        "confide.arrays.checked:fresh_uniforms",
+        lambda _: lambda n: np.random.default_rng(0).random(n),
+        "arrays/test_uniforms.py::test_two_ordinary_calls_use_different_numbers",
+    ),
+    Fault(
+        "ten records of a person are ten people's bets",
+        "confide.watching.e_process:bets",
+        lambda right: lambda *how, per_person=1, **named: right(*how, **named),
+        "watching/test_e_process.py::test_records_of_one_person_may_be_alike",
+    ),
+]
+
+ACCOUNTS = [
+    Fault(
+        "a release is not charged",
+        "confide.ledger.payment:Bill.charge",
+        lambda _: lambda self, without=(): dict.fromkeys(self.payments, 32 * "0"),
+        f"{BOOK}::test_the_charge_is_on_disk_before_the_mechanism_runs",
+    ),
+    Fault(
+        "a release is not kept",
+        "confide.ledger.payment:Bill.keep",
+        always(None),
+        f"{BOOK}::test_identical_requests_cost_once_and_different_ones_do_not",
+    ),
+    Fault(
+        "other data get the earlier release",
+        "confide.ledger.decisions:recognised",
+        lambda _: lambda dataset, entries, seen, key: entries[0],
+        f"{SAME}::test_only_the_same_data_get_the_earlier_release",
+    ),
+    Fault(
+        "a limit is not looked at",
+        "confide.ledger.decisions:check_limits",
+        always(None),
+        f"{BOOK}::test_limit_is_exact_and_says_what_remains",
+    ),
+    Fault(
+        "charges together are bounded one by one",
+        "confide.ledger.decisions:check_limits",
+        arguments(lambda account, costs, *limits: (account, costs[:1], *limits)),
+        f"{BOOK}::test_charges_together_are_bounded_together",
+    ),
+    Fault(
+        "a bound name takes other data",
+        "confide.ledger.decisions:check_binding",
+        always(None),
+        f"{BOOK}::test_binding_to_data",
+    ),
+    Fault(
+        "relations of neighbours mix",
+        "confide.ledger.decisions:_check_relation",
+        always(None),
+        f"{BOOK}::test_relations_do_not_mix",
+    ),
+    Fault(
+        "cells of all partitions cost their maximum",
+        "confide.ledger.composition:worst",
+        lambda _: lambda costs, weight: max(map(weight, costs), default=0),
+        f"{COMPOSITION}::test_partitions_add_up_and_their_cells_do_not",
+    ),
+    Fault(
+        "a delta is counted once for two releases",
+        "confide.ledger.limit:_spends_delta_twice",
+        always(None),
+        f"{FOLLOWING}::test_a_delta_is_spent_once",
+    ),
+    Fault(
+        "a charge dearer than its schedule passes",
+        "confide.ledger.limit:_dearer",
+        always(None),
+        f"{FOLLOWING}::test_charges_are_of_a_kind_within_the_count_and_not_dearer",
+    ),
+    Fault(
+        "a ledger that forgot charges is charged",
+        "confide.ledger.state:refuse_forgotten",
+        always(None),
+        f"{MOVING}::test_what_was_forgotten_is_found",
+    ),
+    Fault(
+        "a moved ledger is charged",
+        "confide.ledger.state:refuse_moved",
+        always(None),
+        f"{MOVING}::test_interrupted_at_every_step",
+    ),
+    Fault(
+        "names that look alike are two data sets",
+        "confide.ledger.identity:name_key",
+        lambda _: lambda name: name,
+        "ledger/test_names.py::test_unicode_forms_and_case_are_one_name",
+    ),
+]
+
+SILOS = [
+    Fault(
+        "silos share their noise among one more",
+        "confide.federated.sharing:noise_share",
+        arguments(lambda size, scale, honest: (size, scale, honest + 1)),
+        "federated/test_secure_sum.py::test_honest_shares_add_up_to_discrete_laplace",
+    ),
+    Fault(
+        "no masks are added",
+        "confide.federated.sharing:mask",
+        lambda _: lambda values, *_, bits=64: values.astype(f"<u{bits // 8}"),
+        "federated/test_secure_sum.py::test_masks_cancel_and_hide",
+    ),
+    Fault(
+        "one opener less can read a share",
+        "confide.federated.sharing:deal",
+        arguments(lambda values, openers, threshold: (values, openers, max(threshold - 1, 2))),
+        "federated/test_shamir.py::test_fewer_shares_than_needed_are_uniform_over_a_small_field",
+    ),
+    Fault(
+        "parts that contradict each other add up",
+        "confide.federated.sharing:_misfit",
+        always(None),
+        f"{OPENED}::test_a_lying_opener_is_seen_with_one_part_more_and_named_with_two",
+    ),
+    Fault(
+        "a majority of openers may open",
+        "confide.federated.protocols.channels:least_needed",
+        lambda _: lambda openers, colluding: (openers + colluding) // 2 + 1,
+        "federated/test_opened_sum_privacy.py::test_fewer_parts_would_open_a_single_silo",
+    ),
+    Fault(
+        "a message is believed whoever signed it",
+        "confide.federated.envelope:verify",
+        lambda _: lambda kind, content, signer, signature: signer,
+        f"{PROTOCOL}::test_silo_refuses_by_name",
+    ),
+    Fault(
+        "a public file is signed by any key",
+        "confide.federated.keys:_check_signed",
+        always(None),
+        f"{IDENTITIES}::test_a_public_file_is_signed_by_the_key_that_it_shows",
+    ),
+    Fault(
+        "keys of low order are taken",
+        "confide.federated.keys:_agrees",
+        always(True),
+        f"{IDENTITIES}::test_keys_of_low_order_are_refused_when_they_are_read",
+    ),
+    Fault(
+        "other peers than the pinned ones are taken",
+        "confide.federated.policy:Policy._check_peers",
+        always(None),
+        f"{IDENTITIES}::test_policies_pin_identities",
+    ),
+    Fault(
+        "a policy compares no cost",
+        "confide.federated.policy:Policy.check_cost",
+        always(None),
+        "federated/test_silo_ledger.py::test_the_policy_compares_what_the_ledger_charges",
+    ),
+    Fault(
+        "keys remember nothing of a ledger",
+        "confide.federated.keys:remember",
+        always(None),
+        f"{SESSIONS}::test_a_restored_ledger_answers_nothing",
+    ),
+    Fault(
+        "a session that was served is served again",
+        "confide.federated.keys:refuse_served",
+        always(None),
+        f"{SESSIONS}::test_the_sessions_of_0_2_still_count",
+    ),
+    Fault(
+        "a silo answers after it has opened",
+        "confide.federated.silo_ledger:SiloLedger.has_opened",
+        always(False),
+        f"{OPENED}::test_a_missing_silo_does_not_stop_the_round",
+    ),
+    Fault(
+        "implausible sums are believed",
+        "confide.federated.plausible:refuse_implausible",
+        always(None),
+        "federated/test_plausible.py::test_a_wrong_message_of_a_secure_sum_shows",
+    ),
+    Fault(
+        "the reply that is released is one rank too low",
+        "confide.federated.protocols.sorted_replies:SortedReplies.certify",
+        result(lambda found: (found[0] - 1, found[1])),
+        "federated/test_coverage.py::test_every_subset_of_silos_is_covered_as_certified",
+    ),
+    Fault(
+        "a release claims another coverage than follows",
+        "confide.federated.calibration:_claimed",
+        lambda _: lambda fields, stated_k, k, guarantee: (k, guarantee),
+        f"{PROTOCOL}::test_result_that_claims_more_is_refused",
+    ),
+]
+
+
+@pytest.mark.parametrize(
+    "faults",
+    [NOISE, PRICES, PROMISES, ACCOUNTS, SILOS],
+    ids=["noise", "prices", "promises", "accounts", "silos"],
+)
+def test_every_fault_is_noticed(faults: Sequence[Fault]) -> None:
+    assert not unnoticed(faults)
