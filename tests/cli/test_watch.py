@@ -166,7 +166,7 @@ def test_what_cannot_be_watched_says_what_can(confide_run, folder):
     refused = confide_run("watch", "fed.json", path, *COLUMNS, *first, "--unlabelled")
     assert refused.refused == (USAGE, "--score-column")
     refused = confide_run("recalibrate", "fed.json", path, *COLUMNS, "--out", "new.json")
-    assert refused.refused == (REFUSED, "previous")
+    assert refused.refused == (REFUSED, "--calibration")
     assert not (folder / "watch.json").exists()
 
 

@@ -199,7 +199,7 @@ def test_torch_from_a_loader():
     assert torch.equal(*(front.predict_set(rows, lac, logits=False) for rows in (half, half.double())))
     broken = x[:5].clone()
     broken[3] = float("nan")
-    with refused(confide.InputError, "outputs") as caught:
+    with refused(confide.InputError, "probabilities") as caught:
         front.predict_set(broken, released, u=torch.rand(5))
     assert numbers(caught)[-1] == 3
     with pytest.raises(confide.InputError):

@@ -367,4 +367,4 @@ def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys, option):
     assert pq.read_table(out).sort_by("id")["prediction_set"].to_pylist() == expected.labels()
     capsys.readouterr()
     assert main([*written, "--keep", "id"]) != 0
-    assert f"output {str(out)!r} exists already; choose another name" in capsys.readouterr().err
+    assert f"--out: {str(out)!r} exists already" in capsys.readouterr().err

@@ -264,7 +264,7 @@ def test_what_cannot_be_done_says_what_to_do(store, servers, monkeypatch, record
 
     assert "there is no such bucket" in refused("s3://nobody-has-this/x.parquet")
     assert "does not exist" in refused(f"s3://{BUCKET}/none.parquet")
-    assert "it names none of them" in refused(f"s3://{BUCKET}/none/*.parquet")
+    assert "It names none of them" in refused(f"s3://{BUCKET}/none/*.parquet")
     assert "without keys or options" in refused(f"s3://me:{secret}@{BUCKET}/x.parquet")
     assert "without keys or options" in refused(f"s3://{BUCKET}/x.parquet?secret_key={secret}")
     with pytest.raises(InputError):
@@ -338,7 +338,7 @@ def test_a_ledger_and_a_watch_are_refused_there(store, records, capsys):
     calibrated("lac").save(released)
     state = ["--state", f"s3://{BUCKET}/watch.json", "--look", "a", "--epsilon", "1", "--batch", "9"]
     assert main(["watch", released, records, *COLUMNS, "--label", "label", *state]) == 3
-    assert "state must be a file of this machine" in capsys.readouterr().err
+    assert "--state: must be a file on a disk" in capsys.readouterr().err
 
 
 def test_nulls_are_left_out_when_asked(store):

@@ -256,7 +256,7 @@ def _of_document(path: Path, kind: Kind) -> Stated:
     try:
         content = parse_object(path.read_text(encoding="utf-8"), integer_bits=2**14)
     except (ValueError, MemoryError):
-        raise FormatError("file", "must be valid JSON: it is cut off or damaged") from None
+        raise FormatError("file", "must be valid JSON", "a file that is cut off or damaged") from None
     readable(content)
     _check(content, kind)
     return stated(content)
