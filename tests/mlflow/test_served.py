@@ -96,7 +96,7 @@ def test_one_of_several_levels_is_asked_for(found):
     assert case["expected"][0] != case["expected"][1]
     status, content = case["none"]
     assert status == 400
-    assert "alpha must be given, one of the calibrated levels 0.3, 0.1" in content["message"]
+    assert "alpha: must be given, one of the calibrated levels 0.3, 0.1" in content["message"]
 
 
 @pytest.mark.slow
@@ -125,9 +125,9 @@ def test_what_was_changed_is_refused_by_both_fronts(found):
 @pytest.mark.slow
 def test_requests_that_cannot_be_answered_say_why(found):
     for case, name, words in (
-        ("named", "other level", "alpha must be left out, or 0.1"),
-        ("named", "no probabilities", "probabilities must lie in [0, 1]"),
-        ("wards", "unknown", "groups must"),
+        ("named", "other level", "alpha: must be left out, or 0.1"),
+        ("named", "no probabilities", "probabilities: must lie in [0, 1]"),
+        ("wards", "unknown", "groups: must"),
         ("wards", "without", "ward"),
     ):
         status, content = found[case][name]
@@ -149,8 +149,8 @@ def test_what_cannot_be_logged_is_refused_with_what_to_do(found):
         "not ours": "FormatError",
         **{f"described {key}": "FormatError" for key in ("loader_module", "artifacts", "config", "model_code_path")},
     }
-    assert "log it with MLflow's own flavour and give its address" in said["no model"][1]
-    assert "input_example must be given" in said["no example"][1]
+    assert "Log it with MLflow's own flavour and give its address" in said["no model"][1]
+    assert "input_example: must be given" in said["no example"][1]
 
 
 @pytest.mark.slow
