@@ -10,7 +10,7 @@ import pytest
 
 import confide
 from confide.cli import main
-from confide.demo import CALIBRATION, TRAINING, outcome, run, train
+from confide.demo import CALIBRATION, TRAINING, digits, outcome, run
 from tests.files import read
 from tests.refused import refused
 
@@ -24,11 +24,11 @@ def demo(tmp_path_factory):
 
 
 def test_the_split_is_fixed_and_the_sets_are_worth_looking_at():
-    digits = train()
-    assert len(digits.calibration) == CALIBRATION
-    assert TRAINING + CALIBRATION + len(digits.unseen) == 1797
-    assert np.array_equal(digits.unseen, train().unseen)
-    assert 0.8 < digits.accuracy < 0.95
+    data = digits()
+    assert len(data.probabilities) == CALIBRATION
+    assert TRAINING + CALIBRATION + len(data.new_probabilities) == 1797
+    assert np.array_equal(data.new_probabilities, digits().new_probabilities)
+    assert 0.8 < data.accuracy < 0.95
 
 
 def test_the_files_are_the_calibration_the_sets_and_the_unseen_images(demo):
@@ -36,12 +36,12 @@ def test_the_files_are_the_calibration_the_sets_and_the_unseen_images(demo):
     names = ["calibration.json", "images.parquet", "report.html", "sets.parquet"]
     assert sorted(path.name for path in folder.iterdir()) == names
     released = confide.Calibration.load(folder / "calibration.json")
-    digits = train()
+    data = digits()
     sets = read(folder / "sets.parquet")
     assert sets.column_names == ["image", "digit", "prediction_set", "set_size"]
-    expected = confide.predict_set(digits.unseen, released, tuple(map(str, range(10)))).labels()
+    expected = confide.predict_set(data.new_probabilities, released, tuple(map(str, range(10)))).labels()
     assert sets["prediction_set"].to_pylist() == expected
-    assert sets["digit"].to_pylist() == digits.unseen_digits.tolist()
+    assert sets["digit"].to_pylist() == data.new_labels.tolist()
     assert released.n is None
     assert (released.coverage, released.epsilon) == (0.9, 1.0)
 
@@ -49,10 +49,10 @@ def test_the_files_are_the_calibration_the_sets_and_the_unseen_images(demo):
 def test_the_story_states_what_is_in_the_files(demo):
     folder, story = demo
     released = confide.Calibration.load(folder / "calibration.json")
-    digits = train()
-    private = outcome(digits, released.threshold)
-    scores = np.sort(confide.lac_score(digits.calibration, digits.calibration_digits))
-    ordinary = outcome(digits, float(scores[631 - 1]))  # ceil(701 * 0.9) = 631
+    data = digits()
+    private = outcome(data, released.threshold)
+    scores = np.sort(confide.lac_score(data.probabilities, data.labels))
+    ordinary = outcome(data, float(scores[631 - 1]))  # ceil(701 * 0.9) = 631
     for each in (private, ordinary):
         found = each.coverage
         for words in (f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})", f"{each.threshold:.4f}"):
@@ -74,7 +74,7 @@ def test_the_report_is_of_the_released_calibration_and_the_unseen_images(demo):
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
     assert "<h1>Prediction sets for handwritten digits</h1>" in page
     assert (folder / "calibration.json").read_text(encoding="utf-8") in page
-    found = outcome(train(), confide.Calibration.load(folder / "calibration.json").threshold)
+    found = outcome(digits(), confide.Calibration.load(folder / "calibration.json").threshold)
     assert f"{100 * found.coverage.value:.4f}".rstrip("0")[:4] in page
     assert f"{found.sets.sizes.mean():.2f}" in page
     assert str(folder / "report.html") in story.replace("'", "")

@@ -1,9 +1,9 @@
-"""A folder comes in; the files of the whole way on real data and its story leave: train, calibrate, predict, report.
+"""The demo: real data for examples (`digits`), and the whole way from training to a report (`run`).
 
-The data are handwritten digits from scikit-learn (UCI "Optical Recognition of Handwritten Digits"). The story tells the
-promise, the protection, the result and the price, to a reader who is new to all of it.
+The data are handwritten digits from scikit-learn (UCI "Optical Recognition of Handwritten Digits").
 """
 
+import csv
 import math
 import shlex
 from collections.abc import Sequence
@@ -33,17 +33,42 @@ EXAMPLES = 12
 
 @dataclass(frozen=True)
 class Digits:
-    """Class probabilities and true digits of the calibration images and of the unseen ones."""
+    """Class probabilities that a model gives to real images, and the true digits.
 
-    calibration: NDArray[np.float64]
-    calibration_digits: NDArray[np.int64]
-    unseen: NDArray[np.float64]
-    unseen_digits: NDArray[np.int64]
+    Attributes
+    ----------
+    probabilities, labels
+        Of 700 images for calibration, 700 x 10 and 700.
+    new_probabilities, new_labels
+        Of 1037 other images, 1037 x 10 and 1037.
+    """
+
+    probabilities: NDArray[np.float64]
+    labels: NDArray[np.int64]
+    new_probabilities: NDArray[np.float64]
+    new_labels: NDArray[np.int64]
 
     @property
     def accuracy(self) -> float:
-        """Share of the unseen images whose most probable digit is the true one."""
-        return float(np.mean(self.unseen.argmax(axis=1) == self.unseen_digits))
+        """Share of the new images whose most probable digit is the true one."""
+        return float(np.mean(self.new_probabilities.argmax(axis=1) == self.new_labels))
+
+    def write(self, folder: str | Path = ".") -> None:
+        """Write `calibration.csv` and `new.csv`, with the columns `p_0` to `p_9` and `digit`.
+
+        Files of these names are replaced.
+        """
+        tables = {
+            "calibration.csv": (self.probabilities, self.labels),
+            "new.csv": (self.new_probabilities, self.new_labels),
+        }
+        for name, (probabilities, labels) in tables.items():
+            with (Path(folder) / name).open("w", newline="", encoding="utf-8") as file:
+                rows = csv.writer(file)
+                rows.writerow([*(f"p_{k}" for k in range(10)), "digit"])
+                rows.writerows(
+                    [*row, label] for row, label in zip(probabilities.tolist(), labels.tolist(), strict=True)
+                )
 
 
 @dataclass(frozen=True)
@@ -60,24 +85,38 @@ class Outcome:
         return coverage(self.covered)
 
 
-def train() -> Digits:
-    """Train on few images, on purpose: a model that is unsure makes sets worth looking at."""
+def digits() -> Digits:
+    """Train a small model on real images of handwritten digits, and return its probabilities for other images.
+
+    The model is a logistic regression that has seen 60 images only, on purpose: it is often unsure, so that its
+    prediction sets have several members. The result is the same at every call. Needs scikit-learn (the extra
+    `standard`).
+
+    Examples
+    --------
+    >>> from confide.demo import digits
+    >>> data = digits()
+    >>> data.probabilities.shape, data.new_probabilities.shape
+    ((700, 10), (1037, 10))
+    >>> round(data.accuracy, 2)
+    0.85
+    """
     with needs_extra("the demo", "standard"):
         from sklearn.datasets import load_digits
         from sklearn.linear_model import LogisticRegression
 
-    images, digits = load_digits(return_X_y=True)
-    order = np.random.default_rng(0).permutation(len(digits))
+    images, labels = load_digits(return_X_y=True)
+    order = np.random.default_rng(0).permutation(len(labels))
     training, calibration, unseen = np.split(order, [TRAINING, TRAINING + CALIBRATION])
-    model = LogisticRegression(C=0.1, max_iter=1000).fit(images[training], digits[training])
+    model = LogisticRegression(C=0.1, max_iter=1000).fit(images[training], labels[training])
     known, new = model.predict_proba(images[calibration]), model.predict_proba(images[unseen])
-    return Digits(known, digits[calibration], new, digits[unseen])
+    return Digits(known, labels[calibration], new, labels[unseen])
 
 
-def outcome(digits: Digits, threshold: float) -> Outcome:
+def outcome(data: Digits, threshold: float) -> Outcome:
     """The sets that a threshold gives for the unseen images."""
-    sets = PredictionSets(set_mask(digits.unseen, "lac", threshold))
-    return Outcome(threshold, sets, sets.contains(digits.unseen_digits))
+    sets = PredictionSets(set_mask(data.new_probabilities, "lac", threshold))
+    return Outcome(threshold, sets, sets.contains(data.new_labels))
 
 
 NOT_PRIVATE = f"""\
@@ -87,7 +126,7 @@ NOT_PRIVATE = f"""\
 
 
 def tell(
-    digits: Digits,
+    data: Digits,
     released: Calibration,
     costs: Plan,
     private: Outcome,
@@ -99,10 +138,10 @@ def tell(
         f"""\
 1. A model
    A logistic regression learns from {TRAINING} images only, so that it is often unsure: its first guess
-   is right for {100 * digits.accuracy:.0f} % of the unseen images. A prediction set says "one of these" instead.""",
+   is right for {100 * data.accuracy:.0f} % of the unseen images. A prediction set says "one of these" instead.""",
         _release(released),
         _result(private, ordinary, costs),
-        "4. Some of the sets\n" + _examples(digits, private),
+        "4. Some of the sets\n" + _examples(data, private),
         NOT_PRIVATE,
         _next_steps(released, *(shlex.quote(str(path)) for path in files)),
     )
@@ -160,7 +199,7 @@ def _share(outcome: Outcome, size: int) -> str:
     return f"{100 * np.mean(outcome.sets.sizes == size):.1f} %"
 
 
-def _examples(digits: Digits, private: Outcome) -> str:
+def _examples(data: Digits, private: Outcome) -> str:
     """Up to two sets each of one, two and three digits with the true one, and one that misses it."""
     chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
     chosen += list(np.flatnonzero(~private.covered)[:1])
@@ -168,7 +207,7 @@ def _examples(digits: Digits, private: Outcome) -> str:
     for i in chosen:
         members = ", ".join(map(str, np.flatnonzero(private.sets.mask[i]))) or "empty"
         missed = "" if private.covered[i] else "   missed: up to one in ten may be"
-        lines.append(f"   image {i:>4}   true digit {digits.unseen_digits[i]}   set {{{members}}}{missed}")
+        lines.append(f"   image {i:>4}   true digit {data.new_labels[i]}   set {{{members}}}{missed}")
     return "\n".join(lines)
 
 
@@ -214,26 +253,26 @@ def run(folder: Path, *, force: bool = False) -> str:
         folder.mkdir(parents=True, exist_ok=True)
     except OSError as error:
         raise InputError("path", f"{str(folder)!r} cannot be made: {error.strerror}") from None
-    digits = train()
-    scores = lac_score(digits.calibration, digits.calibration_digits)
+    data = digits()
+    scores = lac_score(data.probabilities, data.labels)
     released = calibrate(scores, ALPHA, EPSILON, score="lac")
     costs = plan(ALPHA, EPSILON, CALIBRATION, candidates=released.candidates)
     ordinary = float(np.sort(scores)[costs.nonprivate_rank - 1])
-    _write_images(images, digits, force=force)
+    _write_images(images, data, force=force)
     released.save(calibration, overwrite=force)
     predict_table(images, Classified("p_*"), released, sets, overwrite=force)
     evaluation = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
     report(released, title=TITLE, evaluation=evaluation).save(page, overwrite=force)
-    private, nonprivate = outcome(digits, released.threshold), outcome(digits, ordinary)
-    return tell(digits, released, costs, private, nonprivate, files)
+    private, nonprivate = outcome(data, released.threshold), outcome(data, ordinary)
+    return tell(data, released, costs, private, nonprivate, files)
 
 
-def _write_images(path: Path, digits: Digits, *, force: bool) -> None:
+def _write_images(path: Path, data: Digits, *, force: bool) -> None:
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    columns: dict[str, Any] = {"image": np.arange(len(digits.unseen)), "digit": digits.unseen_digits}
-    columns |= {f"p_{k}": digits.unseen[:, k] for k in range(10)}
+    columns: dict[str, Any] = {"image": np.arange(len(data.new_labels)), "digit": data.new_labels}
+    columns |= {f"p_{k}": data.new_probabilities[:, k] for k in range(10)}
     with new_file(path, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images) as part:
         pq.write_table(pa.table(columns), part)
 
