@@ -140,3 +140,12 @@ def test_axes_are_named():
     assert [name for _, name in number_axis(100, 30_000, logarithmic=True).ticks] == ["100", "1,000", "10 k"]
     assert [name for _, name in number_axis(0.2, 5.0, logarithmic=True).ticks] == ["0.2", "0.5", "1", "2", "5"]
     assert [value for value, _ in number_axis(0, 10).ticks] == [0, 2.5, 5, 7.5, 10]
+
+
+def test_names_of_ticks_and_texts_beside_the_last_value_stay_inside():
+    x = Axis(0, 1, ((0, "the first"), (1, "this very release")))
+    drawn = Chart("two", x, percent_axis(0, 1), (Bar((0, 1), (0, 1)), ChartText((1, 0.5), "size 10", anchor="start")))
+    places = {text: float(at) for at, text in re.findall(r'<text x="([\d.]+)"[^>]*>([^<]+)<', drawn.svg())}
+    assert places["this very release"] + 16 * 8.2 / 2 <= 480
+    box = re.search(r'<rect [^>]*x="([\d.]+)"[^>]*width="([\d.]+)"', drawn.svg())
+    assert float(box[1]) + float(box[2]) < places["size 10"] <= 480 - 7 * 8

@@ -200,7 +200,7 @@ class Look(NamedTuple):
 def _looks(points: Sequence[Look]) -> Axis:
     """Looks from left to right; the first, the last and some between by their names, as far as these fit."""
     longest = max(min(len(one.name), 14) for one in points)
-    ticks = max(2, min(len(points), int(360 / (9 * longest + 16))))
+    ticks = max(2, min(len(points), int(400 / (9 * longest + 16))))
     step = math.ceil(len(points) / ticks)
     names = tuple((one.number, _brief(one.name)) for one in points[::step])
     return Axis(points[0].number - 0.5, points[-1].number + 0.5, names)
@@ -270,7 +270,7 @@ def sizes_of_looks(points: Sequence[Look], bins: Sequence[str]) -> Chart:
             marks.append(Bar((one.number - 0.45, one.number + 0.45), (below, below + share), shade))
             if one is points[-1] and share > 0.07:
                 marks.append(
-                    ChartText((one.number + 0.4, below + share / 2 - 0.06), f"size {bins[place]}", anchor="end")
+                    ChartText((one.number + 0.5, below + share / 2 - 0.06), f"size {bins[place]}", anchor="start")
                 )
             below += share
     label = f"Sizes of sets look by look; {BELOW}"

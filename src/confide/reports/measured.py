@@ -29,7 +29,7 @@ from confide.reports.promise import coverage_percent
 from confide.sets import CoverageEstimate
 from confide.support import Facts, Section, Table
 
-MOST_SHOWN, MOST_ROWS, MOST_LEVELS, MOST_NAMED = 30, 500, 6, 5
+MOST_SHOWN, MOST_ROWS, MOST_LEVELS, MOST_NAMED = 30, 300, 6, 5
 """Points in a chart, rows in a table, levels that are shown one by one, and names in a sentence."""
 
 _SHORT = "Covered less than promised."

@@ -169,6 +169,19 @@ def options(text: str) -> Any:
     )
 
 
+def unquoted(text: str) -> Any:
+    """A text, escaped for a place outside of tags, where quotation marks stay as they are.
+
+    Examples
+    --------
+    >>> str(unquoted('{"score": "<lac>"}'))
+    '{"score": "&lt;lac&gt;"}'
+    """
+    from markupsafe import Markup
+
+    return Markup(escape(text, quote=False))  # noqa: S704 - it is escaped
+
+
 def svg(chart: Chart) -> Any:
     """A chart as an element of the page."""
     from markupsafe import Markup
@@ -197,6 +210,6 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"percent": percent, "number": number, "options": options, "svg": svg}
+    made.filters |= {"percent": percent, "number": number, "options": options, "svg": svg, "unquoted": unquoted}
     made.globals["terms"] = TERMS
     return made

@@ -290,7 +290,7 @@ def common_rows(calibration: Calibration) -> Rows:
 
 def _needed(calibration: Calibration) -> Rows:
     needed = records_needed(calibration)
-    return () if needed is None else (("Records needed", needed_text(needed)),)
+    return () if needed is None else (("Records needed", needed_text(needed).replace("+inf", "+∞")),)
 
 
 def _population(population: Population | None) -> Rows:

@@ -20,6 +20,8 @@ WIDTH = 480
 _CHARACTER, _LINE = 8.2, 18
 """Width of a letter and height of a line, in the size of the letters on a phone."""
 
+_WIDE, _NARROW = frozenset("mwMW@%—∞"), frozenset("iIjlt.,:;'|!()[] \u00a0")
+
 
 @dataclass(frozen=True)
 class Axis:
@@ -148,8 +150,10 @@ class _Drawn:
         self.names = [name_lines(name, int((0.42 * WIDTH - 14) / _CHARACTER)) for name in chart.names]
         ticks = [text for _, text in chart.y.ticks] or [""]
         named = [line for lines in self.names for line in lines]
-        self.left = 12 + _CHARACTER * max(map(len, named or ticks))
-        self.right, self.top = WIDTH - 26.0, 24.0 if any(isinstance(one, ChartText) for one in chart.marks) else 12.0
+        texts = [one for one in chart.marks if isinstance(one, ChartText)]
+        beside = [_width(one.text) + 8 for one in texts if one.anchor == "start" and chart.x.share(one.at[0]) == 1]
+        self.left = 10 + max(map(_width, named or ticks))
+        self.right, self.top = WIDTH - max([26.0, *beside]), 24.0 if texts else 12.0
         self.row = max(26, 8 + _LINE * max(map(len, self.names), default=0))
         self.bottom = self.top + (self.row * len(self.names) if self.names else chart.height)
 
@@ -179,7 +183,8 @@ class _Drawn:
             x = self.at_x(value)
             if axis.grid:
                 yield f'<path class="grid" d="M{x},{self.top:g}V{self.bottom:g}"/>'
-            yield _words(x, self.bottom + 18, text, "middle")
+            half = _width(text) / 2
+            yield _words(round(max(half, min(x, WIDTH - half)), 1), self.bottom + 18, text, "middle")
         if axis.label:
             yield _words(self.right, self.bottom + 36, axis.label, "end")
 
@@ -201,6 +206,8 @@ class _Drawn:
     def area(self, mark: Area) -> Iterator[str]:
         upper = [(x, high) for x, _, high in mark.points]
         lower = [(x, low) for x, low, _ in reversed(mark.points)]
+        if len({low for _, low in lower}) == 1:
+            lower = [lower[0], lower[-1]]  # a straight line
         points = " ".join(f"{self.at_x(x):g},{self.at_y(y):g}" for x, y in (*upper, *lower))
         yield f'<polygon class="area" points="{points}"/>'
 
@@ -231,7 +238,8 @@ class _Drawn:
             yield f'<circle class="{mark.tone}" cx="{x:g}" cy="{y:g}" r="{r:g}">{words}</circle>'
 
     def words(self, mark: ChartText) -> Iterator[str]:
-        yield _words(self.at_x(mark.at[0]), self.at_y(mark.at[1]) - 8, mark.text, mark.anchor, mark.tone)
+        beside = 6 if mark.anchor == "start" and self.chart.x.share(mark.at[0]) == 1 else 0
+        yield _words(self.at_x(mark.at[0]) + beside, self.at_y(mark.at[1]) - 8, mark.text, mark.anchor, mark.tone)
 
 
 _MARKS: dict[type, Callable[..., Iterator[str]]] = {
@@ -251,6 +259,11 @@ def _safe(text: str) -> str:
 def _words(x: float, y: float, text: str, anchor: str, tone: str | None = None) -> str:
     of = f' class="{tone}"' if tone else ""
     return f'<text{of} x="{x:g}" y="{y:g}" text-anchor="{anchor}">{_safe(text)}</text>'
+
+
+def _width(text: str) -> float:
+    """About how wide a text is, in the size of the letters on a phone."""
+    return sum(15.5 if c in _WIDE else 6.5 if c in _NARROW else 11.5 if c.isupper() else 9.8 for c in text)
 
 
 def name_lines(name: str, most: int) -> list[str]:

@@ -8,7 +8,7 @@
   const { values, chosen, said } = JSON.parse(document.getElementById("data").textContent);
   const place = [...chosen];
   const sliders = ["alpha", "epsilon", "records"].map((id) => root.querySelector(`#${id}`));
-  const texts = [root.querySelector("#sentence"), ...root.querySelectorAll("#results > div > dd:first-of-type")];
+  const texts = [root.querySelector("#sentence"), ...root.querySelectorAll("#results dd:first-of-type")];
 
   function update() {
     const [a, e, n] = place;
