@@ -8,7 +8,7 @@ import pytest
 
 
 def slow(cases: Iterable[Any], everyday: Sequence[Any] = ()) -> list[Any]:
-    """Parametrised cases, slow but those in `everyday`; a tuple is the values of several arguments."""
+    """Parametrised cases, slow except those in `everyday`; a tuple is the values of several arguments."""
     listed = list(cases)
     unknown = [case for case in everyday if case not in listed]
     assert not unknown, f"everyday cases that are not listed: {unknown}"
