@@ -24,10 +24,10 @@ demo: $(READY)  ## the main job on real data, in under two minutes
 	$(BIN)/confide demo --out demo-output --force
 
 test: $(READY)  ## the everyday test suite, in under four minutes on two cores
-	$(BIN)/python -m pytest -m "not slow and not long" -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
 
 test-slow: $(READY)  ## the slower tests: simulations, long enumerations, whole grids, browsers, servers
-	$(BIN)/python -m pytest -m "slow and not long" --hypothesis-profile=thorough -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -m slow --hypothesis-profile=thorough -n 2 --dist loadgroup
 
 check: $(READY)  ## lint, strict types, which package may import which, and the workflows
 	$(BIN)/ruff check .

@@ -7,9 +7,17 @@ from typing import Any
 import pytest
 
 
-def slow(cases: Iterable[Any]) -> list[Any]:
-    """Parametrised cases that the everyday suite leaves out; a tuple is the values of several arguments."""
-    return [pytest.param(*(case if isinstance(case, tuple) else (case,)), marks=pytest.mark.slow) for case in cases]
+def slow(cases: Iterable[Any], everyday: Sequence[Any] = ()) -> list[Any]:
+    """Parametrised cases, slow except those in `everyday`; a tuple is the values of several arguments."""
+    listed = list(cases)
+    unknown = [case for case in everyday if case not in listed]
+    assert not unknown, f"everyday cases that are not listed: {unknown}"
+    return [
+        pytest.param(
+            *(case if isinstance(case, tuple) else (case,)), marks=() if case in everyday else pytest.mark.slow
+        )
+        for case in listed
+    ]
 
 
 def grid(*axes: Sequence[Any]) -> list[Any]:

@@ -4,6 +4,7 @@ import numpy as np
 import pytest
 
 import confide
+from tests.builders import slow
 from tests.exact import law, worst_log_ratio
 from tests.refused import refused
 
@@ -27,10 +28,9 @@ CALLS = {
 }
 
 
-@pytest.mark.some(1)
 @FEW
-@pytest.mark.parametrize("name", CALLS)
-@pytest.mark.parametrize("n", [0, 1])
+@pytest.mark.parametrize("name", slow(CALLS, everyday=["threshold"]))
+@pytest.mark.parametrize("n", [0, *slow([1])])
 def test_no_record_and_one_record_are_released(name, n):
     released = CALLS[name](np.full(n, 0.5))
     assert type(released).from_json(released.to_json()) == released

@@ -13,6 +13,7 @@ from confide.calibration import Options
 from confide.counting import ScoreHistogram
 from confide.errors import InputError
 from confide.releases import about_of, classes_of, parts_of
+from tests.builders import slow
 from tests.refused import refused
 
 RNG = np.random.default_rng(0)
@@ -109,8 +110,7 @@ def _check_refusal(error, name, option):
     assert name != "calibrate" or option in INTERNAL or option in ("again", "unit")
 
 
-@pytest.mark.everyday(*(f"{name}-{option}" for name in KIN for option in INTERNAL))
-@pytest.mark.parametrize("option", [*OPTIONS, *INTERNAL])
+@pytest.mark.parametrize("option", [*INTERNAL, *slow(OPTIONS)])
 @pytest.mark.parametrize("name", KIN)
 def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_path):
     call, given = KIN[name], {**OPTIONS, **INTERNAL}

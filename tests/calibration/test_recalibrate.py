@@ -87,8 +87,6 @@ KINDS = {
     "two sides": (sides, {"epsilon": 1.5, "neighbors": "replace_one"}),
     "two sides with shares": (sides, {"epsilon": 2.0, "share_low": "0.3"}),
 }
-EVERYDAY = ("public n", "noisy-histogram", "levels with shares", "groups")
-BY_TIME = [pytest.param(kind, marks=() if kind in EVERYDAY else pytest.mark.slow) for kind in KINDS]
 NEW_OPTIONS = {"several records per person": {"n_typical": 800}}
 
 
@@ -119,16 +117,14 @@ def renewed(first, **options):
 # --- the same request
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("kind", BY_TIME)
+@pytest.mark.parametrize("kind", slow(KINDS, everyday=["public n", "levels with shares"]))
 def test_a_cold_start_asks_what_was_asked(kind):
     first, asked = first_of(kind)
     prepared = prepare_thresholds(Request(renews=first, cold=True, **NEW_OPTIONS.get(kind, {})), N)
     assert [one.terms for one in prepared.thresholds.values()] == asked
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("kind", BY_TIME)
+@pytest.mark.parametrize("kind", slow(KINDS, everyday=["public n"]))
 def test_a_renewal_is_of_the_same_kind_and_names_what_it_renews(kind):
     first, _ = first_of(kind)
     second = renewed(first, **NEW_OPTIONS.get(kind, {}))
@@ -257,14 +253,15 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
 # --- where it starts
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("kind", "threshold", "around"),
     [
-        ("probability", 0.4, 0.4), ("probability", 1.0, None), ("residual", 2.0, 2.0), ("residual", 0.0, None),
-        ("margin", -0.5, -0.5), ("margin", 1.0, None), ("mass", 0.9, 0.9), ("mass", 1.0, None), ("rank", 3.0, 3.0),
-        ("penalised", 1.02, 1.02), ("signed", -1.0, -1.0), ("signed", 0.0, None), ("any", 0.5, None),
-        ("residual", math.inf, None),
+        ("probability", 0.4, 0.4), ("mass", 1.0, None),
+        *slow([
+            ("probability", 1.0, None), ("residual", 2.0, 2.0), ("residual", 0.0, None), ("margin", -0.5, -0.5),
+            ("margin", 1.0, None), ("mass", 0.9, 0.9), ("rank", 3.0, 3.0), ("penalised", 1.02, 1.02),
+            ("signed", -1.0, -1.0), ("signed", 0.0, None), ("any", 0.5, None), ("residual", math.inf, None),
+        ]),
     ],
 )  # fmt: skip
 def test_a_threshold_at_an_end_or_infinite_is_no_place_to_start(kind, threshold, around):
@@ -306,8 +303,7 @@ def excess(kind, law, around):
     return float((answer_among(plan.mechanism, below, 1000) @ below - 0.9) * 1001)
 
 
-@pytest.mark.slow_cases("residual-law1")
-@pytest.mark.parametrize(("kind", "law"), [("probability", stats.beta(1, 4)), ("residual", stats.halfnorm())])
+@pytest.mark.parametrize(("kind", "law"), [("probability", stats.beta(1, 4)), *slow([("residual", stats.halfnorm())])])
 def test_a_warm_start_is_sharper_and_bears_a_wrong_guess(kind, law):
     cold = excess(kind, law, None)
     assert excess(kind, law, float(law.ppf(0.9))) < cold
@@ -321,8 +317,7 @@ def test_a_warm_start_is_sharper_and_bears_a_wrong_guess(kind, law):
 # --- what is promised
 
 
-@pytest.mark.slow_cases("0.1")
-@pytest.mark.parametrize("shift", [1.0, 0.1])
+@pytest.mark.parametrize("shift", [1.0, *slow([0.1])])
 def test_a_chain_on_new_records_covers(shift):
     """Each release of a chain, at 1e-6, also where scores have become ten times smaller than before."""
     rng = np.random.default_rng(0)

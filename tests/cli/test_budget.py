@@ -113,7 +113,6 @@ def test_a_ledger_has_it_followed_and_calibrations_follow_it(confide_run, record
     assert Ledger("budget.db").account("patients").left == {"calibration": 1, "look": 52}
 
 
-@pytest.mark.some(4)
 @pytest.mark.parametrize(
     ("options", "says"),
     [

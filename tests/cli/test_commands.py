@@ -13,14 +13,14 @@ from confide.calibration import Request
 from confide.cli.app import app
 from confide.cli.calibrate import expected_of
 from confide.cli.exit_codes import IN_WORDS, REFUSED
+from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "name")
 LEVELS = ("--alpha", 0.1, "--epsilon", 1)
 
 
-@pytest.mark.some(4)
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", slow(FORMATS, everyday=["parquet", "csv", "tsv", "arrow"]))
 def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     records = write(folder / f"records.{suffix}", class_table(lists=False))
     new = write(folder / f"new.{suffix}", class_table(500, seed=1, lists=False))
@@ -53,10 +53,9 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "they are not private" in seen.out
 
 
-@pytest.mark.some(1)
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-@pytest.mark.parametrize("suffix", ["csv", "parquet"])
-@pytest.mark.parametrize("more", [(), ("--by-class",)])
+@pytest.mark.parametrize("suffix", ["csv", *slow(["parquet"])])
+@pytest.mark.parametrize("more", [(), *slow([(("--by-class",),)])])
 def test_no_rows_and_one_row_end_alike(confide_run, folder, suffix, more):
     """That there are any rows is as secret as how many there are."""
     for rows in (0, 1):
@@ -189,9 +188,8 @@ def test_regression(confide_run, folder):
     assert "width of intervals" in confide_run("evaluate", records, "--calibration", "cal.json", *pair).out
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("score", [None, "cqr_high"])
-@pytest.mark.parametrize("ending", ["parquet", "csv"])
+@pytest.mark.parametrize("score", [None, *slow(["cqr_high"])])
+@pytest.mark.parametrize("ending", ["parquet", *slow(["csv"])])
 def test_quantile_regression(confide_run, folder, score, ending):
     rng = np.random.default_rng(0)
     width = rng.exponential(size=4000)

@@ -6,6 +6,7 @@ import pytest
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets, load_evaluation, read_evaluation
+from tests.builders import slow
 from tests.files import NAMES, classified, write
 
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
@@ -93,8 +94,7 @@ def test_groups_by_number_and_what_is_no_group(confide_run, folder):
     assert confide_run(*predict, "--by", "ward").refused == (USAGE, "--by")
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("suffix", ["parquet", "csv"])
+@pytest.mark.parametrize("suffix", ["parquet", *slow(["csv"])])
 def test_any_column_is_a_check_of_subgroups(confide_run, folder, suffix):
     path, _, _, ward = table(folder / f"records.{suffix}", 3000)
     released = confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, score="lac")

@@ -8,8 +8,9 @@ import io
 import json
 import sqlite3
 import sys
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 from contextlib import closing
+from itertools import product
 from pathlib import Path
 
 import numpy as np
@@ -23,6 +24,7 @@ from confide.cli.exit_codes import REFUSED, USAGE
 from confide.evaluation import private_release
 from confide.federated import SiloKeys
 from confide.releases import load_release
+from tests.builders import grid, slow
 from tests.files import write
 from tests.tables import postgres_server
 
@@ -83,9 +85,6 @@ KINDS = {
         (),
     ),
 }
-FILES = ("parquet", "csv", "tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "partitioned")
-STREAMS = ("standard input, CSV", "standard input, Arrow")
-DATABASES = ("duckdb", "sqlite", "postgres", "spark")
 
 
 class Source:
@@ -146,22 +145,18 @@ def source(request, folder) -> Source:
     return source_of(request.param, folder, request)
 
 
-SHORT = ("tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "standard input, CSV", "sqlite", "spark")
-"""Sources that are read as another one once they are open, and the slow one: everyday tests give them some kinds."""
+DIFFERENT = ("parquet", "csv", "partitioned", "standard input, Arrow", "duckdb", "postgres")
+ALIKE = ("tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "standard input, CSV", "sqlite")
+"""Sources that are read as one of DIFFERENT once they are open."""
 
 
-def marks_of(source: str, everyday: bool) -> list[pytest.MarkDecorator]:
-    marks = [pytest.mark.long] if source in SHORT and not everyday else []
-    return [pytest.mark.xdist_group("spark"), *marks] if source == "spark" else marks
-
-
-def on_every_source(kinds: Collection[str], some: Collection[str]) -> pytest.MarkDecorator:
-    """Parametrise a test with each source and each kind."""
-    cases = [
-        pytest.param(source, name, marks=marks_of(source, name in some))
-        for source in (*FILES, *STREAMS, *DATABASES)
-        for name in kinds
-    ]
+def on_every_source(
+    kinds: Collection[str], alike: Collection[str] = (), everyday: Sequence[tuple[str, str]] = ()
+) -> pytest.MarkDecorator:
+    """Parametrise a test: all kinds from the sources in DIFFERENT, those in `alike` from the others and Spark."""
+    cases = slow([*product(DIFFERENT, kinds), *product(ALIKE, alike)], everyday)
+    spark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
+    cases += [pytest.param("spark", name, marks=spark) for name in alike]
     return pytest.mark.parametrize(("source", "name"), cases, indirect=["source"])
 
 
@@ -192,8 +187,7 @@ def expected(released, name):
     return None
 
 
-@pytest.mark.some(2)
-@on_every_source(KINDS, some=("lac", "groups", "people"))
+@on_every_source(KINDS, alike=["lac", "groups", "people"], everyday=[("parquet", "scores"), ("parquet", "people")])
 def test_every_source_and_kind(run, source, folder, name):
     """Calibrate, predict, evaluate, and report: the numbers are those of the calls on arrays."""
     columns, asked, model, by = KINDS[name]
@@ -220,8 +214,7 @@ def test_every_source_and_kind(run, source, folder, name):
         assert same_counts(found, wanted)
 
 
-@pytest.mark.some(2)
-@on_every_source(("lac", "residuals"), some=())
+@on_every_source(["lac", "residuals"], everyday=[("parquet", "lac"), ("standard input, Arrow", "lac")])
 def test_a_private_evaluation_counts_the_same_from_every_source(run, source, name, monkeypatch):
     """Counts without noise are those of arrays; text rounds a few records over the threshold at most."""
     monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: counts)
@@ -286,8 +279,7 @@ def check_predictions(name, released, predicted):
 WATCHED = ("scores", "lac", "quantiles", "sides", "groups", "classes", "levels")
 
 
-@pytest.mark.slow
-@on_every_source(WATCHED, some=("lac", "groups"))
+@on_every_source(WATCHED, alike=["lac", "groups"])
 def test_a_release_is_watched_on_every_source(run, source, folder, name):
     """With a loss that leaves no noise, the counts of a look are those that evaluate and predict find."""
     columns, asked, model, by = KINDS[name]
@@ -310,8 +302,7 @@ def test_a_release_is_watched_on_every_source(run, source, folder, name):
         assert told["counts"] == [sizes.get(str(size), 0) for size in range(4)]
 
 
-@pytest.mark.some(1)
-@on_every_source(("scores", "lac", "aps", "residuals", "quantiles"), some=("lac",))
+@on_every_source(["scores", "lac", "aps", "residuals", "quantiles"], alike=["lac"], everyday=[("parquet", "scores")])
 def test_a_silo_answers_and_reports_from_every_source(run, confide_run, source, folder, name):
     columns, asked, _, _ = KINDS[name]
     coordinator, silo = SiloKeys.generate("coordinator"), SiloKeys.generate("north")
@@ -391,8 +382,7 @@ def test_what_makes_no_sense_is_refused_by_one_sentence(confide_run, folder, cas
     assert not (folder / "out.json").exists()
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("name", ["lac", "sides", "groups", "classes", "levels"])
+@pytest.mark.parametrize("name", ["lac", *slow(["sides", "groups", "classes", "levels"])])
 def test_reports_of_every_kind_show_an_evaluation(run, confide_run, folder, name):
     columns, asked, _, by = KINDS[name]
     source = Source(write(folder / "records.parquet", DATA))
@@ -403,9 +393,13 @@ def test_reports_of_every_kind_show_an_evaluation(run, confide_run, folder, name
     assert "not private" in (folder / "report.html").read_text(encoding="utf-8").lower()
 
 
-@pytest.mark.some(8)
-@pytest.mark.parametrize("out", ["sets.csv", "sets.tsv", "sets.csv.gz", "sets.arrow", "sets", "sets/"])
-@pytest.mark.parametrize("kind", ["csv", "duckdb", "standard input, Arrow", "sqlite"])
+@pytest.mark.parametrize(
+    ("kind", "out"),
+    grid(
+        ["csv", "duckdb", "standard input, Arrow", "sqlite"],
+        ["sets.csv", "sets.tsv", "sets.csv.gz", "sets.arrow", "sets", "sets/"],
+    ),
+)
 def test_every_source_is_written_to_every_target(run, confide_run, folder, request, kind, out):
     source = source_of(kind, folder, request)
     confide.calibrate(confide.lac_score(P, Y), 0.2, 1000.0, score="lac").save("cal.json")

@@ -6,6 +6,7 @@ import pytest
 import confide
 from confide.cli.exit_codes import REFUSED, USAGE
 from confide.ledger import Ledger
+from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 
 SURE = ("--alpha", 0.1, "--epsilon", 1000, "--candidates", "unit:1000")
@@ -28,8 +29,7 @@ def predict(confide_run, path, out, *options):
     return ran, read(out)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("suffix", FORMATS)
+@pytest.mark.parametrize("suffix", slow(FORMATS, everyday=["parquet", "tsv"]))
 def test_per_group(confide_run, records, folder, suffix):
     path, (p, y) = records(suffix), classified()
     for column, names in (("ward", ("north", "south")), ("site", (1, 7))):
@@ -88,9 +88,8 @@ def test_intervals_per_group(confide_run, folder):
     np.testing.assert_array_equal(found["upper"], upper)
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(
-    "score", ["aps", "raps(penalty=0.01,k_reg=1)", "saps(penalty=0.1)", "margin", "aps_randomised"]
+    "score", ["aps", "saps(penalty=0.1)", *slow(["raps(penalty=0.01,k_reg=1)", "margin", "aps_randomised"])]
 )
 def test_other_scores(confide_run, records, folder, score):
     path, (p, y) = records(), classified()

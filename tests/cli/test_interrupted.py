@@ -17,6 +17,7 @@ from confide.cli.exit_codes import DONE
 from confide.ledger import Cost, Ledger
 from confide.releases import Document
 from confide.watching import Watch
+from tests.builders import slow
 from tests.calibrations import calibration_at
 from tests.files import write
 
@@ -66,9 +67,8 @@ def stopping(monkeypatch, place, number):
         yield
 
 
-@pytest.mark.some(3)
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
-@pytest.mark.parametrize("name", COMMANDS)
+@pytest.mark.parametrize("name", ["evaluate", "privately", "watch", *slow(["recalibrate"])])
 def test_interrupted_while_it_reads(confide_run, files, monkeypatch, name, number, code):
     """Nothing is written or charged, and the same command then does all of it."""
     before = files()

@@ -9,6 +9,7 @@ import confide
 from confide.cli.exit_codes import REFUSED, USAGE
 from confide.planning import Pilot
 from confide.tables import Losses, Regressed, Scored, read_pilot
+from tests.builders import slow
 from tests.refused import refused
 
 LEVELS = ("plan", "--alpha", "0.1", "--epsilon", 1, "--n", 300)
@@ -32,8 +33,7 @@ def probabilities(frame):
     return frame[["p_a", "p_b", "p_c", "p_d"]].to_numpy(), frame.label.map(list("abcd").index).to_numpy()
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("score", ["lac", "aps"])
+@pytest.mark.parametrize("score", ["lac", *slow(["aps"])])
 def test_sets(confide_run, folder, records, score):
     p, y = probabilities(records)
     pilot = Pilot(confide.class_score(p, y, score), confide.all_scores(p, score))

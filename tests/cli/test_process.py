@@ -76,7 +76,6 @@ PRECIOUS = 'prediction_set,set_size\n"[""a""]",1\n'
 
 
 @pytest.mark.slow
-@pytest.mark.everyday("15-143")
 @pytest.mark.xdist_group("interrupted")
 @pytest.mark.parametrize(("number", "code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143)])
 def test_an_interrupted_run_leaves_nothing(tmp_path, many_records, released, number, code):

@@ -8,6 +8,7 @@ import pytest
 from pyarrow import parquet
 
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
+from tests.builders import slow
 from tests.warehouse.requests import COLUMNS, NAMES, records
 
 REQUEST = (
@@ -41,8 +42,7 @@ def clinic(folder):
     return ask
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("more", [(), ("--neighbors", "replace_one", "--n", "1200"), OF_GROUPS], ids=len)
+@pytest.mark.parametrize("more", [(), ("--neighbors", "replace_one", "--n", "1200"), *slow([(OF_GROUPS,)])], ids=len)
 def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
     """A ledger that has answered for the counts takes the table for the same data: request and counts are equal."""
     asked = confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, *more, "--plan", "plan.json")

@@ -8,7 +8,6 @@ A marker is an HTML comment right before a block:
                                 other libraries may be in an environment of their own (tests/peers.py)
     <!-- shared -->             run there, too, before the blocks that need it
     <!-- fails: 3 -->           the last command ends with this exit code
-    <!-- long -->               run where all tests are
     <!-- not run: reason -->    not run, for this reason
 
 `python` blocks run in order in one namespace; lines of `bash` blocks run in order as commands, in one folder per page.
@@ -24,7 +23,7 @@ from markdown_it import MarkdownIt
 ROOT = Path(__file__).parents[2]
 RUN = ("python", "bash")
 READ = ("text", "json", "toml", "csv", "sql", "diff", "yaml")
-MARKERS = ("output", "needs", "shared", "fails", "long", "not run")
+MARKERS = ("output", "needs", "shared", "fails", "not run")
 COMMENT = re.compile(r"<!--\s*(?P<name>[a-z ]+?)\s*(?::\s*(?P<value>.+?))?\s*-->", re.DOTALL)
 
 

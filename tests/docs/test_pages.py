@@ -24,24 +24,21 @@ def runs() -> list[object]:
     for name, all_blocks in PAGES.items():
         running = [block for block in all_blocks if block.runs]
         for needs in sorted({block.needs for block in running}, key=sorted):
-            mine = [block for block in running if block.needs == needs]
-            for long in sorted({"long" in block.markers for block in mine}):
-                label = "+".join([name, *sorted(needs), *(["long"] if long else [])])
-                marks = [pytest.mark.slow] if long or needs or name not in EVERYDAY else []
-                # Other people's packages may be out of date in ways that are not ours to mend.
-                marks += [pytest.mark.filterwarnings("ignore::DeprecationWarning")] if needs else []
-                found.append(pytest.param(name, needs, long, id=label, marks=marks))
+            marks = [pytest.mark.slow] if needs or name not in EVERYDAY else []
+            # Other people's packages may be out of date in ways that are not ours to mend.
+            marks += [pytest.mark.filterwarnings("ignore::DeprecationWarning")] if needs else []
+            found.append(pytest.param(name, needs, id="+".join([name, *sorted(needs)]), marks=marks))
     return found
 
 
-@pytest.mark.parametrize(("name", "needs", "long"), runs())
-def test_page_runs(name, needs, long, tmp_path, monkeypatch, capsys):
+@pytest.mark.parametrize(("name", "needs"), runs())
+def test_page_runs(name, needs, tmp_path, monkeypatch, capsys):
     missing = [module for module in sorted(needs) if not is_installed(module)]
     python = elsewhere(missing)
     there = python is not None
     if missing and not there:
         pytest.skip(f"{name} has blocks that need {', '.join(missing)}")
-    chosen = [b for b in PAGES[name] if b.needs <= needs and (long or "long" not in b.markers)]
+    chosen = [b for b in PAGES[name] if b.needs <= needs]
     here = [b for b in chosen if not (there and b.needs)]
     run_page(here, tmp_path, monkeypatch, capsys)
     if there:

@@ -12,6 +12,7 @@ from confide.errors import BudgetError, FormatError, InputError, InputTypeError,
 from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, request_digest, store
 from confide.mechanisms import slopes
 from confide.selection import zcdp_of_range
+from tests.builders import slow
 from tests.private import assert_error_is_private, planted_scores
 from tests.refused import refused
 
@@ -147,22 +148,25 @@ def test_binding_to_data(ledger, tmp_path):
             fingerprint(wrong, path)
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize(
     "change",
     [
         {"alpha": 0.2},
-        {"epsilon": 0.5},
-        {"score": "mine"},
-        {"candidates": confide.Candidates.unit(50)},
-        {"delta": 0.1},
-        {"n_min": 5},
-        {"records_per_person": 2},
-        {"selector": "exponential"},
-        {"shift": 3},
-        {"slopes": (1, 1)},
-        {"dataset": "other"},
-        {"dataset": Dataset("patients", ("region", "north"))},
+        *slow(
+            [
+                {"epsilon": 0.5},
+                {"score": "mine"},
+                {"candidates": confide.Candidates.unit(50)},
+                {"delta": 0.1},
+                {"n_min": 5},
+                {"records_per_person": 2},
+                {"selector": "exponential"},
+                {"shift": 3},
+                {"slopes": (1, 1)},
+                {"dataset": "other"},
+                {"dataset": Dataset("patients", ("region", "north"))},
+            ]
+        ),
     ],
 )
 def test_identical_requests_cost_once_and_different_ones_do_not(ledger, change):
@@ -232,8 +236,7 @@ def test_a_failing_mechanism_keeps_its_charge(ledger, monkeypatch):
         assert confide.calibrate(SCORES, 0.1, 1.0, ledger=ledger, dataset="patients") == released
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("levels", [1, 3])
+@pytest.mark.parametrize("levels", [1, *slow([3])])
 def test_a_release_is_kept_before_anything_is_said_about_it(ledger, levels):
     """The tests turn warnings into errors."""
     asked = {"candidates": confide.Candidates.of([-1.0]), "ledger": ledger, "dataset": "patients"}

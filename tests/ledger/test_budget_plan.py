@@ -13,6 +13,7 @@ from scipy import optimize, stats
 import confide
 from confide.errors import InputError, InputTypeError, MissingExtraError
 from confide.ledger import Planned, Schedule, best_of, budget_plan, by_rules, compose
+from tests.builders import slow
 from tests.exact import zcdp
 from tests.refused import refused
 
@@ -55,9 +56,7 @@ def test_releases_and_looks_of_a_year(planned):
 
 
 @accounting
-@pytest.mark.parametrize(
-    "releases", [24, *(pytest.param(one, marks=pytest.mark.slow) for one in RELEASES if one != 24)]
-)
+@pytest.mark.parametrize("releases", slow(RELEASES, everyday=[24]))
 def test_releases_alone(releases):
     found = by_rules(epsilon=3.0, releases=releases)
     assert tuple(round(spends(found[rule])[0], 3) for rule in ("basic", "pld", "zcdp")) == RELEASES[releases]
@@ -74,7 +73,6 @@ def test_what_one_person_is_in_counts_and_nothing_else():
     assert "with up to 4 records in each" in budget_plan(3, looks=2, dp_delta=0, records_per_person=4).statement
 
 
-@pytest.mark.some(9)
 @pytest.mark.parametrize("epsilon", [0.2, 1.0, 3.0, 30.0])
 @pytest.mark.parametrize("counts", [(12, 1, 52), (3, 2, 0), (0, 1, 4)])
 def test_basic_and_zcdp_by_independent_arithmetic(epsilon, counts):
@@ -105,12 +103,9 @@ def smallest_delta(rho, epsilon):
 
 
 @accounting
-@pytest.mark.parametrize(
-    "counts", [(2, 3), *(pytest.param(one, marks=pytest.mark.slow) for one in [(12, 52), (12, 1)])]
-)
-def test_pld_by_exact_binomial_laws(counts):
+@pytest.mark.parametrize(("releases", "looks"), [(2, 3), *slow([(12, 52), (12, 1)])])
+def test_pld_by_exact_binomial_laws(releases, looks):
     """Randomised responses of two epsilons are two binomial counts: no discretisation; less than 1 % is left."""
-    releases, looks = counts
     (one, other) = spends(budget_plan(3.0, releases=releases, looks=looks, rule="pld"))
 
     def delta(scale):
@@ -124,7 +119,6 @@ def test_pld_by_exact_binomial_laws(counts):
     assert delta(1.0) <= 1e-6 < delta(1.01)
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize("rule", ["basic", "zcdp", pytest.param("pld", marks=accounting)])
 def test_more_is_never_dearer(rule):
     """Each may spend less where more is planned, and more within a larger total."""

@@ -23,6 +23,7 @@ from confide.tables import (
     score_histogram,
 )
 from confide.warehouse import CountingPlan
+from tests.builders import slow
 from tests.exact import added, histograms, mechanism_law, worst_log_ratio
 from tests.files import write
 from tests.refused import refused
@@ -128,8 +129,7 @@ def from_sql(table, dataset, ledger):
     return plan.calibrate({"lac": counted}, ledger=ledger, dataset=dataset)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("release", [released, evaluated, renewed, in_batches, from_sql])
+@pytest.mark.parametrize("release", [released, renewed, *slow([evaluated, in_batches, from_sql])])
 def test_every_front_refuses_the_second_cell(release, ledger):
     """Before anything is charged; a release about all records adds up as ever."""
     released(records([0, 1], [0, 1]), NORTH, ledger)

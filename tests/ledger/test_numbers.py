@@ -19,6 +19,7 @@ from confide.ledger import Ledger
 from confide.releases import Calibration
 from confide.tables import Scored
 from confide.watching import Watch
+from tests.builders import slow
 from tests.files import write
 from tests.refused import refused
 
@@ -90,17 +91,11 @@ def requests(ask, values, folder):
     return [entry.request for entry in ledger.account("d").entries]
 
 
-SLOW = ("calibrate alpha", "calibrate rise", "calibrate unit", "groups", "levels", "recalibrate", "risk", "sides")
-
-
-@pytest.mark.some(2)
-@pytest.mark.parametrize(
-    "ask", [pytest.param(ask, id=name, marks=[pytest.mark.slow] * (name in SLOW)) for name, ask in PAID.items()]
-)
-def test_numbers_of_every_type_are_one_request(ask, tmp_path):
+@pytest.mark.parametrize("name", slow(PAID, everyday=["calibrate epsilon", "evaluate"]))
+def test_numbers_of_every_type_are_one_request(name, tmp_path):
     """Parts that are released together are several requests, each asked once."""
-    first = requests(ask, [2.0], tmp_path)
-    assert requests(ask, [kind(2) for kind in NUMBERS], tmp_path) == first
+    first = requests(PAID[name], [2.0], tmp_path)
+    assert requests(PAID[name], [kind(2) for kind in NUMBERS], tmp_path) == first
 
 
 @pytest.mark.parametrize("ask", COUNTED.values(), ids=COUNTED)

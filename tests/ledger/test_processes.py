@@ -13,6 +13,7 @@ import pytest
 from confide.ledger import Ledger
 from confide.ledger.events import Opened
 from confide.ledger.stores import open_log
+from tests.builders import slow
 from tests.refused import refused
 
 SPEND = """
@@ -164,9 +165,8 @@ def of_server(where: str, kept_in: str) -> tuple[str]:
     return (where.replace("ledger.store.", "ledger.postgres_store.") if kept_in == "server" else where,)
 
 
-@pytest.mark.some(2)
 @pytest.mark.xdist_group("killed")
-@pytest.mark.parametrize("step", STEPS)
+@pytest.mark.parametrize("step", slow(STEPS, everyday=["before the charge", "after the draw"]))
 def test_killed_between_request_and_release(killed, step):
     """Never a release without a charge, never a lost charge: whatever the step, the ledger opens and adds up."""
     folder, place = killed[step].folder, killed[step].place

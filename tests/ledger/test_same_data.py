@@ -12,6 +12,7 @@ from confide.ledger import Dataset, fingerprint
 from confide.ledger.events import Keyed
 from confide.mechanisms import slopes
 from confide.tables import Scored, calibrate_table
+from tests.builders import slow
 from tests.refused import refused
 from tests.tables.engines import SQLite
 
@@ -63,8 +64,7 @@ def charges(ledger, dataset="clinic"):
     return len(ledger.account(dataset).entries)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("kind", slow(KINDS, everyday=["threshold", "levels"]))
 def test_only_the_same_data_get_the_earlier_release(ledger, kind):
     ask, paid = KINDS[kind], {"ledger": ledger, "dataset": "clinic", "candidates": UNIT}
     first = ask(month(1), **paid)

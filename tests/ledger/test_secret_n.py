@@ -11,6 +11,7 @@ from confide import ConfideError, InputError, Ledger
 from confide.ledger import Cost
 from confide.mechanisms import MECHANISMS, NEIGHBORS, privacy_statement
 from confide.mechanisms.privacy import PrivacyStatement
+from tests.builders import grid, slow
 from tests.refused import refused
 
 SIZES = (0, 1, 30, 31, 500)
@@ -57,9 +58,7 @@ def without_thresholds(document):
     return [without_thresholds(part) for part in document] if isinstance(document, list) else document
 
 
-@pytest.mark.some(7)
-@pytest.mark.parametrize("neighbors", NEIGHBORS)
-@pytest.mark.parametrize("mechanism", MECHANISMS)
+@pytest.mark.parametrize(("mechanism", "neighbors"), grid(list(MECHANISMS), NEIGHBORS))
 def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
     epsilon = {} if mechanism == "none" else {"rho" if mechanism.startswith("pcoqs") else "epsilon": 0.5}
     own = {"candidates": None} if mechanism == "pcoqs-published" else {}  # its list is fixed
@@ -70,9 +69,8 @@ def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
         assert found[0][1:] == ([], 1.0)
 
 
-@pytest.mark.some(3)
 @pytest.mark.parametrize(
-    "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, {"n_min": 40}]
+    "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, *slow([{"n_min": 40}])]
 )
 def test_nothing_told_depends_on_n_for_other_choices(tmp_path, more):
     found = [told(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]
@@ -80,8 +78,7 @@ def test_nothing_told_depends_on_n_for_other_choices(tmp_path, more):
     assert found[0][1]
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("ask", [groups, sides, levels])
+@pytest.mark.parametrize("ask", [groups, sides, *slow([levels])])
 def test_nothing_told_depends_on_n_for_several_thresholds(tmp_path, ask):
     found = [told(tmp_path, n, {}, ask) for n in SIZES]
     assert all(each == found[0] for each in found)

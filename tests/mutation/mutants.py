@@ -55,7 +55,7 @@ def main(arguments: list[str]) -> int:
     running.add_argument("--seconds", type=Path, default=Path(".coverage-seconds.json"), help="likewise")
     running.add_argument("--processes", type=int, default=2)
     running.add_argument("--budget", type=float, default=20.0, help="seconds of tests that a mutant meets")
-    running.add_argument("--marked", default="not slow and not long", help="tests that may be run, for pytest")
+    running.add_argument("--marked", default="not slow", help="tests that may be run, for pytest")
     running.add_argument("--count", type=int, default=None, help="how many of the sample; all if left out")
     running.add_argument("--again", action="store_true", help="try those that survived once more")
     reporting.add_argument("--before", type=Path, default=None, help="results of the same sample on another tree")

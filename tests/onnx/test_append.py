@@ -15,6 +15,7 @@ from onnx import TensorProto, helper, numpy_helper  # noqa: E402
 
 import confide  # noqa: E402
 from confide.onnx import append, read  # noqa: E402
+from tests.builders import grid  # noqa: E402
 from tests.calibrations import calibration_at  # noqa: E402
 from tests.refused import refused  # noqa: E402
 
@@ -96,8 +97,7 @@ def by_group():
     return confide.calibrate_groups(scores, ward, ["a", "b"], 0.1, 2.0, score="lac", neighbors="replace_one")
 
 
-@pytest.mark.parametrize("dtype", KINDS)
-@pytest.mark.parametrize("score", SCORES)
+@pytest.mark.parametrize(("score", "dtype"), grid(SCORES, list(KINDS)))
 def test_sets_are_those_of_predict_set(score, dtype):
     """Thresholds that are scores of records: one bit aside would be another set."""
     for k in (2, 70):

@@ -4,16 +4,19 @@ import math
 import sys
 from dataclasses import fields, replace
 from fractions import Fraction
+from itertools import product
 
 import numpy as np
 import pytest
 
 import confide
+from confide.mechanisms import NEIGHBORS
 from confide.mechanisms.certify import certify
 from confide.mechanisms.privacy import privacy_statement
 from confide.mechanisms.slopes import Slopes, add_remove_range, slopes_for
 from confide.planning import typical_law
 from confide.selection import selection_law
+from tests.builders import slow
 from tests.calibrations import OPTIONS, released
 from tests.exact import added, histograms
 from tests.refused import refused
@@ -24,9 +27,8 @@ def guarantee(plan):
     return certify(plan.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
 
 
-@pytest.mark.some(2)
 @pytest.mark.xdist_group("released")
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", slow(OPTIONS, everyday=["add_remove", "large epsilon"]))
 def test_calibrate_does_what_the_plan_says(name):
     unplanned = ("score", "candidates", "classes", "about", "labels", "weights")
     options = {k: v for k, v in OPTIONS[name].items() if k not in unplanned}
@@ -45,10 +47,13 @@ def test_calibrate_does_what_the_plan_says(name):
     assert calibration.coverage_at_most(1000) == plan.coverage_at_most
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("delta", [None, 0.05])
-@pytest.mark.parametrize("epsilon", [1e-6, 1e-3, 0.05, 0.1, 1.0, 10.0, 100.0, 1e6])
+@pytest.mark.parametrize(
+    ("epsilon", "delta", "neighbors"),
+    slow(
+        product([1e-6, 1e-3, 0.05, 0.1, 1.0, 10.0, 100.0, 1e6], [None, 0.05], NEIGHBORS),
+        everyday=[(1e-6, None, "add_remove"), (0.1, None, "add_remove")],
+    ),
+)
 def test_any_loss(neighbors, delta, epsilon):
     plan = confide.plan(alpha=0.1, epsilon=epsilon, neighbors=neighbors, delta=delta)
     assert guarantee(plan).coverage >= 0.9
@@ -59,42 +64,55 @@ def test_any_loss(neighbors, delta, epsilon):
     assert plan.expected_coverage <= plan.coverage_at_most + np.diff(typical_law(plan.request.candidates)).max()
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("delta", [None, 0.05, 1e-6, 0.5, 1 - 1e-6])
-@pytest.mark.parametrize("alpha", [1e-6, 0.001, "1/3", 0.5, 0.9, 1 - 1e-6])
-def test_any_level(neighbors, delta, alpha):
+@pytest.mark.parametrize(
+    ("alpha", "delta", "neighbors"),
+    slow(
+        [  # each value with each value of the others
+            (alpha, delta, NEIGHBORS[(i + j) % 2])
+            for i, alpha in enumerate([1e-6, 0.001, "1/3", 0.5, 0.9, 1 - 1e-6])
+            for j, delta in enumerate([None, 0.05, 1e-6, 0.5, 1 - 1e-6])
+        ],
+        everyday=[(1e-6, None, "add_remove")],
+    ),
+)
+def test_any_level(alpha, delta, neighbors):
     plan = confide.plan(alpha=alpha, epsilon=1.0, n=5000, neighbors=neighbors, delta=delta)
     assert guarantee(plan).coverage >= float(plan.request.level)
     assert math.isinf(plan.target_rank) or plan.target_rank > 0
 
 
-@pytest.mark.some(1)
-@pytest.mark.slow_cases("{'candidates': 1048576}-None-add_remove")
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("delta", [None, 0.05])
+EXTREME = [
+    {"n": 1},
+    {"n": 2},
+    {"n": 2**48, "n_min": 2**48},
+    {"n": 2**31, "n_min": 2**31},
+    {"n": 10**6, "n_min": 10**6},
+    {"records_per_person": 10**6},
+    {"candidates": 1},
+    {"candidates": 2},
+    {"candidates": 2**20},
+    {"slopes": (1, 1000)},
+    {"slopes": (1000, 1)},
+    {"selector": "exponential", "candidates": 50_000},
+    {"epsilon": 1e-6, "alpha": 1e-6},
+    {"epsilon": 1e-6, "alpha": 1 - 1e-6},
+    {"epsilon": 1e6, "alpha": 1e-6},
+]
+
+
 @pytest.mark.parametrize(
-    "options",
-    [
-        {"n": 1},
-        {"n": 2},
-        {"n": 2**48, "n_min": 2**48},
-        {"n": 2**31, "n_min": 2**31},
-        {"n": 10**6, "n_min": 10**6},
-        {"candidates": 1},
-        {"candidates": 2},
-        {"candidates": 2**20},
-        {"records_per_person": 10**6},
-        {"slopes": (1, 1000)},
-        {"slopes": (1000, 1)},
-        {"selector": "exponential", "candidates": 50_000},
-        {"epsilon": 1e-6, "alpha": 1e-6},
-        {"epsilon": 1e-6, "alpha": 1 - 1e-6},
-        {"epsilon": 1e6, "alpha": 1e-6},
-    ],
+    ("options", "delta", "neighbors"),
+    slow(
+        [  # each value with each value of the others
+            (options, delta, NEIGHBORS[(i + j) % 2])
+            for i, options in enumerate(EXTREME)
+            for j, delta in enumerate([None, 0.05])
+        ],
+        everyday=[({"n": 1}, None, "add_remove")],
+    ),
     ids=str,
 )
-def test_extreme_requests(neighbors, delta, options):
+def test_extreme_requests(options, delta, neighbors):
     plan = confide.plan(**{"alpha": 0.1, "epsilon": 1.0, "neighbors": neighbors, "delta": delta, **options})
     assert guarantee(plan).coverage >= float(plan.request.level)
     assert plan.records_needed >= 1
@@ -112,10 +130,13 @@ def test_binomial_tails_of_many_records(n):
 # --- how many records it takes
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("delta", [None, 0.05])
-@pytest.mark.parametrize("epsilon", [0.3, 1.0, 5.0])
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize(
+    ("neighbors", "epsilon", "delta"),
+    slow(
+        product(NEIGHBORS, [0.3, 1.0, 5.0], [None, 0.05]),
+        everyday=[("add_remove", 0.3, None), ("add_remove", 1.0, None)],
+    ),
+)
 def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(neighbors, epsilon, delta):
     def beyond(n):
         made = plan if neighbors == "add_remove" else confide.plan(**{**options, "n": n})
@@ -129,15 +150,17 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(neighbors, ep
     assert beyond(round(0.75 * needed)) > 0.01
 
 
-@pytest.mark.some(1)
-@pytest.mark.slow_cases("0.1-0.1-{'score': 'aps'}")
 @pytest.mark.parametrize(
     ("alpha", "epsilon", "options"),
     [
         (0.1, 1.0, {"score": "absolute_residual"}),
-        (0.01, 1.0, {"score": "absolute_residual", "unit": 25.0}),
-        (0.1, 0.1, {"score": "aps"}),
-        (0.01, 0.1, {"score": "lac"}),
+        *slow(
+            [
+                (0.01, 1.0, {"score": "absolute_residual", "unit": 25.0}),
+                (0.1, 0.1, {"score": "aps"}),
+                (0.01, 0.1, {"score": "lac"}),
+            ]
+        ),
     ],
     ids=str,
 )
@@ -158,8 +181,7 @@ def test_records_needed_are_found_with_few_certificates(monkeypatch, alpha, epsi
     assert planned(400).records_needed == needed  # whatever number the plan is stated for
 
 
-@pytest.mark.everyday("replace_one")
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_stated_chances_are_those_of_the_draw(neighbors):
     """By the exact law on 400 data sets of even scores: twice off at most, and never off by more than a thirtieth."""
     rng = np.random.default_rng(3)
@@ -217,8 +239,7 @@ def test_only_the_ratio_of_slopes_matters():
     assert len({guarantee(p).coverage for p in plans}) == 1
 
 
-@pytest.mark.everyday("replace_one")
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_the_chosen_slopes_are_at_least_as_good_as_others(neighbors):
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors)
     for left in (4, 8, 10, 12, 16, 18):
@@ -234,10 +255,9 @@ def test_shift_above_the_records_means_infinity():
 # --- what must grow with what
 
 
-@pytest.mark.some(1)
-@pytest.mark.everyday("0.05-add_remove", "0.05-replace_one", "None-replace_one")
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-@pytest.mark.parametrize("delta", [None, 0.05])
+@pytest.mark.parametrize(
+    ("delta", "neighbors"), slow(product([None, 0.05], NEIGHBORS), everyday=[(None, "replace_one")])
+)
 def test_more_loss_costs_fewer_ranks(neighbors, delta):
     losses = [0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0]
     same = {"alpha": 0.1, "n": 5000, "neighbors": neighbors, "delta": delta}
@@ -249,8 +269,7 @@ def test_more_loss_costs_fewer_ranks(neighbors, delta):
     assert needed == sorted(needed, reverse=True)
 
 
-@pytest.mark.everyday("replace_one")
-@pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
+@pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
     same = {"alpha": 0.1, "epsilon": 1.0, "n": 5000, "neighbors": neighbors, "candidates": 1000, "slopes": (1, 1)}
 

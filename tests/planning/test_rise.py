@@ -11,6 +11,7 @@ import confide
 from confide.mechanisms.slopes import Slopes
 from confide.planning.choice import RISES, desert_crossed, flat_for, rivals_for, total_rise
 from confide.selection.selector import selection_law
+from tests.builders import slow
 
 
 @pytest.mark.parametrize(("m", "rise"), [(13, 3.0), (61, 6.0), (481, 16.0), (1000, 20.0), (30, 1.0)])
@@ -28,8 +29,7 @@ def test_heights_are_the_slowest_that_their_rivals_allow(m, rise):
     assert stated.rivals(m) == pytest.approx(rivals, rel=0.05)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_a_desert_is_crossed_where_the_formula_says(neighbors, share):
     """All scores at one candidate and, beyond a desert, at another: the exact chance of an answer beyond the first."""
@@ -56,8 +56,7 @@ def test_a_desert_is_crossed_where_the_formula_says(neighbors, share):
     assert chances[-1] < 0.02
 
 
-@pytest.mark.everyday("replace_one")
-@pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
+@pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_the_rise_is_capped_and_small_for_few_records(neighbors):
     """At most 20 however many records there are, growing with them, and about .3 alpha n epsilon for few."""
     assert max(RISES) == 20.0

@@ -13,6 +13,7 @@ import pytest
 import confide
 from confide import Calibration
 from confide.support import OutputExistsError
+from tests.builders import slow
 from tests.calibrations import OPTIONS, calibration_at, released
 from tests.refused import refused
 
@@ -62,8 +63,7 @@ def test_equality_and_hash():
         assert one != other
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", slow(OPTIONS, everyday=["add_remove"]))
 @pytest.mark.parametrize("protocol", [0, pickle.HIGHEST_PROTOCOL])
 def test_pickles_and_copies(name, protocol):
     calibration = released(name)
@@ -114,8 +114,7 @@ def test_what_it_says():
     assert "0-differential privacy" in str(released("too few records"))
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", slow(OPTIONS, everyday=["add_remove", "large epsilon"]))
 def test_stated_losses(name):
     privacy = released(name).privacy
     assert released(name).epsilon == privacy.epsilon == privacy.loss(records=privacy.records_per_person)

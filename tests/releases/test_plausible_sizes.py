@@ -14,6 +14,7 @@ from confide.candidates import BUILDERS, PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS
 from confide.releases import remarks
 from confide.scores import score_kind
 from confide.scores.kinds import FAMILIES
+from tests.builders import slow
 from tests.calibrations import calibration_at
 
 PARAMETERS = {"raps": "raps(penalty=0.01,k_reg=5)", "saps": "saps(penalty=0.1)"}
@@ -24,8 +25,7 @@ def test_every_recipe_knows_what_is_plausible():
     assert set(SPREAD_PLAUSIBLE) == set(SPREADS)
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("family", [*FAMILIES, "a score of one's own"])
+@pytest.mark.parametrize("family", slow([*FAMILIES, "a score of one's own"], everyday=["lac", "absolute_residual"]))
 def test_the_largest_default_candidate_is_spoken_of_or_is_the_largest_score(family):
     """Whatever number of candidates is taken, and for candidates of old releases."""
     name = PARAMETERS.get(family, family)
@@ -41,10 +41,12 @@ def test_the_largest_default_candidate_is_spoken_of_or_is_the_largest_score(fami
         assert bounded or math.isinf(kind.high) or kind.high > 1e300
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(
     ("unit", "threshold", "said"),
-    [(100.0, 1.4873e10, True), (100.0, 1.1e4, True), (100.0, 9e3, False), (None, 1.4873e10, True), (None, 9e5, False)],
+    [
+        (100.0, 1.4873e10, True),
+        *slow([(100.0, 1.1e4, True), (100.0, 9e3, False), (None, 1.4873e10, True), (None, 9e5, False)]),
+    ],
 )
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
 def test_a_threshold_beyond_plausible_sizes_is_called_so(unit, threshold, said, neighbors):

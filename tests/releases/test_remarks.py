@@ -9,6 +9,7 @@ import pytest
 
 import confide
 from confide.releases import everything, remarks
+from tests.builders import slow
 from tests.calibrations import released
 
 
@@ -35,8 +36,7 @@ def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing()
     assert "are needed for a useful one" not in note
 
 
-@pytest.mark.some(1)
-@pytest.mark.parametrize("n", [60, 2000])
+@pytest.mark.parametrize("n", [60, *slow([2000])])
 def test_a_secret_number_of_records_leaves_both_reasons_open(n):
     """One text, whatever the records are, so that it tells nothing about how many there are."""
     _, (note,) = calibrated(RESIDUALS[:n] + 1e9, 0.1, 1.0, **OLD)
@@ -58,27 +58,27 @@ def test_scores_that_candidates_reach_have_one_reason():
     )
 
 
-@pytest.mark.some(1)
-@pytest.mark.slow_cases("None-candidates13-500000.0-no plausible size", "absolute_residual-candidates6-300000.0-None")
 @pytest.mark.parametrize(
     ("score", "candidates", "threshold", "word"),
     [
         ("absolute_residual", confide.Candidates.geometric(), 3e5, "no plausible size"),
-        ("absolute_residual", confide.Candidates.geometric(), 2e4, "no plausible size"),
-        ("absolute_residual", confide.Candidates.geometric(), 1e-6, "as small as"),
-        ("absolute_residual", confide.Candidates.geometric(), 5e3, None),
-        ("absolute_residual", confide.Candidates.geometric(), 1e-4, None),
-        ("absolute_residual", confide.Candidates.geometric(), 0.0, None),
-        ("absolute_residual", confide.Candidates.geometric(1e5), 3e5, None),
-        ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 150.0, None),
-        ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 900.0, "no plausible size"),
-        ("cqr", confide.Candidates.sinh(), 5e5, "no plausible size"),
-        ("cqr", confide.Candidates.sinh(), -5e5, "no plausible size"),
-        ("cqr", confide.Candidates.sinh(), 0.01, "as small as"),
-        ("cqr", confide.Candidates.sinh(), -0.5, None),
-        (None, confide.Candidates.anything(), 5e5, "no plausible size"),
-        (None, confide.Candidates.anything(), 0.9, None),
-        ("lac", confide.Candidates.unit(), 0.9999, None),
+        *slow([
+            ("absolute_residual", confide.Candidates.geometric(), 2e4, "no plausible size"),
+            ("absolute_residual", confide.Candidates.geometric(), 1e-6, "as small as"),
+            ("absolute_residual", confide.Candidates.geometric(), 5e3, None),
+            ("absolute_residual", confide.Candidates.geometric(), 1e-4, None),
+            ("absolute_residual", confide.Candidates.geometric(), 0.0, None),
+            ("absolute_residual", confide.Candidates.geometric(1e5), 3e5, None),
+            ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 150.0, None),
+            ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 900.0, "no plausible size"),
+            ("cqr", confide.Candidates.sinh(), 5e5, "no plausible size"),
+            ("cqr", confide.Candidates.sinh(), -5e5, "no plausible size"),
+            ("cqr", confide.Candidates.sinh(), 0.01, "as small as"),
+            ("cqr", confide.Candidates.sinh(), -0.5, None),
+            (None, confide.Candidates.anything(), 5e5, "no plausible size"),
+            (None, confide.Candidates.anything(), 0.9, None),
+            ("lac", confide.Candidates.unit(), 0.9999, None),
+        ]),
     ],
 )  # fmt: skip
 def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):

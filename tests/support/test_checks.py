@@ -10,6 +10,7 @@ import pytest
 import confide
 from confide.support import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.checks import one_of, positive_integer, positive_number
+from tests.builders import slow
 from tests.private import PLANTED, planted_scores
 from tests.refused import refused
 
@@ -54,15 +55,18 @@ def test_losses_of_any_real_type(value):
     assert confide.plan(alpha=0.1, epsilon=value) == confide.plan(alpha=0.1, epsilon=1.0)
 
 
-@pytest.mark.some(1)
 @pytest.mark.parametrize(
     ("name", "most"),
     [
         ("n", MOST_RECORDS),
-        ("n_min", MOST_RECORDS),
-        ("n_typical", MOST_RECORDS),
-        ("candidates", MOST_CANDIDATES),
-        ("records_per_person", MOST_PER_PERSON),
+        *slow(
+            [
+                ("n_min", MOST_RECORDS),
+                ("n_typical", MOST_RECORDS),
+                ("candidates", MOST_CANDIDATES),
+                ("records_per_person", MOST_PER_PERSON),
+            ]
+        ),
     ],
 )
 def test_counts(name, most):

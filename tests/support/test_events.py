@@ -12,6 +12,7 @@ from confide import federated
 from confide.cli import main
 from confide.support import tell
 from confide.tables import Classified, Scored, calibrate_table, evaluate_table_privately
+from tests.builders import slow
 from tests.private import PLANTED, assert_no_private_value
 
 N = 4177
@@ -129,8 +130,7 @@ def test_the_logger_is_silent_by_itself(capsys):
 CALIBRATE = ["--probabilities", "p_*", "--label", "y", "--alpha", "0.1", "--epsilon", "1", "--dataset", "a", "--json"]
 
 
-@pytest.mark.slow_cases("-v", "CONFIDE_LOG")
-@pytest.mark.parametrize("way", ["-v", "-vv", "CONFIDE_LOG"])
+@pytest.mark.parametrize("way", ["-vv", *slow(["-v", "CONFIDE_LOG"])])
 def test_a_command_shows_it_on_standard_error(way, records, tmp_path, capsys, monkeypatch):
     before = list(logging.getLogger("confide").handlers)
     if way == "CONFIDE_LOG":

@@ -5,17 +5,22 @@ import sys
 
 import pytest
 
+from tests.builders import slow
+
 SETS = "import numpy, confide; sets = confide.PredictionSets(numpy.eye(2, dtype=bool)); "
 CALLS = [
     ("torch", "import confide.torch", "confide[torch]"),
-    ("monai", "import confide.monai", "confide[monai]"),
     ("pandas", SETS + "sets.to_pandas()", "confide[pandas]"),
-    ("matplotlib", SETS + "confide.plot_sizes(sets)", "confide[plots]"),
-    ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
+    *slow(
+        [
+            ("monai", "import confide.monai", "confide[monai]"),
+            ("matplotlib", SETS + "confide.plot_sizes(sets)", "confide[plots]"),
+            ("array_api_compat", "from confide.array_api import _namespace; _namespace([1.0])", "confide[arrays]"),
+        ]
+    ),
 ]
 
 
-@pytest.mark.some(2)
 @pytest.mark.parametrize(("package", "call", "extra"), CALLS)
 def test_a_missing_package_is_named_with_its_extra(package, call, extra):
     code = f"import sys; sys.modules[{package!r}] = None; {call}"

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 import confide
 from confide.arrays.checked import as_positions
 from confide.support.names import as_integer, canonical, check_names, order_of, places, positions
+from tests.builders import slow
 from tests.refused import refused
 
 NAMES = (
@@ -79,8 +80,7 @@ def test_names_that_are_none():
         positions("groups", [["a"]], ["a"])
 
 
-@pytest.mark.some(2)
-@pytest.mark.parametrize("kind", [np.int64, "U4", object])
+@pytest.mark.parametrize("kind", [np.int64, "U4", *slow([object])])
 def test_a_million_values(kind):
     values = np.random.default_rng(0).integers(0, 1000, 10**6)
     typed = values.astype("U4").astype(kind)

@@ -353,6 +353,7 @@ def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
     assert "e308" not in str(caught.value)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("option", ["--out", "--out-table"])
 def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys, option):

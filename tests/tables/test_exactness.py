@@ -1,7 +1,6 @@
 """Whatever a table comes from, every double falls into the same bin as with numpy; what numpy refuses is refused."""
 
 from decimal import Decimal
-from itertools import product
 
 import numpy as np
 import pyarrow as pa
@@ -43,7 +42,7 @@ def counts(engine, values, candidates, score=None):
     return score_histogram(table, Scored("s", score), candidates).counts
 
 
-@pytest.mark.parametrize("family", ["extreme", *slow(name for name in FAMILIES if name != "extreme")])
+@pytest.mark.parametrize("family", slow(FAMILIES, everyday=["extreme"]))
 def test_doubles(engine, family):
     candidates = FAMILIES[family]
     values = adversaries(candidates.edges)
@@ -92,8 +91,7 @@ def test_large_integers(engine):
     ("shape", "dtype"),
     [
         ("columns", np.float32),
-        ("list of names", np.float64),
-        *slow([("columns", np.float64), ("list", np.float32), ("list", np.float64), ("list of names", np.float32)]),
+        *slow([("columns", np.float64), ("list", np.float64), ("list of names", np.float32)]),
     ],
 )
 def test_lac(engine, dtype, shape):
@@ -121,8 +119,8 @@ def test_lac(engine, dtype, shape):
     ("score", "dtype"),
     [
         ("absolute_residual", np.float64),
-        *slow(product(["absolute_residual", "cqr", "cqr_low", "cqr_high"], [np.float32])),
-        *slow([("cqr", np.float64), ("cqr_low", np.float64), ("cqr_high", np.float64)]),
+        *slow([("absolute_residual", np.float32), ("cqr", np.float64)]),
+        *slow([("cqr_low", np.float32), ("cqr_high", np.float32)]),
     ],
 )
 def test_regression(engine, score, dtype):

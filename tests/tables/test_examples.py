@@ -32,6 +32,7 @@ def records(tmp_path_factory) -> tuple[Path, np.ndarray]:
     return folder, ScoreHistogram.from_scores(scores, confide.scores.kinds.score_kind("aps").candidates()).counts
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_spark(spark, records):
     from examples.engines.spark_map_in_arrow import histogram

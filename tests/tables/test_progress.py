@@ -78,6 +78,7 @@ def test_tasks_are_those_of_the_jobs_known_so_far():
     assert tasks(tracker, "ours") == (7, 12)
 
 
+@pytest.mark.slow
 @pytest.mark.xdist_group("spark")
 def test_spark_tells_its_tasks(spark, tmp_path):
     """A job of eight slow tasks on two cores is seen on its way, and its group is not left behind."""

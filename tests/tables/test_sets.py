@@ -15,6 +15,7 @@ from confide.tables.databases import IbisTable
 from confide.tables.open_table import open_table, opened
 from confide.tables.predictors import predictors_of
 from confide.tables.writers import Predictions, in_sql
+from tests.builders import slow
 from tests.refused import bad_rows, refused
 from tests.tables.engines import everyday_on
 
@@ -73,9 +74,8 @@ def test_one_column_of_two_classes(engine, rows, probabilities):
 
 
 @everyday_on("memory", "duckdb_sql", "postgres")
-@pytest.mark.parametrize("dtype", [np.float32, np.float64])
-@pytest.mark.parametrize("listed", [False, True])
-def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, dtype, listed):
+@pytest.mark.parametrize(("listed", "dtype"), [(False, np.float32), *slow([(True, np.float64)])])
+def test_sets_are_those_of_predict_set(request, engine, rows, probabilities, listed, dtype):
     if listed:
         request.getfixturevalue("listing")
     p = probabilities.astype(dtype)
@@ -113,7 +113,7 @@ def test_thresholds_per_group_and_per_class(engine, rows, tmp_path, probabilitie
         predict_table(table, columns, each, tmp_path / "out.parquet")
 
 
-@pytest.mark.parametrize("listed", [False, True])
+@pytest.mark.parametrize("listed", [False, *slow([True])])
 def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, listed):
     bad = [[0.5, 0.5], [0.5, None], [float("nan"), 0.5], [1.5, 0.5], [-0.1, 0.5]]
     data = {"i": pa.array(range(5), pa.int64())}

@@ -11,7 +11,7 @@ from confide.tables import EngineError, Scored, score_histogram
 from tests.private import PLANTED, assert_error_is_private, assert_no_private_value
 from tests.refused import refused
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 
 
 @pytest.fixture

@@ -15,6 +15,7 @@ from confide import Candidates, ScoreHistogram
 from confide.tables import Scored, score_histogram
 
 pytestmark = [
+    pytest.mark.slow,
     pytest.mark.xdist_group("spark"),
     pytest.mark.filterwarnings("ignore:.*is deprecated, use to_arrow:DeprecationWarning"),  # Ibis on DuckDB 2
 ]

@@ -38,7 +38,7 @@ from tests.tables.test_people import (  # noqa: F401
 from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
 from tests.tables.test_weights import test_unusable_weights_are_refused  # noqa: F401
 
-pytestmark = pytest.mark.xdist_group("spark")
+pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 WHAT = Classified("p", "label", NAMES)
 
 
