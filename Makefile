@@ -38,7 +38,7 @@ check: $(READY)  ## lint, strict types, which package may import which, and the 
 
 docs: $(READY)  ## the documentation in docs/_build/html; fails on a broken link, or on one that needs the network
 	rm -rf docs/_build
-	$(BIN)/python docs/_ext/rooms.py --check
+	$(BIN)/python docs/_ext/packages.py --check
 	$(BIN)/python docs/_ext/price_picture.py --check
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/_ext/site_check.py docs/_build/html

@@ -24,7 +24,7 @@ copyright = f"2026, {author}"  # noqa: A001
 version = release = confide.__version__
 
 extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.napoleon"]
-extensions += ["inline_pictures", "mathematics", "room_pages", "search_pages", "source_pages"]
+extensions += ["inline_pictures", "mathematics", "package_pages", "search_pages", "source_pages"]
 exclude_patterns = ["_build", "_ext"]
 templates_path = ["_templates"]
 suppress_warnings = ["toc.empty_glob"]

@@ -1,8 +1,4 @@
-"""How the code is laid out: packages are imported by what their `__init__.py` exports, and few files lie at the root.
-
-`make check` runs the contracts of pyproject.toml, which give every import its direction and allow no circle; here is
-what they cannot say.
-"""
+"""Rules of the layout that the import contracts of pyproject.toml cannot state (`make check` runs those)."""
 
 import ast
 import importlib.util
@@ -18,52 +14,52 @@ from tests.docs.blocks import ROOT
 MOST_FILES_AT_THE_ROOT = 12
 
 
-def _rooms():
-    spec = importlib.util.spec_from_file_location("rooms", ROOT / "docs" / "_ext" / "rooms.py")
-    module = sys.modules["rooms"] = importlib.util.module_from_spec(spec)
+def _packages():
+    spec = importlib.util.spec_from_file_location("packages", ROOT / "docs" / "_ext" / "packages.py")
+    module = sys.modules["packages"] = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
     return module
 
 
-rooms = _rooms()
-MODULES = rooms.modules()
-FOLDERS = [room for room in rooms.order() if (rooms.PACKAGE / room).is_dir()]
+packages = _packages()
+MODULES = packages.modules()
+FOLDERS = [package for package in packages.order() if (packages.PACKAGE / package).is_dir()]
 
 
-def test_the_order_names_every_room():
-    """Whatever lies at the root has its place in the order, and nothing else does."""
-    assert sorted(rooms.order()) == sorted({rooms.room_of(name) for name in MODULES} - {""})
+def test_the_order_lists_every_package():
+    """Every package and file at the root is in the order, and nothing else."""
+    assert sorted(packages.order()) == sorted({packages.package_of(name) for name in MODULES} - {""})
 
 
-def test_heads_of_packages_name_files_that_are_there():
-    """No head names a file that went, or was merged into another."""
+def test_package_docstrings_name_existing_files():
+    """No docstring names a file that was removed or merged."""
     listed = 0
-    for door in rooms.PACKAGE.rglob("__init__.py"):
-        head = ast.get_docstring(ast.parse(door.read_text(encoding="utf-8"))) or ""
+    for init in packages.PACKAGE.rglob("__init__.py"):
+        head = ast.get_docstring(ast.parse(init.read_text(encoding="utf-8"))) or ""
         named = set(re.findall(r"\b([a-z_0-9]+)\.py\b", head))
-        there = {path.stem for path in door.parent.glob("*.py")} - {"__init__"}
-        assert named <= there | {path.name for path in door.parent.iterdir()}, door.parent.name
+        there = {path.stem for path in init.parent.glob("*.py")} - {"__init__"}
+        assert named <= there | {path.name for path in init.parent.iterdir()}, init.parent.name
         listed += bool(named)
     assert listed > 20
 
 
-def test_few_files_lie_at_the_root():
-    assert len(list(rooms.PACKAGE.glob("*.py"))) <= MOST_FILES_AT_THE_ROOT
+def test_few_files_at_the_root():
+    assert len(list(packages.PACKAGE.glob("*.py"))) <= MOST_FILES_AT_THE_ROOT
 
 
-def test_tests_lie_as_the_code_does():
+def test_tests_mirror_the_packages():
     folders = {path.parent.relative_to(ROOT / "tests").parts[0] for path in (ROOT / "tests").glob("*/**/test_*.py")}
     assert folders <= {*FOLDERS, "docs", "fuzz", "golden", "mutation", "proofs", "vectors"}
 
 
 CHANGING = {"Round", "Tail"}
-"""A round of a session that goes on, and nodes that are being put together."""
+"""Dataclasses that are not frozen: a round in progress, and the nodes of a graph under construction."""
 
 
-def test_values_cannot_be_changed():
-    """Dataclasses are frozen, but those with a leading underscore and those that are named here."""
+def test_dataclasses_are_frozen():
+    """Public dataclasses are frozen, except those in CHANGING."""
     found = {}
-    for path in rooms.PACKAGE.rglob("*.py"):
+    for path in packages.PACKAGE.rglob("*.py"):
         for node in ast.walk(ast.parse(path.read_text(encoding="utf-8"))):
             if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
                 made = [text for text in map(ast.unparse, node.decorator_list) if text.startswith("dataclass")]
@@ -72,38 +68,38 @@ def test_values_cannot_be_changed():
     assert {name for name, frozen in found.items() if not frozen} == CHANGING
 
 
-@pytest.mark.parametrize("room", FOLDERS)
-def test_a_room_says_what_it_is_and_what_it_exports(room):
-    tree = ast.parse((rooms.PACKAGE / room / "__init__.py").read_text(encoding="utf-8"))
+@pytest.mark.parametrize("package", FOLDERS)
+def test_packages_have_a_docstring_and_exports(package):
+    tree = ast.parse((packages.PACKAGE / package / "__init__.py").read_text(encoding="utf-8"))
     assert len(ast.get_docstring(tree) or "") > 30
-    assert rooms.exported(room)
+    assert packages.exported(package)
 
 
-@pytest.mark.parametrize("room", [*rooms.order()[::2], *slow([*rooms.order()[1::2], ""])])
-def test_a_room_is_entered_by_its_door(room):
-    """Other rooms import names that a room's `__init__.py` exports, from the room itself."""
+@pytest.mark.parametrize("package", [*packages.order()[::2], *slow([*packages.order()[1::2], ""])])
+def test_packages_import_exported_names(package):
+    """Imports between packages take names that the other's `__init__.py` exports, from there."""
     wrong = []
     for name, path in MODULES.items():
-        if rooms.room_of(name) != room:
+        if packages.package_of(name) != package:
             continue
-        for module, imported in rooms.imports(path, MODULES):
-            other = rooms.room_of(module)
-            if other in (room, "") or other not in FOLDERS:
+        for module, imported in packages.imports(path, MODULES):
+            other = packages.package_of(module)
+            if other in (package, "") or other not in FOLDERS:
                 continue
-            if imported is None and module.removeprefix(f"confide.{other}.") in rooms.exported(other):
-                continue  # a module that the room exports as a whole
+            if imported is None and module.removeprefix(f"confide.{other}.") in packages.exported(other):
+                continue  # a module that the package exports as a whole
             if module != f"confide.{other}":
-                wrong.append(f"{name} imports {module}, which lies behind the door of {other}")
-            elif imported is not None and imported not in rooms.exported(other):
+                wrong.append(f"{name} imports {module}, which {other} does not export")
+            elif imported is not None and imported not in packages.exported(other):
                 wrong.append(f"{name} imports {imported}, which {other} does not export")
     assert wrong == []
 
 
-def test_a_name_is_imported_from_where_it_is_defined():
-    """Inside a room; a module that only imports a name does not hand it on."""
+def test_names_are_imported_from_their_definition():
+    """Inside a package, modules do not re-export names."""
     wrong = []
     for importing, path in MODULES.items():
-        for module, name in rooms.imports(path, MODULES):
+        for module, name in packages.imports(path, MODULES):
             if name is not None and MODULES[module].name != "__init__.py" and name not in _defined(module):
                 wrong.append(f"{importing} imports {name} from {module}, which does not define it")
     assert wrong == []

@@ -28,8 +28,8 @@ def load(name):
     return module
 
 
-source_pages, site_check, rooms, room_pages, mathematics = map(
-    load, ("source_pages", "site_check", "rooms", "room_pages", "mathematics")
+source_pages, site_check, packages, package_pages, mathematics = map(
+    load, ("source_pages", "site_check", "packages", "package_pages", "mathematics")
 )
 
 
@@ -77,30 +77,30 @@ def test_names_that_do_not_exist_are_refused():
 
 
 def test_every_public_name_is_in_the_reference():
-    """Every room has its page, which lists what the room exports; together they have what `confide` exports."""
+    """Every package has its page, which lists what the package exports; together they have what `confide` exports."""
     pages = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md")}
-    shown = [room for room in rooms.order() if room not in ("__main__", "cli", "demo")]
+    shown = [package for package in packages.order() if package not in ("__main__", "cli", "demo")]
     assert set(pages) == {*shown, "index"}
-    assert all(f".. room:: confide.{room}\n" in pages[room] for room in shown)
+    assert all(f".. package:: confide.{package}\n" in pages[package] for package in shown)
     others = ("torch", "monai", "array_api", "onnx", "mlflow")  # these need packages that may be missing
-    light = [room for room in shown if room not in others]
-    modules = [importlib.import_module(f"confide.{room}") for room in light]
-    listed = {full for module in modules for full in room_pages.exported(module).values()}
+    light = [package for package in shown if package not in others]
+    modules = [importlib.import_module(f"confide.{package}") for package in light]
+    listed = {full for module in modules for full in package_pages.exported(module).values()}
     assert {f"confide.{name}" for name in confide.__all__} <= listed
 
 
-def test_the_reference_is_in_the_order_of_the_rooms():
+def test_the_reference_is_in_the_order_of_the_packages():
     text = (ROOT / "docs" / "reference" / "index.md").read_text(encoding="utf-8")
-    order = [room for room in rooms.order() if re.search(rf"^{room}$", text, flags=re.MULTILINE)]
+    order = [package for package in packages.order() if re.search(rf"^{package}$", text, flags=re.MULTILINE)]
     assert [line for line in text.splitlines() if line in order] == order
     layout = (ROOT / "docs" / "layout.md").read_text(encoding="utf-8")
-    assert all(f"(reference/{room}.md)" in layout for room in order)
+    assert all(f"(reference/{package}.md)" in layout for package in order)
 
 
-def test_the_picture_of_the_rooms_is_that_of_the_imports():
+def test_the_picture_of_the_packages_is_that_of_the_imports():
     """Drawn from the imports: a dropped import is a dropped arrow; what others imply is not drawn."""
-    assert rooms.needed({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
-    assert rooms.PICTURE.read_text(encoding="utf-8") == rooms.picture()
+    assert packages.needed({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
+    assert packages.PICTURE.read_text(encoding="utf-8") == packages.picture()
 
 
 def test_site_check_finds_what_is_wrong(tmp_path):

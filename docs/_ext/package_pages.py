@@ -1,8 +1,8 @@
-"""The directive `room` documents what a room of the package exports, so that the reference follows the code.
+"""The directive `package`: generates a reference page from the names that a subpackage exports.
 
-`.. room:: confide.scores` documents the names at the room's door, and those that `confide` itself exports from it:
-first these, as users call them (`confide.lac_score`), then what other rooms use besides. A module is documented by its
-`__all__`, or else by the public functions and classes that it defines. The option `first` names what comes first.
+`.. package:: confide.scores` documents first the names that `confide` exports from the subpackage, as users call them
+(`confide.lac_score`), then its other exports. A module is documented by its `__all__`, or else by the public functions
+and classes that it defines. The option `first` lists names to put first.
 """
 
 import importlib
@@ -12,7 +12,7 @@ import sys
 from types import ModuleType
 from typing import Any, ClassVar
 
-import rooms
+import packages
 from docutils import nodes
 from docutils.parsers.rst import Directive, directives
 from docutils.statemachine import StringList
@@ -26,7 +26,7 @@ METADATA_ROUTING = re.compile(r"set_\w+_request")  # methods that scikit-learn a
 
 
 def exported(module: ModuleType) -> dict[str, str]:
-    """The names that a module exports, and those that `confide` exports from it: name to full name, users' names first.
+    """Name to full name, of what `confide` exports from a module (first) and of the module's other exports.
 
     Examples
     --------
@@ -36,7 +36,7 @@ def exported(module: ModuleType) -> dict[str, str]:
     """
     own = getattr(module, "__all__", None)
     if hasattr(module, "__path__"):
-        own = rooms.exported(module.__name__.removeprefix("confide.").replace(".", "/"))
+        own = packages.exported(module.__name__.removeprefix("confide.").replace(".", "/"))
     elif own is None:
         own = [n for n, v in vars(module).items() if n[0] != "_" and is_defined_in(v, module.__name__)]
     users = [name for name in confide.__all__ if is_defined_in(getattr(confide, name), module.__name__)]
@@ -71,7 +71,7 @@ def entry(module: ModuleType, name: str, full: str) -> list[str]:
 
 
 def text_below(package: str, name: str) -> list[str]:
-    """The text that stands below the definition of a constant or an alias, in whichever module of a room that is."""
+    """The docstring below the definition of a constant or an alias in one of a package's modules."""
     for module in [one for one in sys.modules if f"{one}.".startswith(f"{package}.")]:
         found = ModuleAnalyzer.for_module(module).find_attr_docs().get(("", name))
         if found:
@@ -79,8 +79,8 @@ def text_below(package: str, name: str) -> list[str]:
     return []
 
 
-class Room(Directive):
-    """`.. room:: MODULE`, see above."""
+class Package(Directive):
+    """`.. package:: MODULE`, described in the module's docstring."""
 
     required_arguments = 1
     option_spec: ClassVar[dict[str, Any]] = {"first": directives.unchanged}
@@ -107,12 +107,12 @@ class Room(Directive):
 
 
 def skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: Any) -> bool | None:
-    """Leave out what is nobody's to call."""
+    """Skip members that are not public."""
     return True if METADATA_ROUTING.fullmatch(name) else None
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
     """Join the build."""
-    app.add_directive("room", Room)
+    app.add_directive("package", Package)
     app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}
