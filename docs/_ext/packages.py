@@ -227,9 +227,8 @@ class _Drawing:
 
     def package(self, package: str, text: str) -> str:
         y, x = self.top[package], self.left
-        arcs = "".join(
-            self.arc(package, other, "arc" if other in self.needed[package] else "arc more") for other in own
-        )
+        kinds = {o: "arc" if o in self.needed[package] else "arc more" for o in sorted(self.graph[package])}
+        arcs = "".join(self.arc(package, other, kind) for other, kind in kinds.items())
         page = ROOT / "docs" / "reference" / f"{package}.md"
         link = f"reference/{package}.html" if page.is_file() else "command-line.html"
         box = f'<rect x="{x}" y="{y}" width="{self.right - x}" height="{self.row}" rx="6"/>'
