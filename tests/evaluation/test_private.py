@@ -152,7 +152,7 @@ def test_without_epsilon_the_numbers_are_those_of_the_calls(released, levels, si
 @pytest.mark.parametrize(
     ("count", "missed"), [(0, 0), (1, 0), (1, 1), (200, 200)], ids=["none", "one", "one missed", "all missed"]
 )
-def test_extreme_tables_are_answered(released, count, missed):
+def test_extreme_tables_are_answered(released, exact, count, missed):
     found = ask_sets(released, [(1, "a")] * missed + [(0, "a")] * (count - missed), epsilon=1.0, group_names=["a"])
     assert PrivateEvaluation.from_json(found.to_json()) == found
     assert found.groups[1].low < 0.1, "no record is in the part of other groups: nothing can be known"
