@@ -1,4 +1,4 @@
-"""Sets on an accelerator: equal to numpy's bit for bit, and how long they take, beside TorchCP on the same device.
+"""Sets on an accelerator: equal to numpy's bit for bit, and their times compared with TorchCP on the same device.
 
     python -m benchmarks.accelerator                          every device that torch finds, this processor included
     python -m benchmarks.accelerator --device cuda --rows 50000 --classes 1000

@@ -1,4 +1,4 @@
-"""Calibration over files larger than memory, beside DuckDB reading the same file: `python -m benchmarks.engines`.
+"""Calibration over files larger than memory, compared with DuckDB's read of the file: `python -m benchmarks.engines`.
 
 Every figure is the best of several rounds in which the reference and our work take turns; peaks are of whole processes.
 The files are written by this program into a temporary folder and removed.
@@ -199,7 +199,7 @@ def postgres(rows: int, rounds: int) -> None:
 
 
 def postgres_sets(url: str, rows: int, rounds: int) -> None:
-    """Sets beside the rows: of LAC by the server, of APS by this process, against reading the lists once."""
+    """Sets next to the rows: of LAC by the server, of APS by this process, against reading the lists once."""
     import confide
     from confide.tables import Classified, open_table, predict_table
 

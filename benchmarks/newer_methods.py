@@ -1,4 +1,4 @@
-"""Newer methods by others beside ours: what they certify, and what they cover.
+"""Newer methods by others compared with ours: what they certify, and what they cover.
 
 python -m benchmarks.newer_methods              every table, in a few minutes
 python -m benchmarks.newer_methods rob-fcp      the table of docs/theory-federated.md
@@ -115,7 +115,7 @@ TRIALS = small(1000, 1)
 
 
 def two_classes_table() -> Iterator[str]:
-    """The authors' simulation with Gaussian naive Bayes: their numbers, the same computed again, and ours beside."""
+    """The authors' simulation with Gaussian naive Bayes: their numbers, the same recomputed, and ours."""
     yield "| alpha | theirs: no privacy | theirs: P-COQS | no privacy | P-COQS, its program | `slopes` |"
     yield "|" + "---|" * 6
     found = np.mean([two_classes(trial) for trial in range(TRIALS)], axis=0)

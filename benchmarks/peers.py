@@ -1,4 +1,4 @@
-"""Speed, memory, coverage and set size beside the conformal libraries people use: `nox -s bench-peers`.
+"""Speed, memory, coverage and set size next to the conformal libraries people use: `nox -s bench-peers`.
 
     python -m benchmarks.peers [PEERS_PYTHON [lac] [aps] [raps] [parts] [regression]]
 

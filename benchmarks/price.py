@@ -1,4 +1,4 @@
-"""What privacy costs, beside version 0.1: the exact law of the answer on many data sets, from laws that are known.
+"""Cost of privacy compared with version 0.1: exact laws of the answer on many data sets from known distributions.
 
     python -m benchmarks.price                     the tables of docs/benchmarks.md, in a few minutes
     python -m benchmarks.price --runs 50 even      one of them, quicker
@@ -98,7 +98,7 @@ def scales(runs: int) -> None:
 
 
 def warm(runs: int) -> None:
-    """Candidates around a guess of the threshold that is some ranks off; cold beside them."""
+    """Candidates around a guess of the threshold that is some ranks off; cold next to them."""
     table("warm start", "n", "cold", "right", "to reach", "20 off", "+100 off", "-100 off", "at most 1.6 cold")
     for name, law, score, quantile, reach in (
         ("residuals", residuals(), "absolute_residual", _half_normal, "4.5"),
@@ -137,7 +137,7 @@ def _conditional(n: int, relation: str, **options: object) -> Plan:
 
 
 def hard(runs: int) -> None:
-    """Laws that are hard: excess and failures beside those of 0.1."""
+    """Laws that are hard: excess and failures compared with those of 0.1."""
     heads = "hard laws, n", "n is", "law", "excess 0.1", "excess", "+inf 0.1", "+inf", "beyond 0.1", "beyond", "worse"
     table(*heads)
     for score, laws in (("lac", HARD_IN_UNIT), ("absolute_residual", HARD_RESIDUALS)):

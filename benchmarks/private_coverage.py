@@ -1,4 +1,4 @@
-"""Widths of intervals for a coverage from counts with noise, beside Clopper and Pearson's without, and their times.
+"""Widths and times of coverage intervals from noisy counts, compared with Clopper and Pearson's without noise.
 
     python -m benchmarks.private_coverage               the table of docs/benchmarks.md, in a few minutes
     python -m benchmarks.private_coverage --draws 60    the same from fewer draws, in well under a minute

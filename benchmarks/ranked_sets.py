@@ -1,4 +1,4 @@
-"""`python -m benchmarks.ranked_sets`: sets of APS, RAPS and SAPS by selection, beside sorting and reading.
+"""`python -m benchmarks.ranked_sets`: sets of APS, RAPS and SAPS by selection, compared with sorting and reading.
 
 Softmax of normal logits, float32. "before" sorts the 64 likeliest classes, and all where they do not suffice; "numpy"
 is what `confide` does without Numba, "Numba" what it does with it. All use the same threads and take turns; times are

@@ -1,4 +1,4 @@
-"""Coverage and size of every score on real data, private beside non-private: `python -m benchmarks.real_data`.
+"""Coverage and size of every score on real data, private compared with non-private: `python -m benchmarks.real_data`.
 
 Needs the data: CONFIDE_DATA, or ../shared/data. Two more tables say what few records and saturated probabilities cost.
 """

@@ -1,4 +1,4 @@
-"""`python -m benchmarks.replied_sums`: sums of replies beside sums of counts, at the same loss; a table in Markdown."""
+"""`python -m benchmarks.replied_sums`: sums of replies and of counts at the same privacy loss, as a table."""
 
 import hashlib
 
@@ -38,7 +38,7 @@ def pilot() -> Pilot:
     return Pilot(lac_score(p, np.minimum(drawn, 9)), all_scores(p))
 
 
-def told(one: federated.Alternative) -> str:
+def cell(one: federated.Alternative) -> str:
     """Expected coverage, evenly and in a bell, and the mean size of sets."""
     if one.plan is None:
         return "no plan"
@@ -58,7 +58,7 @@ def main() -> None:
         counted = with_pilot(planning.alternative(silos, make, "secure-sum", options), sample)
         local = "" if replied.plan is None else f"{replied.plan.epsilon:.2f}"
         claimed = federated.clones_local(epsilon, m - max(1, (m - 1) // 2), DP_DELTA)
-        print(f"| {m} | {n} | {epsilon:g} | {local} | {claimed:.2f} | {told(replied)} | {told(counted)} |", flush=True)
+        print(f"| {m} | {n} | {epsilon:g} | {local} | {claimed:.2f} | {cell(replied)} | {cell(counted)} |", flush=True)
 
 
 if __name__ == "__main__":

@@ -4,7 +4,7 @@
 
 The cluster is a master and workers of one core each, every one a Java process of its own. For each number of workers a
 fresh session counts a column of scores (m = 1000), LAC of a list column of ten probabilities in the Java machines, and
-APS of the same column in Python on the executors; beside them Spark's own `count(*), sum, max` over the same files.
+APS of the same column in Python on the executors; next to them Spark's own `count(*), sum, max` over the same files.
 Times are the best of several in the same session, after one run that is not counted. Bytes are those of Spark's own
 event log.
 """

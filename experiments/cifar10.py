@@ -25,7 +25,7 @@ Labels = NDArray[np.int64]
 
 
 def data_folder() -> Path:
-    """The folder named by CONFIDE_DATA, or ../shared/data beside the checkout."""
+    """The folder named by CONFIDE_DATA, or ../shared/data next to the checkout."""
     return Path(os.environ.get("CONFIDE_DATA", ROOT.parent / "shared" / "data"))
 
 

@@ -2,7 +2,7 @@
 
 The power of natural images falls with the square of the frequency and their colours go together (Field, "Relations
 between the statistics of natural images and the response properties of cortical cells", 1987). Features are whitened
-with the covariance that they have on such images, so that no image of anybody is needed for it.
+with the covariance that they have on such images, so that no image of anyone is needed for it.
 """
 
 import numpy as np

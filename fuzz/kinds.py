@@ -1,4 +1,4 @@
-"""Every kind of document that somebody else may have written: what reads it, and what holds of all that is read.
+"""Every kind of document that someone else may have written: what reads it, and what holds of all that is read.
 
 Whatever stands in a file, its reader refuses it by an error of the library in one line, or makes a value that is
 written and read again as the same. `changed` starts from valid documents, changes a few of their fields and signs them
@@ -61,7 +61,7 @@ class Kind(NamedTuple):
     write
         The text of a document, with a right checksum or signature; None if there is none.
     holds
-        What must hold of what is read, beside that it is written and read again as the same.
+        What must hold of what is read, in addition to being written and read again as the same.
     seeds
         Texts that once broke something.
     """

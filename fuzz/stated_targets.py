@@ -1,4 +1,4 @@
-"""What is stated beside others' data - labels, names of scores, keys, addresses, versions: what must hold of texts."""
+"""What accompanies others' data - labels, names of scores, keys, addresses, versions: what must hold of texts."""
 
 import json
 import tempfile
@@ -60,7 +60,7 @@ def private_keys(data: bytes) -> None:
 
 
 def sessions_served(data: bytes) -> None:
-    """The list of sessions beside keys on arbitrary bytes: a token and a request a line, or a refusal."""
+    """The list of sessions next to keys on arbitrary bytes: a token and a request a line, or a refusal."""
     path = key_file()[0].with_suffix(".sessions")
     path.write_bytes(data)
     try:

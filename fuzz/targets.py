@@ -105,7 +105,7 @@ def ledger_database(data: bytes) -> None:
 
 
 def ledger_sealed(data: bytes) -> None:
-    """`Store` on records that carry a right seal: what somebody who knows the format can write."""
+    """`Store` on records that carry a right seal: what someone who knows the format can write."""
     folder, good = ledger_file()
     source, path = Source(data), folder / "forged.db"
     path.write_bytes(good)

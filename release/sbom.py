@@ -1,6 +1,6 @@
 """The bill of materials of a release, as CycloneDX 1.6 JSON, and SHA256SUMS over all that is published.
 
-    python -m release.sbom dist      beside the wheel and the sdist in this folder
+    python -m release.sbom dist      next to the wheel and the sdist in this folder
 
 The same packages give the same bytes: pins and hashes come from requirements/, licences and needs from `packages.json`;
 there is no time, and the serial number is derived from the hashes of the packages.
@@ -107,7 +107,7 @@ def itself(known: Project, files: Iterable[Path] = ()) -> Component:
 
 
 def package(pin: Pin, hashes: Iterable[str], licence: str | None, extras: set[str]) -> Component:
-    """A package that is installed beside: always, or with one of these extras."""
+    """A package that is installed as well: always, or with one of these extras."""
     name, version = pin
     purl = PackageURL("pypi", name=name, version=version)
     files = ExternalReference(

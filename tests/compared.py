@@ -1,4 +1,4 @@
-"""What calibrate and its kin answer, noise taken out: a line for each request, to compare two versions of the source.
+"""Results of calibrate and related functions without noise, a line each, to compare two versions of the source.
 
     python -m tests.compared > before.txt        on one tree, then on the other; `diff` shows what changed
 

@@ -76,8 +76,8 @@ def ledgers() -> None:
     write(path.with_name("no-schedule.export.json"), json.dumps(own.export(), indent=1) + "\n")
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for beside in ("-wal", "-shm"):
-        path.with_name(path.name + beside).unlink(missing_ok=True)
+    for other in ("-wal", "-shm"):
+        path.with_name(path.name + other).unlink(missing_ok=True)
 
 
 def keys(name: str) -> federated.SiloKeys:
@@ -111,8 +111,8 @@ def federations() -> None:
     for name, plan in plans.items():
         if not (FEDERATED / name / "plan.json").exists():
             _round(name, plan.sign(boss), boss, silos, scores, policy)
-    for beside in (FEDERATED / "keys").glob("*.sessions"):
-        beside.unlink()
+    for other in (FEDERATED / "keys").glob("*.sessions"):
+        other.unlink()
     write(FEDERATED / "silo.json", public[0].to_json())
     write(FEDERATED / "policy.json", policy.to_json())
     write(FEDERATED / "silo-report.json", federated.coverage_in_silo("north", scores[0], 0.8, 1.0).to_json())

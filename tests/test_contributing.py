@@ -58,7 +58,7 @@ def test_forms_have_what_the_host_requires(name):
 
 
 def test_there_is_no_public_form_for_what_should_be_private():
-    """The forms by which a defect could be told in public send it to SECURITY.md, and no blank one is offered."""
+    """The forms for public bug reports refer to SECURITY.md, and no blank one is offered."""
     assert {path.stem for path in FORMS.iterdir()} == {"bug", "config", "guarantee", "wish"}
     assert load(FORMS / "config.yml") == {"blank_issues_enabled": False}
     for name in ("bug", "guarantee"):

@@ -1,4 +1,4 @@
-"""Privacy must not be bought with sets that return everything: prices by exact laws, beside those of version 0.1.
+"""Privacy must not be bought with sets that return everything: exact prices, compared with version 0.1.
 
 Every number is a mean over data sets drawn from a fixed seed, exact over the noise, so no test can fail by chance. The
 limits are those of docs/benchmarks.md, which has more data sets, plus what fewer of them may differ by (`MARGIN` ranks;
@@ -153,7 +153,7 @@ def test_a_decision_does_not_touch_the_data():
     ],
 )
 def test_saturated_probabilities_keep_their_sets_small(score, most, dtype):
-    """Overconfident softmax: scores crowd within 1e-9 of 1. Mean set size, exactly over the noise, beside the plain.
+    """Overconfident softmax: scores crowd within 1e-9 of 1. Mean set size, exactly over the noise, and without privacy.
 
     Penalties make RAPS scores a staircase, whose next step costs a tenth.
     """

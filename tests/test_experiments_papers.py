@@ -49,7 +49,7 @@ def test_capped_levels_are_capped_here_too():
 
 
 def test_version_1_is_explained_by_one_of_its_numbers_of_bins():
-    """Levels with exact zeta, beside the authors' with simulated zeta, where the search tries up to five numbers."""
+    """Levels with exact zeta, next to the authors' with simulated zeta, where the search tries up to five numbers."""
     points = [p for p in published.figure_2() if p.version == 1 and p.n < 2500]
     table = figure2.laplace_table(sorted({m for p in points for m in figure2.laplace_sizes(p.n)}))
     assert len(points) > 80

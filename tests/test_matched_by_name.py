@@ -64,7 +64,7 @@ WITHOUT_COLUMNS = {
     "calibrate_losses", "calibrate_masks", "randomise_labels", "Calibration", "NoisyLabelCalibration",
     "PredictionSets", "PrivateConformalClassifier", "calibrate_sides",
 }  # fmt: skip
-"""Those that take class names and no columns of a data frame beside them."""
+"""Those that take class names and no columns of a data frame next to them."""
 
 
 def _parameters(front):

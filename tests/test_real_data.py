@@ -1,4 +1,4 @@
-"""Real data, every applicable score: coverage and thresholds by exact tests, sizes beside those without privacy."""
+"""Real data, every applicable score: coverage and thresholds by exact tests, sizes next to those without privacy."""
 
 from itertools import product
 from typing import NamedTuple

@@ -1,4 +1,4 @@
-"""One number of records needed, whoever is asked: Python, the command line, plans, pages, predictions, groups."""
+"""One number of records needed, no matter who is asked: Python, the command line, plans, pages, predictions, groups."""
 
 import dataclasses
 import math

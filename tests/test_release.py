@@ -76,7 +76,7 @@ def test_builds_are_reproducible(built, tmp_path):
 
 @pytest.mark.slow
 def test_the_sdist_builds_the_same_packages_anywhere(built, tmp_path):
-    """In another folder, time zone and language, unpacked by somebody whose files nobody else may read."""
+    """In another folder, time zone and language, unpacked by someone whose files no one else may read."""
     (source,) = (path for name, path in built.items() if name.endswith(".tar.gz"))
     before = os.umask(0o077)
     try:

@@ -146,7 +146,7 @@ def test_ledgers_and_accounts(tmp_path):
     entry = account.entries[0]
     assert isinstance(entry, Entry)
     line, _, table = shown(entry)
-    for text in (line, table, repr(account)):  # what was released is in the file, how data are told apart nowhere
+    for text in (line, table, repr(account)):  # what was released is in the file, but not how data are distinguished
         assert entry.release[:40] not in text
         assert entry.fingerprint not in text
     line, full, table = shown(ledger)

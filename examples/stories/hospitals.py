@@ -11,7 +11,7 @@
 #
 # Cleveland, Budapest, Switzerland and Long Beach recorded the same thirteen things about patients with chest pain, and whether
 # heart disease was found (Detrano et al. 1989; UCI Heart Disease). They may not pool their patients. Two of them train a
-# model; all four want sets that hold the truth for 80 % of the patients, and nobody outside a hospital is to learn whether
+# model; all four want sets that hold the truth for 80 % of the patients, and no one outside a hospital is to learn whether
 # a given patient was among those it calibrated on.
 #
 # Run it from a checkout: `python examples/stories/hospitals.py`.
@@ -134,8 +134,8 @@ for labels in sets.labels():
 covered = {name: later_scores[name] <= released.threshold for name in NAMES}
 print(f"all together {np.concatenate(list(covered.values())).mean():.3f}")
 for name in NAMES:
-    told = coverage_in_silo(name, later_scores[name], released.threshold, epsilon=1.0)
-    print(f"{name:12} {covered[name].mean():.3f}   told: {told.estimate}")
+    estimated = coverage_in_silo(name, later_scores[name], released.threshold, epsilon=1.0)
+    print(f"{name:12} {covered[name].mean():.3f}   reported: {estimated.estimate}")
 
 # %% [markdown]
 # ## What can a hospital do that is covered too little?
@@ -157,5 +157,5 @@ with warnings.catch_warnings():
         )
 
 # %% [markdown]
-# A patient of this story has lost epsilon = 4 to the common threshold, and what the own hospital spent besides. The losses
+# A patient of this story has lost epsilon = 4 to the common threshold, and what their own hospital spent as well. The losses
 # add up: in earnest, each hospital would decide on one of these releases, and keep count in its ledger.

@@ -9,7 +9,7 @@
 # %% [markdown]
 # # A year of one threshold
 #
-# A threshold is released in November. A year later the world is another one: will anybody have noticed, at what price, and
+# A threshold is released in November. A year later the world is another one: will anyone have noticed, at what price, and
 # what was done about it?
 #
 # The drift in this story is real. A city's bicycle rentals were counted every hour of 2011 and 2012 (UCI Bike Sharing), and
@@ -168,7 +168,7 @@ autumn = evaluate(names[-min(since, 3) :])
 #
 # In January the growth shows: up to half of the hours are missed, and the alarm rings at the first or second look. A renewal
 # on batches that are half of December is too narrow for what follows, and the alarm may ring again. By May the season has
-# changed, and the threshold covers nearly everything, which helps nobody: that is what the private evaluation finds, and the
+# changed, and the threshold covers nearly everything, which helps no one: that is what the private evaluation finds, and the
 # planned renewal narrows it. In October the growth is felt again. The last evaluation says so even where the watch, which
 # tolerates five points and has seen a good summer, has not rung yet.
 

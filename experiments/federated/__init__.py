@@ -1,1 +1,1 @@
-"""The experiments of one-shot federated conformal prediction, ours beside the published methods."""
+"""The experiments of one-shot federated conformal prediction, ours and the published methods."""

@@ -55,8 +55,8 @@ def own_study(path: Path, target: str | None, model: str, shapes: tuple[tuple[in
 def silo_study(csv: Path, target: str | None, silo: str, model: str, draws: int, out: Path) -> None:
     """Silos as they are, in a file with the CSV's name."""
     problem = silos.from_csv(csv, target, silo, model)
-    told = f"--target {target} " if target else ""
-    command = f"python -m experiments.federated --csv {csv.name} {told}--silo {silo} --draws {draws}"
+    target_option = f"--target {target} " if target else ""
+    command = f"python -m experiments.federated --csv {csv.name} {target_option}--silo {silo} --draws {draws}"
     out.mkdir(parents=True, exist_ok=True)
     (out / f"{problem.name.lower()}.md").write_text(silos.page(problem, command, draws), encoding="utf-8")
 

@@ -1,4 +1,4 @@
-"""Figure 2 of versions 3 and 1: the adjusted level against n and epsilon, with m* and gamma*, beside the authors' curves."""
+"""Figure 2 of versions 3 and 1: the adjusted level against n and epsilon, with m* and gamma*, next to the authors' curves."""
 
 from typing import Any
 
@@ -110,7 +110,7 @@ def run() -> None:
 
 
 def _legend(fig: Any, axes: Any) -> None:
-    """What the colours are for in each panel's upper right corner, kinds of points and lines below, beside no data."""
+    """What the colours are for in each panel's upper right corner, kinds of points and lines below, where no data are drawn."""
     kinds = {
         "authors": {"marker": ".", "linestyle": ""},
         f"equation (3), m* of the text; version 1: pps-laplace (every {THIN}th point)": SOLID,

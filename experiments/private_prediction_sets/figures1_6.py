@@ -1,6 +1,6 @@
 """Figures 1 and 6 at the papers' settings on medical images: n = 1000, epsilon = 10 (version 1: 8), 500 to evaluate on.
 
-The papers' chest X-rays come without scores; blood cells and skin lesions stand for them, and uniform scores beside.
+The papers' chest X-rays come without scores; blood cells and skin lesions stand for them, and uniform scores as well.
 """
 
 from functools import lru_cache
@@ -164,7 +164,7 @@ def _examples() -> list[str]:
 
 
 def _three_of_a_class(inside: NDArray[np.bool_], first: NDArray[np.int64], labels: NDArray[np.int64]) -> list[int]:
-    """Positions of a record with one label, right; with two, right but not first; with three (or two), likewise."""
+    """Positions of a record with one label, right; with two, right but not first; with three (or two), the same."""
     sizes, right = inside.sum(axis=1), inside[np.arange(len(labels)), labels]
     for largest in (3, 2):
         for k in range(inside.shape[1]):

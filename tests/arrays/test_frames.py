@@ -53,7 +53,7 @@ def test_columns_of_one_name_are_refused():
 
 @pytest.mark.parametrize("library", FRAMES)
 def test_scores_are_matched_by_name(library):
-    """Labels are names; integers beside named columns are not silently positions, from 0 or from 1."""
+    """Labels are names; integers with named columns are not silently positions, from 0 or from 1."""
     frame = FRAMES[library](P)
     scores = confide.lac_score(frame, ["dog", "dog"])
     np.testing.assert_allclose(scores, [0.8, 0.5])

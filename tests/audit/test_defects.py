@@ -81,7 +81,7 @@ def test_an_error_on_some_data_is_an_outcome():
 
 
 def test_continuous_thresholds_are_told_apart():
-    """No outcome comes twice: neighbours are told apart by intervals."""
+    """No outcome comes twice: neighbours are distinguished by intervals."""
     rng = np.random.default_rng()
     assert failed(lambda scores: scores.mean() + rng.laplace(0, 1 / len(scores) / 2), ATTACK, epsilon=1.0) == {"search"}
 
@@ -141,32 +141,32 @@ def test_the_table_fits_eighty_columns_and_says_what_failed():
 
 def test_progress_is_told_to_the_last_of_the_runs_that_were_announced():
     """And evenly: what is announced is about what is made."""
-    announced, told = [], []
+    announced, output = [], []
 
     def watch(runs):
         announced.append(runs)
-        return told.append
+        return output.append
 
     subject = foreign_subject(others.published_paper, "paper", alpha=0.5, records=4)
     constants = [foreign_subject(others.constant, "constant", epsilon=1.0, neighbors=one) for one in NEIGHBORS]
     audit([subject, *constants], Effort(400, 2000, 20, fresh=400), watch=watch, level=1e-7)
-    assert announced == [sum(told)]
-    assert max(told) < 0.2 * announced[0]
-    assert 64 * len(told) < 1.2 * announced[0]
+    assert announced == [sum(output)]
+    assert max(output) < 0.2 * announced[0]
+    assert 64 * len(output) < 1.2 * announced[0]
 
 
 def test_progress_of_the_librarys_own_audit_ends_at_its_end(monkeypatch):
     """Behind its mechanisms, here one, OpenDP's sampler is run by itself."""
     monkeypatch.setattr(run, "library_subjects", lambda: [foreign_subject(others.constant, "constant", alpha=0.1)])
-    announced, told = [], []
+    announced, output = [], []
 
     def watch(runs):
         announced.append(runs)
-        return told.append
+        return output.append
 
     audit_library(Effort(sampler=1, attack=0, coverage=5), watch=watch)
-    assert announced == [sum(told)]
-    assert told[-1] == magnitude_runs(1)
+    assert announced == [sum(output)]
+    assert output[-1] == magnitude_runs(1)
 
 
 def test_effort_follows_the_speed():

@@ -103,9 +103,9 @@ def test_every_field_has_a_sample():
 @pytest.mark.parametrize("asked", PAIRS, ids=lambda asked: "-".join(_named(*one) for one in asked.items()))
 def test_every_pair_is_accepted_or_refused_by_a_row(asked):
     full = _completed(asked)
-    told, named = _told(full), _refused(full)
-    assert (named is None) == (not told) or named in OF_VALUES, f"rows refuse {told}, the request {named}"
-    assert named is None or named in told | OF_VALUES
+    output, named = _told(full), _refused(full)
+    assert (named is None) == (not output) or named in OF_VALUES, f"rows refuse {output}, the request {named}"
+    assert named is None or named in output | OF_VALUES
 
 
 @pytest.mark.parametrize("row", COMBINATIONS, ids=lambda row: f"{row.given}-{row.others[0]}")

@@ -1,4 +1,4 @@
-"""Every argument of `calibrate` that its kin are given has a meaning there, or is refused by the name of the call."""
+"""Every argument of `calibrate` that related functions are given is used there or refused by name."""
 
 import inspect
 import warnings
@@ -33,7 +33,7 @@ def _table():
     return pa.table({"s": SCORES, "g": HALF})
 
 
-KIN = {
+SIMILAR = {
     "calibrate": lambda **o: confide.calibrate(SCORES, 0.2, **o),
     "calibrate_levels": lambda **o: confide.calibrate_levels(SCORES, [0.3, 0.2], **o),
     "calibrate_groups": lambda **o: confide.calibrate_groups(SCORES, HALF, [0, 1], 0.2, **o),
@@ -111,9 +111,9 @@ def _check_refusal(error, name, option):
 
 
 @pytest.mark.parametrize("option", [*INTERNAL, *slow(OPTIONS)])
-@pytest.mark.parametrize("name", KIN)
+@pytest.mark.parametrize("name", SIMILAR)
 def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_path):
-    call, given = KIN[name], {**OPTIONS, **INTERNAL}
+    call, given = SIMILAR[name], {**OPTIONS, **INTERNAL}
     given["weights"] = "s" if name == "calibrate_table" else SCORES  # a table names its column
     asked = {one: given[one] for one in (option, TOGETHER.get(option)) if one is not None}
     ledger = None

@@ -47,11 +47,11 @@ def test_a_plan_says_what_each_may_spend_and_what_that_is_worth(confide_run, sch
         "  52 looks    epsilon 1 each; from 21 records on its noise counts less than chance\n",
     ):
         assert line in said
-    told = confide_run(*PLAN, *BASIC, "--json").json
-    assert told["schedule"] == json.loads(json.dumps(read.fields))
-    assert told["rules"]["basic"][1] == {"kind": "look", "epsilon": 1.0, "records": 21}
+    output = confide_run(*PLAN, *BASIC, "--json").json
+    assert output["schedule"] == json.loads(json.dumps(read.fields))
+    assert output["rules"]["basic"][1] == {"kind": "look", "epsilon": 1.0, "records": 21}
     assert confide_run("show", schedule).out.startswith("2 releases and 52 looks. One person can be in")
-    assert confide_run("show", schedule, "--json").json["schedule"] == told["schedule"]
+    assert confide_run("show", schedule, "--json").json["schedule"] == output["schedule"]
 
 
 def test_all_rules_are_compared(confide_run):
@@ -61,11 +61,11 @@ def test_all_rules_are_compared(confide_run):
         "basic composition:\n  52 looks  epsilon 0.0576923 each; from 6675 records on its noise counts less than "
         "chance\n" in said
     )
-    told = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3, "--rule", "zcdp", "--json").json
-    assert told["schedule"]["rule"] == "zcdp"
+    output = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3, "--rule", "zcdp", "--json").json
+    assert output["schedule"]["rule"] == "zcdp"
     assert (
         "(3, 1e-06)-differentially private for this person, by zCDP, also if the schedule is changed on the way"
-        in (told["statement"])
+        in (output["statement"])
     )
 
 

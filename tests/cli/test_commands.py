@@ -79,9 +79,9 @@ def test_no_rows_are_no_sets(confide_run, folder, suffix):
     made = confide_run("predict", records, *asked, f"sets.{suffix}")
     assert (made.code, made.out.splitlines()[0]) == (0, "0 sets")
     assert read(folder / f"sets.{suffix}").column_names == ["id", "prediction_set", "set_size"]
-    told = confide_run("predict", records, *asked, f"again.{suffix}", "--json").json
-    assert told["rows"] == 0
-    assert "mean_set_size" not in told
+    output = confide_run("predict", records, *asked, f"again.{suffix}", "--json").json
+    assert output["rows"] == 0
+    assert "mean_set_size" not in output
     refused = confide_run("evaluate", records, *COLUMNS, "--calibration", "cal.json")
     assert refused.refused == (REFUSED, "source")
 
@@ -289,7 +289,7 @@ def test_too_few_records_warn_and_are_done(confide_run, folder):
 
 @pytest.mark.slow
 def test_records_needed_and_cost_are_said_where_they_help(confide_run, folder):
-    """No cost beside a threshold where candidates are coarse; no records needed where n says that there are enough."""
+    """No cost next to a threshold where candidates are coarse; no records needed where n says that there are enough."""
     rng = np.random.default_rng(0)
     f = rng.normal(size=2000)
     records = write(folder / "r.csv", {"f": f, "y": f + 1e40 * rng.normal(size=2000)})

@@ -123,7 +123,7 @@ def test_a_record_without_a_group_is_refused(confide_run, folder):
 
 
 def test_the_screen_names_who_is_covered_least(confide_run, folder):
-    """A class that is covered half as often as promised, and a worse one of which nobody can be sure: three records."""
+    """A class that is covered half as often as promised, and a worse one of which no one can be sure: three records."""
     rng = np.random.default_rng(0)
     label = np.array(["a"] * 2000 + ["stroma"] * 240 + ["rare"] * 3)
     right = np.concatenate([rng.random(2000) < 0.98, np.arange(240) % 2 == 0, [True, False, False]])
@@ -140,14 +140,14 @@ def test_the_screen_names_who_is_covered_least(confide_run, folder):
     assert "worst set size" in done.out
     assert "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): stroma. " in done.out
     assert "calibrate by class" in done.out
-    told = confide_run("evaluate", path, "--calibration", "one.json", *COLUMNS, "--json")
-    worst = {one["kind"]: one for one in told.json["worst"]}
+    output = confide_run("evaluate", path, "--calibration", "one.json", *COLUMNS, "--json")
+    worst = {one["kind"]: one for one in output.json["worst"]}
     assert [worst["class"][name] for name in ("name", "n", "parts", "promised")] == ["rare", 3, 3, 0.9]
     assert worst["class"]["surely_below"] == ["stroma"]
     assert worst["class"]["sentence"] in done.out
     assert set(worst) == {"class", "set size"}
-    assert told.json["warnings"] == []
-    assert read_evaluation(told.out).classes, "what --json prints can be kept and reported, too"
+    assert output.json["warnings"] == []
+    assert read_evaluation(output.out).classes, "what --json prints can be kept and reported, too"
     kept(confide_run, released, path, *COLUMNS)
     words = (folder / "report.html").read_text(encoding="utf-8")
     assert "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): stroma." in words
@@ -165,8 +165,8 @@ def test_json_says_what_the_screen_warns_of(confide_run, folder):
     assert done.json["warnings"][0].startswith("the threshold is +inf")
     levels = confide.calibrate_levels(confide.lac_score(*classified()), [0.2, 0.1], epsilon=1.0, score="lac")
     levels.save("levels.json")
-    told = confide_run("evaluate", path, "--calibration", "levels.json", *COLUMNS, "--json").json
-    assert [(one["alpha"], one["kind"]) for one in told["worst"]] == [
+    output = confide_run("evaluate", path, "--calibration", "levels.json", *COLUMNS, "--json").json
+    assert [(one["alpha"], one["kind"]) for one in output["worst"]] == [
         (alpha, kind) for alpha in ("1/5", "1/10") for kind in ("class", "set size")
     ]
 
@@ -183,8 +183,8 @@ def test_losses_by_subgroup(confide_run, folder):
     assert "1.000 (95 % interval" in out
     assert "above what is promised beyond chance" in out
     assert "worst" not in out
-    told = confide_run("evaluate", path, "--calibration", "release.json", "--score-column", "s", "--json").json
-    assert told["worst"] == []
+    output = confide_run("evaluate", path, "--calibration", "release.json", "--score-column", "s", "--json").json
+    assert output["worst"] == []
     assert "Loss by group" in (folder / "report.html").read_text(encoding="utf-8")
 
 
@@ -265,7 +265,7 @@ def test_an_evaluation_of_another_release_is_refused(confide_run, folder):
 
 
 def test_columns_that_only_count_are_named_with_classes(confide_run, folder):
-    """As in predict, columns p_0, p_1, ... stand for the release's classes; labels need to be told their names."""
+    """As in predict, columns p_0, p_1, ... stand for the release's classes; the names of labels must be given."""
     p, y = classified(300)
     path = write(folder / "counted.parquet", {**{f"p_{k}": p[:, k] for k in range(3)}, "label": np.array(NAMES)[y]})
     released = confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, neighbors="replace_one", classes=NAMES)
@@ -297,13 +297,13 @@ def test_a_broken_promise_is_the_first_finding(confide_run, folder):
     assert "classes at once): " in done.out
     assert "calibrate by class" not in done.out
     assert "aps" not in done.out
-    told = confide_run("evaluate", other, *asked, "--json")
-    (short,) = told.json["shortfalls"]
+    output = confide_run("evaluate", other, *asked, "--json")
+    (short,) = output.json["shortfalls"]
     assert (short["of"], short["broken"], short["promised"], short["chance"]) == ("", True, 0.9, 0.001)
     assert 0 < short["from_records"] < 1000
-    assert told.json["warnings"] == [short["sentence"]] == [first]
-    assert first in told.err
-    assert read_evaluation(told.out).shortfall.luck == "not read", "files do not say what luck explains"
+    assert output.json["warnings"] == [short["sentence"]] == [first]
+    assert first in output.err
+    assert read_evaluation(output.out).shortfall.luck == "not read", "files do not say what luck explains"
     kept(confide_run, released, other, *COLUMNS)
     assert "whether luck in calibrating explains this" in str(load_evaluation("ev.json"))
     page = (folder / "report.html").read_text(encoding="utf-8")
@@ -327,9 +327,9 @@ def test_a_pipeline_fails_below_the_promise(confide_run, folder):
     assert private.code == 5
     assert private.out.startswith("Covered surely less than promised: ")
     assert "(0 " not in private.out
-    told = confide_run("evaluate", other, *asked, "--epsilon", "1", "--json")
-    assert [one["broken"] for one in told.json["shortfalls"]] == [True]
-    assert told.json["warnings"] == [told.json["shortfalls"][0]["sentence"]]
+    output = confide_run("evaluate", other, *asked, "--epsilon", "1", "--json")
+    assert [one["broken"] for one in output.json["shortfalls"]] == [True]
+    assert output.json["warnings"] == [output.json["shortfalls"][0]["sentence"]]
     assert confide_run("report", "release.json", "--evaluation", "private.json", "--out", "p.html").code == 0
     head = (folder / "p.html").read_text(encoding="utf-8").split("<nav")[0]
     assert "the promise of this release is not kept" in head

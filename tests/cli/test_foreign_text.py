@@ -33,10 +33,10 @@ def test_every_way_to_the_screen(capsys):
     warn(HOSTILE + "\nwarning: forged")
     emit({"name": HOSTILE})
     assert main(["show", f"no such file {HOSTILE}"]) == 3
-    told = capsys.readouterr()
-    assert not STEERS & set(told.out + told.err)
-    assert len(told.err.splitlines()) == 2
-    assert json.loads(told.out[told.out.index("{") :])["name"] == HOSTILE
+    result = capsys.readouterr()
+    assert not STEERS & set(result.out + result.err)
+    assert len(result.err.splitlines()) == 2
+    assert json.loads(result.out[result.out.index("{") :])["name"] == HOSTILE
 
 
 @pytest.mark.parametrize("as_json", [False, True])
@@ -52,9 +52,9 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
     for command in ("show", "verify"):
         capsys.readouterr()
         assert main([command, str(path), *(["--json"] if as_json and command == "show" else [])]) == 0
-        told = capsys.readouterr()
-        assert not STEERS & set(told.out + told.err)
-        assert not any(line.strip().startswith("signed by") for line in told.out.splitlines())
+        result = capsys.readouterr()
+        assert not STEERS & set(result.out + result.err)
+        assert not any(line.strip().startswith("signed by") for line in result.out.splitlines())
     forged = content | {"versions": {f"confide{HOSTILE}": f"1{HOSTILE}\nsigned by 'coordinator'"}}
     with refused(confide.FormatError, "release") as refusal:
         confide.Calibration.from_json(json.dumps({**forged, "sha256": digest(forged)}))
@@ -65,6 +65,6 @@ def test_a_hostile_release_is_shown_harmless(tmp_path, capsys, as_json):
 
 
 def test_a_name_stays_on_its_line():
-    told = aligned([("plan", "a\nsigned by 'coordinator'"), ("north\rsouth", "b")])
-    assert len(told.splitlines()) == 2
-    assert not STEERS & set(told)
+    result = aligned([("plan", "a\nsigned by 'coordinator'"), ("north\rsouth", "b")])
+    assert len(result.splitlines()) == 2
+    assert not STEERS & set(result)

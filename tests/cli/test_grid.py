@@ -287,19 +287,19 @@ def test_a_release_is_watched_on_every_source(run, source, folder, name):
     level = ("--alpha", "0.2") if name == "levels" else ()
     first = (*level, "--epsilon", "1000", "--batch", "900", "--json", "--look", "one")
     tolerance = ("--tolerance", "0.3", "--state", "watch.json")  # no alarm, whatever the draw
-    told = run("watch cal.json", source, *columns, *by, *tolerance, *first).json
+    output = run("watch cal.json", source, *columns, *by, *tolerance, *first).json
     run("evaluate", source, *columns, *by, *level, "--calibration", "cal.json", "--out", "ev.json", "--force")
     found = confide.load_evaluation("ev.json")
     parts = {"groups": found.groups, "classes": found.classes}.get(name)
     covered = [(part.covered, part.n - part.covered) for part in parts] if parts else [
         (round(found.coverage.value * N), N - round(found.coverage.value * N))
     ]  # fmt: skip
-    assert told["counts"] == [count for pair in covered for count in pair]
+    assert output["counts"] == [count for pair in covered for count in pair]
     if name in ("lac", "groups", "classes", "levels"):
         words = ("--unlabelled", "--state", "sizes.json")
-        told = run("watch cal.json", source, *model, *by, *words, *first).json
+        output = run("watch cal.json", source, *model, *by, *words, *first).json
         sizes = {part.name: part.n for part in found.sizes}
-        assert told["counts"] == [sizes.get(str(size), 0) for size in range(4)]
+        assert output["counts"] == [sizes.get(str(size), 0) for size in range(4)]
 
 
 @on_every_source(["scores", "lac", "aps", "residuals", "quantiles"], alike=["lac"], everyday=[("parquet", "scores")])

@@ -80,16 +80,16 @@ def test_the_shell_is_told_how_to_complete(confide_run, monkeypatch, words, foun
     monkeypatch.setenv("_CONFIDE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
-    told = confide_run()
-    assert (told.code, told.err) == (0, "")
-    assert [word.removeprefix("plain,") for word in told.out.split()] == found
+    output = confide_run()
+    assert (output.code, output.err) == (0, "")
+    assert [word.removeprefix("plain,") for word in output.out.split()] == found
 
 
 def test_the_script_for_the_shell(confide_run, monkeypatch):
     monkeypatch.setenv("_CONFIDE_COMPLETE", "bash_source")
-    told = confide_run()
-    assert told.code == 0
-    assert "_CONFIDE_COMPLETE=bash_complete" in told.out
+    output = confide_run()
+    assert output.code == 0
+    assert "_CONFIDE_COMPLETE=bash_complete" in output.out
 
 
 def test_several_levels_are_planned_one_by_one(confide_run):
@@ -138,10 +138,10 @@ def test_completion_is_installed_where_the_shell_looks(confide_run, monkeypatch,
 
 
 def test_powershell_alone_knows_where_its_profile_is(monkeypatch, tmp_path):
-    told = iter([FileNotFoundError, 1, 0])
+    output = iter([FileNotFoundError, 1, 0])
 
     def run(words, **options):
-        if (code := next(told)) is FileNotFoundError:
+        if (code := next(output)) is FileNotFoundError:
             raise FileNotFoundError
         return subprocess.CompletedProcess(words, code, f"{tmp_path}\n")
 
@@ -162,6 +162,6 @@ def test_powershell_is_told_words_and_their_help(confide_run, monkeypatch):
     for typed, word, found in (("confide cal", "cal", ["calibrate"]), ("confide ledger ", "", ["list", "show"])):
         monkeypatch.setenv("COMP_WORDS", typed)
         monkeypatch.setenv("COMP_WORD", word)
-        told = [line.split("\t") for line in confide_run().out.splitlines()]
-        assert [one for one, _ in told][: len(found)] == found
-        assert all(text for _, text in told)
+        output = [line.split("\t") for line in confide_run().out.splitlines()]
+        assert [one for one, _ in output][: len(found)] == found
+        assert all(text for _, text in output)

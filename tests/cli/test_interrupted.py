@@ -1,4 +1,4 @@
-"""Evaluations, looks and renewals are shown on their way, end when they are told to, and go on where they ended."""
+"""Evaluations, looks and renewals are shown on their way, end when they are asked to, and go on where they ended."""
 
 import io
 import json
@@ -56,7 +56,7 @@ def files(folder):
 
 @contextmanager
 def stopping(monkeypatch, place, number):
-    """Whoever calls a function gets a signal of this process instead."""
+    """Callers of a function gets a signal of this process instead."""
 
     def stop(*arguments, **options):
         os.kill(os.getpid(), number)

@@ -1,4 +1,4 @@
-"""`confide evaluate --epsilon`: charged before it is drawn, told, published whole; nothing of it without --epsilon."""
+"""`confide evaluate --epsilon`: charged before it is drawn, printed and published; none of it without --epsilon."""
 
 import json
 
@@ -173,15 +173,15 @@ def test_what_is_left_out_is_told_only_where_n_is_public(evaluate, folder):
     label = TABLE["label"].to_pylist()
     holes = write(folder / "holes.parquet", TABLE.set_column(3, "label", pa.array([None, *label[1:]])))
     assert "left out" not in evaluate("--epsilon", 1, "--skip-incomplete", source=holes).out
-    told = evaluate("--epsilon", 1, "--skip-incomplete", "--neighbors", "replace_one", source=holes)
-    assert "left out: 1 record with missing values" in told.out
+    output = evaluate("--epsilon", 1, "--skip-incomplete", "--neighbors", "replace_one", source=holes)
+    assert "left out: 1 record with missing values" in output.out
     assert evaluate("--epsilon", 1, source=holes).code == REFUSED
 
 
 def test_a_schedule_says_what_an_evaluation_may_spend(evaluate):
     confide.budget_plan(3.0, releases=1, evaluations=2, dp_delta=0.0).save("year.json")
-    told = evaluate("--schedule", "year.json", "--parts", "none", "--json").json
-    assert told["privacy"] == {"neighbors": "add_remove", "epsilon": 0.75, "records_per_person": 1}
+    output = evaluate("--schedule", "year.json", "--parts", "none", "--json").json
+    assert output["privacy"] == {"neighbors": "add_remove", "epsilon": 0.75, "records_per_person": 1}
     assert evaluate("--schedule", "year.json", "--epsilon", 2).refused == (REFUSED, "--epsilon")
     two = ("--person", "who", "--max-records-per-person", 2, "--order", "visit")
     assert evaluate("--schedule", "year.json", *two).refused == (REFUSED, "--max-records-per-person")

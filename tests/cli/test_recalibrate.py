@@ -83,7 +83,7 @@ def test_verify_checks_the_links(months, first, confide_run):
 
 
 def test_verify_says_what_no_file_shows_and_is_no_success_without_privacy(months, first, confide_run):
-    """Whoever writes `verify && publish` publishes nothing that is not private."""
+    """Anyone who writes `verify && publish` publishes nothing that is not private."""
     ran = confide_run("verify", "1.json")
     assert ran.code == 0
     assert "not shown: that the thresholds were drawn with noise; that rests on whoever ran the calibration" in ran.out

@@ -144,9 +144,9 @@ def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
 
 def test_plan_says_how_soon_a_drop_is_seen(confide_run):
     words = ("plan", "--alpha", 0.1, "--epsilon", 1, "--candidates", 10)
-    told = confide_run(*words, "--watch-batch", 100, "--watch-epsilon", 0.3)
-    assert "a drop from 0.9 to 0.85 is seen with probability 0.9 within" in told.out
-    assert "hold small batches back" in told.out
+    output = confide_run(*words, "--watch-batch", 100, "--watch-epsilon", 0.3)
+    assert "a drop from 0.9 to 0.85 is seen with probability 0.9 within" in output.out
+    assert "hold small batches back" in output.out
     made = confide_run(*words, "--watch-batch", 500, "--looks", 12, "--drop", 0.1, "--json").json["watch"]
     assert made["looks"] == 12
     assert made["at_once"] <= made["halfway"] <= 2000

@@ -372,7 +372,7 @@ def test_torch_releases_no_records_as_it_does_one(front):
 
 @pytest.mark.filterwarnings(FEW)
 def test_torch_leaves_out_ignored_labels(front):
-    """As if the records were not there; how many there are is told where n is public, and nowhere else."""
+    """As if the records were not there; their number is reported where n is public, and nowhere else."""
     import torch
 
     logits = 2 * torch.randn(900, 4)

@@ -143,7 +143,7 @@ def test_calibration_from_a_loader_through_an_inferer():
 
 
 def test_metrics_are_those_of_the_evaluation():
-    """Of batches and of decollated lists, of class numbers and of one-hot truths; reset forgets."""
+    """Of batches and of decollated lists, of class numbers and of one-hot true labels; reset forgets."""
     from monai.networks import one_hot
 
     p = torch.softmax(2 * torch.randn(12, 3, 5, 4), 1)

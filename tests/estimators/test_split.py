@@ -86,7 +86,7 @@ def test_the_number_of_calibration_records_cannot_be_fixed(share):
 
 @FEW
 def test_a_label_of_the_calibration_part_is_not_shown():
-    """One calibration record's label, replaced by one that nobody else has, changes nothing but one score, to +inf."""
+    """One calibration record's label, replaced by one that no one else has, changes nothing but one score, to +inf."""
     held = calibrating(0.5, 0, 400, X, Y)
     y = np.where(Y == 1, "ill", "well")
     found = []

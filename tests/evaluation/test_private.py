@@ -336,7 +336,7 @@ def test_levels_refuse_what_would_be_paid_level_by_level(levels):
 
 @pytest.mark.slow
 def test_the_total_alone_is_hardly_wider_than_without_privacy(released):
-    """n = 1000, epsilon = 1: the mean width beside Clopper and Pearson's. One draw varies by 1 %, the mean by 0.1 %."""
+    """n = 1000, epsilon = 1: the mean width against Clopper and Pearson's. A draw varies by 1 %, the mean by 0.1 %."""
     records = [(0, "a")] * 900 + [(1, "a")] * 100
     arrays, _ = rows(records)
     bare = confide.evaluate(released, **arrays).coverage

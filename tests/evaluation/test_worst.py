@@ -27,7 +27,7 @@ TISSUES = ("adipose", "cancer-associated stroma", "rare")
 
 
 def stroma():
-    """As on pathology slides: .9 over all, half of one class; a rare class of which nobody can be sure."""
+    """As on pathology slides: .9 over all, half of one class; a rare class of which no one can be sure."""
     by_class = np.array([[6935, 6395, 9000], [240, 125, 300], [5, 3, 6]])
     by_size = np.array([[0, 0], [5000, 4300], [2180, 2223 - 0]])
     by_size[2, 1] = by_class[:, 1].sum() - by_size[1, 1]
@@ -39,7 +39,7 @@ def stroma():
 @pytest.mark.parametrize("n", [5, 50, 500])
 @pytest.mark.parametrize("parts", [1, 9, 300])
 def test_surely_below_is_exact_and_holds_for_all_parts_at_once(n, parts):
-    """By the law of the count: wrongly named with probability .025 / parts at most, and nobody needlessly spared."""
+    """By the law of the count: wrongly named with probability .025 / parts at most, and no one needlessly spared."""
 
     def named(hits):
         rows = [*[(n, n, 0.0)] * (parts - 1), (n, hits, 0.0)]
@@ -65,7 +65,7 @@ def test_the_worst_of_each_kind_and_those_that_are_surely_below():
 
 
 def test_the_empty_set_is_no_size_to_compare():
-    """It covers nobody, whatever is promised, and would always be the worst."""
+    """It covers no one, whatever is promised, and would always be the worst."""
     by_class, by_size = np.array([[1000, 950, 990], [500, 450, 480]]), np.array([[30, 0], [1470, 1400], [0, 0]])
     found = evaluation_from_counts(calibration_at(0.9), ["a", "b"], by_class, by_size)
     (sizes,) = (one for one in worst_parts(found) if one.kind == "set size")

@@ -129,7 +129,7 @@ class Deployment:
             with contextlib.suppress(psutil.NoSuchProcess):
                 process.send_signal(how)
         if how == signal.SIGKILL:
-            psutil.wait_procs(family[-1:], timeout=10)  # descendants have nobody here to collect them
+            psutil.wait_procs(family[-1:], timeout=10)  # descendants have no one here to collect them
 
     def stop(self):
         for name, process in list(self.processes.items()):

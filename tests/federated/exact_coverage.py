@@ -37,7 +37,7 @@ def lowest(plan, replies, answered, k, liars):
     """The least threshold over all messages of these liars, given what the others reply."""
     honest = [replies[i] for i in answered if i not in liars]
     lies = itertools.product(range(plan.candidates.size), repeat=len(liars))
-    return min(kth_reply([*honest, *told], k, plan.candidates.size) for told in lies)
+    return min(kth_reply([*honest, *output], k, plan.candidates.size) for output in lies)
 
 
 def worst_thresholds(plan, answered=None, liars=()):
@@ -48,7 +48,7 @@ def worst_thresholds(plan, answered=None, liars=()):
 
 
 def worst_thresholds_of_all(plan):
-    """The same when somebody who knows all replies decides who stays away and who of the others lies (`arbitrary`)."""
+    """The same when someone who knows all replies decides who stays away and who of the others lies (`arbitrary`)."""
     m = len(plan.silos)
     present = [who for size in range(plan.liars + 1, m + 1) for who in itertools.combinations(range(m), size)]
     cases = [(who, plan.certify(who)[0], liars) for who in present for liars in itertools.combinations(who, plan.liars)]

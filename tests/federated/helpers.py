@@ -71,7 +71,7 @@ def kth_reply(replies, k, candidates):
 def forked(work):
     """Does the work in a process of its own, whose number it returns; it ends with 0 if the work was done."""
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of forking beside other threads: the child ends soon
+        warnings.simplefilter("ignore", DeprecationWarning)  # of forking next to other threads: the child ends soon
         child = os.fork()
     if child == 0:
         try:

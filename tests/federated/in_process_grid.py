@@ -1,4 +1,4 @@
-"""A Flower grid without processes: calls a ClientApp directly, loses what it is told to lose."""
+"""A Flower grid without processes: calls a ClientApp directly, loses the messages that it is asked to lose."""
 
 import copy
 import uuid

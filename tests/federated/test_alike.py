@@ -43,8 +43,8 @@ def test_a_promise_says_what_it_assumes_of_silos(three, tmp_path, capsys, option
     path = tmp_path / "released.json"
     released.save(path)
     assert main(["show", str(path)]) == 0
-    told = [str(released), str(released.guarantee), str(read.certify()[1]), read.assumed, capsys.readouterr().out]
-    assert all(said in text and unsaid not in text for text in told)
+    output = [str(released), str(released.guarantee), str(read.certify()[1]), read.assumed, capsys.readouterr().out]
+    assert all(said in text and unsaid not in text for text in output)
     page = confide.report(released).html
     assert (said == ALIKE) == (ALIKE in page)
     assert ("All silos must be alike" if said == ALIKE else BY_SIZE) in page
@@ -69,7 +69,7 @@ def test_no_promise_assumes_nothing(three):
 
 @pytest.mark.parametrize("factor", [1000.0, *slow([1.0, 30.0, 0.001])])
 def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
-    """Residuals in micrograms, and one silo's in nanograms: the replies are public, and nobody looked at them."""
+    """Residuals in micrograms, and one silo's in nanograms: the replies are public, and no one looked at them."""
     rng = np.random.default_rng(0)
     scores = [rng.exponential(30, 400) for _ in range(4)]
     four = Federation(tmp_path, [*scores, factor * rng.exponential(30, 400)], names=["a", "b", "c", "d", "Dongsi"])

@@ -49,11 +49,11 @@ def test_a_far_silo_does_not_carry_the_answer_away(federation):
     for vector in itertools.product(range(CANDIDATES.size), repeat=others):
         chance = math.prod(law[j] for law, j in zip(honest, vector, strict=True))
         low_to_high = sorted(vector)
-        for k, told in itertools.product(chances, range(CANDIDATES.size)):
-            answer = kth_reply([told, *vector], k, CANDIDATES.size)
+        for k, output in itertools.product(chances, range(CANDIDATES.size)):
+            answer = kth_reply([output, *vector], k, CANDIDATES.size)
             assert answer >= (low_to_high[k - 2] if k > 1 else 0)
             assert answer <= (low_to_high[k - 1] if k < SILOS else CANDIDATES.size - 1)
-            chances[k] += chance * bad[told] * (answer > LAST)
+            chances[k] += chance * bad[output] * (answer > LAST)
     for k in range(1, SILOS):
         assert chances[k] == pytest.approx(stats.binom.sf(SILOS - k - 1, others, away), rel=1e-6, abs=1e-15)
     assert chances[SILOS] > 1 - 1e-9  # the largest reply is the far one

@@ -1,4 +1,4 @@
-"""What the methods would give for the silos at hand, before anybody pays; and the one that is taken by default."""
+"""What the methods would give for the silos at hand, before anyone pays; and the one that is taken by default."""
 
 from dataclasses import replace
 
@@ -60,7 +60,7 @@ def test_few_large_silos_reply_by_themselves():
     found = federated.compare(roster([1000] * 5), 0.1, 5.0, score="lac")
     (best,) = [one for one in found if one.recommended]
     assert best.method == "private-qq"
-    assert len(found) == 2  # equal silos: nobody is smaller than others
+    assert len(found) == 2  # equal silos: no one is smaller than others
     assert best.worst < 0.905
     assert federated.plan(roster([1000] * 5), 0.1, 5.0, score="lac").method == "private-qq"
 
@@ -187,12 +187,12 @@ def test_the_command_compares_and_writes_nothing(folder, capsys):
     before = sorted(folder.rglob("*"))
     columns = ("--probabilities", "p_*", "--label", "y")
     assert command(folder, "--compare", "--pilot", folder / "pilot.csv", *columns) == 0
-    told = capsys.readouterr().out
+    output = capsys.readouterr().out
     assert sorted(folder.rglob("*")) == before
-    assert "-> secure-sum, all 12 silos" in told
-    assert "   private-qq, all 12 silos" in told
-    assert "without" in told  # plans that leave out small silos, with the share of records
-    assert told.count("mean set size") >= 3
+    assert "-> secure-sum, all 12 silos" in output
+    assert "   private-qq, all 12 silos" in output
+    assert "without" in output  # plans that leave out small silos, with the share of records
+    assert output.count("mean set size") >= 3
 
 
 @pytest.mark.slow

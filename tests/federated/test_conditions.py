@@ -175,9 +175,9 @@ def test_the_command_is_a_gate(released, capsys):
     assert main(["verify", bare]) == 5
     assert capsys.readouterr().err.startswith("warning: NOT PRIVATE")
     assert main(["verify", bare, *GOOD, "--json"]) == 5
-    told = json.loads(capsys.readouterr().out)
-    assert told["holds"] is False
-    assert [line.partition(" ")[0] for line in told["wrong"]] == ["NOT", "epsilon"]
+    output = json.loads(capsys.readouterr().out)
+    assert output["holds"] is False
+    assert [line.partition(" ")[0] for line in output["wrong"]] == ["NOT", "epsilon"]
     assert main(["verify", good, "--coverage-at-least", "90"]) == 3
     assert main(["verify", good, "--neighbors", "add_remove"]) == 2
 

@@ -1,4 +1,4 @@
-"""Exact coverage of every method that promises any: ties, absent silos, liars at their worst; efficiency beside it.
+"""Exact coverage of every method that promises any: ties, absent silos, liars at their worst; and efficiency.
 
 Nothing here is simulated but in `test_installed_samplers_have_the_enumerated_coverage`, an exact binomial test.
 """
@@ -88,7 +88,7 @@ LYING = [
 
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes", "options"), LYING)
 def test_liars_at_their_worst_are_covered(method, alpha, epsilon, sizes, options):
-    """Whoever lies, knowing all replies and trying every message, with every set of silos that may be absent."""
+    """Anyone who lies, knowing all replies and trying every message, with every set of silos that may be absent."""
     plan = make(method, alpha, epsilon, sizes, **options)
     tried = 0
     for size in range(len(sizes) - plan.dropouts, len(sizes) + 1):
@@ -127,7 +127,7 @@ def test_the_worst_lie_is_the_lowest_candidate_and_it_matters():
     ],
 )
 def test_absence_and_lies_that_depend_on_all_scores(method, epsilon, alpha, liars):
-    """`arbitrary`: in every single round somebody who knows all replies picks the absent silos and the liars."""
+    """`arbitrary`: in every single round someone who knows all replies picks the absent silos and the liars."""
     plan = make(method, alpha, epsilon, EQUAL, missing="arbitrary", liars=liars)
     thresholds = worst_thresholds_of_all(plan)
     promised = plan.certify()[1].coverage
@@ -252,8 +252,8 @@ def test_installed_samplers_have_the_enumerated_coverage(method, alpha, epsilon,
     rng, rounds, hits = np.random.default_rng(9), 1000, 0
     for _ in range(rounds):
         counts = rng.multinomial(9, population, size=4)
-        told = [0 if i in liars else plan.protocol.mechanism(plan, i).choose(counts[i]) for i in answered]
-        hits += rng.choice(BINS, p=population) <= kth_reply(told, k, BINS)
+        output = [0 if i in liars else plan.protocol.mechanism(plan, i).choose(counts[i]) for i in answered]
+        hits += rng.choice(BINS, p=population) <= kth_reply(output, k, BINS)
     assert stats.binomtest(hits, rounds, exact).pvalue > LEVEL
     assert stats.binomtest(hits, rounds, guarantee.coverage, "less").pvalue > LEVEL
     assert exact >= guarantee.coverage

@@ -129,7 +129,7 @@ def test_files_of_the_silo_that_cannot_be_read_are_its_own_matter(four):
 
 
 def test_a_warning_stays_in_the_log_of_the_silo(four, caplog, recwarn):
-    """Asked again about other data, a silo gives its old answer, and says so to nobody but itself."""
+    """Asked again about other data, a silo gives its old answer, and says so to no one but itself."""
     plan = four.plan()
     first = flower.ask(grid_for(four), plan, [10], timeout=1)
     four.scores[0] = four.scores[0] / 2

@@ -88,7 +88,7 @@ def test_an_unsigned_public_file_is_to_be_issued_anew():
 
 @pytest.mark.parametrize("key", LOW_ORDER)
 def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
-    """A secret that is agreed on with such a key is zero: masks would hide nothing, and nobody would answer."""
+    """A secret that is agreed on with such a key is zero: masks would hide nothing, and no one would answer."""
     content = {**NORTH.face(60).fields(), "agreement": key, "issued": "2030-01-31T12:00:00Z"}
     text = seal("silo", content, NORTH.signing)
     with refused(Refusal, "malformed"):

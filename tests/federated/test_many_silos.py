@@ -132,9 +132,9 @@ def test_the_match_is_exact_for_equal_silos_and_the_law_is_used_for_few():
 def test_promises_are_told_as_ranges():
     made = federated.plan(roster([60] * 8), 0.1, 3.0, method="private-qq", candidates=Candidates.unit(50), dropouts=3)
     promises = made.promises()
-    told = list(ranges(promises))
+    output = list(ranges(promises))
     never = [answers for answers, promise in promises.items() if promise.infinite == "never"]
-    assert told == [
+    assert output == [
         (f"{min(never)} to 8", "coverage at least 0.9"),
         (f"1 to {min(never) - 1}" if min(never) > 2 else "1", "the threshold +inf"),
     ]

@@ -1,4 +1,4 @@
-"""Every field of every signed message replaced by odd values, and signed again by whoever may: nothing but refusals."""
+"""Every field of every signed message replaced by odd values and signed again by its owner: nothing but refusals."""
 
 import copy
 import json
@@ -53,7 +53,7 @@ def signed(kind, content, keys, odd=ODD):
 
 
 def refused_or_read(messages, read):
-    """How many of them; whatever comes out beside a refusal is an error of this test."""
+    """How many of them; whatever comes out next to a refusal is an error of this test."""
     count = 0
     for path, text in messages:
         count += 1

@@ -127,7 +127,7 @@ def test_a_site_that_hangs_is_named(python, four, tmp_path):
     """A secure sum without one of its sites: a message and no release."""
     hanging = tmp_path / "sites" / "site-3" / "scores.npy"
     hanging.unlink()
-    os.mkfifo(hanging)  # reading it waits until somebody writes
+    os.mkfifo(hanging)  # reading it waits until someone writes
 
     def let_go(line):  # the simulator waits for all its processes
         if "nothing is released" in line:

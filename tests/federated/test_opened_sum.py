@@ -1,4 +1,4 @@
-"""secure-sum with missing silos: one list, openers who help once, and whatever else somebody may try."""
+"""secure-sum with missing silos: one list, openers who help once, and whatever else someone may try."""
 
 import base64
 import dataclasses

@@ -1,4 +1,4 @@
-"""Theorems S1 and S2: what can be learned from every message of both rounds, whatever lists are told to whom."""
+"""Theorems S1 and S2: what can be learned from every message of both rounds, whichever lists are sent to whom."""
 
 import itertools
 
@@ -13,7 +13,7 @@ from tests.builders import slow
 
 SILOS = (0, 1, 2)
 LISTS = [frozenset(some) for size in range(4) for some in itertools.combinations(SILOS, size)]
-"""Of the honest answers; the empty one is told to an opener that is not asked, or of whose list all others lie."""
+"""Of the honest answers; the empty one is sent to an opener that is not asked, or of whose list all others lie."""
 
 
 def reduced(rows, columns):
@@ -33,17 +33,17 @@ def reduced(rows, columns):
     return [row[columns:] for row in rows[done:]]
 
 
-def learned(told, colluders, needed):
+def learned(lists, colluders, needed):
     """A basis of the sums of honest values that follow from the parts of these lists and the colluders' shares.
 
     Every honest silo's polynomial has random coefficients, which are eliminated; the first openers are honest.
     """
     seen = []
-    for i, silos in enumerate(told, start=1):
+    for i, silos in enumerate(lists, start=1):
         seen.append(
             ([pow(i, e, P) * (u in silos) for u in SILOS for e in range(1, needed)], [u in silos for u in SILOS])
         )
-    for j, own in itertools.product(range(len(told) + 1, len(told) + colluders + 1), SILOS):
+    for j, own in itertools.product(range(len(lists) + 1, len(lists) + colluders + 1), SILOS):
         seen.append(([pow(j, e, P) * (u == own) for u in SILOS for e in range(1, needed)], [u == own for u in SILOS]))
     rows = reduced(
         [coefficients + [int(v) for v in values] for coefficients, values in seen], len(SILOS) * (needed - 1)
@@ -62,16 +62,16 @@ def learned(told, colluders, needed):
     ("openers", "colluders", "needed"), [(3, 0, 3), (4, 0, 3), (5, 0, 4), (4, 1, 4), (5, 1, 4), (5, 2, 5)]
 )
 def test_all_that_is_learned_is_one_sum(openers, colluders, needed):
-    """S1 by rank over the field, for all ways to tell lists: one sum, of a list that enough openers were told."""
+    """S1 by rank over the field, for all ways to send lists: one sum, of a list that enough openers received."""
     assert needed >= least_needed(openers, colluders)
     opened = 0
     honest = openers - colluders
     families = (
         itertools.product(LISTS, repeat=honest) if honest < 5 else itertools.combinations_with_replacement(LISTS, 5)
     )
-    for told in families:
-        basis = learned(told, colluders, needed)
-        enough = [some for some in set(told) if some and told.count(some) >= needed - colluders]
+    for lists in families:
+        basis = learned(lists, colluders, needed)
+        enough = [some for some in set(lists) if some and lists.count(some) >= needed - colluders]
         expected = [tuple(int(u in some) for u in SILOS) for some in enough]
         assert basis == expected
         assert len(basis) <= 1
@@ -85,8 +85,9 @@ def test_fewer_parts_would_open_a_single_silo():
     basis = learned((LISTS[1], LISTS[4], LISTS[2]), 0, 2)
     assert basis == [(1, -pow(3, -1, P) % P, 0)]
     leaking = [
-        told for told in itertools.product(LISTS[:5], repeat=3) if any(row.count(0) == 1 for row in learned(told, 0, 2))
-        and len({v for row in learned(told, 0, 2) for v in row if v}) > 1
+        lists for lists in itertools.product(LISTS[:5], repeat=3)
+        if any(row.count(0) == 1 for row in learned(lists, 0, 2))
+        and len({v for row in learned(lists, 0, 2) for v in row if v}) > 1
     ]  # fmt: skip
     assert len(leaking) == 6
     assert all(needed < least_needed(openers, c) for openers, c, needed in ((6, 0, 4), (7, 1, 5)))
@@ -102,7 +103,7 @@ def small_field(monkeypatch):
     monkeypatch.setattr(sharing, "P", FIELD)
     monkeypatch.setattr(sharing, "_SPLIT", 3)
 
-    def views(values, openers, needed, colluders, told):
+    def views(values, openers, needed, colluders, lists):
         """What coordinator and colluders see when these values are dealt: shape (columns, numbers seen)."""
         rows = len(values) * (needed - 1)
         drawn = np.indices((FIELD,) * rows, dtype=np.uint64).reshape(rows, -1)
@@ -112,12 +113,12 @@ def small_field(monkeypatch):
             monkeypatch.setattr(sharing, "_uniform", lambda rows, size, own=own: own)
             dealt.append(sharing.deal(np.full(drawn.shape[1], value), openers, needed))
         seen = []
-        for i, silos in enumerate(told):
+        for i, silos in enumerate(lists):
             total = np.zeros(drawn.shape[1], dtype=np.uint64)
             for u in silos:
                 total = sharing.add(total, dealt[u][i])
             seen.append(total)
-        seen += [dealt[u][j] for u in range(len(values)) for j in range(len(told), len(told) + colluders)]
+        seen += [dealt[u][j] for u in range(len(values)) for j in range(len(lists), len(lists) + colluders)]
         return np.array(seen).T
 
     return views
@@ -135,13 +136,13 @@ def shares_law(scale, honest, half=40):
     return np.array([law[(np.arange(-half, half + 1) - r) % FIELD == 0].sum() for r in range(FIELD)])
 
 
-def losses(views, openers, needed, colluders, told, scale, honest):
+def losses(views, openers, needed, colluders, lists, scale, honest):
     """The largest log-ratio of any view when a count of silo 0 is one more: exact, over all coefficients and noise."""
     seen = {
-        values: np.bincount(codes(views(values, openers, needed, colluders, told)), minlength=1)
+        values: np.bincount(codes(views(values, openers, needed, colluders, lists)), minlength=1)
         for values in itertools.product(range(FIELD), repeat=2)
     }
-    table = np.zeros((FIELD, FIELD, FIELD ** (len(told) + 2 * colluders)))
+    table = np.zeros((FIELD, FIELD, FIELD ** (len(lists) + 2 * colluders)))
     for (a, b), law in seen.items():
         table[a, b, : len(law)] = law / law.sum()
     noise = shares_law(scale, honest)
@@ -162,25 +163,25 @@ A, B, BOTH, NONE = (0,), (1,), (0, 1), ()
 def test_loss_of_both_rounds_by_enumeration(small_field):
     """All views of a coordinator who tells what it likes to 3 openers: at most 1/scale for each count that changes.
 
-    Both silos' shares make the noise. Nothing but the list of both, told to all, tells anything; the list of one alone,
+    Both silos' shares make the noise. Only the list of both, sent to all, reveals anything; the list of one alone,
     which is too short for this noise, would tell more: openers refuse it.
     """
     scale, found = 1.2, {}
-    for told in itertools.combinations_with_replacement((NONE, A, B, BOTH), 3):
-        found[told] = losses(small_field, 3, 3, 0, told, scale, honest=2)
-    opened = {told: loss for told, loss in found.items() if loss > 1e-9}
+    for lists in itertools.combinations_with_replacement((NONE, A, B, BOTH), 3):
+        found[lists] = losses(small_field, 3, 3, 0, lists, scale, honest=2)
+    opened = {lists: loss for lists, loss in found.items() if loss > 1e-9}
     assert set(opened) == {(BOTH,) * 3, (A,) * 3}
     assert 0.2 / scale < opened[(BOTH,) * 3] <= 1 / scale + 1e-9 < opened[(A,) * 3]
 
 
 @pytest.mark.parametrize(
-    ("told", "opens"),
+    ("lists", "opens"),
     [((BOTH,) * 3, True), ((A, BOTH, B), False), *slow([((BOTH, BOTH, A), False), ((NONE,) * 3, False)])],
 )
-def test_loss_with_a_colluding_opener_by_enumeration(small_field, told, opens):
+def test_loss_with_a_colluding_opener_by_enumeration(small_field, lists, opens):
     """Of 4 openers one colludes and shows its shares of every silo: the first messages alone tell nothing."""
     few = [(0, 1), (1, 0), (3, 4), (6, 1)]
-    laws = {v: np.sort(codes(small_field(v, 4, 4, 1, told))) for v in few}
+    laws = {v: np.sort(codes(small_field(v, 4, 4, 1, lists))) for v in few}
     same = [(v, w) for v, w in itertools.combinations(few, 2) if (laws[v] == laws[w]).all()]
     equal_sums = [(v, w) for v, w in itertools.combinations(few, 2) if (sum(v) - sum(w)) % FIELD == 0]
     assert same == (equal_sums if opens else list(itertools.combinations(few, 2)))

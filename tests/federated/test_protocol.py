@@ -316,8 +316,8 @@ def test_loss_of_a_report_by_enumeration(epsilon):
 
     law, n = np.log(noise_law(epsilon)), 6
     half = len(law) // 2
-    told = np.arange(-6, 7) + half
-    worst = max(np.abs(law[told - count] - law[told - count - 1]).max() for count in range(n))
+    output = np.arange(-6, 7) + half
+    worst = max(np.abs(law[output - count] - law[output - count - 1]).max() for count in range(n))
     assert 0.999 * epsilon <= worst <= epsilon + 1e-9
 
 

@@ -45,7 +45,7 @@ def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
     text = plan.sign(coordinator)
     answers = answers_to(text, keys, 19)
     whole = federated.aggregate(text, answers, keys=coordinator)
-    assert all(isinstance(told, dict) for told in whole.sent.values())
+    assert all(isinstance(output, dict) for output in whole.sent.values())
     most = len(whole.to_json()) - 1
     monkeypatch.setattr(release_size, "MOST_CHARACTERS_OF_RELEASE", most)
     monkeypatch.setattr("confide.federated.evidence.MOST_CHARACTERS_OF_RELEASE", most)
@@ -53,7 +53,7 @@ def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
         type(whole).from_json(whole.to_json())
     made = federated.aggregate(text, answers, keys=coordinator)
     assert len(made.to_json()) < most
-    assert {len(told) for told in made.sent.values()} == {64}
+    assert {len(output) for output in made.sent.values()} == {64}
     assert {name: part.threshold for name, part in made.parts.items()} == {
         name: part.threshold for name, part in whole.parts.items()
     }

@@ -61,7 +61,7 @@ def test_from_plan_to_verified_calibration(five):
     back = FederatedCalibration.from_json(released.to_json())
     assert back == released
     assert federated.verify(back, five.coordinator.public(), answers).holds
-    assert all(isinstance(told, str) for told in back.sent.values())  # digests: nobody learns who replied what
+    assert all(isinstance(output, str) for output in back.sent.values())  # digests: no one learns who replied what
     assert federated.replies(text, answers) == {}
     with refused(InputError, "plan"):
         federated.own_share(released, answers[0])
@@ -318,7 +318,7 @@ def test_over_files(tmp_path, run, monkeypatch):
     assert "-> fedcp2-qq-sum" not in said
     run(*compared, "--out", "other.json", code=2)
     for name in files.names:
-        files.answer(name, code=3)  # nobody is asked for a published method unless the silo allows it
+        files.answer(name, code=3)  # no one is asked for a published method unless the silo allows it
         files.answer(name, "--allow", "fedcp2-qq-sum")
     assert "3 of 3 silos answered" in files.aggregate("--keys", "coordinator.key")
     run("show", "released.json")

@@ -251,7 +251,7 @@ def test_mixture_of_unlike_silos_by_enumeration(weights, target):
 
 @pytest.mark.parametrize("population", ["common", "mixture", "mixture of 0.1"])
 def test_a_sum_over_silos_is_one_silo_with_a_random_rank(population):
-    """Theorems F6 and F6b beside F1 and F2: E[(T - N)+]/(n + 1), and the same of other n and T, for 60 federations.
+    """Theorems F6 and F6b compared with F1 and F2: E[(T - N)+]/(n + 1), also of other n and T, for 60 federations.
 
     The law of the one silo is written without its deficit, and its coverage is an integral.
     """

@@ -122,7 +122,7 @@ def test_two_ledgers_at_one_moment_sign_one_message(three, tmp_path, monkeypatch
 
 
 def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three, tmp_path):
-    """Nothing beside the keys can tell; who remembers a later record elsewhere can, and by the same kind of file."""
+    """No file next to the keys can show it; someone with a later record elsewhere can, and by the same kind of file."""
     three.answer(0, three.plan())
     backup, there = tmp_path / "backup", tmp_path / "elsewhere.json"
     backup.mkdir()
@@ -217,7 +217,7 @@ def test_the_checkpoint_is_no_secret(three, tmp_path):
 
 
 def read_only(monkeypatch, when=lambda call: True):
-    """Nothing can be written beside the keys, at the calls that `when` says."""
+    """Nothing can be written next to the keys, at the calls that `when` says."""
     real, calls = os.open, []
 
     def refuse(path, flags, *rest, **named):

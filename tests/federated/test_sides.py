@@ -22,8 +22,8 @@ from tests.refused import refused
 
 SIDES = ("cqr_low", "cqr_high")
 ENDS = np.tile([-1.0, 1.0], (200, 1))
-TRUTHS = [np.random.default_rng(i).normal(size=200) for i in range(5)]
-RECORDS = [{side: interval_score(ENDS, truth, side) for side in SIDES} for truth in TRUTHS]
+TARGETS = [np.random.default_rng(i).normal(size=200) for i in range(5)]
+RECORDS = [{side: interval_score(ENDS, truth, side) for side in SIDES} for truth in TARGETS]
 FEW = Candidates.of(np.linspace(-2, 2, 41))
 METHODS = [
     ("private-qq", 8.0, {}),
@@ -64,7 +64,7 @@ def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options
     low, high = float(found.lower[0]), float(found.upper[0])
     assert (low, high) == pytest.approx((-1 - released.low.threshold, 1 + released.high.threshold))
     assert np.isfinite([low, high]).all()
-    covered = [np.mean((-1 - released.low.threshold <= y) & (y <= 1 + released.high.threshold)) for y in TRUTHS]
+    covered = [np.mean((-1 - released.low.threshold <= y) & (y <= 1 + released.high.threshold)) for y in TARGETS]
     assert np.mean(covered) > 0.7
     assert "privacy of both together" in str(released)
 
@@ -143,7 +143,7 @@ def test_by_the_command_line(tmp_path, monkeypatch, run):
     asked = ("--alpha", 0.2, "--epsilon", 8, "--score", "cqr_sides")
     columns = ("--prediction", "q_low,q_high", "--target", "y")
     files = Files(run, dict.fromkeys(("north", "south", "east"), 200), asked=asked, columns=columns, budget=8)
-    for name, truth in zip(files.names, TRUTHS, strict=False):
+    for name, truth in zip(files.names, TARGETS, strict=False):
         write(Path(f"{name}.csv"), {"q_low": ENDS[:, 0], "q_high": ENDS[:, 1], "y": truth})
     compared = run("federated", "plan", "--silo", "public", "--keys", "coordinator.key", *asked, "--compare")
     assert "-> private-qq, all 3 silos" in compared or "-> secure-sum, all 3 silos" in compared

@@ -132,8 +132,8 @@ def test_what_cannot_be_signed_is_refused():
 def test_a_signature_under_another_key_is_another_signature():
     release = confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="lac")
     stranger = federated.SiloKeys.generate("office")
-    told = federated.read_signed(federated.sign(release, stranger))
-    assert told.signer == stranger.public().signing != OFFICE.public().signing
+    output = federated.read_signed(federated.sign(release, stranger))
+    assert output.signer == stranger.public().signing != OFFICE.public().signing
 
 
 def test_on_the_command_line(folder, capsys):

@@ -326,7 +326,7 @@ def test_a_second_request_waits_for_the_first(three, monkeypatch):
 
 def beside_a_process(monkeypatch, three, plan, then):
     """Another process has charged and not answered; `then` gets its number and a pipe when this one waits for it."""
-    told, tell = os.pipe()
+    output, tell = os.pipe()
     go_on, going = os.pipe()
     keep, hold = Ledger.attach_all, Ledger.held
 
@@ -345,7 +345,7 @@ def beside_a_process(monkeypatch, three, plan, then):
         three.answer(0, plan)
 
     child = forked(answer_slowly)
-    assert os.read(told, 1) == b"1"
+    assert os.read(output, 1) == b"1"
     monkeypatch.setattr(Ledger, "held", look)
     return child
 

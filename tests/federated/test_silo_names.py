@@ -1,4 +1,4 @@
-"""Names of silos: found by one look, and told apart by more than a blank."""
+"""Names of silos: found by one look, and distinguished by more than a blank."""
 
 import warnings
 
@@ -19,7 +19,7 @@ def planned(names):
 def test_a_place_is_found_without_walking_over_the_silos():
     plan = planned(["north", "south", "east"])
     assert [plan.position(name) for name in ("north", "south", "east")] == [0, 1, 2]
-    object.__setattr__(plan, "silos", None)  # whoever walks over them now fails
+    object.__setattr__(plan, "silos", None)  # anyone who walks over them now fails
     assert plan.position("east") == 2
     with refused(Refusal, "foreign"):
         plan.position("west")

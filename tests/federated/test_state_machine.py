@@ -279,7 +279,7 @@ class FederationMachine(RuleBasedStateMachine):
         return lie
 
     def beyond(self, asked, true, by):
-        """No candidate; a vector of another length, or with counts that nobody has."""
+        """No candidate; a vector of another length, or with counts that no one has."""
 
         def change(content):
             for reply in content.get("replies", [content]):

@@ -214,7 +214,7 @@ def test_keygen_never_replaces_keys_and_offers_what_it_has(files, run):
 
 
 def test_a_copy_of_the_keys_answers_from_the_named_ledger_alone(files, run):
-    """`keygen` and `public` name the ledger; keys of before go on without, and the silo is told."""
+    """`keygen` and `public` name the ledger; keys of before go on without, and the silo is informed."""
     files.plan()
     assert "this silo's public file names no ledger" in files.answer("north")
     made = run("federated", "keygen", "west", "--keys", "west.key", "--public", "west.json", "--ledger", "west.db")

@@ -14,7 +14,7 @@ from tests.builders import slow
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
-TOLD = {
+SENT = {
     "private-qq": dict,
     "fedcp2-qq-sum": str,
     "fedcp2-qq": dict,
@@ -29,9 +29,9 @@ def four(tmp_path):
     return Federation.uniform(tmp_path, *[200] * 4)
 
 
-@pytest.mark.parametrize("method", [*list(TOLD)[:2], *slow(list(TOLD)[2:])])
+@pytest.mark.parametrize("method", [*list(SENT)[:2], *slow(list(SENT)[2:])])
 def test_a_signed_calibration_tells_what_it_may(four, method):
-    private = TOLD[method] is not None
+    private = SENT[method] is not None
     plan = four.plan(epsilon=5.0 if private else None, method=method)
     answers = four.answers(plan)
     plain, released = federated.aggregate(plan, answers), federated.aggregate(plan, answers, keys=four.coordinator)
@@ -41,17 +41,17 @@ def test_a_signed_calibration_tells_what_it_may(four, method):
     assert again == released
     assert again.to_json() == text
     assert json.loads(text)["schema"] == 2  # version 0.1 says that it cannot read it
-    assert {type(told) for told in released.sent.values()} == ({TOLD[method]} if private else set())
+    assert {type(output) for output in released.sent.values()} == ({SENT[method]} if private else set())
     coordinator = four.coordinator.public()
-    told = federated.verify(again, coordinator, answers)
-    assert told.holds == private
-    assert "signed by 'coordinator'" in told.found
+    output = federated.verify(again, coordinator, answers)
+    assert output.holds == private
+    assert "signed by 'coordinator'" in output.found
     if private:
-        assert sum("counts" in line for line in told.found) == 4
+        assert sum("counts" in line for line in output.found) == 4
     else:
-        assert all("answers of this method are not private, so none is told" in line for line in told.wrong)
-    if TOLD[method] is dict:
-        assert "the threshold was made again from 4 signed answers" in told.found
+        assert all("answers of this method are not private, so none is told" in line for line in output.wrong)
+    if SENT[method] is dict:
+        assert "the threshold was made again from 4 signed answers" in output.found
     other = federated.SiloKeys.generate("coordinator").public()
     assert "signed by another key than that of 'coordinator'" in federated.verify(again, other).wrong
     unsigned = federated.verify(federated.FederatedCalibration.from_json(plain.to_json()), None, answers[:1])
@@ -67,10 +67,10 @@ def test_opened_sums_list_the_answers(tmp_path):
     parts = five.parts(plan, answers[:4])
     released = federated.aggregate(plan, answers, parts=parts, keys=five.coordinator, drop_refused=True)
     released = federated.FederatedCalibration.from_json(released.to_json())
-    told = federated.verify(released, five.coordinator.public(), answers)
-    assert told.found[-4:] == tuple(f"the answer of 'silo {i}' counts" for i in range(4))
-    assert told.wrong == ("the answer of 'silo 4' was left out (late)",)
-    assert "signed parts of openers" in told.found[1]
+    output = federated.verify(released, five.coordinator.public(), answers)
+    assert output.found[-4:] == tuple(f"the answer of 'silo {i}' counts" for i in range(4))
+    assert output.wrong == ("the answer of 'silo 4' was left out (late)",)
+    assert "signed parts of openers" in output.found[1]
 
 
 def test_what_was_changed_is_refused(four):
@@ -83,11 +83,11 @@ def test_what_was_changed_is_refused(four):
     changes = [
         {"threshold": other},
         {"sent": {}},
-        {"sent": {name: told for name, told in content["sent"].items() if name != "silo 0"}},
+        {"sent": {name: output for name, output in content["sent"].items() if name != "silo 0"}},
         {"sent": content["sent"] | {"silo 0": silo_1}},
         {"sent": content["sent"] | {"silo 0": silo_1, "silo 1": silo_0}},
         {"sent": content["sent"] | {"silo 3": silo_0}},
-        {"sent": {name: digest(told["content"]) for name, told in content["sent"].items()}},
+        {"sent": {name: digest(output["content"]) for name, output in content["sent"].items()}},
         {"sent": content["sent"] | {"silo 0": silo_0 | {"signature": silo_1["signature"]}}},
     ]
     for change in changes:  # even the coordinator cannot sign another threshold than that of the answers
@@ -107,13 +107,13 @@ def test_another_answer_of_the_silo_does_not_count(four):
     released = federated.aggregate(plan, answers[1:], keys=four.coordinator)
     changed = json.loads(answers[1])["content"] | {"answered": "2020-01-01T00:00:00Z"}
     two = seal("answer", changed, four.keys[1].signing)
-    told = federated.verify(released, None, [answers[0], two, "garbage", answers[2]])
-    assert told.wrong[:2] == (
+    output = federated.verify(released, None, [answers[0], two, "garbage", answers[2]])
+    assert output.wrong[:2] == (
         "the answer of 'silo 0' does not count",
         "another answer of 'silo 1' counts than this one",
     )
-    assert told.wrong[2].startswith("an answer cannot be used: malformed")
-    assert told.found[-1] == "the answer of 'silo 2' counts"
+    assert output.wrong[2].startswith("an answer cannot be used: malformed")
+    assert output.found[-1] == "the answer of 'silo 2' counts"
 
 
 def test_on_the_command_line(four, tmp_path, capsys):
@@ -130,10 +130,10 @@ def test_on_the_command_line(four, tmp_path, capsys):
     good = ["verify", out, "--coordinator", str(tmp_path / "c.json"), "--answer", answers[0]]
     capsys.readouterr()
     assert main(good) == 0
-    told = capsys.readouterr().out
-    assert "claims: computed again" in told
-    assert "signed by 'coordinator'" in told
-    assert "the answer of 'silo 0' counts" in told
+    output = capsys.readouterr().out
+    assert "claims: computed again" in output
+    assert "signed by 'coordinator'" in output
+    assert "the answer of 'silo 0' counts" in output
     assert main([*good, "--answer", str(tmp_path / "3.json")]) == 5
     assert "'silo 3' does not count" in capsys.readouterr().err
     assert main(["verify", out, "--coordinator", str(tmp_path / "stranger.json")]) == 5

@@ -28,7 +28,7 @@ AHEAD = {
 
 
 def finely(mechanism, by=64):
-    """The same mechanism in smaller units, so that heights can be told apart."""
+    """The same mechanism in smaller units, so that heights can be distinguished."""
     return Slopes(**{**vars(mechanism), "left": by * mechanism.left, "right": by * mechanism.right,
                      "scale": by * mechanism.scale})  # fmt: skip
 

@@ -447,7 +447,7 @@ def test_offset_and_head_start_go_together():
         start = lambda n, ahead=ahead, fade=fade: max(0.0, ahead - fade * n)  # noqa: E731
         assert two_sided_shortfall(level, offset, start, *terms[:-1], step=28 / 29) <= 0
     assert two_sided_secret(level, 0.45, 2.0, *terms, step=28 / 29) is None
-    tiny = Fraction(1, 10**6)  # more numbers of records with few points beyond than anybody looks at
+    tiny = Fraction(1, 10**6)  # more numbers of records with few points beyond than anyone looks at
     assert two_sided_secret(1 - tiny, 1e-6, 9.0, *terms[:-1], 10**6, step=28 / 29) is None
     assert two_sided_secret(level, 1e-6, 9.0, 1, 1e-6, 1e-6, *terms[3:], step=28 / 29) is None
 

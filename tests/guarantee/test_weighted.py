@@ -106,7 +106,7 @@ def test_loss_by_enumeration(selector: str) -> None:
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("rivals", [3.0, 28.0, 999.0])
 def test_never_worse_than_the_random_rank(selector: str, rivals: float) -> None:
-    """The mean of the random rank's deficit, and a whole largest weight besides, is what the plain proof asks for."""
+    """The mean of the random rank's deficit, and a whole largest weight as well, is what the plain proof asks for."""
     slope = 0.6
     deficits = (np.arange(200_000) + 0.5) * 1e-3
     mean = float(tail(deficits, slope, rivals, selector).sum()) * 1e-3

@@ -67,7 +67,7 @@ def test_default_limit_is_given_once(place):
 
 
 def test_data_sets_without_a_limit_are_held_to_the_one_that_was_given(place):
-    """Whoever opens a ledger with a limit is held to it, also where the data set was known without one."""
+    """Anyone who opens a ledger with a limit is held to it, also where the data set was known without one."""
     Ledger(place).charge("a", cost(1.0), digest(1))
     ledger, scores = Ledger(place, limit=1.5), np.random.default_rng(0).random(300)
     for charge in (

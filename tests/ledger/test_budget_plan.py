@@ -210,7 +210,7 @@ def test_the_least_coverage_with_releases():
 
 
 def test_how_many_records_a_look_needs():
-    """22/epsilon**2 at a level of .9: the variance of the noise beside n p (1 - p)."""
+    """22/epsilon**2 at a level of .9: the variance of the noise compared with n p (1 - p)."""
     for epsilon, records in ((1.0, 21), (0.3, 246), (0.1, 2221)):
         schedule = Schedule(3.0, 0.0, "basic", (Planned("look", 2, 2, epsilon),))
         assert schedule.records_of("look") == records

@@ -30,7 +30,7 @@ def hockey_stick(p, q, epsilon):
 
 
 def repeated_responses(epsilon, times):
-    """Exact laws of the number of truths in `times` randomized responses, under both neighbours."""
+    """Exact laws of the number of true labels in `times` randomized responses, under both neighbours."""
     truth = 1 / (1 + math.exp(-epsilon))
     count = np.arange(times + 1)
     return stats.binom.pmf(count, times, truth), stats.binom.pmf(count, times, 1 - truth)

@@ -79,7 +79,7 @@ def test_other_lines_are_refused(line):
 
 
 def add(path, line):
-    """Append a line with a right seal, as somebody could who knows the format."""
+    """Append a line with a right seal, as someone could who knows the format."""
     made = "2026-01-01T00:00:00+00:00"
     with closing(sqlite3.connect(path)) as connection:
         last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()

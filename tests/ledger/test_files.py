@@ -114,7 +114,7 @@ def test_read_only_file(path):
     try:
         copy = folder / "budget.db"
         shutil.copy(path, copy)
-        for mode in (0o555, 0o777):  # with and without a folder where SQLite may put files beside it
+        for mode in (0o555, 0o777):  # with and without a folder where SQLite may put files next to it
             copy.chmod(0o444)
             folder.chmod(mode)
             done = subprocess.run([sys.executable, "-c", as_nobody, str(copy), "1"], capture_output=True, text=True)
@@ -128,7 +128,7 @@ def test_read_only_file(path):
 
 
 def test_a_log_that_another_process_removes_is_no_log(path, monkeypatch):
-    """SQLite removes the log beside a database when the last connection closes, at any moment."""
+    """SQLite removes the log next to a database when the last connection closes, at any moment."""
     plain = Path.exists
     monkeypatch.setattr(Path, "exists", lambda one, **more: one.name.endswith("-wal") or plain(one, **more))
     assert not plain(path.with_name(path.name + "-wal"))
@@ -196,26 +196,26 @@ def test_records_cannot_be_changed_and_changes_are_found(path, statement):
 
 
 def test_every_flipped_byte_is_found_or_harmless(path):
-    """Bytes flipped all over the file: the ledger is refused in one line, or tells exactly what it told before."""
+    """Bytes flipped all over the file: the ledger is refused in one line, or tells exactly what it did before."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    good, told = path.read_bytes(), Ledger(path).export()
+    good, output = path.read_bytes(), Ledger(path).export()
     rng = np.random.default_rng(3)
     refused = 0
     for position in rng.choice(len(good), 400, replace=False):
         bad = bytearray(good)
         bad[position] ^= int(rng.integers(1, 256))
         path.write_bytes(bytes(bad))
-        message = refusal_of(path, told)
+        message = refusal_of(path, output)
         refused += message is not None
         assert "\n" not in (message or "")
     assert refused > 20
 
 
-def refusal_of(path, told):
+def refusal_of(path, output):
     """What a ledger is refused with; None if it tells what it should."""
     try:
-        assert Ledger(path).export() == told
+        assert Ledger(path).export() == output
     except ConfideError as error:
         return str(error)
     return None

@@ -141,11 +141,11 @@ def without_its_standby(server):
         connection.execute("ALTER SYSTEM SET synchronous_standby_names = 'nobody'")
         connection.execute("SELECT pg_reload_conf()")
         while "WARNING" not in said:  # that a commit was not confirmed
-            told = Timer(0.1, connection.cancel)
-            told.start()
-            with suppress(psycopg.errors.QueryCanceled):  # it was told too late, or before it waited
+            output = Timer(0.1, connection.cancel)
+            output.start()
+            with suppress(psycopg.errors.QueryCanceled):  # it was cancelled too late, or before it waited
                 connection.execute("SELECT pg_logical_emit_message(true, 'probe', '')")
-            told.join()
+            output.join()
     try:
         yield
     finally:
@@ -168,16 +168,16 @@ def to_the_one_that_waits(server, do, *, after=0):
 
 
 def test_a_standby_that_does_not_confirm(on_server):
-    """Told not to wait, the server commits alone and says so in a warning only: nothing may be released for it."""
+    """Configured not to wait, the server commits alone and only warns: nothing may be released for it."""
     Ledger(on_server.url()).set_limit("patients", 10.0)
     ledger = Ledger(on_server.url(JOBS))
     with without_its_standby(on_server), ThreadPoolExecutor(1) as pool:
-        told = pool.submit(
+        output = pool.submit(
             to_the_one_that_waits, on_server, lambda pid: on_server.execute("SELECT pg_cancel_backend(%s)", pid)
         )
         with refused(AloneError, "ledger"):
             ledger.charge("patients", COST, DIGEST)
-        told.result()
+        output.result()
         assert len(ledger.account("patients").entries) == 1
 
 
@@ -193,7 +193,7 @@ def own_server():
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", ["session", "server"])
 def test_a_charge_that_no_standby_has_is_not_acknowledged(request, lost):
-    """The process that waits is ended, or its server crashes and comes back: whoever asks again waits as well.
+    """The process that waits is ended, or its server crashes and comes back: who asks again waits as well.
 
     The record is there to be read, on this server alone.
     """

@@ -345,7 +345,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=ledgers)
     def remember(self, which):
-        """Whoever remembers a checkpoint finds out whether the ledger still reaches it."""
+        """Anyone who remembers a checkpoint finds out whether the ledger still reaches it."""
         if self.model.follows(self.seen[which]) and not self.model.follows(self.remembered):
             kept = self.head.read_text()
             self.use(which, lambda ledger: check_head(ledger, self.head), error=LedgerError)

@@ -38,12 +38,12 @@ def old(tmp_path):
 
 def test_to_a_server_and_back(old, on_server, tmp_path):
     """Times, charges, releases, key and seals are the same; each place but the last is closed, and can be read."""
-    told, key, seals = old.export(), old.snapshot().key, old.seals()
+    output, key, seals = old.export(), old.snapshot().key, old.seals()
     assert move(old.path, on_server.url(), charge_roles=[JOBS]) == len(seals)
     there = Ledger(on_server.url(JOBS))
-    assert (there.export(), there.snapshot().key, there.seals()) == (told, key, seals)
+    assert (there.export(), there.snapshot().key, there.seals()) == (output, key, seals)
     assert old.moved_to() == str(Ledger(on_server.url()).path)
-    assert old.export() == told
+    assert old.export() == output
     with refused(LedgerError, "ledger"):
         old.charge("patients", COST, DIGEST)
     assert there.find("patients", DIGEST, b"seen").release == "release"
@@ -63,9 +63,9 @@ def test_to_a_server_and_back(old, on_server, tmp_path):
 
 def test_a_ledger_of_0_1_moves(on_server, tmp_path):
     old = shutil.copy(SAMPLE, tmp_path)
-    told = Ledger(old).export()
+    output = Ledger(old).export()
     move(old, on_server.url())
-    assert Ledger(on_server.url()).export() == told
+    assert Ledger(on_server.url()).export() == output
     Ledger(on_server.url()).charge("patients", Cost(0.0, "add_remove", "slopes"), DIGEST)
 
 

@@ -116,7 +116,7 @@ def run(code: str, *arguments: str) -> subprocess.Popen:
 
 @pytest.mark.slow
 def test_processes_never_overspend(place):
-    """Four processes ask for 80 releases of 0.1 under a limit of 3: exactly 30 are charged, whoever gets them."""
+    """Four processes ask for 80 releases of 0.1 under a limit of 3: exactly 30 are charged, no matter who gets them."""
     Ledger(place).set_limit("patients", 3.0)
     workers = [run(SPEND, str(place), str(k)) for k in range(4)]
     done = [int(worker.communicate(timeout=300)[0]) for worker in workers]
@@ -247,7 +247,7 @@ for _ in range(2):
 def test_opening_a_ledger_leaves_the_locks_of_other_threads_in_place(tmp_path):
     """While one thread writes, another one opens the ledger; other processes still wait, and no charge is lost.
 
-    A file that is opened and closed beside SQLite would give back all locks of the process.
+    A file that is opened and closed next to SQLite would give back all locks of the process.
     """
     ledger = Ledger(tmp_path / "budget.db")
     with open_log(ledger.path, create=False, timeout=5.0).writing(0) as writer:

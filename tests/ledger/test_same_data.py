@@ -1,4 +1,4 @@
-"""A request that looks identical: the same data get the earlier release and are told so, other data are refused."""
+"""A request that looks identical: the same data get the earlier release with a message, other data are refused."""
 
 import json
 
@@ -102,7 +102,7 @@ def test_twelve_months_are_twelve_charges(ledger):
 
 
 def test_again_draws_anew_whatever_the_data_are(ledger, monkeypatch):
-    """Were the earlier release returned for the same data, equal releases would tell that nobody joined or left."""
+    """Were the earlier release returned for the same data, equal releases would reveal that no one joined or left."""
     drawn = []
     choose = slopes.Slopes.choose
     monkeypatch.setattr(slopes.Slopes, "choose", lambda self, counts: drawn.append(1) or choose(self, counts))

@@ -80,7 +80,7 @@ def test_the_sample_gets_its_key_with_its_first_charge(path):
 
 
 def test_the_sample_goes_on(path):
-    """A charge of today stands beside those of then."""
+    """A new charge is added to those of the sample."""
     ledger = Ledger(path, create=False)
     entry = ledger.account("patients").entries[0]
     before = ledger.account("patients").spent().epsilon

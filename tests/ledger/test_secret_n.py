@@ -36,7 +36,7 @@ def one(scores, **options):
     return confide.calibrate(scores, 0.1, **options)
 
 
-def told(folder, n, options, ask=one):
+def output(folder, n, options, ask=one):
     """Everything but the threshold: what is stated, refused, charged, kept and left."""
     ledger = Ledger(folder / f"{n}.db")
     ledger.set_limit("patients", 1.0)
@@ -62,7 +62,7 @@ def without_thresholds(document):
 def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
     epsilon = {} if mechanism == "none" else {"rho" if mechanism.startswith("pcoqs") else "epsilon": 0.5}
     own = {"candidates": None} if mechanism == "pcoqs-published" else {}  # its list is fixed
-    found = [told(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon, **own}) for n in SIZES]
+    found = [output(tmp_path, n, {"mechanism": mechanism, "neighbors": neighbors, **epsilon, **own}) for n in SIZES]
     assert all(each == found[0] for each in found)
     if neighbors == "replace_one" or mechanism == "none":
         assert "publishes the number of records" in found[0][0]
@@ -73,14 +73,14 @@ def test_nothing_told_depends_on_n(tmp_path, mechanism, neighbors):
     "more", [{"delta": 0.1}, {"selector": "exponential"}, {"records_per_person": 2}, *slow([{"n_min": 40}])]
 )
 def test_nothing_told_depends_on_n_for_other_choices(tmp_path, more):
-    found = [told(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]
+    found = [output(tmp_path, n, {"epsilon": 0.5, **more}) for n in SIZES]
     assert all(each == found[0] for each in found)
     assert found[0][1]
 
 
 @pytest.mark.parametrize("ask", [groups, sides, *slow([levels])])
 def test_nothing_told_depends_on_n_for_several_thresholds(tmp_path, ask):
-    found = [told(tmp_path, n, {}, ask) for n in SIZES]
+    found = [output(tmp_path, n, {}, ask) for n in SIZES]
     assert all(each == found[0] for each in found)
     assert len(found[0][1]) == 2
 

@@ -206,7 +206,7 @@ def test_what_others_put_into_the_public_schema_is_not_run(charged):
 @pytest.mark.slow
 @pytest.mark.parametrize("body", ['{"kind": "opened"}', write_event(Opened("patients", "add_remove", None))])
 def test_the_owner_takes_out_a_record_that_cannot_be_read(charged, body):
-    """What a charging role can write at worst: the ledger fails closed, and no charge is lost by mending it."""
+    """What a charging role can write at worst: the ledger fails closed, and no charge is lost by repairing it."""
     charged.execute("INSERT INTO confide.record (body) VALUES (%s)", body, role=JOBS)
     for role in (JOBS, OFFICERS):
         with pytest.raises(FormatError):
@@ -255,7 +255,7 @@ ALTERATIONS = [
     slow(product(ALTERATIONS, [None, OFFICERS]), everyday=[(ALTERATIONS[0], None), (ALTERATIONS[1], OFFICERS)]),
 )
 def test_altered_records_are_found_on_reading(charged, change, role):
-    """By somebody who may switch the guards off, and switches them on again."""
+    """By someone who may switch the guards off, and switches them on again."""
     off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
     charged.execute(f"{off}; {change}; {on}")
     with pytest.raises(FormatError):

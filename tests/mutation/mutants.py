@@ -214,9 +214,9 @@ def report(results: Results, before: Results) -> int:
         died = sum(results[site]["outcome"] == KILLED for site in better)
         print(f"\n{len(worse)} were killed before and survive now; {died} survived before and are killed now.")
     for site in worse:
-        told = [f"before: {before[site]['by']}"] if before else []
+        output = [f"before: {before[site]['by']}"] if before else []
         row = results[site]
-        print("\n".join([f"\n## {site.file} {site.function} {site.operator}", row["by"], *told, row["diff"]]))
+        print("\n".join([f"\n## {site.file} {site.function} {site.operator}", row["by"], *output, row["diff"]]))
     return int(bool(before and worse))
 
 

@@ -1,4 +1,4 @@
-"""A mutant put into functions that are imported already: their code is replaced, whoever holds them."""
+"""A mutant put into functions that are imported already: their code is replaced, no matter who holds them."""
 
 import gc
 import inspect

@@ -157,7 +157,7 @@ def test_a_classifier_with_softmax():
 
 
 def test_thresholds_per_group(by_group):
-    """The names of the groups are an input; of a group that nobody calibrated nothing is excluded."""
+    """The names of the groups are an input; of a group that no one calibrated nothing is excluded."""
     p = probabilities(np.float32, 4)
     ward = np.where(np.arange(len(p)) % 3, "a", "b")
     model = append(passing(["n", 4]), by_group)

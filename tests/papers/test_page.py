@@ -115,7 +115,7 @@ def test_names_on_the_page_exist():
 
 
 def test_every_public_name_of_the_papers_is_on_the_page():
-    """Whatever a module of the room defines: functions, classes, and what it exports besides."""
+    """Everything a module defines (functions, classes) or exports."""
     text, found = PAGE.read_text(encoding="utf-8"), 0
     for info in pkgutil.iter_modules(confide.papers.__path__, "confide.papers."):
         if info.name == "confide.papers.checked":

@@ -1,4 +1,4 @@
-"""Rob-FCP's certificate against arithmetic of its own in fifty digits, and what it comes to beside ours."""
+"""Rob-FCP's certificate against arithmetic of its own in fifty digits, and what it comes to compared with ours."""
 
 from pathlib import Path
 

@@ -23,7 +23,7 @@ def plan(n=1000, **options):
 
 @pytest.mark.parametrize(("score", "n"), [("lac", 1000), ("lac", 300), ("aps", 1000)])
 def test_set_sizes_are_those_of_samples_of_it(score, n):
-    """Beside forty samples of n records, exactly over the noise: within 2 %, and the plain size, too."""
+    """Compared with forty samples of n records, exactly over the noise: within 2 %, and the plain size, too."""
     p, y = probabilities()
     scores, every = confide.class_score(p, y, score), confide.all_scores(p, score)
     made, rng = plan(n, score=score, pilot=Pilot(scores, every)), np.random.default_rng(1)

@@ -355,7 +355,7 @@ def test_the_mechanism_is_a_complete_statement():
 
 @pytest.mark.parametrize("n", [99, 100, 101, 10**6])
 def test_utilities_beyond_64_bits_are_saturated_whatever_n_is(n):
-    """Choices that were refused from 101 records on, which told that there were more than 100."""
+    """Choices that were refused from 101 records on, which revealed that there were more than 100."""
     mechanism = confide.plan(0.001, 1.0, n, candidates=3, slopes=(1000, 1), shift=4611686018226).mechanism
     counts = np.array([n - n // 2, n // 2, 0])
     whole = [int(count) for count in counts]

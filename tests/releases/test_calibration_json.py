@@ -1,6 +1,6 @@
 """Calibrations as JSON: read back exactly; refused when damaged, foreign, too new, or claiming what does not follow.
 
-What a file cannot show: its checksum is no signature. Whoever computes it again can move the threshold to another
+What a file cannot show: its checksum is no signature. Anyone who computes it again can move the threshold to another
 candidate, rename the score, or forge a whole consistent release: untruths that nothing public tells. They can also
 raise `n_min`, `delta`, the head start of +inf, the target rank where one promise stands for many, or alpha for a public
 n (as a shift would have done): such files promise no more than their mechanism keeps.
@@ -33,7 +33,7 @@ EVERYDAY = ("add_remove", "replace_one", "delta", "rho")
 
 
 def signed(content: dict) -> str:
-    """The JSON of a calibration with a fresh checksum: what somebody who knows the format can write."""
+    """The JSON of a calibration with a fresh checksum: what someone who knows the format can write."""
     body = {key: value for key, value in content.items() if key != "sha256"}
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})

@@ -158,8 +158,8 @@ def test_another_release_is_no_predecessor(chain):
     [({"threshold": 0.123456789}, "threshold"), ({"epsilon": 0.5}, "privacy loss"), ({"date": "2025-01"}, "date")],
 )
 def test_what_a_chain_says_wrongly_of_a_predecessor(chain, fields, words):
-    told = Release.from_json(altered(chain[2], **fields))
-    assert links(told, chain[:1]).wrong == (f"release 1 of the chain has another {words} than this release says",)
+    output = Release.from_json(altered(chain[2], **fields))
+    assert links(output, chain[:1]).wrong == (f"release 1 of the chain has another {words} than this release says",)
 
 
 def test_a_release_of_another_kind_or_level_is_not_what_is_meant(chain, nested):

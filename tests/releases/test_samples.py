@@ -22,7 +22,7 @@ def text_of(name):
 
 
 def signed(content):
-    """The release with a fresh checksum: what somebody who knows the format can write."""
+    """The release with a fresh checksum: what someone who knows the format can write."""
     body = {key: value for key, value in content.items() if key != "sha256"}
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})

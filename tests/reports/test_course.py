@@ -62,15 +62,15 @@ def test_the_page_shows_every_release_of_the_chain(first):
     ],
 )
 def test_whatever_the_thresholds_the_chart_is_within_its_frame(first, thresholds, circles, lines):
-    told = course(after(first, thresholds))
-    (chart,) = told["charts"]
+    output = course(after(first, thresholds))
+    (chart,) = output["charts"]
     drawn = chart.chart.svg()
     places = [float(place) for place in re.findall(r' (?:cx|cy|x|y)="([^"]*)"', drawn)]
     assert all(0 <= place <= 480 for place in places)
     assert drawn.count("<circle") == circles
     assert drawn.count("<polyline") == lines
-    assert len(told["rows"]) == len(thresholds) + 1
-    assert told["total"] == f"{0.25 * len(thresholds) + 1:g}"
+    assert len(output["rows"]) == len(thresholds) + 1
+    assert output["total"] == f"{0.25 * len(thresholds) + 1:g}"
     assert ("+∞" in [text for _, text in chart.chart.y.ticks]) == any(map(math.isinf, thresholds))
 
 
@@ -89,7 +89,7 @@ def test_heights_are_in_order(first):
 def test_several_thresholds_have_charts_of_their_own():
     levels = [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1]
     some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 14.0, score="lac", **PUBLIC)
-    told = course(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
-    assert (len(told["charts"]), told["more"]) == (6, 1)
-    assert told["heads"] == ["Number", "Date", *(f"alpha {level:g}" for level in levels[:6]), "ε"]
-    assert told["rows"][0][0] == "1"
+    output = course(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
+    assert (len(output["charts"]), output["more"]) == (6, 1)
+    assert output["heads"] == ["Number", "Date", *(f"alpha {level:g}" for level in levels[:6]), "ε"]
+    assert output["rows"][0][0] == "1"

@@ -73,7 +73,7 @@ def test_every_kind_of_calibration_has_a_page(name):
 
 @pytest.mark.parametrize(("options", "theorem"), [({}, "6b"), *slow([({"neighbors": "replace_one"}, "6a")])])
 def test_the_certificate_is_named(options, theorem):
-    """A reader who checks the promise is told by which certificate it holds."""
+    """A reader who checks the promise reads which certificate it rests on."""
     cal = calibration(**options)
     assert cal.guarantee.certificate == "two-sided"
     words = words_of(page_of(cal))

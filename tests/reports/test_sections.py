@@ -1,4 +1,4 @@
-"""What a page tells besides: examples, who made it of what, what was spent, the worst class, the price, the terms."""
+"""Other sections of a page: examples, who made it of what, what was spent, the worst class, the price, the terms."""
 
 import json
 import re
@@ -56,8 +56,8 @@ def test_where_all_sets_are_alike_one_record_is_enough():
 
 
 def test_who_what_and_when_and_what_is_missing():
-    told = {"model": "resnet <50>", "contact": "dpo@example.org"}
-    options = PUBLIC | {"candidates": confide.Candidates.of([0.9]), "score": "lac", "about": told}
+    output = {"model": "resnet <50>", "contact": "dpo@example.org"}
+    options = PUBLIC | {"candidates": confide.Candidates.of([0.9]), "score": "lac", "about": output}
     release = confide.calibrate(np.full(400, 0.9), 0.1, 5.0, **options)
     text = page_of(release)
     words = words_of(text)
@@ -66,7 +66,7 @@ def test_who_what_and_when_and_what_is_missing():
     assert text.count('class="unsaid"') == len(EXAMPLES) - 2
     command = re.search(r"<code>(--about .*?)</code>", text)[1]
     given = stated_words(shlex.split(command.replace("&#39;", "'"))[1::2])
-    assert set(given) == set(EXAMPLES) - set(told)
+    assert set(given) == set(EXAMPLES) - set(output)
     assert set(EXAMPLES) <= set(ABOUT)
 
 

@@ -1,4 +1,4 @@
-"""What the library logs: public facts of what happens, and never a private value, whoever calls what."""
+"""What the library logs: public facts of what happens, and never a private value, no matter who calls what."""
 
 import logging
 import sys
@@ -28,7 +28,7 @@ def heard(caplog):
 
 
 def texts(heard):
-    """Everything that a record carries, as anybody's handler may write it."""
+    """Everything that a record carries, as anyone's handler may write it."""
     return [f"{record.getMessage()} {record.__dict__}" for record in heard.records if record.name.startswith("confide")]
 
 

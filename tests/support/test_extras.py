@@ -1,4 +1,4 @@
-"""Without an optional package the user is told which extra brings it."""
+"""Without an optional package the user is informed which extra brings it."""
 
 import subprocess
 import sys

@@ -1,4 +1,4 @@
-"""Addresses, credentials and objects of stores, without a store: a folder stands for one, and nobody is asked."""
+"""Addresses, credentials and objects of stores, without a store: a folder stands for one, and no one is asked."""
 
 from datetime import timedelta
 from pathlib import Path
@@ -117,11 +117,11 @@ def test_amazon_is_asked_where_the_bucket_is(asked, monkeypatch):
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:9000")
     filesystem_of(Address("s3", "b", ""))
 
-    def nobody(bucket):
+    def no_region(bucket):
         raise OSError("AWS Error NETWORK_CONNECTION")
 
     monkeypatch.delenv("AWS_ENDPOINT_URL")
-    monkeypatch.setattr(pyarrow.fs, "resolve_s3_region", nobody)
+    monkeypatch.setattr(pyarrow.fs, "resolve_s3_region", no_region)
     with refused(InputError, "address"):
         filesystem_of(Address("s3", "b", ""))
     monkeypatch.setenv("AWS_REGION", "us-west-2")

@@ -50,7 +50,7 @@ def exit_codes() -> Iterator[str]:
 
 
 def environment() -> Iterator[str]:
-    """What a deployment names besides: extras, programs, Pythons, environment variables, loggers and their events."""
+    """Other names that deployments use: extras, programs, Pythons, environment variables, loggers and their events."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     yield from section("extras", project["optional-dependencies"])
     yield from section("programs", project["scripts"])

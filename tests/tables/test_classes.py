@@ -1,4 +1,4 @@
-"""Tables and classes: names of columns, labels that count only if somebody says so, rows that sum to one."""
+"""Tables and classes: names of columns, labels that count only if someone says so, rows that sum to one."""
 
 from functools import partial
 

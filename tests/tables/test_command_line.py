@@ -118,7 +118,7 @@ def predicted(source, released, out, *options):
 
 @everyday_from("csv", "duckdb", "postgres")
 def test_a_threshold_per_group(source, tmp_path, capsys):
-    """From the same pass, for a column of texts and one of integers; a group that nobody is in gets +inf."""
+    """From the same pass, for a column of texts and one of integers; a group that no one is in gets +inf."""
     scores = confide.lac_score(P, Y)
     for number, (column, names) in enumerate([("ward", ("north", "nowhere", "south")), ("site", (-1, 0, 7))]):
         released, out = tmp_path / f"{number}.json", tmp_path / f"{number}.parquet"
@@ -292,7 +292,7 @@ def test_postgresql_writes_sets_as_an_owner_and_not_as_a_reader(postgres, reader
 
 
 def test_a_reader_needs_no_right_to_write(postgres, reader):
-    """The role can neither create tables nor temporary ones; the session is read-only besides."""
+    """The role can neither create tables nor temporary ones; the session is read-only as well."""
     import psycopg
 
     name = reader.table(DATA).get_name()

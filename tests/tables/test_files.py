@@ -71,7 +71,7 @@ def expected(scores) -> list[int]:
 
 @pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "csv.gz", "arrow"))
 def test_a_file_is_what_its_name_says(tmp_path, suffix, stem):
-    """Beside it lie files that the name would match if it were a pattern."""
+    """Next to it lie files that the name would match if it were a pattern."""
     for name in ("rec1", "a", "b", "x", "ab", "a1"):
         put(tmp_path / f"{name}.{suffix}", [0.25])
     path = tmp_path / f"{stem}.{suffix}"
@@ -182,11 +182,13 @@ def test_packed_csv_is_written_and_read_back(tmp_path, calibration):
 
 def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
     monkeypatch.setattr("confide.tables.predict._ROWS_PER_FILE", 2000)
-    what, told = Classified("p_*"), []
-    figures = predict_table(class_table(5000), what, calibration, tmp_path / "sets", keep=("id",), progress=told.append)
+    what, output = Classified("p_*"), []
+    figures = predict_table(
+        class_table(5000), what, calibration, tmp_path / "sets", keep=("id",), progress=output.append
+    )
     one = predict_table(class_table(5000), what, calibration, tmp_path / "sets.parquet", keep=("id",))
     assert figures == one
-    assert sum(told) == 5000
+    assert sum(output) == 5000
     files = sorted(path.name for path in (tmp_path / "sets").iterdir())
     assert len(files) > 1
     whole = pa.concat_tables([pq.read_table(tmp_path / "sets" / name) for name in files]).sort_by("id")

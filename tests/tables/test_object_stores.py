@@ -60,7 +60,7 @@ def servers(tmp_path_factory):
 
 @pytest.fixture
 def store(servers, monkeypatch):
-    """The environment of somebody who may do everything."""
+    """The environment of someone who may do everything."""
     for name in CLEARED:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -75,7 +75,7 @@ def store(servers, monkeypatch):
 
 
 def fresh(scheme: str = "s3") -> str:
-    """A prefix that nobody has used."""
+    """A prefix that no one has used."""
     if scheme == "az" and not os.environ["AZURE_STORAGE_CONNECTION_STRING"]:
         pytest.skip("needs Azurite: `nox -s stores` installs it where npm is on the PATH")
     return f"{scheme}://{BUCKET}/t{next(names)}"

@@ -14,7 +14,7 @@ from tests.tables import postgres_server
 
 
 class Watching:
-    """Somebody who watches."""
+    """Someone who watches."""
 
     def __init__(self) -> None:
         self.rows, self.shares = 0, []

@@ -1,4 +1,4 @@
-"""Rows that pass by once, with a public number that nobody knows before: the release is that of the plan."""
+"""Rows that pass by once, with a public number that no one knows before: the release is that of the plan."""
 
 import numpy as np
 import pyarrow as pa

@@ -1,4 +1,4 @@
-"""Levels, sides, groups, classes and losses of every kind of table, beside the calls on arrays of the same records."""
+"""Levels, sides, groups, classes and losses of every kind of table, against the calls on arrays of the records."""
 
 from fractions import Fraction
 

@@ -108,14 +108,14 @@ def test_sets_in_a_table_beside_the_rows(owned, monkeypatch, by, score):
     monkeypatch.setattr("confide.tables.writers._ROWS", 256)
     monkeypatch.setattr("confide.tables.records.rows_per_batch", lambda width: 2048)
     calibration = calibrated(score, by)
-    name, told = f"{owned.name}_sets_{by}", []
+    name, output = f"{owned.name}_sets_{by}", []
     group = "ward" if by == "group" else None
     with owned.open() as table:
         figures = predict_table(
-            table, Classified("p", classes=NAMES), calibration, out_table=name, by=group, progress=told.append
+            table, Classified("p", classes=NAMES), calibration, out_table=name, by=group, progress=output.append
         )
     in_batches = score != "lac" or owned.url.startswith("duckdb")
-    assert (len(told) > 1 and sum(told) == N) or not in_batches
+    assert (len(output) > 1 and sum(output) == N) or not in_batches
     expected = confide.predict_set(P, calibration, NAMES, groups=WARD if by == "group" else None)
     assert figures == {
         "rows": N,

@@ -278,7 +278,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class _Named:
-    """Somebody with an identity."""
+    """Someone with an identity."""
 
     def __init__(self, identity: str) -> None:
         self.identity = identity

@@ -1,4 +1,4 @@
-"""Requests of every kind, and a table whose scores lie on candidates, beside them, and where nothing can be counted."""
+"""Requests of every kind, and a table whose scores lie on candidates, near them, and outside."""
 
 from collections.abc import Callable
 from typing import Any
@@ -106,6 +106,6 @@ def plan_of(case: str) -> CountingPlan:
 
 
 def records(n: int = 1200) -> pa.Table:
-    """The table, with labels of two classes besides."""
+    """The table, with labels of two classes as well."""
     made = table(n)
     return made.append_column("pair", [["yes" if i % 3 else "no" for i in range(n)]])

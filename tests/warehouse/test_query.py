@@ -125,7 +125,7 @@ def test_queries_are_parsed_as_what_they_are(dialect, case):
 
 
 def test_records_that_cannot_be_used_are_counted_and_refused(database, tmp_path):
-    """NULL, NaN, infinities, values out of range, unknown classes and groups, owners that nobody knows."""
+    """NULL, NaN, infinities, values out of range, unknown classes and groups, owners that no one knows."""
     bad = pa.table(
         {
             "p": [0.5, None, np.nan, 1.5, -0.1, 0.5, 0.5, 0.5],

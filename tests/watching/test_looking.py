@@ -323,7 +323,7 @@ def test_a_killed_look_is_neither_lost_nor_counted_twice(killed, step):
             found = taken(state, **paid)
         assert list(found.looks[1].counts) == json.loads(entries[1].text)["counts"]
         assert len(ledger.account("patients").entries) == 2
-    else:  # nothing was told of the batch: it is drawn now, and the charge of the dead process stands
+    else:  # nothing of the batch was released: it is drawn now, and the charge of the dead process stands
         found = taken(state, **paid)
     assert [look.name for look in found.looks] == ["before", "Monday"]
     assert not list(folder.glob("*.part"))

@@ -20,7 +20,7 @@ PLAIN = ("FedCP-QQ", "centralised", "FedCP-Avg")
 NEXT_RANK = "FedCP-Avg, one rank higher"
 """What the authors' table agrees with where n is large: the average of the silos' scores of rank l + 1."""
 OURS = ("private-qq, epsilon 10", "secure-sum, epsilon 1")
-"""Beside the paper's three where it has no privacy."""
+"""Added to the paper's three where it has no privacy."""
 PRIVATE = tuple(f"{method}, epsilon {e}" for method in ("FedCP²-QQ", "private-qq", "secure-sum") for e in (10, 5, 1))
 """Figure 18: the paper's private method, then ours."""
 Draw = Callable[[np.ndarray, np.ndarray, np.random.Generator], float]

@@ -1,4 +1,4 @@
-"""Figures 4 and 8 to 18 from the splits that are there: pictures, and tables beside the authors' values."""
+"""Figures 4 and 8 to 18 from the splits that are there: pictures, and tables next to the authors' values."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -22,7 +22,7 @@ SHOWN = {"ridge": "Ridge", "network": "NN", "forest": "RF"}
 IN_FIGURE_4 = ("bio-4000", "bike-1030", "concrete", "community", "star", "bike-2000")
 """The sets as the authors' table has them; the last one stands in where community and star are missing."""
 IN_COMMON = ("bio", "bike", "concrete")
-"""Of these sets the values stand beside the authors' for the same ones; lengths of all five depend on which they are."""
+"""Of these sets the values stand next to the authors' for the same ones; lengths of all five depend on which they are."""
 PRIVATE_SHAPE, PRIVATE_METHODS = small((5, 200), (2, 50)), ("FedCP-QQ", *measure.PRIVATE)
 NEXT = measure.NEXT_RANK.removeprefix("FedCP-Avg")
 _UNIFORM_DRAWS = small(2000, 2)
@@ -104,9 +104,9 @@ def table(data: DataSet, at: int, every: dict[str, Values]) -> str:
                 continue  # with n = 10 the rank is n already
             theirs = published(data.published or "", regressor, REGIMES[at], method.removesuffix(NEXT))
             shown = [f"{SHOWN[regressor]}, {method}", mean(coverages, 4)]
-            shown += beside(coverages, theirs and theirs[0], 4)
+            shown += compared(coverages, theirs and theirs[0], 4)
             shown.append(f"{law[method]:.4f}" if method in ("FedCP-QQ", "centralised") else "")
-            shown += [mean(lengths, 3), *beside(lengths, theirs and theirs[1], 3)]
+            shown += [mean(lengths, 3), *compared(lengths, theirs and theirs[1], 3)]
             lines.append("| " + " | ".join(shown) + " |")
     return "\n".join(lines)
 
@@ -120,7 +120,7 @@ def mean(sample: list[float], digits: int) -> str:
     return f"{finite.mean():.{digits}f} ± {error:.{digits}f}"
 
 
-def beside(sample: list[float], theirs: float | None, digits: int) -> list[str]:
+def compared(sample: list[float], theirs: float | None, digits: int) -> list[str]:
     """The authors' value and ours less theirs."""
     return ["", ""] if theirs is None else [f"{theirs:.{digits}f}", f"{np.mean(sample) - theirs:+.{digits}f}"]
 
@@ -145,8 +145,8 @@ def figure_4() -> str:
             theirs = ALL[REGIMES[at]].get(name, (None, None))
             same = _authors([(BY_NAME[n].published or "", r) for n, r in common], REGIMES[at], name)
             coverages, (some, lengths) = _pooled(every, method)[0], _pooled(common, method)
-            shown = [title, method, mean(coverages, 4), *beside(coverages, theirs[0], 4)]
-            shown += [mean(some, 4), *beside(some, same[0], 4), mean(lengths, 3), *beside(lengths, same[1], 3)]
+            shown = [title, method, mean(coverages, 4), *compared(coverages, theirs[0], 4)]
+            shown += [mean(some, 4), *compared(some, same[0], 4), mean(lengths, 3), *compared(lengths, same[1], 3)]
             lines.append("| " + " | ".join(shown) + " |")
     save(fig, "figure4")
     counts = {n: [len(list(splits.made(n, r))) for r in REGRESSORS] for n in names}
@@ -165,7 +165,7 @@ def _authors(pairs: list[tuple[str, str]], regime: str, method: str) -> tuple[fl
 
 
 def figure_18() -> str:
-    """FedCP-QQ and FedCP²-QQ, ours beside, quantile forests on bio and bike."""
+    """FedCP-QQ and FedCP²-QQ, ours for comparison, quantile forests on bio and bike."""
     bio = max(("bio-4000", "bio"), key=lambda name: len(list(splits.made(name, "forest"))))
     m, n = PRIVATE_SHAPE
     law = cached(

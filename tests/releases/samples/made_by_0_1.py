@@ -1,6 +1,6 @@
 """Files as version 0.1 wrote them, and what it said about each: run with 0.1 installed, `python made_by_0_1.py TESTS`.
 
-Thresholds are drawn by noise that nobody can repeat, so the files were made once and are kept. `TESTS` is the folder
+Thresholds are drawn by noise that no one can repeat, so the files were made once and are kept. `TESTS` is the folder
 `tests`: below it `releases`, `evaluation` and `ledger` each have a folder `samples/0.1`, in which `expected.json` has
 the summary of every file; its texts were brought up to today's wording. `summary` goes by public attributes alone, and
 serves the tests of later versions, too.

@@ -1,6 +1,6 @@
 """Files of the kinds that 0.2 brought, and what they said: run with 0.2 installed, `python made_by_0_2.py TESTS`.
 
-Counts are drawn with noise that nobody can repeat, so the files were made once and are kept. `TESTS` is the folder
+Counts are drawn with noise that no one can repeat, so the files were made once and are kept. `TESTS` is the folder
 `tests`: each of the folders in `FOLDERS` below it gets files and `expected.json`. `said` goes by public attributes
 alone, and serves the tests of later versions, too.
 """
@@ -121,7 +121,7 @@ def alarmed(watch: Watch) -> Watch:
 
 
 def ledger(path: Path) -> None:
-    """A ledger of entries of every kind, under a schedule, and beside it the file that remembers its last record."""
+    """A ledger of entries of every kind, under a schedule, and next to it the file that remembers its last record."""
     own, asked = Ledger(path), (f"{k:064x}" for k in range(9))
     own.set_limit("hospitals", 2.0)
     for mechanism in ("slopes", "private evaluation by discrete-laplace", "look by discrete-laplace"):
@@ -133,8 +133,8 @@ def ledger(path: Path) -> None:
     check_head(own, path.with_name("head.json"))
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
-    for beside in ("-wal", "-shm"):
-        path.with_name(path.name + beside).unlink(missing_ok=True)
+    for other in ("-wal", "-shm"):
+        path.with_name(path.name + other).unlink(missing_ok=True)
 
 
 def main(tests: Path) -> None:
