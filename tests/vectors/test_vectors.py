@@ -49,7 +49,7 @@ def test_the_page_says_how_many_cases_there_are():
         name: int(number) for name, number in re.findall(r"^\| `(\w+)\.json` \| (\d+) \|", page, flags=re.MULTILINE)
     }
     assert rows == counted
-    assert f"holds {sum(counted.values())} small cases" in page
+    assert f"contains {sum(counted.values())} small cases" in page
 
 
 def test_tails_keep_their_digits_where_they_are_tiny():
