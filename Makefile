@@ -29,12 +29,14 @@ test: $(READY)  ## the everyday test suite, in under four minutes on two cores
 test-slow: $(READY)  ## the slower tests: simulations, long enumerations, whole grids, browsers, servers
 	$(BIN)/python -m pytest -m slow --hypothesis-profile=thorough -n 2 --dist loadgroup
 
-check: $(READY)  ## lint, strict types, which package may import which, and the workflows
+check: $(READY)  ## lint, strict types, package imports, the workflows, and the words and sentences of the texts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports --no-logo
 	$(BIN)/zizmor --offline --pedantic --quiet .github/workflows
+	$(BIN)/codespell .
+	$(BIN)/python docs/_ext/readability.py --check
 
 docs: $(READY)  ## the documentation in docs/_build/html; fails on a broken link, or on one that needs the network
 	rm -rf docs/_build
