@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.small import small
-from experiments.cache import cached
+from experiments.cache import cached, write_page
 from experiments.federated import exact, page, problems, settings, silos
 from experiments.federated.data import folder
 from experiments.federated.study import rows_of, run
@@ -58,7 +58,7 @@ def silo_study(csv: Path, target: str | None, silo: str, model: str, draws: int,
     target_option = f"--target {target} " if target else ""
     command = f"python -m experiments.federated --csv {csv.name} {target_option}--silo {silo} --draws {draws}"
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{problem.name.lower()}.md").write_text(silos.page(problem, command, draws), encoding="utf-8")
+    write_page(out / f"{problem.name.lower()}.md", silos.page(problem, command, draws))
 
 
 def main() -> None:
@@ -92,6 +92,7 @@ def main() -> None:
         parts.append("![exact](exact.png)")
         missing = [name for name, (file, _) in problems.FILES.items() if not (folder() / file).exists()]
         parts += [f"(`{name}` was left out: its file is not in the data folder.)" for name in missing]
+    pictures, lines = [], []
     for study in studies:
         for m, n in shapes or study.shapes:
             name = f"{study.name.replace(', ', '_').replace(' ', '_')}_m{m}_n{n}"
@@ -102,8 +103,12 @@ def main() -> None:
             found = work() if options.csv else cached(f"federated/{name}_{draws}", work)
             rows = rows_of(found)
             page.figure(options.out / f"{name}.png", f"{study.name}: m = {m} silos, n = {n} records each", rows)
-            parts.append(f"## {study.name}, m = {m}, n = {n}\n\n![coverage]({name}.png)\n\n{page.table(rows)}")
-    (options.out / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+            pictures.append(f"![coverage, {study.name}, m = {m}, n = {n}]({name}.png)")
+            head, rule, *body = page.table(rows).splitlines()
+            lines = lines or [f"| data and model | m | n {head}", f"|---|---|---{rule}"]
+            lines += [f"| {study.name} | {m} | {n} {line}" for line in body]
+    parts += ["## All studies", settings.STUDIES, "\n".join(lines), *pictures]
+    write_page(options.out / "README.md", "\n\n".join(parts) + "\n")
 
 
 if __name__ == "__main__":
