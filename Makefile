@@ -3,7 +3,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# Pinned requirements are complete: pip installs only the packages that they list, with one of their hashes.
+# Pinned requirements are complete: pip takes only the packages that they list, with one of their hashes.
 PIP := -m pip install --quiet --disable-pip-version-check --no-deps
 
 .PHONY: help setup demo test test-slow check docs smoke clean

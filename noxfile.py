@@ -1,7 +1,7 @@
 """Tasks that run less often than `make test`: other environments, measurements, and long computations.
 
 `make setup` installs nox into .venv; `.venv/bin/nox -l` lists the sessions, `.venv/bin/nox -s NAME` runs one. Every
-environment is created from pinned requirements: pip installs only the packages in them, with one of the listed hashes.
+environment is created from pinned requirements: pip takes only the packages in them, with one of the listed hashes.
 """
 
 import shutil

@@ -26,6 +26,13 @@ def commands_in(text):
             yield shlex.split(plain)[1:]
 
 
+def context_of(words):
+    """The context of a parsed command; it inherits the settings of `confide`, which click caches in the command."""
+    root = _command()
+    parent = click.Context(root, info_name="confide", **root.context_settings)
+    return root.commands[words[0]].make_context(words[0], words[1:], parent=parent)
+
+
 def test_code_for_other_schedulers_compiles():
     assert {need for block in CODE for need in block.needs} == {"airflow", "dagster"}
     for block in CODE:
@@ -38,14 +45,13 @@ def test_commands_of_the_page_parse(block):
     found = list(commands_in(block.text))
     assert found, block.place
     for words in found:
-        command = _command().commands[words[0]]
-        command.make_context(words[0], words[1:], resilient_parsing=False).close()
+        context_of(words).close()
 
 
 def test_databricks_job_parses():
     (job,) = [json.loads(block.text) for block in PAGE if block.language == "json"]
     (task,) = job["tasks"]
     words = task["spark_python_task"]["parameters"]
-    context = _command().commands[words[0]].make_context(words[0], words[1:])
+    context = context_of(words)
     assert isinstance(context, click.Context)
     assert task["environment_key"] in [one["environment_key"] for one in job["environments"]]
