@@ -33,15 +33,16 @@ def write_page(path: Path, text: str, *, longest: int = 7) -> None:
     path.parent.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     block: list[str] = []
-    heading, written = path.stem, set[str]()
+    heading, written = "", set[str]()
     for line in [*text.splitlines(), ""]:
         if line.startswith("|"):
             block.append(line)
             continue
         if block:
-            lines += _include(path, heading, block, written) if len(block) > longest + 2 else block
+            is_long = len(block) > longest + 2 and "](" not in "".join(block)  # tables of links stay on the page
+            lines += _include(path, heading, block, written) if is_long else block
             block = []
-        if line.startswith("#"):
+        if line.startswith("##"):
             heading = line.lstrip("# ")
         lines.append(line)
     path.write_text("\n".join(lines).rstrip("\n") + "\n", encoding="utf-8")
@@ -49,7 +50,7 @@ def write_page(path: Path, text: str, *, longest: int = 7) -> None:
 
 def _include(path: Path, heading: str, block: list[str], written: set[str]) -> list[str]:
     """Write the rows of a Markdown table as CSV, and return the lines that include the file."""
-    stem = f"{path.stem}-{_slug(heading)}"
+    stem = f"{path.stem}-{_slug(heading)}".rstrip("-")
     name = next(name for name in (stem, *(f"{stem}-{k}" for k in range(2, 100))) if name not in written)
     written.add(name)
     table = path.parent / "tables" / f"{name}.csv"

@@ -1,4 +1,4 @@
-"""What theory says without drawing anything: coverage M(l*, k*), coverage given the data, the price of privacy."""
+"""Exact results without draws: coverage M(l*, k*), coverage given the data, the price of privacy."""
 
 import math
 from pathlib import Path
