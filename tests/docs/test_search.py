@@ -46,5 +46,5 @@ def test_price_picture_shows_the_table():
     assert all(len(points) == 5 for points in read.values())
     assert read["slopes (ours)"][1.0][0] == pytest.approx(0.9 + 4.2 / 1000)
     assert read["pps"][0.1][1] is False
-    with pytest.raises(ValueError, match="no number with its error"):
+    with pytest.raises(ValueError, match="must be a number with its error"):
         price_picture.read("\n## One\n| n | epsilon | a | last |\n| 1000 | 1 | about 3 | x |\n")
