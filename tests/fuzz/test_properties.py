@@ -1,4 +1,4 @@
-"""Whatever is passed to the public functions: a right answer, or one of the library's own errors in one line."""
+"""For all arguments, public functions return a right answer or raise one of the library's own errors in one line."""
 
 import math
 import warnings
@@ -47,7 +47,7 @@ OPTIONS = st.fixed_dictionaries(
 
 
 def settled(call):
-    """The result of a call; None if it was refused in one line."""
+    """The result of a call; None if it raised an error of one line."""
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", confide.CoverageWarning)
         try:

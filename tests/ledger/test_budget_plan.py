@@ -24,7 +24,7 @@ PER_PERSON = {
     (12, 12): {"basic": (0.125, 0.125), "zcdp": (0.2485, 0.1242), "pld": (0.143, 0.143)},
     (12, 1): {"basic": (0.125, 1.5), "zcdp": (0.2485, 0.4302), "pld": (0.1941, 0.6724)},
 }
-"""By releases and looks of one person within (3, 1e-6): epsilon of each release and look (docs/after-release.md)."""
+"""By releases and looks of one person within (3, 1e-6): epsilon of each (docs/howto/plan-a-budget.md)."""
 
 RELEASES = {
     6: (0.5, 0.5, 0.498), 8: (0.375, 0.375, 0.431), 12: (0.25, 0.25, 0.352), 24: (0.125, 0.143, 0.248),
@@ -233,7 +233,7 @@ COVERAGE = {
     ("permute_and_flip", 0.1385): (0.95, 0.926, 0.907),
     ("permute_and_flip", 0.1941): (0.94, 0.919, 0.905),
 }
-"""Expected coverage of a release at n = 500, 1000, 5000, as in docs/after-release.md."""
+"""Expected coverage of a release at n = 500, 1000, 5000, as in docs/howto/plan-a-budget.md."""
 
 
 @pytest.mark.slow

@@ -64,7 +64,7 @@ def recalibrate(
     cold
         Candidates that do not depend on `previous`. **Needed where a record was in an earlier release of the chain,
         too**: its threshold then depends on these data, and the promise of a warm start is for new records (see
-        docs/after-release.md). The privacy is the same either way.
+        docs/howto/recalibrate.md). The privacy is the same either way.
     candidates
         For values of your own, which a release does not keep: the same again.
     **options
