@@ -1,4 +1,4 @@
-"""The demo: real data for examples (`digits`), and the whole way from training to a report (`run`).
+"""Demo: real data for examples (`digits`), and a complete run from training to a report (`run`).
 
 The data are handwritten digits from scikit-learn (UCI "Optical Recognition of Handwritten Digits").
 """
@@ -73,7 +73,7 @@ class Digits:
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a threshold does on the unseen images: the sets, and whether they hold the true digit."""
+    """Sets of one threshold for the unseen images, and which of them contain the true digit."""
 
     threshold: float
     sets: PredictionSets
@@ -88,8 +88,8 @@ class Outcome:
 def digits() -> Digits:
     """Train a small model on real images of handwritten digits, and return its probabilities for other images.
 
-    The model is a logistic regression that has seen 60 images only, on purpose: it is often unsure, so that its
-    prediction sets have several members. The result is the same at every call. Needs scikit-learn (the extra
+    The model is a logistic regression that was trained on only 60 images. It is therefore often unsure, and its
+    prediction sets have several members. Every call returns the same result. Needs scikit-learn (the extra
     `standard`).
 
     Examples
@@ -114,15 +114,15 @@ def digits() -> Digits:
 
 
 def outcome(data: Digits, threshold: float) -> Outcome:
-    """The sets that a threshold gives for the unseen images."""
+    """Compute the sets of a threshold for the unseen images."""
     sets = PredictionSets(set_mask(data.new_probabilities, "lac", threshold))
     return Outcome(threshold, sets, sets.contains(data.new_labels))
 
 
 NOT_PRIVATE = f"""\
 5. What is not private here
-   The numbers of parts 3 and 4 come straight from the labels of the unseen images. And the model
-   learned from its {TRAINING} images without privacy: confide protects the calibration images only."""
+   The numbers of parts 3 and 4 are computed directly from the labels of the unseen images. The model
+   was trained on its {TRAINING} images without privacy. confide protects only the calibration images."""
 
 
 def tell(
@@ -133,7 +133,7 @@ def tell(
     ordinary: Outcome,
     files: Sequence[Path],
 ) -> str:
-    """The whole story, in lines of at most 96 characters if the paths are short; `files` as `run` leaves them."""
+    """Build the text to print, in lines of at most 96 characters if the paths are short; `files` as in `run`."""
     parts = (
         f"""\
 1. A model
@@ -162,12 +162,12 @@ def _release(released: Calibration) -> str:
     return f"""\
 2. Private calibration, on {CALIBRATION} other images
    Promised   The true digit is in its set with probability at least {released.coverage:g}, on average over
-              calibration images and new images of the same kind. That holds for every number
-              of calibration images, and with the noise that privacy needs.
+              calibration images and new images of the same kind. This holds for every number of
+              calibration images, and it includes the noise for privacy.
    Protected  {statement}.
-              Whatever somebody concludes from the calibration would have been concluded without
-              any one image, too, with a probability at most {factor} times smaller or larger.
-              Even the number of images stays secret.
+              Without any one image, every conclusion from the calibration would have a
+              probability that is at most {factor} times smaller or larger.
+              The number of images is secret as well.
    Released   {what}"""
 
 
@@ -177,10 +177,10 @@ def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
     return f"""\
 3. Sets for {len(private.sets)} unseen images
 {_comparison(private, ordinary)}
-   Privacy cost {extra:.2f} digits per set here. Expected beforehand (`confide plan`): a mean coverage
+   Cost of privacy: {extra:.2f} digits per set here. Expected in advance (`confide plan`): a mean coverage
    of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}. The noise differs from run to run.
-   The promise is about the average; a single calibration can end up somewhat lower (give
-   `confide calibrate` a --delta for a promise about the single one)."""
+   The promise is about the average. A single calibration can have somewhat lower coverage
+   (`confide calibrate --delta` makes a promise about the single one)."""
 
 
 def _comparison(private: Outcome, ordinary: Outcome) -> str:
@@ -200,7 +200,7 @@ def _share(outcome: Outcome, size: int) -> str:
 
 
 def _examples(data: Digits, private: Outcome) -> str:
-    """Up to two sets each of one, two and three digits with the true one, and one that misses it."""
+    """Up to two sets each of one, two and three digits that contain the true digit, and one set that misses it."""
     chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
     chosen += list(np.flatnonzero(~private.covered)[:1])
     lines = []
@@ -214,10 +214,10 @@ def _examples(data: Digits, private: Outcome) -> str:
 def _next_steps(released: Calibration, calibration: str, sets: str, images: str, report: str) -> str:
     return f"""\
 6. Go on from here
-   {calibration}: all that is known of the calibration images
+   {calibration}: the release, the only result from the calibration images
    {sets}: the sets
    {images}: the unseen images' probabilities and digits
-   {report}: all of this as a page for people; open it in a browser
+   {report}: all of this as an HTML page; open it in a browser
 
    confide show {calibration}
    confide predict {images} --calibration {calibration} \\
@@ -225,23 +225,23 @@ def _next_steps(released: Calibration, calibration: str, sets: str, images: str,
    confide evaluate {images} --calibration {calibration} \\
        --probabilities 'p_*' --label digit
 
-   The calibration images' probabilities are not left behind. With such a file of your own:
+   The calibration images' probabilities are not written. With such a file of your own:
 
    confide calibrate records.parquet --probabilities 'p_*' --label digit \\
        --alpha {float(released.alpha):g} --epsilon {released.epsilon:g} --out cal.json"""
 
 
 def run(folder: Path, *, force: bool = False) -> str:
-    """Do the demo, leave its files in a folder, and return the story to print.
+    """Run the demo, write its files into a folder, and return the text to print.
 
     Parameters
     ----------
     folder
-        Where to leave `calibration.json`, `sets.parquet`, `images.parquet` (the unseen images' probabilities and
-        digits) and `report.html`; made if it does not exist. No trace of the calibration images is left but the
-        calibration.
+        The folder for `calibration.json`, `sets.parquet`, `images.parquet` (the unseen images' probabilities and
+        digits) and `report.html`. It is created if it does not exist. Of the calibration images, only the
+        calibration is written.
     force
-        Whether the files of an earlier demo may be replaced.
+        Whether files of an earlier demo may be replaced.
     """
     files = [folder / name for name in ("calibration.json", "sets.parquet", "images.parquet", "report.html")]
     calibration, sets, images, page = files
@@ -278,7 +278,7 @@ def _write_images(path: Path, data: Digits, *, force: bool) -> None:
 
 
 def _kind_of_images(path: Place) -> Kind:
-    """What a file is; a table is one of images if it has the columns of one."""
+    """The kind of a file; a table counts as a table of images if its first columns are `image` and `digit`."""
     import pyarrow.parquet as pq
 
     found = kind_of(path)

@@ -167,7 +167,7 @@ def test_rows_of_another_group_are_refused(source, tmp_path, capsys):
     asked = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
     assert main(["calibrate", *source, *asked]) == 3
     said = capsys.readouterr().err
-    assert "groups: must be integers, for column 'site' holds integers; got 2 that are not" in said
+    assert "groups: must be integers, because column 'site' holds integers; got 2 that are not" in said
 
 
 @everyday_from("glob", "sqlite")
