@@ -53,22 +53,39 @@ class Digits:
         """Share of the new images whose most probable digit is the true one."""
         return float(np.mean(self.new_probabilities.argmax(axis=1) == self.new_labels))
 
+    def columns(self, *, new: bool = False) -> dict[str, NDArray[Any]]:
+        """Columns of the images for calibration, or of the new images, for a table in any format.
+
+        Parameters
+        ----------
+        new
+            Whether to return the columns of the new images.
+
+        Returns
+        -------
+        dict
+            `p_0` to `p_9`, float64, and `digit`, int64, shape (n,) each.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> from confide.demo import digits
+        >>> pyarrow.table(digits().columns()).shape
+        (700, 11)
+        """
+        probabilities, labels = (self.new_probabilities, self.new_labels) if new else (self.probabilities, self.labels)
+        return {**{f"p_{k}": probabilities[:, k] for k in range(10)}, "digit": labels}
+
     def write(self, folder: str | Path = ".") -> None:
         """Write `calibration.csv` and `new.csv`, with the columns `p_0` to `p_9` and `digit`.
 
         Files of these names are replaced.
         """
-        tables = {
-            "calibration.csv": (self.probabilities, self.labels),
-            "new.csv": (self.new_probabilities, self.new_labels),
-        }
-        for name, (probabilities, labels) in tables.items():
+        for name, columns in (("calibration.csv", self.columns()), ("new.csv", self.columns(new=True))):
             with (Path(folder) / name).open("w", newline="", encoding="utf-8") as file:
                 rows = csv.writer(file)
-                rows.writerow([*(f"p_{k}" for k in range(10)), "digit"])
-                rows.writerows(
-                    [*row, label] for row, label in zip(probabilities.tolist(), labels.tolist(), strict=True)
-                )
+                rows.writerow(columns)
+                rows.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 @dataclass(frozen=True)
@@ -121,11 +138,11 @@ def outcome(data: Digits, threshold: float) -> Outcome:
 
 NOT_PRIVATE = f"""\
 5. What is not private here
-   The numbers of parts 3 and 4 are computed directly from the labels of the unseen images. The model
+   The numbers of parts 3 and 4 are computed from the labels of the unseen images. The model
    was trained on its {TRAINING} images without privacy. confide protects only the calibration images."""
 
 
-def tell(
+def describe(
     data: Digits,
     released: Calibration,
     costs: Plan,
@@ -177,8 +194,8 @@ def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
     return f"""\
 3. Sets for {len(private.sets)} unseen images
 {_comparison(private, ordinary)}
-   Cost of privacy: {extra:.2f} digits per set here. Expected in advance (`confide plan`): a mean coverage
-   of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}. The noise differs from run to run.
+   Cost of privacy: {extra:.2f} digits per set here. Expected in advance (`confide plan`): a mean
+   coverage of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}. Noise differs from run to run.
    The promise is about the average. A single calibration can have somewhat lower coverage
    (`confide calibrate --delta` makes a promise about the single one)."""
 
@@ -264,7 +281,7 @@ def run(folder: Path, *, force: bool = False) -> str:
     evaluation = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
     report(released, title=TITLE, evaluation=evaluation).save(page, overwrite=force)
     private, nonprivate = outcome(data, released.threshold), outcome(data, ordinary)
-    return tell(data, released, costs, private, nonprivate, files)
+    return describe(data, released, costs, private, nonprivate, files)
 
 
 def _write_images(path: Path, data: Digits, *, force: bool) -> None:
@@ -272,7 +289,7 @@ def _write_images(path: Path, data: Digits, *, force: bool) -> None:
     import pyarrow.parquet as pq
 
     columns: dict[str, Any] = {"image": np.arange(len(data.new_labels)), "digit": data.new_labels}
-    columns |= {f"p_{k}": data.new_probabilities[:, k] for k in range(10)}
+    columns |= data.columns(new=True)
     with new_file(path, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images) as part:
         pq.write_table(pa.table(columns), part)
 
