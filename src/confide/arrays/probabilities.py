@@ -158,9 +158,9 @@ def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any],
             )
         try:
             found = work(*image)
-        except InputError as refused:
-            where = f"{refused.requirement} (image {i}, counted from 0)"
-            raise type(refused)(refused.argument, where, refused.got, refused.remedy) from None
+        except InputError as error:
+            where = f"{error.requirement} (image {i}, counted from 0)"
+            raise type(error)(error.argument, where, error.got, error.remedy) from None
         yield found
 
 

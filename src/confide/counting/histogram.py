@@ -311,13 +311,13 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
         own.counter.add(scores[rows], rows.start)
 
     in_blocks(work, len(scores), elements=_BLOCKS)
-    refused = [counter.first for counter in counters if counter.first is not None]
-    if refused:
+    unusable = [counter.first for counter in counters if counter.first is not None]
+    if unusable:
         missing, outside = sum(c.missing for c in counters), sum(c.outside for c in counters)
         raise InputError(
             "scores",
             f"must be numbers {kind.range_text}",
-            got=f"{missing} NaN and {outside} outside, the first at position {min(refused)}",
+            got=f"{missing} NaN and {outside} outside, the first at position {min(unusable)}",
             remedy="Correct the scores where they are computed: every record needs one",
         )
     counts: NDArray[np.int64] = np.sum([counter.counts() for counter in counters], axis=0)

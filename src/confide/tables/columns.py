@@ -30,7 +30,7 @@ from confide.tables.readers import (
 from confide.tables.table import Table
 
 SIDES = "cqr_sides"
-"""The score that stands for both `cqr_low` and `cqr_high`, each with a threshold of its own."""
+"""The score that stands for both `cqr_low` and `cqr_high`, each with its own threshold."""
 
 _PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
 
@@ -316,7 +316,7 @@ class Losses:
             if self.truth is None:
                 raise InputError("truth", "must be given: the columns that state which labels are true")
             p, labels = self.columns(table)
-            truth, names = number_columns(table, self.truth, "truths", booleans=True, length=p.width)
+            truth, names = number_columns(table, self.truth, "true labels", booleans=True, length=p.width)
             if p.width != truth.width:
                 raise InputError("truth", "must name one column per label", got=f"{truth.width} for {p.width} labels")
             if set(p.columns) & set(truth.columns):

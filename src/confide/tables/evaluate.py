@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
 
 _ARRAYS = ("probabilities", "labels", "predictions", "targets", "scores")
-_BESIDES = ("classes", "u", "difficulty")
+_ARRAY_OPTIONS = ("classes", "u", "difficulty")
 
 
 class EvaluationOptions(TypedDict, total=False):
@@ -146,19 +146,19 @@ def evaluate(
     given: dict[str, Any] = {**options}
     if unknown := sorted(set(given) - EvaluationOptions.__optional_keys__):
         raise InputError("options", "must be those of confide.evaluation.Asking", got=str(", ".join(unknown)))
-    private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_BESIDES)}
+    private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_ARRAY_OPTIONS)}
     if epsilon is None and (private or people is not None):
         named = ", ".join([*private, *([] if people is None else ["people"])])
         raise InputError(named, "must be left out without epsilon: the numbers are not private")
     asking = None if epsilon is None else Asking(epsilon, **private)
     arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
-    said: dict[str, Any] = {name: given[name] for name in _BESIDES if given.get(name) is not None}
-    said |= {"examples": examples} if examples else {}
+    further: dict[str, Any] = {name: given[name] for name in _ARRAY_OPTIONS if given.get(name) is not None}
+    further |= {"examples": examples} if examples else {}
     if table is None and what is None:
         if by is not None or people is not None or skip_incomplete:
             raise InputError("by", "by, people and skip_incomplete belong to a table", remedy="Give groups for arrays")
-        return evaluate_arrays(release, asking, arrays, groups, **said)
-    if table is None or what is None or arrays or groups is not None or set(said) - {"examples"}:
+        return evaluate_arrays(release, asking, arrays, groups, **further)
+    if table is None or what is None or arrays or groups is not None or set(further) - {"examples"}:
         raise InputError("table", "table and what must be given together, and no arrays with them")
     if asking is None:
         return evaluate_table(table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete)
@@ -303,11 +303,11 @@ def evaluate_table_privately(
         columns = RecordColumns(reader, group, people=people, other_groups=not own)
 
         def count(add: Callable[..., None]) -> None:
-            def handed(arrays: list[Any], batch: Any) -> None:
+            def add_batch(arrays: list[Any], batch: Any) -> None:
                 keys = group.keys(batch) if group is not None and own else None
                 add(*arrays, groups=keys, places=None if group is None else group.places(batch))
 
-            hand_over(table, what, columns, handed, progress, skip_incomplete=skip_incomplete)
+            hand_over(table, what, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
         return answer(asking, release, tally, count, charge_first=not table.local)
 

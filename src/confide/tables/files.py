@@ -485,11 +485,11 @@ def refuse_repeated(name: str, names: Sequence[str]) -> None:
     for one in filter(None, names):
         if one.lower() in seen:
             first = seen[one.lower()]
-            alike = "" if one == first else f" (and {first!r}; upper and lower case do not distinguish them)"
+            similar = "" if one == first else f" (and {first!r}; upper and lower case do not distinguish them)"
             raise FormatError(
                 "path",
                 f"{name} must give every column a different name",
-                got=f"{one!r} twice{alike}",
+                got=f"{one!r} twice{similar}",
                 remedy="Rename one",
             )
         seen[one.lower()] = one

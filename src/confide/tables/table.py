@@ -47,7 +47,7 @@ class People:
     sample
         A text, public or not. With it, records are kept in the order of md5(sample and the order's values), which is a
         sample without replacement that is the same in every engine.
-        is a sample without replacement that every engine draws alike.
+        is a sample without replacement that is the same in every engine.
 
     Examples
     --------

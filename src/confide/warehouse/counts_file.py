@@ -70,11 +70,11 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
             found[part, at] += records
     if found.sum(dtype=np.float64) > MOST_RECORDS:
         raise InputError("counts", f"must be of at most {MOST_RECORDS} records together")
-    refused, counts = found[:, : plan.bins - 1 : -1].max(axis=0), found[:, : plan.bins]  # a record may have two sides
-    if refused.any():
+    unusable, counts = found[:, : plan.bins - 1 : -1].max(axis=0), found[:, : plan.bins]  # a record may have two sides
+    if unusable.any():
         broken = [
             f"{requirement} in every row; {number} {'does' if number == 1 else 'do'} not"
-            for requirement, number in zip(words, refused.tolist(), strict=True)
+            for requirement, number in zip(words, unusable.tolist(), strict=True)
             if number
         ]
         then = "Correct the records, or see --skip-incomplete of `confide sql`"

@@ -223,11 +223,11 @@ class CountingPlan(Described):
             raise InputError(
                 "n", f"must be the number of records that count: n={self.n} was given, and found is another"
             )
-        payer, said = split_options("CountingPlan.calibrate", more, "partition")
+        payer, options = split_options("CountingPlan.calibrate", more, "partition")
         if self.people is not None:
             payer = replace(payer, dataset=self.people.payer(payer.dataset))
         rows = dict(counted) if set(counted) == set(self.request.rows) else {None: next(iter(counted.values()))}
-        return release(Counted(rows), replace(self.request, **said), payer)
+        return release(Counted(rows), replace(self.request, **options), payer)
 
     def _section(self) -> Section:
         request = self.request
@@ -426,7 +426,7 @@ _COUNTED: shapes.Shape = {
     "people": shapes.nullable(shapes.record(People, shapes.shape_of(People))),
     "skip_incomplete": _BOOL,
 }
-"""What is counted, over which candidates."""
+"""The fields that determine the counts and the candidates."""
 _SHAPE: shapes.Shape = {
     "digest": shapes.TEXT,
     **_COUNTED,
@@ -445,5 +445,5 @@ def _read(fields: Fields) -> CountingPlan:
     alpha = levels[0] if len(levels) == 1 else levels
     made = CountingPlan.of(what, alpha, **(division or {}), **values)
     if made.digest != digest:
-        raise FormatError("counting_plan.digest", "must be that of what it says is counted", remedy="Get the original")
+        raise FormatError("counting_plan.digest", "must be that of the stated counts", remedy="Get the original")
     return made

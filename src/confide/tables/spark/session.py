@@ -23,7 +23,7 @@ from confide.tables.failures import EngineError
 
 Result = TypeVar("Result")
 
-_LOGS = "its logs say why; they may quote records, so show them to the owner of the data only"
+_LOGS = "the reason is in its logs, which may quote records, so show them to the owner of the data only"
 _WORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("PATH_NOT_FOUND", "Path does not exist"), "the path does not exist, or not where Spark looks for it"),
     (("TABLE_OR_VIEW_NOT_FOUND", "TableNotFound"), "there is no table of that name"),
