@@ -195,9 +195,9 @@ def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
 3. Sets for {len(private.sets)} unseen images
 {_comparison(private, ordinary)}
    Cost of privacy: {extra:.2f} digits per set here. Expected in advance (`confide plan`): a mean
-   coverage of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}. Noise differs from run to run.
-   The promise is about the average. A single calibration can have somewhat lower coverage
-   (`confide calibrate --delta` makes a promise about the single one)."""
+   coverage of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}.
+   The noise differs from run to run. The promise is about the average. A single calibration can
+   have somewhat lower coverage (`confide calibrate --delta` makes a promise about the single one)."""
 
 
 def _comparison(private: Outcome, ordinary: Outcome) -> str:
