@@ -196,8 +196,8 @@ def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
 {_comparison(private, ordinary)}
    Cost of privacy: {extra:.2f} digits per set here. Expected in advance (`confide plan`): a mean
    coverage of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}.
-   The noise differs from run to run. The promise is about the average. A single calibration can
-   have somewhat lower coverage (`confide calibrate --delta` makes a promise about the single one)."""
+   The noise differs from run to run. The promise is about the average, and a single calibration
+   can have somewhat lower coverage. `confide calibrate --delta` makes a promise about it."""
 
 
 def _comparison(private: Outcome, ordinary: Outcome) -> str:
