@@ -323,7 +323,7 @@ def test_records_per_person_are_bounded(tmp_path):
     ("source", "finding"),
     [
         (["postgresql://reader:{password}@127.0.0.1:{closed}/postgres", "--table", "t"], "no connection"),
-        (["postgresql://reader:wrong-{password}@127.0.0.1:{port}/postgres", "--table", "t"], "no connection|refused"),
+        (["postgresql://reader:wrong-{password}@127.0.0.1:{port}/postgres", "--table", "t"], "no connection|rejected"),
         (["postgresql://reader:{password}@127.0.0.1:{port}/postgres", "--table", "nothing"], "'nothing' is not in"),
         (["postgresql://reader:{password}@127.0.0.1:{port}/postgres"], "table: must be given"),
         (["nosuch://reader:{password}@127.0.0.1/db", "--table", "t"], "got nosuch://"),
