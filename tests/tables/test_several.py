@@ -142,7 +142,7 @@ def test_several_true_labels_are_picked_evenly(engine):
     labels = P > 0.2
     names = {name: labels[:, k].astype(np.int64) for k, name in enumerate(TRUE)}
     table = engine.table(pa.table({**{name: P[:, k] for k, name in enumerate(COLUMNS)}, **names}))
-    counts = score_histogram(table, Losses(probabilities=COLUMNS, labels=TRUE), Candidates.of([0.5, 0.7])).counts
+    counts = score_histogram(table, Losses(probabilities=COLUMNS, truth=TRUE), Candidates.of([0.5, 0.7])).counts
     missed = [np.mean(np.sum(labels & (1 - t > P), axis=1) / np.maximum(labels.sum(axis=1), 1)) for t in (0.5, 0.7)]
     assert (np.abs(1.0 - np.cumsum(counts)[:2] / N - missed) < 5 * np.sqrt(0.25 / N)).all()
 
