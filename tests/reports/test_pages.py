@@ -93,7 +93,6 @@ METHODS = {
     "pcoqs": {"rho": 0.5, "neighbors": "replace_one"},
     "none": {},
 }
-EVERYDAY_METHODS = ("pps", "pcoqs", "none")
 
 
 @pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")
