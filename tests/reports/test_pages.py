@@ -35,7 +35,7 @@ from tests.refused import Refused, refused
 from tests.reports import pages
 from tests.reports.pages import HOSTILE, calibration, evaluation, federation
 
-pytestmark = pytest.mark.xdist_group("released")
+pytestmark = [pytest.mark.xdist_group("released"), pytest.mark.usefixtures("few_plans")]
 MOST_BYTES = 120_000
 
 
