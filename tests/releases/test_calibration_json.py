@@ -83,7 +83,7 @@ def test_read_back_exactly(name):
     assert isinstance(again.alpha, Fraction)
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", slow(OPTIONS, everyday=EVERYDAY))
 def test_signing_again_changes_nothing(name):
     """The helper of these tests writes what the library reads, so that refusals below are for their own reasons."""
     assert Calibration.from_json(signed(json.loads(released(name).to_json()))) == released(name)
