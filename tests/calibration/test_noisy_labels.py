@@ -1,7 +1,6 @@
 """Calibrating on randomised labels: exact laws, promises, words, and what is refused."""
 
 import dataclasses
-import hashlib
 import itertools
 import json
 import math
@@ -18,6 +17,7 @@ from confide.ledger import Ledger
 from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
 from confide.releases import LabelStatement, facts_of
 from tests.exact_tests import assert_covers
+from tests.files import signed
 from tests.refused import refused
 
 
@@ -180,12 +180,6 @@ def test_words_say_what_is_protected(made):
     assert "docs/theory-labels.md, Theorem 3; privacy by Theorem 1" in page
     with refused(InputTypeError, "previous"):
         confide.recalibrate(released, scores=[0.5] * 100)
-
-
-def signed(content):
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 def test_a_file_is_read_again(made):

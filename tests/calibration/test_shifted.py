@@ -1,6 +1,5 @@
 """One threshold for a population that is a known shift away, and class thresholds under any shift of classes."""
 
-import hashlib
 import json
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -19,6 +18,7 @@ from confide.reports import price
 from confide.reports.promise import any_shares
 from confide.selection import selection_law
 from tests.calibrations import weighted_counts
+from tests.files import signed
 from tests.refused import refused
 
 SHIFT = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8})
@@ -152,12 +152,6 @@ def test_thresholds_per_class_say_that_they_bear_any_shares(records, released, m
     assert "not rounded" in page
     assert "where these are wrong, fewer may be covered" in page
     assert "Theorem 3; privacy by docs/theory.md, Theorem 1" in page
-
-
-def signed(content):
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 @pytest.mark.parametrize(

@@ -14,7 +14,7 @@ import confide
 from confide.errors import InputError, InputTypeError, MissingExtraError
 from confide.ledger import Planned, Schedule, best_of, budget_plan, by_rules, compose
 from tests.builders import slow
-from tests.exact import zcdp
+from tests.exact import divergence, zcdp
 from tests.refused import refused
 
 accounting = pytest.mark.skipif(find_spec("dp_accounting") is None, reason="needs the extra 'accounting'")
@@ -114,7 +114,7 @@ def test_pld_by_exact_binomial_laws(releases, looks):
             truth, counted = 1 / (1 + math.exp(-epsilon)), np.arange(times + 1)
             laws.append((stats.binom.pmf(counted, times, truth), stats.binom.pmf(counted, times, 1 - truth)))
         p, q = (np.outer(*both) for both in zip(*laws, strict=True))
-        return np.maximum(p - math.exp(3.0) * q, 0).sum()
+        return divergence(p, q, 3.0)
 
     assert delta(1.0) <= 1e-6 < delta(1.01)
 

@@ -1,6 +1,5 @@
 """All methods by name: one call each, statements that survive JSON and cannot be inflated, claims that hold."""
 
-import hashlib
 import json
 import math
 
@@ -12,6 +11,7 @@ import confide
 from confide.mechanisms.interface import MECHANISMS
 from confide.selection import zcdp_of_range
 from tests.builders import slow
+from tests.files import signed
 from tests.refused import refused
 
 SCORES = np.random.default_rng(0).random(4000)
@@ -32,10 +32,8 @@ def run(name, scores=SCORES, **options):
 def resealed(released, change):
     """The calibration's JSON after a change, with a fresh checksum."""
     content = json.loads(released.to_json())
-    del content["sha256"]
     change(content)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**content, "sha256": hashlib.sha256(text.encode()).hexdigest()})
+    return signed(content)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)

@@ -8,7 +8,6 @@ n (as a shift would have done): such files promise no more than their mechanism 
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import math
 from fractions import Fraction
@@ -24,19 +23,13 @@ from confide.mechanisms import privacy_statement
 from confide.selection import zcdp_by_square, zcdp_of_range
 from tests.builders import slow
 from tests.calibrations import OPTIONS, WITHOUT_MECHANISM, released
+from tests.files import signed
 from tests.refused import refused
 
 pytestmark = pytest.mark.xdist_group("released")
 
 
 EVERYDAY = ("add_remove", "replace_one", "delta", "rho")
-
-
-def signed(content: dict) -> str:
-    """The JSON of a calibration with a fresh checksum: what someone who knows the format can write."""
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 def tampered(name: str, path: str, value: object) -> str:
@@ -90,7 +83,7 @@ def test_read_back_exactly(name):
     assert isinstance(again.alpha, Fraction)
 
 
-@pytest.mark.parametrize("name", OPTIONS)
+@pytest.mark.parametrize("name", slow(OPTIONS, everyday=EVERYDAY))
 def test_signing_again_changes_nothing(name):
     """The helper of these tests writes what the library reads, so that refusals below are for their own reasons."""
     assert Calibration.from_json(signed(json.loads(released(name).to_json()))) == released(name)

@@ -11,6 +11,7 @@ import pytest
 import confide
 from confide.federated import FederatedCalibration
 from confide.releases import Release, documents, load_release, parts_of
+from tests.files import signed
 from tests.refused import refused
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.json"))
@@ -29,12 +30,6 @@ CLASSES = {
 
 def sample(name: str) -> str:
     return (Path(__file__).parent / "samples" / f"{name}.json").read_text()
-
-
-def signed(content: dict) -> str:
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)

@@ -1,6 +1,5 @@
 """Every kind of release as version 0.1 wrote it is read by today's reader, says the same, and is written the same."""
 
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from confide.errors import FormatError
 from confide.releases import Release
+from tests.files import signed
 from tests.releases.samples.made_by_0_1 import summary
 
 FOLDER = Path(__file__).parent / "samples" / "0.1"
@@ -19,13 +19,6 @@ MECHANISMS = {"slopes", "pps", "pps-laplace", "noisy-histogram", "opendp-quantil
 
 def text_of(name):
     return (FOLDER / name).read_text(encoding="utf-8")
-
-
-def signed(content):
-    """The release with a fresh checksum: what someone who knows the format can write."""
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 def test_every_kind_has_a_sample():

@@ -108,4 +108,4 @@ from confide.support.object_stores import (
 )
 from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_text
 from confide.support.shapes import Fields, Form, check_checksum, parse_document, parse_object
-from confide.support.shown import aligned, decimal_text, harmless, harmless_json, one_line
+from confide.support.shown import aligned, decimal_text, harmless, harmless_json, one_line, short_number

@@ -52,6 +52,19 @@ def _escaped(found: re.Match[str]) -> str:
     return repr(found[0])[1:-1]
 
 
+def short_number(value: float) -> str:
+    """A number as people read it: four significant digits, infinities with their sign.
+
+    Examples
+    --------
+    >>> short_number(0.123456), short_number(float("inf")), short_number(12345.678)
+    ('0.1235', '+inf', '12,346')
+    """
+    if math.isinf(value):
+        return f"{value:+}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
+
+
 def decimal_text(value: float, digits: int = 4) -> str:
     """A number with a few significant digits, and without an exponent unless it is astronomical.
 
