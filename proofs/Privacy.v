@@ -1,4 +1,4 @@
-(* Theorem 1 (privacy): from the counts of neighbours to the loss of both selectors. *)
+(* Theorem P1 (privacy): from the counts of neighbours to the loss of both selectors. *)
 
 From Coq Require Import Reals List Lra Lia Arith.
 From Confide Require Import Sums Calculus Selectors RangeDistance Mechanism.
@@ -14,7 +14,7 @@ Definition added (data data' : list nat) : Prop := exists l1 x l2, data = l1 ++ 
 
 Definition added_or_removed (data data' : list nat) : Prop := added data data' \/ added data' data.
 
-(* The losses of Theorem 1. *)
+(* The losses of Theorem P1. *)
 Definition replace_one_loss (M : mechanism) : R := left M + right M.
 
 Definition add_remove_loss (M : mechanism) : R :=
@@ -64,7 +64,7 @@ Proof.
     unfold change in *. lra.
 Qed.
 
-(* The table of Theorem 1b: a record is added in bin i, j is any candidate. *)
+(* The table of Theorem P1b: a record is added in bin i, j is any candidate. *)
 Inductive where_it_lies (M : mechanism) (i j : nat) (D : R) : Prop :=
   | before_it : (j < i)%nat ->
       - (rate M * left M) <= D <= rate M * right M -> where_it_lies M i j D
@@ -154,7 +154,7 @@ Proof.
   destruct TJ, TK; try lia; destruct Cases as [E|E]; try rewrite E in *; lra.
 Qed.
 
-(* Theorem 1b for utilities: both ways. *)
+(* Theorem P1b for utilities: both ways. *)
 Theorem theorem_1b_range : forall M data data', proper M ->
   (forall x, In x data -> (x <= last M)%nat) -> (forall x, In x data' -> (x <= last M)%nat) ->
   added_or_removed data data' ->

@@ -1,4 +1,4 @@
-(* Theorem 2 (random ranks), its core: whatever the data, P(B_J < k) <= tail(T - k + 1), where G bounds what all
+(* Theorem C1 (random ranks), its core: whatever the data, P(B_J < k) <= tail(T - k + 1), where G bounds what all
    candidates left of one weigh relative to it, their weights being exp(height). *)
 
 From Coq Require Import Reals List Lra Lia Arith.
@@ -70,7 +70,7 @@ Proof.
       destruct HP as [HP| ->]; [|lia]. pose proof (at_or_below_rises data g i H). lra.
 Qed.
 
-(* Theorem 2: k <= ceil(T) is k - 1 < T. *)
+(* Theorem C1: k <= ceil(T) is k - 1 < T. *)
 Theorem theorem_2 : forall (s : selector) M data G (k : nat),
   proper M -> 0 < left M -> rising M -> rivals_at_most M G ->
   0 < target M (records data) -> INR k - 1 < target M (records data) ->

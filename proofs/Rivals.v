@@ -1,4 +1,4 @@
-(* What rivals can do against one candidate of theirs: the core of Theorem 2, for each selector.
+(* What rivals can do against one candidate of theirs: the core of Theorem C1, for each selector.
 
    Some bad candidates i have utilities at most v + ln(a_i p) against one candidate g of utility v, where 0 <= a_i <= 1
    and the a_i sum up to at most G. Then one of the bad is drawn with probability at most tail. *)

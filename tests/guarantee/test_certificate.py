@@ -151,7 +151,7 @@ def test_secret_offset_and_head_start_serve_every_n():
 
 @pytest.mark.parametrize(("level", "delta", "n_min"), [(Fraction(9, 10), 0.05, 1), (Fraction(4, 5), 0.01, 50)])
 def test_secret_line_holds_at_every_n(level, delta, n_min):
-    """Theorem 4, by evaluating Theorem 2b at every n in a long range, and at powers of two far beyond."""
+    """Theorem C3, by evaluating Theorem C1b at every n in a long range, and at powers of two far beyond."""
     rate = tangent_rate(level, delta, 500)
     offset = private_offset(rate, level, delta, n_min, 500, 0.8, 99, "permute_and_flip", 20)
     sizes = [*range(n_min, 1500), *(2**k for k in range(11, 26))]

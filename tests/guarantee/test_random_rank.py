@@ -57,7 +57,7 @@ def test_grouped_ranks_are_smaller_ranks(selector, slope):
 @pytest.mark.parametrize("slope", [80.0, 5.0, 0.7, 0.05])
 @pytest.mark.parametrize("n", [1, 5, 50, 1000, 10**6])
 def test_blocks_are_never_better_than_the_lemma(selector, slope, n):
-    """What is used for a secret n bounds the failure of Theorem 2b from above, and closely for the slopes in use."""
+    """What is used for a secret n bounds the failure of Theorem C1b from above, and closely for the slopes in use."""
     rivals, level = 1000, 0.9
     for beyond in (0.001, 0.5, 3.3, 20 + 8 / slope):
         target = min(level * (n + 1) + beyond, n - 1e-3)
@@ -92,7 +92,7 @@ def test_a_line_holds_exactly_where_every_n_does(level, slope):
 
 
 def one_by_one(target, n, level, slope, rivals, selector):
-    """The grouped failure probability of Theorem 2b, deficit after deficit, at every n."""
+    """The grouped failure probability of Theorem C1b, deficit after deficit, at every n."""
     step = max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n.min()) * level * (1 - level))))
     total, survival = np.zeros(len(n)), np.ones(len(n))
     for d in range(0, math.ceil((math.log(rivals) + 25) / slope) + 1, step):

@@ -1,4 +1,4 @@
-"""Theorems 2 to 5 with weights that rise, and with any that never fall, by exact enumeration of small cases."""
+"""Theorems C1 to C4 with weights that rise, and with any that never fall, by exact enumeration of small cases."""
 
 from fractions import Fraction
 
@@ -47,7 +47,7 @@ def planned(n, m, **options):
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((9, 1),), ((2, 3),)])])
 @pytest.mark.parametrize(("n", "m", "epsilon"), [(9, 3, 2.0), *slow([(7, 4, 1.0), (6, 5, 2.0)])])
 def test_rising_certificate_never_exceeds_the_exact_minimum(selector, slopes, n, m, epsilon):
-    """Theorem 3a with G for m - 1, for whole and fractional target ranks."""
+    """Theorem C2a with G for m - 1, for whole and fractional target ranks."""
     for target in (Fraction(1), Fraction(7, 2), n - Fraction(3, 4), n - Fraction(1, 16), Fraction(n)):
         for ahead in AHEAD[m]:
             mechanism = stepped(public(n, target, *slopes, epsilon, selector), ahead)
@@ -92,7 +92,7 @@ def test_rising_certificate_is_nearly_exact():
 @pytest.mark.parametrize("offset", [Fraction(3, 5), Fraction(7, 5), Fraction(3)])
 @pytest.mark.parametrize(("m", "most"), [(3, 10), *slow([(4, 8), (5, 6)])])
 def test_secret_certificate_with_a_fading_head_start(selector, offset, m, most):
-    """Theorem 3b: what is certified holds at every secret n, for any heights, head start and fading."""
+    """Theorem C2b: what is certified holds at every secret n, for any heights, head start and fading."""
     base = finely(slopes_for(Fraction(4, 5), offset, 3, 1, "add_remove", 3.0, selector))
     per_rank = base.unit * base.left
     for ahead, (start, fade) in zip(
@@ -167,7 +167,7 @@ LINES = [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5), (2, 4)])
 def test_rising_rank_deficit_is_dominated_by_the_tail(selector, n, m):
-    """Theorem 2 with G: P(B_J < r) <= tail(T - r + 1), and the law of the random rank is that of the tail."""
+    """Theorem C1 with G: P(B_J < r) <= tail(T - r + 1), and the law of the random rank is that of the tail."""
     for rate, offset in LINES:
         base = finely(slopes_for(rate, offset, 3, 1, "add_remove", 1.5, selector))
         for ahead in AHEAD[m]:
@@ -188,7 +188,7 @@ def test_rising_rank_deficit_is_dominated_by_the_tail(selector, n, m):
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), *slow([(6, 5)])])
 def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
-    """Theorem 5: P(A_J - T >= d) <= tail(d) where rivals may be heavier, +inf by its head start, and the mean of it."""
+    """Theorem C4: P(A_J - T >= d) <= tail(d) where rivals may be heavier, +inf by its head start, and the mean of it."""
     for rate, offset in [(Fraction(0), Fraction(5, 2)), (Fraction(1, 2), Fraction(-3, 4))]:
         base = finely(slopes_for(rate, offset, 2, 3, "add_remove", 2.5, selector))
         for ahead, start in zip(AHEAD[m] * 2, [0, 1.5, 4, 0.5, 0, 2, 3], strict=False):
@@ -210,7 +210,7 @@ def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
 
 
 def test_heavier_rivals_need_their_own_tail():
-    """Neither the tail of lighter rivals nor one without the head start would do for Theorem 5."""
+    """Neither the tail of lighter rivals nor one without the head start would do for Theorem C4."""
     base = finely(slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5, "permute_and_flip"))
     mechanism = stepped(base, (0, 0, 0, 3))
     headed = Slopes(**{**vars(base), "head_start": int(3 * base.scale)})
@@ -239,7 +239,7 @@ def worst_failure(mechanism, n, level):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_rising_conditional_failure_bounds_the_exact_failure(selector):
-    """Theorem 2b with G, for a public n: the exact sum over all samples, and a bound that is not loose."""
+    """Theorem C1b with G, for a public n: the exact sum over all samples, and a bound that is not loose."""
     closest = np.inf
     for ahead in AHEAD[4]:
         mechanism = stepped(public(12, Fraction(10), 3, 1, 3.0, selector), ahead)
@@ -252,7 +252,7 @@ def test_rising_conditional_failure_bounds_the_exact_failure(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_secret_line_bounds_the_exact_failure_at_every_n(selector):
-    """Theorem 4 with G: the smallest delta that the certificate admits is not exceeded at any n, for any heights."""
+    """Theorem C3 with G: the smallest delta that the certificate admits is not exceeded at any n, for any heights."""
     base = finely(slopes_for(Fraction(4, 5), Fraction(2), 3, 1, "add_remove", 4.0, selector))
     for ahead in AHEAD[4][:3]:
         mechanism = stepped(base, ahead)

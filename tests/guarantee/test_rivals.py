@@ -65,7 +65,7 @@ def test_rivals_of_a_mechanism(m, flat, rise):
 @pytest.mark.parametrize(("flat", "rise"), [(Fraction(0), 900), (Fraction(95, 2), 20_000), (Fraction(7, 3), 0)])
 @pytest.mark.parametrize("m", [2, 13, 481])
 def test_the_stated_step_is_no_more_than_any_ratio_of_neighbours(m, flat, rise):
-    """What Theorem 6 calls a, from the stated integers: rounded down, and hardly; 1 for equal weights."""
+    """What Theorem T1 calls a, from the stated integers: rounded down, and hardly; 1 for equal weights."""
     mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, "permute_and_flip", flat=flat, rise=rise)
     with localcontext(prec=60):
         weights = [(Decimal(int(height)) / Decimal(mechanism.scale)).exp() for height in mechanism.heights(m)]

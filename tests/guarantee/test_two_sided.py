@@ -1,4 +1,4 @@
-"""Theorem 6, the two-sided certificate: exact enumeration, a search for bad data, and its numerical parts."""
+"""Theorem T1, the two-sided certificate: exact enumeration, a search for bad data, and its numerical parts."""
 
 import itertools
 import math
@@ -83,7 +83,7 @@ def random_weights(rng, m):
 
 @pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_never_above_the_exact_minimum(selector):
-    """Theorem 6a for every multiset of points, random weights and slopes, whole and fractional targets."""
+    """Theorem T1a for every multiset of points, random weights and slopes, whole and fractional targets."""
     rng, gains = np.random.default_rng(2026), []
     for case in range(50):
         m, points = int(rng.integers(2, 6)), int(rng.integers(3, 10))
@@ -103,7 +103,7 @@ def test_never_above_the_exact_minimum(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_secret_n_with_a_head_start(selector):
-    """The bounds behind Theorem 6b at single n, T(n) below and above n, for intervals, and for many points beyond."""
+    """The bounds behind Theorem T1b at single n, T(n) below and above n, for intervals, and for many points beyond."""
     rng = np.random.default_rng(7)
     for _ in range(30):
         m, points = int(rng.integers(2, 6)), int(rng.integers(1, 9))

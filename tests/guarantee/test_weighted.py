@@ -1,4 +1,4 @@
-"""The certificate for records that weigh differently, against enumeration of all small data sets (Theorem 3)."""
+"""The certificate for records that weigh differently, against enumeration of all small data sets (Theorem A6)."""
 
 import math
 from dataclasses import replace

@@ -111,7 +111,7 @@ def test_any_number_of_records_is_answered():
 
 
 @pytest.mark.parametrize("alpha", [Fraction(1, 100), TENTH, Fraction(1, 2)])
-def test_theorem_7_with_the_gamma_that_moves_with_n(alpha):
+def test_growth_with_the_gamma_that_moves_with_n(alpha):
     """n/q(n) grows by at most 2 and q(n) falls, also with gamma*(n) of (10) and the cut at 1."""
     for epsilon in (0.1, 1.0, 100.0):
         for m in (2, 1000):

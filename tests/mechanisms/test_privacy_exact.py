@@ -1,4 +1,4 @@
-"""Theorem 1: the privacy loss, by exact enumeration of small cases and by testing the installed sampler."""
+"""Theorem P1: the privacy loss, by exact enumeration of small cases and by testing the installed sampler."""
 
 import itertools
 from fractions import Fraction
@@ -85,7 +85,7 @@ FADING = [
 
 @pytest.mark.parametrize(("slopes", "selector", "fading"), grid(SLOPES, SELECTORS, FADING))
 def test_a_fading_head_start_costs_what_is_stated(slopes, selector, fading):
-    """Theorem 1b with a head start that fades with the secret n, and any heights: all n from 0, all neighbours."""
+    """Theorem P1b with a head start that fades with the secret n, and any heights: all n from 0, all neighbours."""
     rate, offset, head_start = fading
     base = slopes_for(rate, offset, *slopes, "add_remove", 1.0, selector)
     for m, n_max in [(3, 9), (4, 7), (5, 5)]:
@@ -150,7 +150,7 @@ def brute_force_range(left, right, rate, unit, neighbours, starts, head_start=(3
     ("slopes", "rate"), grid([*SLOPES, (2, 9)], [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10), Fraction(3, 5)])
 )
 def test_range_distances_are_exact(slopes, rate):
-    """The closed forms of Theorem 1 equal the largest range distance found by enumeration."""
+    """The closed forms of Theorem P1 equal the largest range distance found by enumeration."""
     starts = [h for n in range(9) for h in histograms(n, 4)]
     assert brute_force_range(*slopes, rate, 10, added, starts) <= add_remove_range(*slopes, rate, 10)
     assert brute_force_range(*slopes, Fraction(0), 10, replaced, starts) == replace_one_range(*slopes, 10)
@@ -168,7 +168,7 @@ def test_add_remove_range_is_attained():
     grid([0, 1, 4, 25], [(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10)]),
 )
 def test_range_distances_of_a_fading_head_start_are_exact(slopes, rate, fade):
-    """The closed form of Theorem 1b bounds every change in utility, and equals the largest one; heights drop out."""
+    """The closed form of Theorem P1b bounds every change in utility, and equals the largest one; heights drop out."""
     starts = [h for n in range(13) for h in histograms(n, 4)]
     bound = add_remove_range(*slopes, rate, 10, fade)
     found = brute_force_range(*slopes, rate, 10, added, starts, (40 * fade, fade), (0, 5, 5, 20))

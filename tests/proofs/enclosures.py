@@ -54,7 +54,7 @@ class Logs:
 
 @dataclass(frozen=True)
 class Sharp:
-    """The program of the sharp certificate, Theorem 3, at one x."""
+    """The program of the sharp certificate, Theorem C2, at one x."""
 
     x: float
     slope: float
@@ -115,7 +115,7 @@ class Sharp:
 
 
 class TwoSided:
-    """Lines above the programs of the two-sided certificate, Theorem 6, for the cases of one search."""
+    """Lines above the programs of the two-sided certificate, Theorem T1, for the cases of one search."""
 
     def __init__(self, left, setting, cases):
         self.left, self.setting, self.cases, slope = left, setting, cases, setting.slope_left

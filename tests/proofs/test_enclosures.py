@@ -196,7 +196,7 @@ def binomial_at_least(n, level):
 @pytest.mark.slow
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_training_conditional_plans_keep_their_promise(selector):
-    """Theorem 4, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
+    """Theorem C3, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
     made = plan(0.1, 1.0, 500, neighbors="replace_one", delta=0.05, selector=selector)
     one, m = made.mechanism, made.request.m
     mpmath.iv.dps = 400  # tails far below the target are e^-200, and differ from 1 - (1 - ...) by that

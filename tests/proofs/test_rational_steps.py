@@ -1,4 +1,4 @@
-"""Theorem 1, Lemma 1 and the rising-weights lemma over all small cases, in rational numbers: no float, no tolerance."""
+"""Theorem P1, Lemma P2 and the rising-weights lemma over all small cases, in rational numbers: no float, no tolerance."""
 
 import itertools
 import math
@@ -58,7 +58,7 @@ SECRET = [
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_replacing_a_record_costs_at_most_the_range(selector):
-    """Theorem 1a: all histograms, all neighbours, all outputs."""
+    """Theorem P1a: all histograms, all neighbours, all outputs."""
     for (one, n, m), x in itertools.product(PUBLIC, BASES):
         distance = replace_one_range(one.left, one.right, one.unit)
         assert worst(law_of(one, x, selector), histograms(n, m), replaced) <= x**-distance
@@ -66,7 +66,7 @@ def test_replacing_a_record_costs_at_most_the_range(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_adding_a_record_costs_at_most_the_range(selector):
-    """Theorem 1b, for every n from 0: with heights, and a head start that fades or not."""
+    """Theorem P1b, for every n from 0: with heights, and a head start that fades or not."""
     for (one, most, m), x in itertools.product(SECRET, BASES):
         distance = add_remove_range(one.left, one.right, one.rate, one.unit, one.fade if one.head_start else 0)
         law, starts = law_of(one, x, selector), [h for n in range(most) for h in histograms(n, m)]
@@ -75,7 +75,7 @@ def test_adding_a_record_costs_at_most_the_range(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_groups_cost_as_many_times_as_much_as_records(selector):
-    """Theorem 1c: two records added, exactly."""
+    """Theorem P1c: two records added, exactly."""
     one, most, m = SECRET[2]
     distance = add_remove_range(one.left, one.right, one.rate, one.unit, one.fade)
     law, starts = law_of(one, BASES[0], selector), [h for n in range(most - 1) for h in histograms(n, m)]
@@ -94,7 +94,7 @@ def test_a_smaller_loss_would_be_refused():
 
 
 def test_a_range_of_utilities_bounds_every_ratio():
-    """Lemma 1 for all pairs of vectors of three small integers."""
+    """Lemma P2 for all pairs of vectors of three small integers."""
     vectors = list(itertools.product(range(3), repeat=3))
     x = Fraction(2, 3)
     for selector, law in LAWS.items():
@@ -149,7 +149,7 @@ TERMS = [
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_rising_weights(selector):
-    """Theorem 2, its core, also where the target rank exceeds n."""
+    """Theorem C1, its core, also where the target rank exceeds n."""
     assert check_rising(3, 3, 2, TERMS, Fraction(1, 2), selector) > 500
 
 

@@ -14,7 +14,7 @@ from tests.exact import law
 
 @pytest.mark.parametrize(("distance", "epsilon"), [(20, 1.0), (18, 0.7), (7, 0.1), (123456, 3.3), (10**12, 1e-3)])
 def test_scale_is_the_smallest_that_keeps_the_loss(distance, epsilon):
-    """Range distance/scale, the loss by Lemma 1, exactly: at most epsilon, and above it at the float below."""
+    """Range distance/scale, the loss by Lemma P2, exactly: at most epsilon, and above it at the float below."""
     scale = scale_for(distance, epsilon)
     assert distance / Fraction(scale) <= Fraction(epsilon)
     assert distance / Fraction(float(np.nextafter(scale, 0))) > Fraction(epsilon)

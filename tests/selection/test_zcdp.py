@@ -1,4 +1,4 @@
-"""Lemma 1a: the zCDP loss of a range, against exact divergences of every order, and its inverse."""
+"""Lemma P3: the zCDP loss of a range, against exact divergences of every order, and its inverse."""
 
 import math
 from fractions import Fraction

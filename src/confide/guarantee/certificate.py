@@ -1,4 +1,4 @@
-"""The sharp marginal certificate: nearly the exact worst case of coverage (docs/theory.md, Theorem 3).
+"""The sharp marginal certificate: nearly the exact worst case of coverage (docs/theory.md, Theorem C2).
 
 Coverage is the average, over which of N = n + 1 exchangeable points is left out, of the probability that the point is
 at or below the threshold selected from the others. Counting from the point at rank ceil(T)+1 downwards, the point in
@@ -31,7 +31,7 @@ _AT_ONCE = 12
 def public_coverage(
     n: int, target: Fraction, slope_left: float, slope_right: float, rivals: float, selector: Selector
 ) -> Fraction:
-    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem 3a).
+    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem C2a).
 
     Slopes are log-odds per rank short of, and beyond, the target; rivals is G, see `rivals_left`.
 
@@ -57,7 +57,7 @@ def private_shortfall(
     rivals: float,
     selector: Selector,
 ) -> float:
-    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem 3b); at most 0 if enough.
+    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem C2b); at most 0 if enough.
 
     With x = offset + 2 - (1-rate)(n+1), a secret n below the target (x > 1) is served if
     L(x + h(n)) + x <= offset + 2, h(n) = max(0, head_start - fade n) being the head start of +inf, and a larger n if

@@ -1,8 +1,8 @@
 """Training-conditional targets: coverage of at least 1-alpha with probability 1-delta over the calibration data.
 
-Public n: the smallest target rank whose failure probability (Theorem 2b) is at most delta. Secret n: one line
+Public n: the smallest target rank whose failure probability (Theorem C1b) is at most delta. Secret n: one line
 T(n) = rate (n+1) + offset that is high enough for every n >= n_min. The rank needed grows like level*n + O(sqrt n), so
-the line touches that curve near a public guess of n, and every n is checked (docs/theory.md, Theorem 4).
+the line touches that curve near a public guess of n, and every n is checked (docs/theory.md, Theorem C3).
 """
 
 import math
@@ -115,7 +115,7 @@ def line_holds(
     rivals: float,
     selector: Selector,
 ) -> bool:
-    """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem 4).
+    """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem C3).
 
     Blocks of n are checked at once: the failure probability at (n, T) falls with T, grows with n at equal T, and falls
     with n at equal n - T, so a block from low to high is no worse than (high, T(low)) and (low, low - high + T(high)).
@@ -156,7 +156,7 @@ def _block_failure(
     selector: Selector,
     step: int | None = None,
 ) -> NDArray[np.float64]:
-    """Theorem 2b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
+    """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
     step = _step(int(n.min()), level, slope) if step is None else step
     deficits = np.arange(0, math.ceil((math.log1p(rivals) + 25) / slope) + 1, step, dtype=np.int64)
     top = np.ceil(target)

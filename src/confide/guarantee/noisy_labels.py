@@ -1,4 +1,4 @@
-"""The law of a rank where labels went through randomised response (docs/theory-labels.md, Theorems 2 and 3).
+"""The law of a rank where labels went through randomised response (docs/theory-labels.md, Theorems L3 and L4).
 
 What the noise of n labels adds to a count of covered records, in records, is below w but for a probability of at most
 `noise_tail(w)`, whatever records, model and candidate are. So a threshold that is chosen by the corrected count is at
@@ -59,7 +59,7 @@ def noisy_rank_law(rank: int, n: int, truth: float, kept: float) -> RankLaw:
 
 
 def mean_coverage(law: RankLaw, n: int) -> float:
-    """E[min(R, n+1)]/(n+1): the marginal coverage that a law of the rank gives (docs/theory.md, Theorem 2a).
+    """E[min(R, n+1)]/(n+1): the marginal coverage that a law of the rank gives (docs/theory.md, Theorem C1a).
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The random-rank lemma: privacy noise is a random, data-independent rank (docs/theory.md, Theorem 2).
+"""The random-rank lemma: privacy noise is a random, data-independent rank (docs/theory.md, Theorem C1).
 
 Whatever the data, the selected candidate has B_J >= R for a random rank R with P(R >= r) = 1 - tail(T - r + 1), and R
 can be taken independent of the data. So the threshold is at least the R-th smallest score: a non-private conformal
@@ -106,7 +106,7 @@ def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
 
 
 def marginal_coverage(n: int, target: float, slope: float, rivals: float, selector: Selector) -> float:
-    """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem 2a). Ties allowed, exchangeable data.
+    """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem C1a). Ties allowed, exchangeable data.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def marginal_coverage(n: int, target: float, slope: float, rivals: float, select
 
 
 def conditional_failure(n: int, level: float, target: float, slope: float, rivals: float, selector: Selector) -> float:
-    """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem 2b).
+    """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem C1b).
 
     P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r); a rank above n stands for +inf and never fails.
 
@@ -132,7 +132,7 @@ def conditional_failure(n: int, level: float, target: float, slope: float, rival
 
 @np.errstate(under="ignore")
 def law_failure(law: RankLaw, n: int, level: float) -> float:
-    """P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r) for any law of the random rank (Theorem 2b).
+    """P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r) for any law of the random rank (Theorem C1b).
 
     Examples
     --------

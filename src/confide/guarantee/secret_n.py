@@ -1,6 +1,6 @@
 """The two-sided certificate where n is secret: one offset for all n, and a head start of +inf for few records.
 
-T(n) = rate (n+1) + offset serves n if L2 + x <= offset + 2 (docs/theory-two-sided.md, Theorem 6b). All n with many
+T(n) = rate (n+1) + offset serves n if L2 + x <= offset + 2 (docs/theory-two-sided.md, Theorem T1b). All n with many
 points beyond rank c + 1 are a few cases, one for each fractional part of T(n). The others are taken in groups, which
 are divided where the bound of a group is not enough.
 """
@@ -88,7 +88,7 @@ def two_sided_shortfall(
     *,
     step: float = 0.0,
 ) -> float:
-    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem 6b); at most 0 if enough.
+    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem T1b); at most 0 if enough.
 
     head_start(n) is what +inf has ahead at n records, in log-odds; it may not grow with n. Where the offset is too
     small the search ends early, and the number is rough; it is inf if the offset does not serve large n either.

@@ -43,7 +43,7 @@ def two_sided_coverage(
     *,
     step: float = 0.0,
 ) -> Fraction:
-    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem 6a).
+    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem T1a).
 
     rivals is G, see `rivals_left`; `step` is the smallest ratio of a candidate's weight to the next one's (1 for equal
     weights), 0 if unknown.

@@ -4,7 +4,7 @@ Every record has a public weight in [0, 1], here in units of the largest, that i
 up to a factor. Counts are sums of weights, T(W) = rate (W + 1) + offset, W the weight of all records. Given the
 multiset of the n + 1 points, of weight W', the new one is point i with probability w_i/W' (weighted exchangeability).
 Point i begins where the points before it end, at t, so it is missed only by candidates that reach t or less; the loss
-is a lower Riemann sum, and (docs/theory-after-release.md, Theorem 3)
+is a lower Riemann sum, and (docs/theory-after-release.md, Theorem A6)
 
     sum_i w_i P(i is missed) <= (W' - T_1)_+ + Lambda(z_+),     T_1 = rate W' + offset,   z = T_1 - W',
     Lambda(z) = max_K int_z^oo phi(candidates that fall short by t or more) dt,

@@ -23,7 +23,7 @@ def certify(
     *,
     two_sided: bool = True,
 ) -> Guarantee:
-    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems 3 and 4; docs/theory-two-sided.md).
+    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems C2 and C3; docs/theory-two-sided.md).
 
     Exactly one of n (public) and n_min (n secret) is given. Without a mechanism the answer is +inf, which covers all.
     A training-conditional promise that the mechanism does not keep is certified at coverage 0, and so is any for

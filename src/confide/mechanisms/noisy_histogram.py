@@ -7,7 +7,7 @@ no union bound. With noisy counts c_j + Z_j, the selected candidate is the first
     the same with n replaced by the noisy total, in T(n) = rate (n+1) + offset too        n secret.
 
 Hence B_J >= T - N with N = max_k sum_(j>k) (-Z_j), or N = (1-rate) sum_j Z_j + max_k sum_(j>k) (-Z_j) if n is secret:
-the noise is a random rank R = ceil(T - N), independent of the data, whose law is known (docs/theory.md, Theorem 2;
+the noise is a random rank R = ceil(T - N), independent of the data, whose law is known (docs/theory.md, Theorem C1;
 docs/methods.md has the argument for a secret n). Everything released is a function of the noisy counts, whose loss is
 2/scale (replace-one) and 1/scale (add/remove).
 """

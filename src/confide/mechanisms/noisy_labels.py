@@ -81,7 +81,7 @@ class NoisyLabels(Mechanism):
         return failing[-1] + 1 if failing else 0
 
     def rank_law(self, n: int, m: int) -> RankLaw:
-        """The threshold is at least the R-th smallest score of the true labels (docs/theory-labels.md, Theorem 2)."""
+        """The threshold is at least the R-th smallest score of the true labels (docs/theory-labels.md, Theorem L3)."""
         return noisy_rank_law(self.rank, n, self.truth, float(self.kept))
 
     def guarantee(self, level: Fraction, n: int, delta: float | None) -> Guarantee | None:

@@ -21,7 +21,7 @@ Replacing one record moves every exponent within an interval of length D/scale, 
 epsilon/(2 max(q, 1-q)), for example .556 epsilon at q = .9: the mechanism spends about half of what it is given.
 
 Coverage. At least 1 - alpha while q <= 1. Once q is capped at 1 the published proof says nothing, and coverage can be
-far below 1 - alpha (docs/methods.md); what is certified then is the random-rank lemma (docs/theory.md, Theorem 2).
+far below 1 - alpha (docs/methods.md); what is certified then is the random-rank lemma (docs/theory.md, Theorem C1).
 """
 
 import math
@@ -120,7 +120,7 @@ class PrivatePredictionSets(Mechanism):
         return min(level, Fraction(lemma))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
-        """The law of the random rank (docs/theory.md, Theorem 2) at target rank q n."""
+        """The law of the random rank (docs/theory.md, Theorem C1) at target rank q n."""
         return rank_law(float(self.level * n), self.slope_left, m - 1.0, "exponential")
 
     def coverage_at_most(self, n: int, m: int) -> float:
@@ -229,11 +229,11 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Genera
 # drawn with probability proportional to exp(-(epsilon/2) max(r A_j, n - B_j)), r = (1-q)/q = n/T(n) - 1, and 0 where
 # T(n) exceeds n, which is the level cut to 1.
 #
-# Privacy (docs/theory.md, Theorem 7). For c >= 1/2, that is alpha <= 1/2, removing a record lowers every one of these
+# Privacy (docs/theory.md, Theorem P4). For c >= 1/2, that is alpha <= 1/2, removing a record lowers every one of these
 # maxima by between 0 and 1: the loss is epsilon/2, where the papers claim epsilon. c and L are rounded up once, to
 # multiples of 2**-24, r A_j down to one; neither changes that statement.
 #
-# gamma is that of (10) for a public guess of n. Theorem 7 also covers gamma*(n) of the secret n, but a line of two
+# gamma is that of (10) for a public guess of n. Theorem P4 also covers gamma*(n) of the secret n, but a line of two
 # rationals can be written down, checked and evaluated without rounding.
 #
 # Coverage. 1 - alpha for every n with T(n) <= n. Below, the random-rank lemma at target n, least for the smallest n.
@@ -274,7 +274,7 @@ class PpsOfSecretSize(Mechanism):
 
     @property
     def add_remove(self) -> float:
-        """The proven loss when one record is added or removed, epsilon/2 (Theorem 7); infinite for a rate below 1/2."""
+        """The proven loss when one record is added or removed, epsilon/2 (Theorem P4); infinite for a rate below 1/2."""
         return float_above(GRID / Fraction(self.scale)) if self._proved else math.inf
 
     @property
@@ -355,7 +355,7 @@ class PpsOfSecretSize(Mechanism):
         return 1 + bisect_left(few, level, key=lambda n_min: self.certified(level, m, None, n_min))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
-        """The law of the random rank (docs/theory.md, Theorem 2) for n records."""
+        """The law of the random rank (docs/theory.md, Theorem C1) for n records."""
         return rank_law(float(self.target(n)), self.slope_left, m - 1.0, "exponential")
 
     def coverage_at_most(self, n: int, m: int) -> float:

@@ -194,7 +194,7 @@ def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
 
 
 def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> PrivacyStatement:
-    """The loss of releases on disjoint groups whose sizes are secret (docs/theory-groups.md, Proposition 1).
+    """The loss of releases on disjoint groups whose sizes are secret (docs/theory.md, Proposition P5).
 
     Adding or removing a record touches one group: the largest loss counts. Replacing a record can take it out of one
     group and put it into another: the two largest add up, or the record stays and the group's own `replace_one` counts.

@@ -1,4 +1,4 @@
-"""Slopes on both sides of a target rank, and weights that rise: this project's mechanism (docs/theory.md, Theorem 1).
+"""Slopes on both sides of a target rank, and weights that rise: this project's mechanism (docs/theory.md, Theorem P1).
 
 With B_j = #{scores <= e_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
 
@@ -14,7 +14,7 @@ that the sampler's 64 bits cannot hold are saturated, so that no number of recor
 
 Where records weigh differently, counts are sums of whole weights, n is the weight W of all records divided by the
 largest that one may have, and all ranks are in units of that largest weight. A record of weight w is w records of
-weight one, so the loss of one record is at most that of `weight` steps (docs/theory-after-release.md, Theorem 3).
+weight one, so the loss of one record is at most that of `weight` steps (docs/theory-after-release.md, Theorem A6).
 """
 
 import math
@@ -141,7 +141,7 @@ class Slopes(Mechanism):
 
     @property
     def replace_one(self) -> float:
-        """Privacy loss when one record is replaced: slope_left + slope_right (Theorem 1a).
+        """Privacy loss when one record is replaced: slope_left + slope_right (Theorem P1a).
 
         With weights the new record may weigh more or less: one is removed, another added.
         """
@@ -151,7 +151,7 @@ class Slopes(Mechanism):
 
     @property
     def add_remove(self) -> float:
-        """Privacy loss when one record is added or removed, n staying secret (Theorem 1b)."""
+        """Privacy loss when one record is added or removed, n staying secret (Theorem P1b)."""
         distance = add_remove_range(self.left, self.right, self.rate, self.unit, self.fade if self.head_start else 0)
         return float_above(self.heaviest * distance / Fraction(self.scale))
 
@@ -228,7 +228,7 @@ class Slopes(Mechanism):
         return select(self.utilities(counts), self.scale, self.selector)
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
-        """Guaranteed marginal coverage by the sharp certificate (Theorem 3)."""
+        """Guaranteed marginal coverage by the sharp certificate (Theorem C2)."""
         slopes, rivals = (self.slope_left, self.slope_right), self.rivals(m)
         if self.weight is not None:
             terms = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
@@ -242,7 +242,7 @@ class Slopes(Mechanism):
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
 
     def two_sided(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> bool:
-        """Whether the two-sided certificate guarantees this marginal coverage (Theorem 6); it knows no weights."""
+        """Whether the two-sided certificate guarantees this marginal coverage (Theorem T1); it knows no weights."""
         if self.weight is not None:
             return False
         terms, step = (self.slope_left, self.slope_right, self.rivals(m), self.selector), self.step(m)
@@ -256,7 +256,7 @@ class Slopes(Mechanism):
         return self.rate >= level and two_sided_shortfall(self.rate, self.offset, ahead, n_min, *terms, step=step) <= 0
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
-        """The law of the random rank for n records (Theorem 2); none where records weigh differently."""
+        """The law of the random rank for n records (Theorem C1); none where records weigh differently."""
         if self.weight is not None:
             return None
         return rank_law(float(self.target(n)), self.slope_left, self.rivals(m), self.selector)
@@ -267,7 +267,7 @@ class Slopes(Mechanism):
         return mean_overshoot(self.slope_right, rivals_right(heights), self.selector, lighter=not heights.any())
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem 5).
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem C4).
 
         1, which says nothing, where records weigh differently.
         """
@@ -321,18 +321,18 @@ def slopes_for(
 
 
 def replace_one_range(left: int, right: int, unit: int) -> int:
-    """Range distance of the integer utilities when one record is replaced (Theorem 1a)."""
+    """Range distance of the integer utilities when one record is replaced (Theorem P1a)."""
     return unit * (left + right)
 
 
 def add_remove_range(left: int, right: int, rate: Fraction, unit: int, fade: int = 0) -> int:
-    """Range distance of the integer utilities when one record is added or removed (Theorem 1b)."""
+    """Range distance of the integer utilities when one record is added or removed (Theorem P1b)."""
     up, down = int(rate * unit), int((1 - rate) * unit)
     return max(unit * left, unit * right + fade, up * (left + right), down * (left + right) + fade)
 
 
 def fade_for(mechanism: Slopes) -> int:
-    """The steepest fading of a head start that the mechanism's loss has room for (Theorem 1b).
+    """The steepest fading of a head start that the mechanism's loss has room for (Theorem P1b).
 
     Examples
     --------

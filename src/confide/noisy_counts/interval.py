@@ -5,7 +5,7 @@ and P_(n,p)(T >= t) grows with p. The lower end of the interval is the largest p
 
     sup over n in R of P_(n,p)(T >= t) <= (error - beta)/2,    R = {n >= 0: |x + y - n| <= r},  P(|A + B| > r) <= beta;
 
-the upper end is the same for missed records. A public n is the only element of R, and beta = 0. This is Theorem 1 of
+the upper end is the same for missed records. A public n is the only element of R, and beta = 0. This is Theorem A2 of
 docs/theory-after-release.md, which says why n is no dearer when it is secret: T knows it only as n (p - w).
 """
 

@@ -6,7 +6,7 @@ A weighted sum V of independent noises has the product of their transforms, and 
 the number of noises. What the FFT wraps around is less than e^-35, by Chernoff's bound with the first formula.
 
 Noise of a tiny epsilon takes more values than a table should have. It is counted in steps of g then: Z is
-stochastically at most g (D + 1), D the noise of g epsilon (docs/theory-after-release.md, Lemma 2), so tails are bounded
+stochastically at most g (D + 1), D the noise of g epsilon (docs/theory-after-release.md, Lemma A3), so tails are bounded
 from above with a table for g epsilon.
 """
 

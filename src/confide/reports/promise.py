@@ -5,7 +5,7 @@ The coverage promise in plain sentences.
 The distribution of coverage over calibration draws, from public numbers only.
 
 Coverage is a random number: it depends on which records happened to calibrate, and on the noise. Two laws of it are
-known without the data. The random-rank lemma bounds it for every distribution of scores (docs/theory.md, Theorem 2b;
+known without the data. The random-rank lemma bounds it for every distribution of scores (docs/theory.md, Theorem C1b;
 exact for continuous scores without privacy and for `fedcp-qq`). And on typical scores, evenly spread ones, the rank of
 the selected candidate has a known law, whose mean is the expected coverage that `confide.plan` states.
 """

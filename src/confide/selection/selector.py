@@ -1,7 +1,7 @@
 """The two private selectors, sampled by OpenDP: permute-and-flip and the exponential mechanism.
 
 Both choose index j with a law that depends only on (u_j - max u)/scale, so their loss is governed by the *range
-distance* of neighbouring utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|, divided by the scale: Lemma 1 of
+distance* of neighbouring utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|, divided by the scale: Lemma P2 of
 docs/theory.md, which is proved there and enumerated by the tests. OpenDP is relied on for the sampler, that is, for an
 index that has the stated law. Its privacy map is not asked: it speaks of the largest change of one utility, and
 certifies twice that, divided by the scale, for utilities that move in both directions, as these do.
@@ -121,11 +121,11 @@ def with_contrib(build: Callable[[], Any]) -> Any:
 # The exact zCDP of a mechanism with bounded range, and the largest range that a zCDP loss allows.
 #
 # A mechanism has range eta if, for neighbouring data, the log-ratio of its two laws lies in an interval of length eta.
-# The exponential mechanism has the range distance over the scale (docs/theory.md, Lemma 1). It is then rho(eta)-zCDP,
+# The exponential mechanism has the range distance over the scale (docs/theory.md, Lemma P2). It is then rho(eta)-zCDP,
 #
 #     rho(eta) = k - 1 - ln(k)   with   k = eta / (1 - e^-eta),
 #
-# and no smaller number will do (docs/theory.md, Lemma 1a). That is a little less than eta^2/8.
+# and no smaller number will do (docs/theory.md, Lemma P3). That is a little less than eta^2/8.
 
 _LEAST, _DIGITS, _ERROR = Fraction(1, 10**9), 90, Fraction(1, 10**70)
 """Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare; below, no
