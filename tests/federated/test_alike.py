@@ -13,7 +13,7 @@ from confide.errors import CoverageWarning
 from tests.builders import slow
 from tests.federated.helpers import Federation
 
-ALIKE = "if the silos are identically distributed"
+ALIKE = "if all silos have the same distribution"
 BY_SIZE = "for a new record of silo j with probability n_j/n, also if the silos differ"
 
 

@@ -16,7 +16,7 @@ GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional"
 
 _SILOS: dict[AboutSilos | None, str] = {
     None: "",
-    "alike": "if the silos are identically distributed",
+    "alike": "if all silos have the same distribution",
     "by size": "for a new record of silo j with probability n_j/n, also if the silos differ",
     "by size + 1": "for a new record of silo j with probability (n_j + 1)/(n + silos), also if the silos differ",
 }
@@ -28,7 +28,7 @@ def silos_text(silos: AboutSilos | None) -> str:
     Examples
     --------
     >>> silos_text("alike")
-    'if the silos are identically distributed'
+    'if all silos have the same distribution'
     """
     return _SILOS[silos]
 

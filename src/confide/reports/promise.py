@@ -38,7 +38,7 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
     share = coverage_percent(guarantee.coverage)
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return "No coverage is promised."
-    alike = ", if the silos are alike" if guarantee.silos == "alike" else ""
+    alike = ", if all silos have the same distribution" if guarantee.silos == "alike" else ""
     if guarantee.population is not None:
         alike = f", {guarantee.population.replace('for new records', 'that is, of those', 1)}"
     if guarantee.delta is None:
