@@ -122,8 +122,8 @@ PLANS = [
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "n_min", "rise", "slopes"), [PLANS[2], *slow(PLANS[:2] + PLANS[3:])])
 def test_planned_secret_rise_covers_for_every_n(selector, alpha, epsilon, m, n_min, rise, slopes):
     """The default of `calibrate`, with rise and fading bonus, for every multiset and every n of the test."""
-    asked = {"alpha": alpha, "epsilon": epsilon, "selector": selector, "rise": rise, "n_min": n_min, "slopes": slopes}
-    mechanism = planned(10, m, neighbors="add_remove", **asked).mechanism
+    options = {"alpha": alpha, "epsilon": epsilon, "selector": selector, "rise": rise, "n_min": n_min, "slopes": slopes}
+    mechanism = planned(10, m, neighbors="add_remove", **options).mechanism
     assert mechanism.rivals(m) < m - 1
     assert mechanism.add_remove <= epsilon
     for n in range(n_min, 9 if m < 5 else 7):
@@ -148,10 +148,10 @@ def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, s
 @pytest.mark.slow
 def test_rise_saves_ranks_and_the_head_start_is_needed():
     """With a rise the target is lower; without the rise, or without the bonus, the same target undercovers."""
-    asked = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1), "selector": "exponential"}
-    flat, high = (planned(1000, 400, rise=rise, **asked).mechanism for rise in (0.0, 8.0))
+    options = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1), "selector": "exponential"}
+    flat, high = (planned(1000, 400, rise=rise, **options).mechanism for rise in (0.0, 8.0))
     assert high.offset < flat.offset - 2
-    rising = planned(10, 4, rise=0.7, **asked).mechanism
+    rising = planned(10, 4, rise=0.7, **options).mechanism
     assert rising.head_start > rising.fade > 0
     for weaker in ({"head_start": 0, "fade": 0}, {"fade": 4 * rising.head_start}):
         weak = Slopes(**{**vars(rising), **weaker})
@@ -270,8 +270,15 @@ def test_secret_line_bounds_the_exact_failure_at_every_n(selector):
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_planned_training_conditional_mechanism_with_a_rise(neighbors):
     """The failure probability is at most delta, by the exact sum over all samples; a rise lowers the target."""
-    asked = {"alpha": "0.4", "epsilon": 2.0, "delta": "0.2", "neighbors": neighbors, "n_typical": 12, "slopes": (3, 1)}
-    flat, rising = (planned(12, 4, rise=rise, **asked).mechanism for rise in (0.0, 2.0))
+    options = {
+        "alpha": "0.4",
+        "epsilon": 2.0,
+        "delta": "0.2",
+        "neighbors": neighbors,
+        "n_typical": 12,
+        "slopes": (3, 1),
+    }
+    flat, rising = (planned(12, 4, rise=rise, **options).mechanism for rise in (0.0, 2.0))
     assert rising.target(12) < flat.target(12)
     for n in [12] if neighbors == "replace_one" else range(1, 13):
         assert worst_failure(rising, n, 0.6) <= 0.2

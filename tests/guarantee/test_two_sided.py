@@ -14,9 +14,9 @@ from confide.guarantee.adversary import _ALL, Parts, _Search, accuracy, largest
 from confide.guarantee.certificate import sharp_loss
 from confide.guarantee.left_side import Case, LeftSide, Rows, Setting
 from confide.guarantee.secret_n import (
-    _few,
+    _cases_of_large_n,
+    _groups_below,
     _halves,
-    _many,
     two_sided_head_start,
     two_sided_offset,
     two_sided_secret,
@@ -455,14 +455,14 @@ def test_offset_and_head_start_go_together():
 @pytest.mark.parametrize("rate", [Fraction(9, 10), Fraction(99, 100), Fraction(2, 3)])
 def test_groups_hold_every_n_once(rate):
     offset, enough = Fraction(47, 20), 12
-    groups = _few(rate, offset, 7, enough)
+    groups = _groups_below(rate, offset, 7, enough)
     found = sorted(size.n for group in groups for size in group)
     assert found == list(range(7, found[-1] + 1))
     assert found[-1] + 1 - math.ceil(rate * (found[-1] + 2) + offset) == enough
     for group in groups:
         assert sorted(group) == group
         assert sorted(itertools.chain(*_halves(group))) == group
-    many = _many(Setting(0.45, 0.55, 28.0, 1.0, "exponential"), rate, offset, enough)
+    many = _cases_of_large_n(Setting(0.45, 0.55, 28.0, 1.0, "exponential"), rate, offset, enough)
     for n in range(found[-1] + 1, found[-1] + 101):
         target = rate * (n + 1) + offset
         x = float(target - math.ceil(target) + 1)

@@ -36,7 +36,7 @@ def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fr
     return lost / int(whole.sum())
 
 
-def asked(alpha: str, epsilon: float, m: int, selector: str, rise: float | None = None) -> Slopes:
+def planned(alpha: str, epsilon: float, m: int, selector: str, rise: float | None = None) -> Slopes:
     """The mechanism for weights 1, 2 and 3."""
     request = Terms.of(
         alpha=alpha, epsilon=epsilon, candidates=m, selector=selector, rise=rise, n_typical=10,
@@ -56,7 +56,7 @@ def test_coverage_of_the_shifted_population_by_enumeration(
     alpha: str, epsilon: float, rise: float | None, selector: str
 ) -> None:
     """For all points and weights, the new one, drawn by weight, is missed with probability at most alpha."""
-    mechanism = asked(alpha, epsilon, 3, selector, rise)
+    mechanism = planned(alpha, epsilon, 3, selector, rise)
     kinds = list(product(range(3), (1, 2, 3)))
     worst = max(
         missed(mechanism, points, 3) for size in range(1, 6) for points in combinations_with_replacement(kinds, size)
@@ -67,7 +67,7 @@ def test_coverage_of_the_shifted_population_by_enumeration(
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_few_records_have_the_head_start_of_infinity(selector: str) -> None:
     """One or two points over five candidates, at a small alpha: without the bonus half of them are missed."""
-    mechanism = asked("1/10", 1.0, 5, selector, 0.0)
+    mechanism = planned("1/10", 1.0, 5, selector, 0.0)
     kinds = list(product(range(5), (1, 2, 3)))
     few = [points for size in (1, 2) for points in combinations_with_replacement(kinds, size)]
     assert max(missed(mechanism, points, 5) for points in few) <= 0.1
@@ -77,7 +77,7 @@ def test_few_records_have_the_head_start_of_infinity(selector: str) -> None:
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_smaller_offset_would_break_the_promise(selector: str) -> None:
     """The enumeration detects errors: without its offset and bonus the mechanism misses more than alpha."""
-    made = asked("1/2", 4.0, 3, selector)
+    made = planned("1/2", 4.0, 3, selector)
     plain = slopes_for(made.rate, Fraction(-1, 2), made.left, made.right, "add_remove", 4.0, made.selector, 3)
     kinds = list(product(range(3), (1, 2, 3)))
     worst = max(missed(plain, points, 3) for size in (1, 2) for points in combinations_with_replacement(kinds, size))
@@ -87,7 +87,7 @@ def test_smaller_offset_would_break_the_promise(selector: str) -> None:
 @pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_loss_by_enumeration(selector: str) -> None:
     """All data of weight up to 27 over three candidates, and every neighbour: the stated loss is nearly attained."""
-    mechanism, most = asked("1/4", 6.0, 3, selector), 30
+    mechanism, most = planned("1/4", 6.0, 3, selector), 30
     laws = {c: np.log(law(mechanism, np.array(c))) for c in product(range(most + 1), repeat=3) if sum(c) <= most}
     added = replaced = 0.0
     for counts in (one for one in laws if sum(one) <= most - 3):

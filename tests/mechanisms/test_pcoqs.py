@@ -97,14 +97,14 @@ def test_the_sampler_matches_the_law():
 
 @pytest.mark.parametrize("m", [1, 2, 3, 17, 1000])
 def test_it_draws_as_many_counts_as_its_loss_is_stated_for(m, monkeypatch):
-    asked = []
-    monkeypatch.setattr("confide.mechanisms.pcoqs.noisy_integer", lambda value, scale: asked.append(scale) or value)
+    scales = []
+    monkeypatch.setattr("confide.mechanisms.pcoqs.noisy_integer", lambda value, scale: scales.append(scale) or value)
     counts = np.zeros(m, np.int64)
     counts[m // 2] = 10
     search = pcoqs_for(10, Fraction(9, 10), 0.5, m)
     assert search.choose(counts) == max(0, min(m // 2, m - 2))
-    assert len(asked) <= search.asks(m) <= search.halvings
-    assert set(asked) <= {search.scale * STEPS}
+    assert len(scales) <= search.asks(m) <= search.halvings
+    assert set(scales) <= {search.scale * STEPS}
 
 
 def test_as_published_it_answers_like_the_program():
@@ -142,9 +142,9 @@ def test_a_release_states_everywhere_that_there_is_no_epsilon(name):
     assert (privacy["epsilon"], privacy["replace_one"], privacy["add_remove"]) == ("+inf", "+inf", None)
     assert privacy["zcdp"] == pytest.approx(0.5)
     assert released.privacy.concentrated_only
-    for asked in ({"rho": None, "epsilon": 1.0}, {"epsilon": 1.0}, {"rho": None}):
+    for options in ({"rho": None, "epsilon": 1.0}, {"epsilon": 1.0}, {"rho": None}):
         with refused(confide.InputError, "rho"):
-            run(name, **asked)
+            run(name, **options)
     page = protection(released.privacy)
     assert page["concentrated"]
     assert (page["short"][0], page["factor"], page["beliefs"]) == ("ρ = 0.5, no ε", None, ())

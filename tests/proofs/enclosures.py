@@ -66,12 +66,12 @@ class Sharp:
         """The spread at which the library stops."""
         weights, step = certificate._weights(np.array([self.x]), self.slope, self.rivals)
         programs = certificate._programs(weights, step - np.array([1 - self.competitor]), step, self.selector)
-        spread, tolerance = certificate._start(weights, self.rivals), certificate._tolerance(self.slope)
+        spread, tolerance = certificate._initial_spread(weights, self.rivals), certificate._tolerance(self.slope)
         while True:
-            _, gap, push = certificate._looked_at(programs, spread, self.rivals)
+            _, gap, push = certificate._evaluate(programs, spread, self.rivals)
             if gap[0] <= tolerance:
                 return spread[0], step
-            spread = certificate._better(push, self.rivals)
+            spread = certificate._next_spread(push, self.rivals)
 
     def bound(self):
         """An upper bound on L(x)."""

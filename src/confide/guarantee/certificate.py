@@ -181,13 +181,13 @@ def sharp_loss_within(most: float, x: float, slope: float, rivals: float, select
     weights, step = _weights(np.array([x]), slope, rivals)
     if weights[0, 0] == 0:
         return most >= 0
-    programs, spread = _programs(weights, np.array([float(step)]), step, selector), _start(weights, rivals)
+    programs, spread = _programs(weights, np.array([float(step)]), step, selector), _initial_spread(weights, rivals)
     tolerance = _tolerance(slope)
     while True:
-        value, gap, push = _looked_at(programs, spread, rivals)
+        value, gap, push = _evaluate(programs, spread, rivals)
         if value[0] > most or value[0] + gap[0] <= most or gap[0] <= tolerance:
             return bool(value[0] + gap[0] <= most)
-        spread = _better(push, rivals)
+        spread = _next_spread(push, rivals)
 
 
 def _weights(x: NDArray[np.float64], slope: float, rivals: float) -> tuple[NDArray[np.float64], int]:
@@ -207,9 +207,9 @@ def _maxima(
     programs: "_Exponential | _PermuteAndFlip", weights: NDArray[np.float64], rivals: float, tolerance: float
 ) -> NDArray[np.float64]:
     """Upper bounds on the maxima of some programs, each within the tolerance; shape (k,)."""
-    found, left, spread = np.empty(len(weights)), np.arange(len(weights)), _start(weights, rivals)
+    found, left, spread = np.empty(len(weights)), np.arange(len(weights)), _initial_spread(weights, rivals)
     while True:
-        value, gap, push = _looked_at(programs, spread, rivals)
+        value, gap, push = _evaluate(programs, spread, rivals)
         rough = gap > tolerance
         found[left[~rough]] = (value + gap)[~rough]
         if not rough.any():
@@ -217,17 +217,17 @@ def _maxima(
         if not rough.all():
             left, spread, push = left[rough], spread[rough], push[rough]
             programs.keep(rough)
-        spread = _better(push, rivals)
+        spread = _next_spread(push, rivals)
 
 
-def _start(weights: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
+def _initial_spread(weights: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
     """The initial spread of the mass."""
     roots = np.sqrt(weights)
     spread: NDArray[np.float64] = roots / roots.sum(axis=1, keepdims=True) * rivals
     return spread
 
 
-def _looked_at(
+def _evaluate(
     programs: "_Exponential | _PermuteAndFlip", spread: NDArray[np.float64], rivals: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The value at a spread, the duality gap above it, and what each index contributes to its growth."""
@@ -236,7 +236,7 @@ def _looked_at(
     return value, rivals * gradient.max(axis=1) - push.sum(axis=1), push
 
 
-def _better(push: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
+def _next_spread(push: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
     """The next spread: more mass where the gradient is larger."""
     better: NDArray[np.float64] = push * (rivals / push.sum(axis=1, keepdims=True))
     return better

@@ -70,8 +70,8 @@ def two_sided_offset(
     setting = setting_of(slope_left, slope_right, rivals, selector, step)
     lost = two_sided_loss(1.0, slope_left, slope_right, rivals, selector, step=step)
     offset = ceil_to(max(0.0, lost - 1), unit)
-    while not _serves_many(setting, level, offset, _tried(setting)[-1]):
-        offset += ceil_to(_little(slope_left + slope_right), unit)
+    while not _holds_for_large_n(setting, level, offset, _point_counts(setting)[-1]):
+        offset += ceil_to(_small_step(slope_left + slope_right), unit)
     return offset
 
 
@@ -100,10 +100,10 @@ def two_sided_shortfall(
     True
     """
     setting = setting_of(slope_left, slope_right, rivals, selector, step)
-    few = _small(setting, rate, offset, n_min)
+    few = _groups_of_small_n(setting, rate, offset, n_min)
     if few is None:
         return math.inf
-    needing = _needing(setting, offset, few, head_start)
+    needing = _failing_sizes(setting, offset, few, head_start)
     return max(1e-9, max(_bounds(setting, offset, needing, head_start)) - float(offset) - 2) if needing else 0.0
 
 
@@ -134,7 +134,7 @@ def two_sided_head_start(
     True
     """
     setting = setting_of(slope_left, slope_right, rivals, selector, step)
-    groups = _small(setting, rate, offset, n_min)
+    groups = _groups_of_small_n(setting, rate, offset, n_min)
     if groups is None:
         return math.inf
 
@@ -158,11 +158,11 @@ def two_sided_head_start(
         return above, some[0]
 
     # A few n give nearly the result of all. Where other n need more, they are computed too.
-    steps, neediest = serving(_some(groups, 8), 0)
+    steps, neediest = serving(_sample(groups, 8), 0)
     if neediest and steps * _FINE <= most:
-        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _some(groups, 64))
+        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _sample(groups, 64))
         steps, _ = serving([group for _, group in near[:6]], steps)
-    while not sampled and steps * _FINE <= most and (needing := _needing(setting, offset, groups, ahead(steps))):
+    while not sampled and steps * _FINE <= most and (needing := _failing_sizes(setting, offset, groups, ahead(steps))):
         steps, _ = serving(needing, steps + 1)
     return steps * _FINE if steps * _FINE <= most else math.inf
 
@@ -195,48 +195,50 @@ def two_sided_secret(
     (2.4, True)
     """
     terms = (slope_left, slope_right, rivals, selector)
-    if not _worth_it(slope_left, slope_right, rivals):
+    if not _is_useful(slope_left, slope_right, rivals):
         return None
-    fewest = _tried(setting_of(*terms, step))[0]
+    fewest = _point_counts(setting_of(*terms, step))[0]
     first = ceil_to(two_sided_loss(1.0, *terms, step=step), unit)
-    if _end(level, first, fewest) - n_min > _MOST_SMALL:
+    if _first_large_n(level, first, fewest) - n_min > _MOST_SMALL:
         return None
     least = two_sided_offset(level, *terms, unit, step=step)
     # A slightly larger offset makes the bonus much smaller, and faster to find.
     for more in _MORE:
-        offset = least + ceil_to(more * _little(slope_left + slope_right), unit)
+        offset = least + ceil_to(more * _small_step(slope_left + slope_right), unit)
         ahead = two_sided_head_start(level, offset, fade, n_min, *terms, most=most, step=step, sampled=sampled)
         if ahead < math.inf:
             return offset, ahead
     return None
 
 
-def _worth_it(left: float, right: float, rivals: float) -> bool:
+def _is_useful(left: float, right: float, rivals: float) -> bool:
     """Whether the search is fast and can save ranks; otherwise the sharp certificate is used."""
     return _FLAT <= left + right <= _STEEP and right >= _FLAT_RIGHT and rivals <= _MOST_RIVALS
 
 
-def _little(slopes: float) -> Fraction:
+def _small_step(slopes: float) -> Fraction:
     """A small step of an offset, compared with the noise: a twentieth of a rank where slopes add up to 1."""
     return Fraction(max(1, round(1 / slopes)), 20)
 
 
 @lru_cache(maxsize=256)
-def _enough(setting: Setting, rate: Fraction, offset: Fraction) -> int | None:
+def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> int | None:
     """Number of points beyond rank c + 1 from which on the offset is enough without a bonus; None if it never is."""
-    return next((enough for enough in _tried(setting) if _serves_many(setting, rate, offset, enough)), None)
+    return next(
+        (enough for enough in _point_counts(setting) if _holds_for_large_n(setting, rate, offset, enough)), None
+    )
 
 
-def _tried(setting: Setting) -> list[int]:
+def _point_counts(setting: Setting) -> list[int]:
     return [int(enough * max(1.0, 0.3 / setting.slope_right)) for enough in _ENOUGH]
 
 
-def _serves_many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> bool:
+def _holds_for_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> bool:
     goal = float(offset) + 2
-    return largest(setting, _many(setting, rate, offset, enough), goal) <= goal
+    return largest(setting, _cases_of_large_n(setting, rate, offset, enough), goal) <= goal
 
 
-def _many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
+def _cases_of_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
     """All n with at least `enough` points beyond rank c + 1: every x that T(n) can have, or intervals of them."""
     parts = min(rate.denominator, _FRACTIONS)
     found: list[Case] = []
@@ -250,28 +252,28 @@ def _many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> li
     return found
 
 
-def _small(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
+def _groups_of_small_n(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
     """In groups, every n >= n_min with too few points beyond rank c + 1 for the offset without a bonus.
 
     None if the offset is too small for large n also, if there are too many such n, or if slopes are small.
     """
-    if not _worth_it(setting.slope_left, setting.slope_right, setting.total):
+    if not _is_useful(setting.slope_left, setting.slope_right, setting.total):
         return None
-    enough = _enough(setting, rate, offset)
-    if enough is None or _end(rate, offset, enough) - n_min > _MOST_SMALL:
+    enough = _sufficient_points(setting, rate, offset)
+    if enough is None or _first_large_n(rate, offset, enough) - n_min > _MOST_SMALL:
         return None
-    return _few(rate, offset, n_min, enough)
+    return _groups_below(rate, offset, n_min, enough)
 
 
-def _end(rate: Fraction, offset: Fraction, enough: int) -> int:
+def _first_large_n(rate: Fraction, offset: Fraction, enough: int) -> int:
     """The n from which on there are at least `enough` points beyond rank c + 1."""
     return math.ceil((enough + offset + 2) / (1 - rate)) + 1
 
 
-def _few(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
+def _groups_below(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
     """Every n >= n_min with fewer than `enough` points beyond rank c + 1, in groups."""
     groups: dict[tuple[int, Fraction | int], Group] = {}
-    for n in range(n_min, _end(rate, offset, enough)):
+    for n in range(n_min, _first_large_n(rate, offset, enough)):
         target = rate * (n + 1) + offset
         beyond = max(n - math.ceil(target), -1)
         if beyond < enough:
@@ -282,11 +284,11 @@ def _few(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Grou
     return list(groups.values())
 
 
-def _needing(
+def _failing_sizes(
     setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]
 ) -> list[Group]:
     """Some single n for which offset and bonus are not enough; empty if they are enough for all n of the groups."""
-    if single := _failing(setting, offset, _some(groups, 8), head_start):
+    if single := _failing(setting, offset, _sample(groups, 8), head_start):
         return single
     while groups := _failing(setting, offset, groups, head_start):
         if single := [group for group in groups if len(group) == 1]:
@@ -302,7 +304,7 @@ def _halves(group: Group) -> tuple[Group, Group]:
     return sorted(group[: len(group) // 2]), sorted(group[len(group) // 2 :])
 
 
-def _some(groups: list[Group], number: int) -> list[Group]:
+def _sample(groups: list[Group], number: int) -> list[Group]:
     """About `number` n from smallest to largest, each as a group of one."""
     every = sorted(size for group in groups for size in group)
     return [[size] for size in every[:: max(1, len(every) // number)]]
@@ -320,13 +322,13 @@ def _bounds(setting: Setting, offset: Fraction, groups: list[Group], head_start:
     """An upper bound on L2(x) + x in each group, accurate enough to decide whether the offset is enough for it."""
     found: list[float] = []
     for some in (groups[k : k + _AT_ONCE] for k in range(0, len(groups), _AT_ONCE)):
-        cases = [list(_together(setting, group, head_start)) for group in some]
+        cases = [list(_cases_of_group(setting, group, head_start)) for group in some]
         bounds = iter(each(setting, [case for of_one in cases for case in of_one], float(offset) + 2))
         found += [max(float(next(bounds)) for _ in of_one) for of_one in cases]
     return found
 
 
-def _together(setting: Setting, group: Group, head_start: Callable[[int], float]) -> Iterator[Case]:
+def _cases_of_group(setting: Setting, group: Group, head_start: Callable[[int], float]) -> Iterator[Case]:
     """All choices of an adversary at the n of a group."""
     x, first, last = [size.x for size in group], group[0], group[-1]
     return adversaries(setting, min(x), max(x), first.beyond, last.beyond, head_start(last.n))
