@@ -1,9 +1,9 @@
-"""The population that a promise is for, where it is a known shift away from the one that calibrates.
+"""The population of a guarantee, if it differs from that of the calibration records by a known shift.
 
-Its density ratio to the calibration records' population is public up to a factor: one number per class, or a bounded
-number per record, a public function of covariates. Mechanisms see sums of whole weights, so ratios become integers
-here. Ratios that no integers up to 2^20 hold, and weights of records, are rounded; the promise is for the rounded ones,
-and the shares of the population that they stand for differ from those that were meant by at most `Population.rounding`.
+Its density ratio to the population of the calibration records is public up to a factor: one number per class, or a
+bounded number per record, a public function of covariates. Mechanisms use sums of integer weights, so ratios become
+integers here. Weights of records, and ratios that are not ratios of integers up to 2^20, are rounded. The guarantee
+holds for the rounded ones. They change the shares of the population by at most `Population.rounding`.
 """
 
 import math
@@ -36,16 +36,17 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class ClassShift:
-    """Classes are more or less frequent than among the calibration records, and nothing else has changed.
+    """A change of class frequencies compared with the calibration records, and of nothing else (label shift).
 
     Parameters
     ----------
     classes
-        All classes there are, public.
+        All possible classes, public.
     ratios
-        For each, its new share divided by its share among the calibration records' population, up to a common factor.
+        For each class, its new share divided by its share in the population of the calibration records, up to a common
+        factor.
     source, target
-        The shares that the ratios are of, where they are known: **public**, never counted from the private records.
+        The shares from which the ratios are computed, if known: **public**, never counted from the private records.
 
     Examples
     --------
@@ -83,13 +84,13 @@ class ClassShift:
 
     @classmethod
     def of_shares(cls, source: Mapping[Any, Any], target: Mapping[Any, Any]) -> "ClassShift":
-        """From the shares of classes where the calibration records come from, and the new ones; both public.
+        """From the class shares in the population of the calibration records, and the new ones; both public.
 
         Raises
         ------
         InputError, InputTypeError
-            If the classes differ, shares are no numbers from 0 to 1 or do not sum to 1 within a hundredth, or a class
-            is new: no weight makes up for records that are not there.
+            If the classes differ, if shares are not numbers from 0 to 1 or do not sum to 1 within 0.01, or if a class
+            is new: no weight replaces records that do not exist.
 
         Examples
         --------
@@ -111,8 +112,7 @@ class ClassShift:
                 "source",
                 "must be above 0 for every class that the target has",
                 remedy=(
-                    f"{fresh[0]!r} has none: no weight makes up for records that are not there; use thresholds "
-                    "per class"
+                    f"{fresh[0]!r} has none: no weight replaces records that do not exist; use thresholds per class"
                 ),
             )
         ratios = tuple(new / old if new else Fraction(0) for old, new in zip(shares, wanted, strict=True))
@@ -142,15 +142,15 @@ class ClassShift:
 
     @property
     def typical_share(self) -> float:
-        """The mean weight divided by the largest: by the old shares where they are known, else with even ones."""
+        """The mean weight divided by the largest, for the old shares if they are known, else for equal shares."""
         shares = self.source or (Fraction(1, len(self.classes)),) * len(self.classes)
         return float(sum(a * b for a, b in zip(shares, self.steps, strict=True)) / self.heaviest / sum(shares))
 
     @property
     def rounding(self) -> float:
-        """By how much rounding may have changed any share of the new population; 0 where nothing was rounded.
+        """The largest change of a share of the new population by rounding; 0 if nothing was rounded.
 
-        Without the old shares, as if they were even: where heavy classes are rarer, it is more.
+        Without the old shares, equal shares are assumed; if classes with large weights are rarer, the change is larger.
         """
         largest, heaviest = max(self.ratios), self.heaviest
         exact = all(step * largest == ratio * heaviest for step, ratio in zip(self.steps, self.ratios, strict=True))
@@ -177,10 +177,10 @@ class ClassShift:
 
 @dataclass(frozen=True)
 class RecordWeights:
-    """Every record has a public weight from 0 to `bound`: a function of its covariates, never of its score or label.
+    """A public weight of every record, from 0 to `bound`: a function of its covariates, never of its score or label.
 
-    It is the new population's density ratio to that of the calibration records, up to a factor. Weights are rounded to
-    multiples of 1/`scale`, a power of two.
+    The weight is the density ratio of the new population to that of the calibration records, up to a factor. Weights
+    are rounded to multiples of 1/`scale`, a power of two.
 
     Examples
     --------
@@ -193,7 +193,7 @@ class RecordWeights:
 
     @classmethod
     def bounded(cls, bound: Any) -> "RecordWeights":
-        """With a public bound, which no weight may exceed."""
+        """Make weights with a public bound, which no weight may exceed."""
         found = positive_number("weight_bound", bound)
         if not _LEAST <= found <= _MOST:
             raise InputError("weight_bound", "must lie between 0.0001 and 10000", got=repr(found))
@@ -201,7 +201,7 @@ class RecordWeights:
 
     @property
     def scale(self) -> int | float:
-        """Steps of weight in a weight of one: a power of two, so that products with it are exact."""
+        """The number of weight steps in a weight of one: a power of two, so that products with it are exact."""
         exponent = math.ceil(math.log2(_FINE / self.bound))
         return 2**exponent if exponent >= 0 else 2.0**exponent
 
@@ -217,11 +217,11 @@ class RecordWeights:
 
     @property
     def rounding(self) -> float:
-        """By how much rounding may have changed any share of the new population, if weights have the mean 1."""
+        """The largest change of a share of the new population by rounding, if weights have the mean 1."""
         return 0.5 / float(self.scale)
 
     def whole(self, weights: NDArray[Any], name: str = "weights") -> NDArray[np.int64]:
-        """Weights of shape (n,) as integers, after a check of each; refused with count and first position alone."""
+        """Validate weights of shape (n,) and return them as integers; errors contain a count and a first position."""
         array = np.asarray(weights, dtype=np.float64)
         wrong = ~((array >= 0) & (array <= self.bound))
         refuse_marked(name, wrong, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
@@ -239,11 +239,11 @@ class RecordWeights:
 
 
 Population: TypeAlias = ClassShift | RecordWeights
-"""Which population a promise is for; None stands for that of the calibration records."""
+"""The population of a guarantee; None stands for that of the calibration records."""
 
 
 def rounding_text(population: Population) -> str:
-    """What rounding does to the promise, in words.
+    """The effect of rounding on the guarantee, in words.
 
     Examples
     --------
@@ -262,7 +262,7 @@ def rounding_text(population: Population) -> str:
 
 
 def _class_shift(class_weights: Any) -> ClassShift:
-    """A shift of class shares as users state it: a mapping from class to weight, or a `ClassShift`."""
+    """Convert a mapping from class to weight, or a `ClassShift`."""
     if isinstance(class_weights, ClassShift):
         return class_weights
     if not isinstance(class_weights, Mapping):
@@ -275,16 +275,16 @@ def _class_shift(class_weights: Any) -> ClassShift:
 
 
 def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> Population | None:
-    """The population that arguments of a call ask a promise for; None if they ask for no other."""
+    """The population that a call's arguments describe; None if that of the calibration records."""
     if class_weights is not None and weight_bound is not None:
-        raise InputError("class_weights", "must be left out with weights: one number per record says it all")
+        raise InputError("class_weights", "must be left out with weights: give one number per class or per record")
     if class_weights is not None:
         return _class_shift(class_weights)
     return None if weight_bound is None else RecordWeights.bounded(weight_bound)
 
 
 def _shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """Which fields a population has: those of weights, of ratios, or of shares before and after."""
+    """The fields of a population: weights, ratios, or shares before and after."""
     ratios = shapes.listed(shapes.fraction())
     if "bound" in content:
         return {"bound": shapes.number()}
@@ -308,7 +308,7 @@ POPULATION = shapes.Field(
     optional=True,
     shape=_shape,
 )
-"""The population of a file; left out where the promise is for that of the calibration records."""
+"""The population in a file; absent if it is that of the calibration records."""
 
 
 def _named(argument: str, values: Any) -> dict[Name, Any]:
@@ -318,7 +318,7 @@ def _named(argument: str, values: Any) -> dict[Name, Any]:
 
 
 def _number(name: str, value: Any, most: Fraction, least: Fraction = Fraction(0)) -> Fraction:
-    """0, or a number from `least` to `most`, as a fraction: the simplest within 1e-12, or one of millionths."""
+    """Return 0, or a number from `least` to `most`, as a fraction: the simplest within 1e-12, or in millionths."""
     if isinstance(value, bool) or not isinstance(value, Real | str | Fraction):
         raise InputTypeError(name, "must be a number", got=type(value).__name__)
     try:

@@ -1,7 +1,7 @@
-"""What is said of a release: facts and promises in short texts, remarks on thresholds, and what its chain says.
+"""Texts about a release: facts and guarantees, warnings about infinite or uninformative thresholds, and its chain.
 
-All of it follows from releases and public numbers. No count of records speaks here: where the number of records is
-secret, every reason that it leaves open is named.
+All of it follows from releases and public numbers. No text depends on a secret number of records: all reasons are
+listed that are possible without it.
 """
 
 import math
@@ -25,15 +25,15 @@ from confide.support import decimal_text, outside
 _UNIT = "state a public typical size of the scores (unit=, --unit)"
 _MORE = "take more, or a larger epsilon or alpha"
 _COARSE = 4.0
-"""A next candidate that is more than so many times as large is worth a word."""
+"""Warn if the next candidate is more than this many times as large."""
 _NEAR_ENOUGH = 5
-"""With fewer than so many times the records needed, a threshold beyond all scores is still drawn now and then."""
+"""With fewer than this many times the required records, a threshold beyond all scores is still drawn now and then."""
 MOST_NAMED = 10
 _KEPT = "_remarks"
 
 
 def remarks(release: Release) -> tuple[str, ...]:
-    """Which thresholds of a release are +inf, or nearly so, and why; empty if none is.
+    """The thresholds of a release that are +inf or nearly so, and the reasons; empty if there are none.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def remarks(release: Release) -> tuple[str, ...]:
 
 
 def warn_of(release: Release) -> None:
-    """Say the same where a release is applied, at every call; a release is looked at once.
+    """Warn of the same when a release is applied, at every call; a release is examined once.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def warn_of(release: Release) -> None:
     >>> caught
     []
     """
-    kept = vars(release)  # as a cached property would: a frozen value keeps what follows from it
+    kept = vars(release)  # like a cached property: a frozen value stores what follows from it
     if _KEPT not in kept:
         kept[_KEPT] = remarks(release)
     for note in kept[_KEPT]:
@@ -76,7 +76,7 @@ def warn_of(release: Release) -> None:
 
 
 def warn_of_choices(release: Release) -> None:
-    """Say what is unusual about the level and the failure probability that were asked for, once, where it is made.
+    """Warn of an unusual level or failure probability, once, when a release is made.
 
     Examples
     --------
@@ -94,7 +94,7 @@ def warn_of_choices(release: Release) -> None:
 
 
 def remark(calibration: Calibration, needed: int | None = None, epsilon: float | None = None) -> str:
-    """The same for one threshold; `needed` is the number of records needed, `epsilon` the loss that was asked for."""
+    """The warning for one threshold; `needed` is the required number of records, `epsilon` the requested budget."""
     found = _remark(calibration, needed, epsilon)
     return f"the threshold {found[0]}: {found[1]}" if found else ""
 
@@ -111,7 +111,7 @@ def _joined(release: Release, what: str, why: str, names: list[str]) -> str:
 def _remark(
     c: Calibration, needed: int | None = None, epsilon: float | None = None, *, grouped: bool = False
 ) -> tuple[str, str] | None:
-    """What is to be said of the threshold, and why; `grouped` if it is that of one group of several."""
+    """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
     low, high = plausible_sizes(c.recipe)
@@ -138,7 +138,7 @@ def _remark(
 
 
 def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, grouped: bool) -> str:
-    """Why the threshold is +inf, as far as public numbers tell."""
+    """The reason why the threshold is +inf, as far as it follows from public numbers."""
     at, needed = _at(c, epsilon), records_needed(c) if needed is None else needed
     known = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
@@ -166,7 +166,7 @@ def _at(c: Calibration, epsilon: float | None = None) -> str:
 
 
 def _enough(c: Calibration, grouped: bool) -> str:
-    """How many records are enough, as far as it is known."""
+    """The number of records that suffices, if it is known."""
     needed = records_needed(c)
     if needed is None:
         return _MORE
@@ -174,7 +174,7 @@ def _enough(c: Calibration, grouped: bool) -> str:
 
 
 def _if_public(c: Calibration, grouped: bool) -> str:
-    """That a public number of records is worth many of them; of groups the sizes stay secret."""
+    """State that fewer records suffice if their number is public; for groups the sizes stay secret."""
     fewer = None if grouped else records_needed_if_public(c)
     if fewer is None or fewer >= (records_needed(c) or 0):
         return ""
@@ -197,14 +197,14 @@ def _reaches(c: Calibration) -> bool:
 
 
 def _last(recipe: Mapping[str, Any]) -> float | None:
-    """The largest finite candidate, about; None if the recipe does not tell."""
+    """The largest finite candidate, approximately; None if it does not follow from the recipe."""
     match recipe.get("kind"):
         case "spread":
             return float(Candidates.made_by(recipe).edges[-1])
         case "unit" | "signed_unit":
             return 1.0 if recipe.get("size", 0) > 1 else None
         case "published":
-            return 1.0  # which +inf stands for
+            return 1.0  # represented by +inf
         case "ranks" | "anything":
             return 1e6
         case "mass":
@@ -217,7 +217,7 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
 
 
 def _step(c: Calibration) -> float:
-    """How many times as large the next candidate is as the threshold, where they are spread by the decade; or 1."""
+    """The ratio of the next candidate to the threshold, for log-spaced candidates; else 1."""
     if c.recipe.get("kind") != "spread" or c.recipe.get("of") not in ("residual", "signed", "any") or not c.threshold:
         return 1.0
     sizes = np.abs(Candidates.made_by(c.recipe).values)
@@ -229,7 +229,7 @@ def _around(recipe: Mapping[str, Any]) -> str:
 
 
 def facts_of(release: Release) -> dict[str, str]:
-    """Level, loss, promise, score and checksum of a release, and the version of confide that made it, as texts.
+    """Level, privacy loss, guarantee, score and checksum of a release, and the version of confide, as strings.
 
     Parameters
     ----------
@@ -239,14 +239,13 @@ def facts_of(release: Release) -> dict[str, str]:
     Returns
     -------
     dict
-        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` where there is no finite
-        epsilon; `promise` and `privacy` in words;
-        `score`, if it has one; `checksum` and `version`.
+        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` if there is no finite
+        epsilon; `promise` and `privacy` in words; `score`, if it has one; `checksum` and `version`.
 
     Raises
     ------
     InputTypeError
-        If it is no release.
+        If it is not a release.
 
     Examples
     --------
@@ -271,17 +270,17 @@ def facts_of(release: Release) -> dict[str, str]:
 
 
 def _promise(release: Release) -> str:
-    """The same in one text."""
+    """The guarantees in one text."""
     before = "for " if release.disjoint else ""
     return "; ".join(f"{before}{name}: {text}" if name else text for name, text in release.promises.items())
 
 
-# What a chain of releases says: whether files are the predecessors that are named, and what its promise rests on.
+# The chain of a release: whether files are the stated predecessors, and the conditions of its guarantee.
 
 
 @dataclass(frozen=True)
 class Links:
-    """What was found of a chain: sentences that hold, and those that do not.
+    """Statements about a chain: those that hold, and those that do not.
 
     Examples
     --------
@@ -294,14 +293,14 @@ class Links:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no check failed."""
         return not self.wrong
 
 
 def predecessors_of(release: Document) -> tuple[Predecessor, ...]:
-    """The earlier releases of a chain; of a release with several parts with the thresholds of the first.
+    """The earlier releases of a chain; for a release with several parts with the thresholds of the first.
 
-    None of a release without thresholds, such as a watch, which renews nothing.
+    Empty for a release without thresholds, such as a monitor, which renews nothing.
 
     Examples
     --------
@@ -314,7 +313,7 @@ def predecessors_of(release: Document) -> tuple[Predecessor, ...]:
 
 
 def links(release: Document, earlier: Sequence[Document]) -> Links:
-    """Compare a release with earlier ones, which must be among its predecessors, each what the chain says of it.
+    """Compare a release with earlier ones, which must be among its predecessors and match its statements about them.
 
     Examples
     --------
@@ -344,7 +343,7 @@ def links(release: Document, earlier: Sequence[Document]) -> Links:
 
 
 def _differing(release: Document, one: Document, place: int) -> str | None:
-    """In what an earlier release is not what a release says of number place + 1 of its chain; None if in nothing."""
+    """The first difference of an earlier release from entry place + 1 of a release's chain; None if there is none."""
     if not (isinstance(release, Release) and isinstance(one, Release) and type(release) is type(one)):
         return "kind or other parts"
     if list(release.parts) != list(one.parts):
@@ -369,9 +368,9 @@ def miss_if_reused(calibration: Calibration) -> float | None:
     """A bound on the probability of a miss if its records may have been in every earlier release of its chain.
 
     1 minus the coverage if its candidates do not depend on the earlier thresholds, and always for new records. Else, by
-    docs/theory-after-release.md, min(e^E a, 1 - e^-E (1 - a)), where E is what all earlier releases lose together if
-    one record is replaced (twice what they lose if one is added or removed), and a the miscoverage that is certified.
-    None for a promise about this calibration alone, of which then nothing is known.
+    docs/theory-after-release.md, min(e^E a, 1 - e^-E (1 - a)). E is the privacy loss of all earlier releases together
+    under replacement of one record (twice that under addition or removal), and a the guaranteed miscoverage. None for
+    a training-conditional guarantee, for which no bound is known.
 
     Examples
     --------
