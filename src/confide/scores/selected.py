@@ -1,7 +1,7 @@
-"""Sets and scores of `confide.scores.ranked` without putting rows in order, by machine code where there is Numba.
+"""Sets and scores of `confide.scores.ranked` without sorting rows, by machine code if Numba is installed.
 
-Numbers and sets are the same, bit for bit: probabilities are rounded as there, so that sums do not depend on their
-order, and the same `RankRule` makes scores of them. `confide.arrays.loops` has the loops.
+Numbers and sets are the same, bit for bit: probabilities are rounded in the same way, so that sums do not depend on
+their order, and the same `RankRule` computes scores. `confide.arrays.loops` contains the loops.
 """
 
 from typing import Any
