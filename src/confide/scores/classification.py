@@ -96,8 +96,8 @@ def class_score(
     ----------
     probabilities
         Shape (n, K), values in [0, 1], any float dtype, or a data frame, whose columns name the classes. Only the
-        first rows are checked to sum to one, within rounding. For `lac` only the entries of the records' own classes are used, so only their
-        range is checked.
+        first rows are checked to sum to one, within rounding. For `lac` only the entries of the records' own classes
+        are used, so only their range is checked.
     labels
         Shape (n,): integers in [0, K), or class names if `classes` or a data frame names the columns.
     score

@@ -42,6 +42,7 @@ def warn_of_widths(records: int, width: float, least: float, most: float) -> Non
     """Warn if intervals are uninformative; `width` is that of the narrowest, the rest describes the predictions.
 
     There is no warning for equal predictions, or for infinite intervals, which have a warning of their own.
+
     Examples
     --------
     >>> with warnings.catch_warnings(record=True) as caught:

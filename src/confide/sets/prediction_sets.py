@@ -193,7 +193,7 @@ class PredictionSets(Described):
 
 
 def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray[Any]:
-    """Convert a selection of records: a slice, one position, or a vector of positions or booleans; names are invalid."""
+    """Convert a selection of records: slice, one position, or a vector of positions or booleans; names are invalid."""
     if isinstance(which, slice):
         return which
     positions = np.asarray(which)

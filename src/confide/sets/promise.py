@@ -3,9 +3,9 @@
 A marginal guarantee allows that one calibration of a correct release covers less. The law of coverage over calibrations
 (`Calibration.coverage_failure`, which reports plot) bounds how often. With probability 1 - CHANCE/2 the coverage of the
 release is at most `high`, the upper limit for the counted records. Therefore a correct release is called broken with
-probability CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations reach
-with probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of each
-other. If the number of calibration records is secret, it holds for the numbers that a finding states.
+probability CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations
+reach with probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of
+each other. If the number of calibration records is secret, it holds for the numbers that a finding states.
 """
 
 import warnings
@@ -121,8 +121,9 @@ TYPICAL = 1000
 """If the number of calibration records is secret, this many are assumed for luck, or `n_min` if that is larger."""
 
 Luck: TypeAlias = Literal["excluded", "rare", "unknown", "not read"]
-"""The role of luck in calibrating: it does not explain the shortfall; only an unlucky calibration does, which a
-guarantee with probability 1 - delta allows; no law of coverage is known; the evaluation was read without its release."""
+"""The role of luck in calibrating: it does not explain the shortfall; only an unlucky calibration does,
+which a guarantee with probability 1 - delta allows; no law of coverage is known; the evaluation was read without its
+release."""
 
 _GRID = 40
 _CAUSES = "Possible causes: other records than the calibration records, another model, or a wrong column."

@@ -1,4 +1,4 @@
-"""Charts as values: marks on two axes, drawn as SVG without a script; colours are the page's, by class.
+"""Charts as values: marks on two axes, drawn as SVG without a script; the page sets colours by class.
 
 A chart has no style of its own: `tone` names a class that the page's style sheet colours, in light, dark and print.
 """
@@ -25,7 +25,7 @@ _WIDE, _NARROW = frozenset("mwMW@%—∞"), frozenset("iIjlt.,:;'|!()[] \u00a0")
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from one end to the other, with names at some of them."""
+    """A range of values, with labels at some of them."""
 
     low: float
     high: float
@@ -35,12 +35,12 @@ class Axis:
     grid: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value lies, from 0 to 1; what lies outside is at the edge."""
+        """The position of a value, from 0 to 1; values outside are at the edge."""
         low, high, at = ((math.log(x) for x in (self.low, self.high, value)) if self.logarithmic
                          else (self.low, self.high, value))  # fmt: skip
         if high == low:
             return 0.5
-        half = high / 2 - low / 2  # which is finite, whatever the ends are
+        half = high / 2 - low / 2  # finite for all ends
         return min(1.0, max(0.0, (at / 2 - low / 2) / half))
 
 
@@ -54,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Area:
-    """What lies between two lines: points (x, lower, upper)."""
+    """The region between two lines: points (x, lower, upper)."""
 
     points: tuple[tuple[float, float, float], ...]
 
@@ -70,7 +70,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Bar:
-    """A rectangle between two values of x and two of y; `shade` from 0 to 8 where several are stacked."""
+    """A rectangle between two values of x and two of y; `shade` from 0 to 8 if several are stacked."""
 
     x: Point
     y: Point
@@ -79,7 +79,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Dot:
-    """A point, with a bar along one axis if it has an interval, and what is shown where a pointer rests on it."""
+    """A point, with a bar along one axis if it has an interval, and a text that is shown on hover."""
 
     at: Point
     tone: Tone = "accent"
@@ -89,7 +89,7 @@ class Dot:
     radius: float = 4.0
     triangle: bool = False
     tick: bool = False
-    """Whether it is an upright stroke, as of a promise."""
+    """Whether it is a vertical stroke, for example for a guarantee."""
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,15 @@ class Chart:
     Parameters
     ----------
     label
-        The picture in a sentence, for those who do not see it.
+        A description of the picture in one sentence, for screen readers.
     x, y
-        Its axes; where names are given, y counts these from the top.
+        Its axes; if names are given, y counts them from the top.
     marks
-        What is drawn, later ones above earlier ones.
+        The marks; later ones are drawn above earlier ones.
     names
-        A name for each row, set whole in lines of two fifths of the width.
+        A name for each row, printed completely in lines of two fifths of the width.
     height
-        Of the box between the axes, in the same units as the width; that of named rows follows from their names.
+        Height of the box between the axes, in the same units as the width; with names it follows from them.
     """
 
     label: str
@@ -143,7 +143,7 @@ class Chart:
 
 
 class _Drawn:
-    """A chart with the places of its box."""
+    """A chart with the position of its box."""
 
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
@@ -262,12 +262,12 @@ def _words(x: float, y: float, text: str, anchor: str, tone: str | None = None) 
 
 
 def _width(text: str) -> float:
-    """About how wide a text is, in the size of the letters on a phone."""
+    """The approximate width of a text, in the font size of a phone."""
     return sum(15.5 if c in _WIDE else 6.5 if c in _NARROW else 11.5 if c.isupper() else 9.8 for c in text)
 
 
 def name_lines(name: str, most: int) -> list[str]:
-    """A name in lines of at most so many letters, whole.
+    """Divide a name into lines of at most this many letters, without shortening it.
 
     Examples
     --------
@@ -285,7 +285,7 @@ def name_lines(name: str, most: int) -> list[str]:
 
 
 def round_ticks(low: float, high: float, most: int) -> list[float]:
-    """At most so many round numbers from low to high, evenly spaced.
+    """At most this many round numbers from low to high, equally spaced.
 
     Examples
     --------
@@ -303,13 +303,13 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def percent_axis(low: float, high: float, label: str = "", *, most: int = 5, grid: bool = True) -> Axis:
-    """An axis of shares, named in per cent."""
+    """An axis of shares, labelled in percent."""
     ticks = tuple((value, f"{100 * value:.6g}\u00a0%") for value in round_ticks(low, high, most))
     return Axis(low, high, ticks, label, grid=grid)
 
 
 def number_axis(low: float, high: float, label: str = "", *, logarithmic: bool = False) -> Axis:
-    """An axis of numbers; on a logarithmic one the powers of ten, or round numbers where these are too few."""
+    """An axis of numbers; a logarithmic one has powers of ten, or round numbers if there are too few powers."""
     if not logarithmic:
         return Axis(low, high, tuple((v, brief_number(v)) for v in round_ticks(low, high, 5)), label, grid=True)
     decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
