@@ -32,12 +32,12 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     ----------
     estimator
         A regressor; by default a ridge regression. For `conformity_score="cqr"` a pair of regressors for the lower and
-        the upper quantile. Cloned and trained, unless `prefit`; of fitted ones a `RetrainedWarning` says so.
+        the upper quantile. Cloned and trained, unless `prefit`; for fitted ones there is a `RetrainedWarning`.
     conformity_score
         `"absolute_residual"`, `"gamma"`, `"normalised_residual"` or `"cqr"`.
     difficulty_estimator
         For `"normalised_residual"`: a regressor with positive predictions, trained on the absolute residuals of the
-        training records (fitted already with `prefit`).
+        training records (already fitted with `prefit`).
     alpha, epsilon, calibration_size, prefit, group_names, partition, neighbors, delta, candidates, random_state
         As for `PrivateConformalClassifier`.
     unit
