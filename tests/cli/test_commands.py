@@ -336,7 +336,7 @@ def test_plan_says_what_it_will_cost(confide_run):
     assert f"{confide.Candidates.geometric(2).size:,}, geometric, unit 2.0" in public
     assert "+inf is the likely answer" in confide_run("plan", *LEVELS, "--n", 20).out
     few = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one")
-    assert "none serves: the answer is +inf" in few.out
+    assert "none suffices: the answer is +inf" in few.out
     document = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one", "--json").json
     assert document["target_rank"] == "+inf"
     assert document["privacy"]["add_remove"] == "+inf"

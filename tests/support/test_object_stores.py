@@ -180,7 +180,7 @@ def test_google_and_azure_are_asked_with_what_the_environment_holds(asked, monke
         ("gs", "google::cloud::Status(PERMISSION_DENIED: ...)", "no permission .* GOOGLE_APPLICATION_CREDENTIALS"),
         ("az", "Azure Error: AuthenticationFailed", "credentials are refused.* AZURE_STORAGE_KEY"),
         ("az", "Fail to get a new connection for: https://...", "cannot be reached.* AZURE_STORAGE_CONNECTION_STRING"),
-        ("s3", "AWS Error SLOW_DOWN during PutObject", "the store refuses the request"),
+        ("s3", "AWS Error SLOW_DOWN during PutObject", "the store rejects the request"),
     ],
 )
 def test_failures_say_what_to_do(family, text, says):

@@ -53,8 +53,8 @@ def append(
         A model of opset 13 or newer, or its path. It is not changed.
     calibration
         A release of any kind. With thresholds per group the graph gets an input `groups`, the names of the groups,
-        int64 if all of them are integers, else strings; an unknown group gets every class, or the whole line. With randomised
-        scores it gets an input `u`, float64, shape (n,): numbers in [0, 1], fresh for every record.
+        int64 if all of them are integers, else strings; an unknown group gets every class, or the whole line. With
+        randomised scores it gets an input `u`, float64, shape (n,): numbers in [0, 1], fresh for every record.
     output
         The tensor with probabilities, shape (n, K), predictions, shape (n,) or (n, 1), or for CQR quantiles, shape
         (n, 2), or two tensors, lower and upper; by default the only output.
