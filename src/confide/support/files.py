@@ -43,7 +43,7 @@ class Kind(StrEnum):
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
     OPENING = "a coordinator's opening"
-    PART = "an opener's part"
+    PART = "a share holder's part"
     REPORT = "a silo's report"
     SILO = "a silo's public file"
     KEYS = "private keys"
