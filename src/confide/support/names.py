@@ -71,7 +71,7 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
     >>> check_names("names", [1, "1"])
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: names: must differ from one another, also as texts; got 1 repeated
+    confide.errors.InputError: names: must differ from one another, also as str; got 1 repeated
     """
     listed = [name.item() if isinstance(name, np.generic) else name for name in several(argument, names)]
     if not listed or not all(isinstance(name, str | int) for name in listed):
@@ -189,7 +189,7 @@ def column_order(
     >>> column_order("classes", ["dog", "cat"], ["p_cat", "p_dog"])
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: classes: classes and columns must stand in one order; got column 'p_cat' beside ...
+    confide.errors.InputError: classes: classes and columns must have the same order; got column 'p_cat' for 'dog'. ...
     """
     as_listed = list(range(len(classes)))
     if columns is None or only_count(texts := list(map(_shown, columns))):
