@@ -73,11 +73,11 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     refuse_rows_unlike_one(xp, probabilities)
     if kind.of_one_entry:
         return above_threshold(probabilities, calibration.threshold)
-    own = _uniforms(xp, probabilities, kind, u)
+    shares = _uniforms(xp, probabilities, kind, u)
     held = in_memory(probabilities)
     if held is not None:
-        return xp.asarray(set_mask(held, str(calibration.score), calibration.threshold, u=in_memory(own)))
-    pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, own)]
+        return xp.asarray(set_mask(held, str(calibration.score), calibration.threshold, u=in_memory(shares)))
+    pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, shares)]
     return xp.concat(pieces, axis=0)
 
 
@@ -101,18 +101,18 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         raise InputError("labels", f"must be integers of shape ({n},)")
     if n == 0:
         return _wide(xp, probabilities[:, 0])
-    wrong = (labels < 0) | (labels >= k)
-    if bool(xp.any(wrong)):
-        count, first = int(xp.sum(xp.astype(wrong, xp.int64))), int(xp.argmax(xp.astype(wrong, xp.int64)))
+    outside = (labels < 0) | (labels >= k)
+    if bool(xp.any(outside)):
+        count, first = int(xp.sum(xp.astype(outside, xp.int64))), int(xp.argmax(xp.astype(outside, xp.int64)))
         raise InputError(
             "labels", f"must lie between 0 and {k - 1}", got=f"{count} outside, the first at position {first}"
         )
     column = xp.astype(labels, xp.int64)[:, None]
-    own = xp.take_along_axis(probabilities, column, axis=1)
-    refuse_outside(xp, own if kind.of_one_entry else probabilities)
+    probability = xp.take_along_axis(probabilities, column, axis=1)
+    refuse_outside(xp, probability if kind.of_one_entry else probabilities)
     refuse_rows_unlike_one(xp, probabilities)
     if kind.of_one_entry:
-        return 1 - _wide(xp, own[:, 0])
+        return 1 - _wide(xp, probability[:, 0])
     own_u, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
     if held is not None:
         return xp.asarray(np.asarray(class_score(held, in_memory(labels), score, u=in_memory(own_u))))
@@ -195,10 +195,10 @@ def refuse_outside(xp: Any, p: Any) -> None:
     """Raise an error for NaN and entries outside [0, 1]; two reductions, no copy of the array."""
     if bool(xp.min(p) >= 0) and bool(xp.max(p) <= 1):
         return
-    wrong = xp.any(~((p >= 0) & (p <= 1)), axis=1)
-    count = int(xp.sum(xp.astype(wrong, xp.int64)))
+    outside = xp.any(~((p >= 0) & (p <= 1)), axis=1)
+    count = int(xp.sum(xp.astype(outside, xp.int64)))
     if count:
-        first = int(xp.argmax(xp.astype(wrong, xp.int64)))
+        first = int(xp.argmax(xp.astype(outside, xp.int64)))
         raise InputError(
             "probabilities",
             "must lie in [0, 1]",
@@ -218,10 +218,10 @@ def rows_unlike_one(p: Any) -> Any:
 
 def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
     """Raise an error for probabilities whose first rows do not sum to one even approximately."""
-    wrong = rows_unlike_one(p)
-    if bool(xp.any(wrong)):
-        whole = xp.astype(wrong, xp.int64)
-        raise other_sums("probabilities", int(xp.sum(whole)), int(xp.argmax(whole)), wrong.shape[0])
+    marked = rows_unlike_one(p)
+    if bool(xp.any(marked)):
+        whole = xp.astype(marked, xp.int64)
+        raise other_sums("probabilities", int(xp.sum(whole)), int(xp.argmax(whole)), marked.shape[0])
 
 
 def _check(xp: Any, p: Any) -> None:

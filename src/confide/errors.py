@@ -46,9 +46,9 @@ class ConfideError(Exception):
         self.argument, self.requirement, self.got, self.remedy = argument, requirement, got, remedy
 
     def __str__(self) -> str:
-        found = f"; got {self.got}" if self.got else ""
+        actual = f"; got {self.got}" if self.got else ""
         then = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
-        return f"{self.argument}: {self.requirement}{found}{then}"
+        return f"{self.argument}: {self.requirement}{actual}{then}"
 
 
 class InputError(ConfideError, ValueError):

@@ -103,8 +103,8 @@ class ConformalSet(Transform):  # type: ignore[misc]
             if logits and (len(outputs) == 1) != self.sigmoid and len(outputs) == 1:
                 raise InputError("sigmoid", "must be true with one channel, for which softmax is 1 everywhere")
             inside = predict_masks(outputs[None], self.release, logits=logits, sigmoid=self.sigmoid)[0]
-        found, *_ = convert_to_dst_type(inside, img, dtype=self.dtype)
-        return found
+        converted, *_ = convert_to_dst_type(inside, img, dtype=self.dtype)
+        return converted
 
 
 class ConformalSetd(MapTransform):  # type: ignore[misc]
@@ -220,11 +220,11 @@ class AreaRatio(_Mean):
         self.ignore_index = ignore_index
 
     def _compute_tensor(self, y_pred: Tensor, y: Tensor | None = None, **kwargs: Any) -> Tensor:
-        found = []
+        ratios = []
         for counts in _counts(y_pred, y, self.ignore_index):
             kept = [row for k, row in enumerate(counts.tolist()) if k != self.background]
-            found.append([sum(predicted for _, _, predicted in kept), sum(true for true, _, _ in kept)])
-        return torch.tensor(found, dtype=torch.float32, device=y_pred.device)
+            ratios.append([sum(predicted for _, _, predicted in kept), sum(true for true, _, _ in kept)])
+        return torch.tensor(ratios, dtype=torch.float32, device=y_pred.device)
 
     def _together(self, values: Tensor) -> Tensor:
         predicted, true = values.double().sum(dim=0)
@@ -250,7 +250,7 @@ class Coverage(_Mean):
             raise InputError(
                 "y_pred", "must hold sets of classes, shape (B, C), with labels y", remedy="For masks see MissedArea"
             )
-        mask, truth = _plain(y_pred) != 0, _plain(y)
+        mask, truth = _without_metadata(y_pred) != 0, _without_metadata(y)
         if truth.shape == mask.shape and mask.shape[1] > 1:
             inside: Tensor = (mask & (truth != 0)).any(dim=1, keepdim=True)
         elif truth.numel() == len(mask) and bool(((truth >= 0) & (truth < mask.shape[1])).all()):
@@ -276,7 +276,7 @@ class SetSize(_Mean):
     """
 
     def _compute_tensor(self, y_pred: Tensor, y: Tensor | None = None, **kwargs: Any) -> Tensor:
-        sizes: Tensor = (_plain(y_pred) != 0).sum(dim=1).float()
+        sizes: Tensor = (_without_metadata(y_pred) != 0).sum(dim=1).float()
         return sizes.reshape(len(sizes), -1).mean(dim=1, keepdim=True)
 
 
@@ -350,13 +350,13 @@ class _Pairs:
                     remedy="Name the keys by image_key and label_key",
                 )
             image, label = (batch[key] for key in self.keys)
-            yield _plain(image), _plain(label)
+            yield _without_metadata(image), _without_metadata(label)
 
     def __len__(self) -> int:
         return len(self.loader)  # type: ignore[arg-type]
 
 
-def _plain(data: Any) -> Any:
+def _without_metadata(data: Any) -> Any:
     """A tensor without metadata."""
     return data.as_tensor() if hasattr(data, "as_tensor") else data
 
@@ -365,6 +365,6 @@ def _counts(y_pred: Tensor, y: Tensor | None, ignore_index: int) -> Iterator[Any
     """True, missed and predicted pixels of each image, class by class."""
     if y is None or y_pred.ndim < 3 or len(y) != len(y_pred):
         raise InputError("y_pred", "must hold masks, shape (B, C, H, W[, D]), and y a truth for each")
-    for mask, truth in zip(_plain(y_pred) != 0, _plain(y), strict=True):
+    for mask, truth in zip(_without_metadata(y_pred) != 0, _without_metadata(y), strict=True):
         whole = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
         yield area_counts(mask, whole.to(mask.device), ignore_index)

@@ -174,11 +174,11 @@ def test_google_and_azure_use_the_environment(asked, monkeypatch):
         (
             "s3",
             "AWS Error INVALID_ACCESS_KEY_ID during ListObjectsV2 operation",
-            "credentials are refused.* AWS_PROFILE",
+            "credentials are rejected.* AWS_PROFILE",
         ),
         ("s3", "AWS Error UNKNOWN (HTTP status 301) ... PERMANENT_REDIRECT", "another region; set AWS_REGION"),
         ("gs", "google::cloud::Status(PERMISSION_DENIED: ...)", "no permission .* GOOGLE_APPLICATION_CREDENTIALS"),
-        ("az", "Azure Error: AuthenticationFailed", "credentials are refused.* AZURE_STORAGE_KEY"),
+        ("az", "Azure Error: AuthenticationFailed", "credentials are rejected.* AZURE_STORAGE_KEY"),
         ("az", "Fail to get a new connection for: https://...", "cannot be reached.* AZURE_STORAGE_CONNECTION_STRING"),
         ("s3", "AWS Error SLOW_DOWN during PutObject", "the store rejects the request"),
     ],

@@ -86,9 +86,9 @@ def split_options(
     for name in _WEIGHTS:
         if name in options and (why := _why_not(by)) is not None:
             raise InputError(name, f"must be left out {why}")
-    known = (*Options.__optional_keys__, *own)
+    accepted = (*Options.__optional_keys__, *own)
     hints = {"n": _NUMBER} | dict.fromkeys(_WEIGHTS, _WEIGHTED)
-    refuse_unknown(function, options, [name for name in known if name != "partition" or name in own], hints)
+    refuse_unknown(function, options, [name for name in accepted if name != "partition" or name in own], hints)
     payer = Payer(**{name: options[name] for name in _PAYERS if name in options})
     return payer, {name: value for name, value in options.items() if name not in _PAYERS}
 
@@ -183,13 +183,13 @@ def calibrate(
     >>> print(released.privacy)
     1-differential privacy for adding or removing one record
     """
-    payer, asked = split_options("calibrate", options)
+    payer, fields = split_options("calibrate", options)
     refuse_halves(class_weights=class_weights, labels=labels, weights=weights, weight_bound=weight_bound)
-    score, known = named_by(scores, score, classes)
+    score, named = named_by(scores, score, classes)
     records = Scores.of(scores, labels=labels, weights=weights)
     population = shifted_population(class_weights, weight_bound)
     request = Request(
-        alpha=alpha, epsilon=epsilon, score=score, classes=known, candidates=candidates, population=population, **asked
+        alpha=alpha, epsilon=epsilon, score=score, classes=named, candidates=candidates, population=population, **fields
     )
     released: Calibration = release(records, request, payer)
     return released
@@ -241,10 +241,10 @@ def calibrate_levels(
     >>> [round(released[alpha].threshold, 1) for alpha in (0.2, 0.1)], released.privacy.epsilon <= 1
     ([0.8, 0.9], True)
     """
-    payer, asked = split_options("calibrate_levels", options, by="level")
-    score, known = named_by(scores, score, classes)
-    asked |= {"by": "level", "shares": shares, "candidates": candidates}
-    request = Request(alpha=alphas, epsilon=epsilon, score=score, classes=known, **asked)
+    payer, fields = split_options("calibrate_levels", options, by="level")
+    score, named = named_by(scores, score, classes)
+    fields |= {"by": "level", "shares": shares, "candidates": candidates}
+    request = Request(alpha=alphas, epsilon=epsilon, score=score, classes=named, **fields)
     released: LevelCalibration = release(Scores.of(scores), request, payer)
     return released
 
@@ -301,10 +301,10 @@ def calibrate_groups(
     >>> released.privacy.epsilon <= 1, released.privacy.add_remove
     (True, 0.5)
     """
-    payer, asked = split_options("calibrate_groups", options, "partition", by="group")
-    score, known = named_by(scores, score, classes)
-    asked |= {"by": one_of("by", by, ("group", "class")), "names": names, "candidates": candidates}
-    request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=known, **asked)
+    payer, fields = split_options("calibrate_groups", options, "partition", by="group")
+    score, named = named_by(scores, score, classes)
+    fields |= {"by": one_of("by", by, ("group", "class")), "names": names, "candidates": candidates}
+    request = Request(alpha=alpha, epsilon=epsilon, score=score, classes=named, **fields)
     released: GroupCalibration = release(Scores.of(scores, groups=groups), request, payer)
     return released
 
@@ -347,10 +347,10 @@ def calibrate_sides(
     >>> 0.4 < released.low.threshold < 1 and 0.4 < released.high.threshold < 1
     True
     """
-    payer, asked = split_options("calibrate_sides", options, by="side")
+    payer, fields = split_options("calibrate_sides", options, by="side")
     scores = Scores({name: interval_score(quantiles, targets, name) for name in SIDES})
     shares = shares_of_sides(share_low)
-    request = Request(alpha=alpha, epsilon=epsilon, by="side", shares=shares, candidates=candidates, **asked)
+    request = Request(alpha=alpha, epsilon=epsilon, by="side", shares=shares, candidates=candidates, **fields)
     released: SidesCalibration = release(scores, request, payer)
     return released
 
@@ -408,30 +408,30 @@ def calibrate_histogram(
     >>> len(calibrate_histogram(histogram, [0.1, 0.2], 1.0, neighbors="replace_one").parts)
     2
     """
-    payer, asked = split_options("calibrate_histogram", options, "partition")
+    payer, fields = split_options("calibrate_histogram", options, "partition")
     counted = {None: histogram} if isinstance(histogram, ScoreHistogram) else _by_name(histogram)
     several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
-    own: dict[str, Any] = {"shares": shares, "population": population, "classes": classes}
+    extra: dict[str, Any] = {"shares": shares, "population": population, "classes": classes}
     if score == _BOTH and None not in counted:
         if set(counted) != set(SIDES):
             raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH!r}")
         if len({one.total for one in counted.values()}) > 1:
             raise InputError("histogram", "must have as many records on both sides")
-        own |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
+        extra |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
     elif share_low is not None:
         raise InputError("share_low", "must be left out: it divides the privacy budget between two sides")
     else:
-        own["score"] = score_kind(score).name
+        extra["score"] = score_kind(score).name
         if None not in counted:
             if several:
                 raise InputError(
                     "alpha", "must be one level for counts by name: several levels and groups exclude each other"
                 )
-            own |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
+            extra |= {"by": one_of("by", by or "group", ("group", "class")), "names": tuple(counted)}
         elif several:
-            own["by"] = "level"
+            extra["by"] = "level"
     candidates = next(iter(counted.values())).candidates
-    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **own, **asked)
+    request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, **extra, **fields)
     return release(Counted(counted), request, payer)
 
 

@@ -163,8 +163,8 @@ def randomise_labels(
 
         spent = PrivacyStatement("replace_one", statement.epsilon, 1, None, statement.epsilon, None)
         named = k if names is None else [canonical(name) for name in names]  # type: ignore[arg-type]
-        asked = {"kind": "labelling", "epsilon": statement.epsilon, "classes": named, "n": statement.n}
-        payment = make_payment(spent, MECHANISM, asked, ledger, dataset, again=again)
+        parameters = {"kind": "labelling", "epsilon": statement.epsilon, "classes": named, "n": statement.n}
+        payment = make_payment(spent, MECHANISM, parameters, ledger, dataset, again=again)
         text = pay(
             payment,
             lambda: positions,
@@ -174,7 +174,7 @@ def randomise_labels(
         drawn, versions = _kept(text)
         statement = replace(statement, versions=versions)
     tell("labels", "randomised", n=statement.n, classes=k, epsilon=statement.epsilon)
-    return RandomisedLabels(drawn if names is None else _named(names, drawn), statement)
+    return RandomisedLabels(drawn if names is None else _names_at(names, drawn), statement)
 
 
 def _kept(text: str) -> tuple[NDArray[np.int64], dict[str, str]]:
@@ -198,7 +198,7 @@ def _classes(classes: Sequence[object] | int) -> tuple[tuple[object, ...] | None
     return names, k
 
 
-def _named(names: tuple[object, ...], positions: NDArray[np.int64]) -> NDArray[Any]:
+def _names_at(names: tuple[object, ...], positions: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(names if len({type(name) for name in names}) == 1 else np.array(names, dtype=object))[positions]
 
 
@@ -262,23 +262,23 @@ class PreparedLabels:
         self, look: Callable[[], Mapping[None, NoisyLabelCounts]], *, charge_first: bool = False
     ) -> NoisyLabelCalibration:
         """Read, correct the counts for what randomised labels cover by chance, and state the result."""
-        asked, words = self.request, Words.stated(self.request.classes, self.request.about)
-        guarantee = self.mechanism.guarantee(1 - asked.alpha, self.n, asked.delta)
+        request, words = self.request, Words.stated(self.request.classes, self.request.about)
+        guarantee = self.mechanism.guarantee(1 - request.alpha, self.n, request.delta)
         assert guarantee is not None  # the rank was chosen so that it holds
         released = NoisyLabelCalibration(
-            threshold=float(asked.candidates.values[self.mechanism.choose(look()[None].counts)]),
-            alpha=asked.alpha,
+            threshold=float(request.candidates.values[self.mechanism.choose(look()[None].counts)]),
+            alpha=request.alpha,
             guarantee=guarantee,
-            privacy=LabelPrivacy.of(asked.epsilon),
+            privacy=LabelPrivacy.of(request.epsilon),
             mechanism=self.mechanism,
-            candidates=asked.candidates.size,
-            recipe=asked.candidates.recipe,
-            score=asked.score,
+            candidates=request.candidates.size,
+            recipe=request.candidates.recipe,
+            score=request.score,
             versions=library_versions(),
             classes=words.classes,
             about=words.about or {},
         )
-        tell("calibration", "released from noisy labels", score=asked.score, alpha=asked.alpha, n=self.n)
+        tell("calibration", "released from noisy labels", score=request.score, alpha=request.alpha, n=self.n)
         warn_of_choices(released)
         if note := remark(released):
             warnings.warn(note, CoverageWarning, stacklevel=outside())
@@ -397,8 +397,8 @@ class NoisyLabelCounts:
         for start in range(0, len(y), rows):
             part = slice(start, start + rows)
             scores = all_scores(probabilities[part], self._score, u=None if shares is None else shares[part])
-            own = scores[np.arange(len(scores)), y[part]]
-            self._noisy += ScoreHistogram.from_scores(own, self._noisy.candidates, self._score)
+            label_scores = scores[np.arange(len(scores)), y[part]]
+            self._noisy += ScoreHistogram.from_scores(label_scores, self._noisy.candidates, self._score)
             self._all += ScoreHistogram.from_scores(scores.ravel(), self._all.candidates, self._score)
 
 
@@ -478,8 +478,8 @@ def calibrate_noisy_labels(
     if loss is None:
         raise InputError("label_epsilon", "must be given: the privacy loss with which the labels were randomised")
     request = asked_of_labels(alpha, loss, score, delta, candidates)
-    p, own = class_columns(probabilities, classes, check=True)
-    request = request.of_columns(own, p.shape[1], about)
+    p, column_names = class_columns(probabilities, classes, check=True)
+    request = request.of_columns(column_names, p.shape[1], about)
     labels = noisy_labels.labels if isinstance(noisy_labels, RandomisedLabels) else noisy_labels
     refuse_other_rows(probabilities=probabilities, noisy_labels=labels, u=u)
     names = None if isinstance(request.classes, int) else request.classes

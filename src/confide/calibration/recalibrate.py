@@ -96,8 +96,8 @@ def recalibrate(
     >>> february.recipe["around"] == january.threshold
     True
     """
-    payer, asked = split_options("recalibrate", options, "partition")
-    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **asked)
+    payer, fields = split_options("recalibrate", options, "partition")
+    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **fields)
     records = {"targets": targets, "groups": groups, "truth": truth, "u": u, "labels": labels, "weights": weights}
     given = {name: value for name, value in records.items() if value is not None}
     refuse_other_rows(scores=scores, **given)
@@ -110,21 +110,21 @@ def recalibrate(
 def _check_records(request: Request, given: Mapping[str, Any]) -> None:
     """Check that exactly the arguments are given that this type of release requires."""
     needed: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     if request.by == "side":
         needed = ("targets",)
     elif request.disjoint:
         needed = ("groups",)
     elif request.loss is not None:
-        needed, more = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
+        needed, optional = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
     if request.population is not None:
         needed = (*needed, "labels" if isinstance(request.population, ClassShift) else "weights")
     kind = type(request.renews).__name__
     if missing := [name for name in needed if name not in given]:
         shifted = ", for a population with a known shift" if missing[0] in ("labels", "weights") else ""
         raise InputError(missing[0], f"must be given: previous is a {kind}{shifted}")
-    if wrong := [name for name in given if name not in (*needed, *more)]:
-        raise InputError(wrong[0], f"must be left out: previous is a {kind}")
+    if unexpected := [name for name in given if name not in (*needed, *optional)]:
+        raise InputError(unexpected[0], f"must be left out: previous is a {kind}")
 
 
 def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> dict[Key, NDArray[Any]]:

@@ -128,11 +128,13 @@ class _Share:
 
         mechanism = mechanism_for(terms)
         privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
-        asked = _asked(terms, mechanism, part.score)
+        parameters = _request_fields(terms, mechanism, part.score)
         if part.words.predecessors:  # the renewal of another release is another request
-            asked["renewed"] = part.words.predecessors[-1].checksum
+            parameters["renewed"] = part.words.predecessors[-1].checksum
         whose = self.payer.ledger, self.dataset
-        return make_payment(privacy, terms.mechanism, asked, *whose, again=self.payer.again, accounts=self.accounts)
+        return make_payment(
+            privacy, terms.mechanism, parameters, *whose, again=self.payer.again, accounts=self.accounts
+        )
 
 
 @dataclass(frozen=True)
@@ -178,9 +180,9 @@ class PreparedThreshold:
 
     def warn(self, drawn: Calibration) -> None:
         """Warn of a threshold that is +inf or nearly so, and of a guarantee below the requested level."""
-        made, level, m = drawn.mechanism, self.terms.level, self.terms.m
-        if isinstance(made, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
-            enough = made.certified_from(level, m)
+        mechanism, level, m = drawn.mechanism, self.terms.level, self.terms.m
+        if isinstance(mechanism, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
+            enough = mechanism.certified_from(level, m)
             note = (
                 f"the promise is coverage of at least {coverage_text(drawn.guarantee.coverage)}, not {float(level):g}: "
                 f"with few records pps covers less; state n_min={enough} or more, if so many are certain"
@@ -230,26 +232,30 @@ class PreparedRelease:
         drawn: Mapping[Key, Calibration]
         earlier: Mapping[Key, Entry] = {}
         if bill is None:
-            drawn = self._drawn(self._own(look()), self.thresholds)
+            drawn = self._draw(self._inputs(look()), self.thresholds)
         else:
             drawn, earlier = bill.settle(
-                lambda: self._own(look()), self._marks, self._drawn, Calibration.to_json, charge_first=charge_first
+                lambda: self._inputs(look()),
+                self._fingerprints,
+                self._draw,
+                Calibration.to_json,
+                charge_first=charge_first,
             )
         if listening("calibration"):
             for key, one in drawn.items():
                 _tell_released(key, one)
         kept = {
-            key: drawn[key] if key in drawn else asked.part.words.of(Calibration.from_json(earlier[key].text))
-            for key, asked in self.thresholds.items()
+            key: drawn[key] if key in drawn else prepared.part.words.of(Calibration.from_json(earlier[key].text))
+            for key, prepared in self.thresholds.items()
         }
-        made = assembled(self.request, kept, {key: one.terms.candidates for key, one in self.thresholds.items()})
+        result = assembled(self.request, kept, {key: one.terms.candidates for key, one in self.thresholds.items()})
         if not self.request.disjoint:  # one warning for all groups together
             for key, one in drawn.items():
                 self.thresholds[key].warn(one)
         else:
-            warn_of(made)
-        warn_of_choices(made)
-        return made
+            warn_of(result)
+        warn_of_choices(result)
+        return result
 
     def _bill(self) -> "Bill[Any] | None":
         payments = {key: one.payment for key, one in self.thresholds.items() if one.payment is not None}
@@ -259,13 +265,13 @@ class PreparedRelease:
 
         return Bill.of(payments)
 
-    def _own(self, seen: Mapping[Key, Seen]) -> dict[Key, Seen]:
+    def _inputs(self, seen: Mapping[Key, Seen]) -> dict[Key, Seen]:
         return {key: one.own(seen[one.part.row]) for key, one in self.thresholds.items()}
 
-    def _marks(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
+    def _fingerprints(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
         return {key: fingerprint_bytes(one) for key, one in seen.items()}
 
-    def _drawn(self, seen: Mapping[Key, Seen], keys: Iterable[Key]) -> dict[Key, Calibration]:
+    def _draw(self, seen: Mapping[Key, Seen], keys: Iterable[Key]) -> dict[Key, Calibration]:
         return {key: self.thresholds[key].draw(seen[key]) for key in keys}
 
 
@@ -321,7 +327,7 @@ def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NO
     lists, shares, thresholds = request.lists(n), payer.of_parts(request), {}
     for key, part in request.parts.items():
         terms = part.terms.over(lists[key], n or 1)
-        _refuse_a_promise_for_no_records(terms)
+        _check_pps_minimum(terms)
         share = shares.get(key)
         thresholds[key] = PreparedThreshold(part, terms, None if share is None else share.payment(part, terms))
     if n == 0 and request.public_n:  # an account with a secret n has raised an error before this, whatever n is
@@ -369,10 +375,10 @@ def fingerprint_bytes(seen: Seen) -> bytes:
     return np.sort(seen.astype("<f8")).tobytes()
 
 
-def _refuse_a_promise_for_no_records(terms: Terms) -> None:
+def _check_pps_minimum(terms: Terms) -> None:
     """Reject `pps` with a secret n and n_min = 1 before anything is charged: it would guarantee next to nothing."""
-    made = mechanism_for(terms) if terms.mechanism == "pps" and terms.n_min == 1 else None
-    if isinstance(made, PpsOfSecretSize) and (enough := made.certified_from(terms.level, terms.m)) > 1:
+    mechanism = mechanism_for(terms) if terms.mechanism == "pps" and terms.n_min == 1 else None
+    if isinstance(mechanism, PpsOfSecretSize) and (enough := mechanism.certified_from(terms.level, terms.m)) > 1:
         raise InputError(
             "n_min",
             (
@@ -383,7 +389,7 @@ def _refuse_a_promise_for_no_records(terms: Terms) -> None:
         )
 
 
-def _asked(terms: Terms, mechanism: Mechanism | None, score: str | None) -> dict[str, Any]:
+def _request_fields(terms: Terms, mechanism: Mechanism | None, score: str | None) -> dict[str, Any]:
     """All public parameters of a threshold: equal parameters with the same data are the same request."""
     return {
         "request": _choices(terms),

@@ -147,11 +147,11 @@ class Request:
     def __post_init__(self) -> None:
         refuse_combinations({one.name: getattr(self, one.name) for one in fields(self) if one.init})
         if self.renews is not None:
-            known = read_again(self, self.renews)
+            fields_read = read_again(self, self.renews)
         else:
             one_of("neighbors", self.neighbors, NEIGHBORS)
-            known = {"parts": self._divided()}
-        for name, value in known.items():
+            fields_read = {"parts": self._divided()}
+        for name, value in fields_read.items():
             object.__setattr__(self, name, value)
 
     @cached_property
@@ -180,9 +180,9 @@ class Request:
             The number is public, but unknown until records are counted: return every candidate that may be chosen
             then, see `ScoreHistogram.over`.
         """
-        if self._shared is not None:
-            return dict.fromkeys(self.parts, _listed(self._first.law, self._shared, n, known_later))
-        return {key: _listed(part.law, part.terms, n, known_later) for key, part in self.parts.items()}
+        if self._shared_terms is not None:
+            return dict.fromkeys(self.parts, _candidate_list(self._first.law, self._shared_terms, n, known_later))
+        return {key: _candidate_list(part.law, part.terms, n, known_later) for key, part in self.parts.items()}
 
     def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
         """The union of all candidates: counts over it determine the counts over each list."""
@@ -193,7 +193,7 @@ class Request:
         return next(iter(self.parts.values()))
 
     @cached_property
-    def _shared(self) -> Terms | None:
+    def _shared_terms(self) -> Terms | None:
         """The terms that choose candidates for all thresholds: for levels and sides the largest alpha, an equal share.
 
         None if each threshold has its own: a renewal that starts around earlier thresholds.
@@ -231,12 +231,12 @@ class Request:
         else:
             losses = divide_budget(self.epsilon, self.rho, exact_shares(self.shares, k))
             choices["delta"] = part_of_failure(self.delta, k)
-        own = self.score if self.loss is None else critical_score(self.loss)
-        law = self._law(SIDES[0] if self.by == "side" else own)
+        name = self.score if self.loss is None else critical_score(self.loss)
+        law = self._law(SIDES[0] if self.by == "side" else name)
         words = Words.stated(None if self.by == "class" else self.classes, self.about)  # keys are the names of classes
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):
-            row, score = None if self.by == "level" else key, key if self.by == "side" else own
+            row, score = None if self.by == "level" else key, key if self.by == "side" else name
             terms = Terms.unsettled(level, population=self.population, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
@@ -305,7 +305,7 @@ def joined(lists: Iterable[Candidates]) -> Candidates:
     return Candidates.of(np.unique(np.concatenate([one.edges for one in every])))
 
 
-def _listed(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
+def _candidate_list(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
     if isinstance(law, Candidates):
         return law
     if known_later and terms.mechanism == "slopes":
@@ -424,34 +424,34 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     InputError, InputTypeError
         If the release cannot be renewed in this way.
     """
-    _refuse_others(previous)
+    _check_renewable(previous)
     if not isinstance(request.cold, bool):
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
     typical = request.n_typical
     if previous.disjoint and typical is None:
         typical = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
-    anew = {"n_typical": typical, "slopes": request.slopes, "rise": request.rise, "shift": request.shift}
+    new_choices = {"n_typical": typical, "slopes": request.slopes, "rise": request.rise, "shift": request.shift}
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
-        said = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
-        words = Words.stated(part.classes, request.about, (*part.predecessors, said))
-        asked = _choices(part) | budget | anew | {"population": part.population}
-        refuse_combinations(asked)
-        terms = Terms.unsettled(**asked)
+        predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
+        words = Words.stated(part.classes, request.about, (*part.predecessors, predecessor))
+        choices = _choices(part) | budget | new_choices | {"population": part.population}
+        refuse_combinations(choices)
+        terms = Terms.unsettled(**choices)
         law = _law(part, request.cold, request.candidates)
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
     first = previous.first
-    known: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
-    known |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
+    fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
+    fields |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
     if isinstance(previous, GroupCalibration):
-        known["neighbors"] = previous.neighbors
+        fields["neighbors"] = previous.neighbors
     if previous.bounded is not None:
-        known |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
-    return known
+        fields |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
+    return fields
 
 
-def _refuse_others(previous: Release) -> None:
+def _check_renewable(previous: Release) -> None:
     """Reject everything but a release of one owner's records."""
     if type(previous) in _KINDS:
         return
@@ -491,7 +491,7 @@ def _choices(part: Calibration) -> dict[str, Any]:
     """The choices of a threshold, without its budget."""
     privacy, guarantee = part.privacy, part.guarantee
     method = "slopes" if part.mechanism is None else part.mechanism.name
-    asked: dict[str, Any] = {
+    choices: dict[str, Any] = {
         "alpha": part.alpha,
         "mechanism": method,
         "neighbors": privacy.neighbors,
@@ -499,9 +499,9 @@ def _choices(part: Calibration) -> dict[str, Any]:
         "n_min": guarantee.n_min or 1,
     }
     if method == "slopes":
-        asked["delta"] = guarantee.delta
-        asked["selector"] = None if privacy.rho is None else "exponential"
-    return asked
+        choices["delta"] = guarantee.delta
+        choices["selector"] = None if privacy.rho is None else "exponential"
+    return choices
 
 
 def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Request) -> list[dict[str, Any]]:
@@ -523,8 +523,8 @@ def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Reque
     if isinstance(previous, GroupCalibration):
         replaced = previous.neighbors == "replace_one"
         return divide_budget(epsilon, rho, [Fraction(1)], replaced=replaced) * len(parts)
-    known = all(0 < one < math.inf for one in spent)
-    weights = [Fraction(_as_typed(one)) for one in spent] if known else [Fraction(1)] * len(spent)
+    all_finite = all(0 < one < math.inf for one in spent)
+    weights = [Fraction(_as_typed(one)) for one in spent] if all_finite else [Fraction(1)] * len(spent)
     return divide_budget(epsilon, rho, [weight / sum(weights) for weight in weights])
 
 
@@ -552,11 +552,11 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
     recipe = dict(part.recipe)
     kind = recipe.pop("kind")
     if kind == "spread":
-        own = Spread(recipe["of"], recipe.get("unit"))
-        at_an_end = own.kind is None or part.threshold in _AT_AN_END.get(own.kind, (part.threshold,))
+        default = Spread(recipe["of"], recipe.get("unit"))
+        at_an_end = default.kind is None or part.threshold in _AT_AN_END.get(default.kind, (part.threshold,))
         if cold or math.isinf(part.threshold) or at_an_end:
-            return own
-        return replace(own, around=part.threshold, hedged=True)
+            return default
+        return replace(default, around=part.threshold, hedged=True)
     if kind == "scores":
         return score_kind(part.score).candidates()
     if kind in BUILDERS:

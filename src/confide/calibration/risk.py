@@ -78,13 +78,13 @@ def calibrate_false_negatives(
     (True, True)
     """
     stated = stated_risk(risk, options)
-    payer, asked = split_options("calibrate_false_negatives", options)
+    payer, fields = split_options("calibrate_false_negatives", options)
     p, names = class_columns(probabilities, classes, check=True)
     refuse_other_rows(probabilities=probabilities, truth=truth, u=u)
     scores = _false_negative_thresholds(p, as_truth(truth, p.shape, names), u)
-    known = p.shape[1] if names is None else names
+    class_names = p.shape[1] if names is None else names
     request = Request(
-        alpha=stated, epsilon=epsilon, loss=FALSE_NEGATIVES, classes=known, candidates=candidates, **asked
+        alpha=stated, epsilon=epsilon, loss=FALSE_NEGATIVES, classes=class_names, candidates=candidates, **fields
     )
     released: RiskCalibration = release(Scores.of(scores), request, payer)
     return released
@@ -130,12 +130,12 @@ def calibrate_losses(
     True
     """
     stated = stated_risk(risk, options)
-    payer, asked = split_options("calibrate_losses", options)
+    payer, fields = split_options("calibrate_losses", options)
     bound = check_bound(loss, bound)
     refuse_other_rows(losses=losses, u=u)
     scores = Scores.of(critical_thresholds(losses, candidates, u=u, bound=bound))
-    asked |= {"loss": loss, "bound": bound, "classes": classes}
-    request = Request(alpha=stated, epsilon=epsilon, candidates=candidates, **asked)
+    fields |= {"loss": loss, "bound": bound, "classes": classes}
+    request = Request(alpha=stated, epsilon=epsilon, candidates=candidates, **fields)
     released: RiskCalibration = release(scores, request, payer)
     return released
 
@@ -185,9 +185,9 @@ def critical_thresholds(
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1:
         raise InputError("losses", f"must have shape (n, {candidates.size - 1})", got=f"shape {array.shape}")
-    wrong = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
+    invalid = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
     must = f"losses must lie in [0, {bound:g}] and not increase along rows"
-    refuse_marked("losses", wrong, must, "rows that do not", place="row")
+    refuse_marked("losses", invalid, must, "rows that do not", place="row")
     shares = as_uniforms("u", u, len(array), True)
     small = array <= bound * shares[:, None]
     first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)
@@ -203,9 +203,9 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
     0.1
     """
     if "alpha" in options or risk is None:
-        found = "found alpha; " if "alpha" in options else ""
+        hint = "found alpha; " if "alpha" in options else ""
         raise InputTypeError(
-            "risk", "must be given, the bound on the expected loss", remedy=f"{found}write risk=0.1 for 10 %"
+            "risk", "must be given, the bound on the expected loss", remedy=f"{hint}write risk=0.1 for 10 %"
         )
     return risk
 
@@ -320,27 +320,27 @@ def calibrate_areas(
     True
     """
     stated = stated_risk(risk, options)
-    payer, asked = split_options("calibrate_masks", options, *_OF_MASKS)
-    area = missed_area(asked.pop("background", None), asked.pop("average", "pixels"))
-    ignored, u, classes = asked.pop("ignore_index", -100), asked.pop("u", None), asked.pop("classes", None)
-    request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **asked)
-    known = None if classes is None else public_classes("classes", classes)
+    payer, fields = split_options("calibrate_masks", options, *_OF_MASKS)
+    area = missed_area(fields.pop("background", None), fields.pop("average", "pixels"))
+    ignored, u, classes = fields.pop("ignore_index", -100), fields.pop("u", None), fields.pop("classes", None)
+    request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **fields)
+    class_names = None if classes is None else public_classes("classes", classes)
     first, areas = peek(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
-    if known is None:
+    if class_names is None:
         if first is None:
             raise InputError("classes", "must be given, their names or number: there is no image that shows how many")
-        known = first[0]
-    number = known if isinstance(known, int) else len(known)
+        class_names = first[0]
+    number = class_names if isinstance(class_names, int) else len(class_names)
     area.check(number)
 
     def thresholds() -> Iterator[float]:
-        for i, (k, own) in enumerate(areas):
+        for i, (k, areas_by_class) in enumerate(areas):
             if k != number:
                 raise InputError("images", f"must have the same {number} classes", got=f"{k} in image {i}")
-            yield critical_area(own, float(as_uniforms("u", u, 1, needed=True)[0]), by_class=area.by_class)
+            yield critical_area(areas_by_class, float(as_uniforms("u", u, 1, needed=True)[0]), by_class=area.by_class)
 
     records = Batches(_arrays(thresholds()), "images must hold at least one; found none")
-    released: RiskCalibration = release(records, replace(request, classes=known), payer)
+    released: RiskCalibration = release(records, replace(request, classes=class_names), payer)
     return released
 
 
@@ -352,7 +352,7 @@ def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> 
     >>> true_pixels(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0, 1]), MissedAreaLoss(background=0), -100)
     [array([0.8])]
     """
-    own = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
+    by_class = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
     if not bool((p >= 0).all()) or not bool((p <= 1).all()):
         raise InputError(
             "probabilities",
@@ -360,7 +360,7 @@ def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> 
             got="NaN or values outside",
             remedy="Apply softmax or sigmoid to logits",
         )
-    return own
+    return by_class
 
 
 def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = False) -> float:
@@ -463,19 +463,19 @@ def false_claims_losses(
     if not isinstance(n, int | np.integer) or n < 0:
         raise InputError("n", "must be the number of answers, an integer that is not negative")
     sure = as_vector("confidences", confidences, empty=True).astype(np.float64)
-    wrong, place = as_array("false", false), as_array("answers", answers)
-    if wrong.dtype != np.bool_ or wrong.shape != sure.shape:
+    is_false, place = as_array("false", false), as_array("answers", answers)
+    if is_false.dtype != np.bool_ or is_false.shape != sure.shape:
         raise InputError(
-            "false", f"must be boolean of shape {sure.shape}", got=f"dtype {wrong.dtype}, shape {wrong.shape}"
+            "false", f"must be boolean of shape {sure.shape}", got=f"dtype {is_false.dtype}, shape {is_false.shape}"
         )
     if place.shape != sure.shape or place.dtype.kind not in "iu":
-        found = f"dtype {place.dtype}, shape {place.shape}"
-        raise InputError("answers", f"must be integers of shape {sure.shape}", got=found)
+        actual = f"dtype {place.dtype}, shape {place.shape}"
+        raise InputError("answers", f"must be integers of shape {sure.shape}", got=actual)
     refuse_marked("confidences", ~np.isfinite(sure), "must be finite", "that are not", place="claim")
     refuse_marked("answers", (place < 0) | (place >= n), f"must lie between 0 and {n - 1}", "outside", place="claim")
     reach = np.searchsorted(candidates.edges, sure, side="left")  # the number of candidates below the confidence
     kept = np.zeros((n, candidates.size), np.int64)
-    np.add.at(kept, (place[wrong], reach[wrong]), 1)
+    np.add.at(kept, (place[is_false], reach[is_false]), 1)
     kept = kept[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
     if loss == "any":
         return (kept > 0).astype(np.float64)

@@ -68,9 +68,9 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return self._release(X, target, groups)
         self._warn_of_retraining()
         n, trained = len(target), self._routed(fit_params)
-        own = [value for value in fit_params.values() if _per_record(value, n)]
-        more = [value for value in (groups, *own) if value is not None]
-        held = calibrating(self.calibration_size, self.random_state, n, X, target, *more)
+        per_record = [value for value in fit_params.values() if _per_record(value, n)]
+        arrays = [value for value in (groups, *per_record) if value is not None]
+        held = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
         train, kept = np.flatnonzero(~held), np.flatnonzero(held)
         if not len(train):
             raise InputError("X", "must contain records that train the model", got=f"none among n_samples={n}")
@@ -155,10 +155,10 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         With `set_fit_request(sample_weight=True)` here, weights are passed on unchanged. Otherwise the estimator's own
         request determines whether they are passed on.
         """
-        own = self._get_metadata_request()
-        if own.fit.requests.get("sample_weight") is None:
-            own.fit.requests.pop("sample_weight", None)
-        router = MetadataRouter(owner=self).add_self_request(own)
+        own_request = self._get_metadata_request()
+        if own_request.fit.requests.get("sample_weight") is None:
+            own_request.fit.requests.pop("sample_weight", None)
+        router = MetadataRouter(owner=self).add_self_request(own_request)
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router if self.prefit else router.add(method_mapping=mapping, **self._inner())
 

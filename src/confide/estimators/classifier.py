@@ -170,23 +170,23 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
                 got=f"one class{weighed}",
                 remedy="Give more records",
             )
-        found = trained if self.classes is None else np.unique(np.asarray(self.classes))
-        if missing := len(set(trained.tolist()) - set(found.tolist())):
+        names = trained if self.classes is None else np.unique(np.asarray(self.classes))
+        if missing := len(set(trained.tolist()) - set(names.tolist())):
             raise InputError(
                 "classes", "must name every label of the training part", got=f"{missing} more", remedy="Add them"
             )
         (self.estimator_,) = self._trained(X, y, given)
-        self.classes_ = found
+        self.classes_ = names
 
     def _adopt(self) -> None:
         check_is_fitted(self.estimator)
         _refuse_without_probabilities(self.estimator)
-        own = np.asarray(self.estimator.classes_)
-        if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(own.tolist()):
+        fitted_classes = np.asarray(self.estimator.classes_)
+        if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(fitted_classes.tolist()):
             raise InputError(
                 "classes", "must be those of the fitted estimator with prefit=True", remedy="Leave them out"
             )
-        self.estimator_, self.classes_ = self.estimator, own
+        self.estimator_, self.classes_ = self.estimator, fitted_classes
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         p, _ = class_columns(self.estimator_.predict_proba(X), self.estimator_.classes_)
@@ -205,9 +205,9 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
         """The scores of the records' own classes; +inf for labels that are not among the classes."""
         p, codes = self._probabilities(X), self._codes(y)
-        known = codes >= 0
+        has_class = codes >= 0
         scores = np.full(len(y), np.inf)
-        scores[known] = class_score(p[known], codes[known], self.conformity_score)
+        scores[has_class] = class_score(p[has_class], codes[has_class], self.conformity_score)
         return scores
 
 

@@ -45,11 +45,11 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
             ("must be a share between 0 and 1: records are drawn independently, so their number cannot be fixed"),
             got=repr(share),
         )
-    numbers = fresh_uniforms(n) if seed is None else _hashed(check_random_state(seed).bytes(32), n, columns)
+    numbers = fresh_uniforms(n) if seed is None else _hash_numbers(check_random_state(seed).bytes(32), n, columns)
     return numbers < float(share)
 
 
-def _hashed(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]:
+def _hash_numbers(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]:
     """Numbers in [0, 1), shape (n,): the keyed hash of a record's content and of its position among equal records."""
     seen, numbers = Counter[bytes](), np.empty(n)
     contents = [_contents(column) for column in columns]
@@ -60,8 +60,8 @@ def _hashed(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]
             state.update(len(piece).to_bytes(8, "big") + piece)
         content_hash = state.digest()
         seen[content_hash] += 1
-        own = blake2b(content_hash + seen[content_hash].to_bytes(8, "big"), key=key, digest_size=8).digest()
-        numbers[i] = (int.from_bytes(own, "big") >> 11) * 2.0**-53
+        number = blake2b(content_hash + seen[content_hash].to_bytes(8, "big"), key=key, digest_size=8).digest()
+        numbers[i] = (int.from_bytes(number, "big") >> 11) * 2.0**-53
     return numbers
 
 
@@ -82,11 +82,11 @@ def _contents(column: Any) -> Iterator[bytes]:
             return
         column = column.tolist()
     for row in column:
-        yield repr(_plain(row)).encode()
+        yield repr(_with_floats(row)).encode()
 
 
-def _plain(value: Any) -> Any:
+def _with_floats(value: Any) -> Any:
     """The same value with all numbers as floats, in lists."""
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(one) for one in value]
+        return [_with_floats(one) for one in value]
     return float(value) if isinstance(value, Real) else value

@@ -90,10 +90,10 @@ def log_model(
     Coverage is guaranteed for records like the calibration records, and for the model whose scores calibrated: log the
     release together with that model.
     """
-    asked = _Asked(input_example, signature, classes, groups, difficulty, pip_requirements)
-    with _written(release, model, asked) as parts:
-        own = {**parts["metadata"], **(tags or {})}
-        info = mlflow.pyfunc.log_model(name=name, tags=own, **parts, **options)
+    arguments = _LogArguments(input_example, signature, classes, groups, difficulty, pip_requirements)
+    with _prepare_files(release, model, arguments) as parts:
+        all_tags = {**parts["metadata"], **(tags or {})}
+        info = mlflow.pyfunc.log_model(name=name, tags=all_tags, **parts, **options)
     warn_of(release)
     return info
 
@@ -115,14 +115,14 @@ def save_model(
 
     Parameters, errors and notes as in `log_model`; `**options` are those of `mlflow.pyfunc.save_model`.
     """
-    asked = _Asked(input_example, signature, classes, groups, difficulty, pip_requirements)
-    with _written(release, model, asked) as parts:
+    arguments = _LogArguments(input_example, signature, classes, groups, difficulty, pip_requirements)
+    with _prepare_files(release, model, arguments) as parts:
         mlflow.pyfunc.save_model(str(path), **parts, **options)
     warn_of(release)
 
 
 @dataclass(frozen=True)
-class _Asked:
+class _LogArguments:
     """Arguments of `log_model` and `save_model`, except the release and the model."""
 
     example: Any
@@ -134,44 +134,45 @@ class _Asked:
 
 
 @contextmanager
-def _written(release: Release, model: Any, asked: _Asked) -> Iterator[dict[str, Any]]:
+def _prepare_files(release: Release, model: Any, arguments: _LogArguments) -> Iterator[dict[str, Any]]:
     """Arguments for MLflow, whose files exist for the time of the block."""
     with tempfile.TemporaryDirectory() as folder:
-        yield _parts(release, model, Path(folder), asked)
+        yield _parts(release, model, Path(folder), arguments)
 
 
-def _parts(release: Release, model: Any, folder: Path, asked: _Asked) -> dict[str, Any]:
+def _parts(release: Release, model: Any, folder: Path, arguments: _LogArguments) -> dict[str, Any]:
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a release of confide", got=type(release).__name__)
     if task_of(release) == "any":
         raise InputError("release", "must be for a score of classes or for intervals", got="one of your own")
-    columns = {name: getattr(asked, name) for name, needed in needs(release).items() if needed}
+    columns = {name: getattr(arguments, name) for name, needed in needs(release).items() if needed}
     config: dict[str, Any] = {"checksum": release.checksum, **columns}
-    names, signature = class_names(release) if asked.classes is None else list(asked.classes), asked.signature
+    names = class_names(release) if arguments.classes is None else list(arguments.classes)
+    signature = arguments.signature
     release.save(folder / "calibration.json")
     artifacts = {CALIBRATION: str(folder / "calibration.json")}
-    required = _required()
+    required = _requirements()
     if model is not None:
         kept = keep(model, folder)
-        own = shutil.copytree(kept, folder / MODEL, dirs_exist_ok=True) if kept != folder / MODEL else kept
-        artifacts[MODEL] = str(own)
-        config["digest"] = digest(own)
-        required += requirements_of(own)
+        copied = shutil.copytree(kept, folder / MODEL, dirs_exist_ok=True) if kept != folder / MODEL else kept
+        artifacts[MODEL] = str(copied)
+        config["digest"] = digest(copied)
+        required += requirements_of(copied)
         if task_of(release) == "classification":
-            _, trained = outputs_of(own, probabilities=True)
-            names = trained if asked.classes is None and trained is not None else names
+            _, trained = outputs_of(copied, probabilities=True)
+            names = trained if arguments.classes is None and trained is not None else names
             if names is not None:
                 names_for(release, tuple(names), len(names))  # raises an error for a model with other classes
-        if signature is None and asked.example is None:
-            signature = mlflow.models.Model.load(str(own)).signature
+        if signature is None and arguments.example is None:
+            signature = mlflow.models.Model.load(str(copied)).signature
     if names is not None and task_of(release) == "classification":
         config["classes"] = names
     return {
         "python_model": str(Path(__file__).with_name("served.py")),
         "artifacts": artifacts,
         "model_config": config,
-        "signature": _signature(release, model, asked.example, signature, config, columns),
-        "pip_requirements": asked.requirements or required,
+        "signature": _signature(release, model, arguments.example, signature, config, columns),
+        "pip_requirements": arguments.requirements or required,
         "metadata": {f"confide.{key}": text for key, text in facts_of(release).items()},
     }
 
@@ -195,8 +196,8 @@ def _signature(
         raise InputError(
             "input_example", "must be given, some rows that the model accepts, from which its signature is inferred"
         )
-    known = set(inputs.input_names()) if inputs is not None and inputs.has_input_names() else set()
-    if model is not None and (missing := {name: DataType.string for name in columns.values() if name not in known}):
+    named = set(inputs.input_names()) if inputs is not None and inputs.has_input_names() else set()
+    if model is not None and (missing := {name: DataType.string for name in columns.values() if name not in named}):
         if inputs is None or inputs.is_tensor_spec():
             raise InputError(
                 "input_example", f"must be a data frame: the release needs the column {next(iter(missing))!r}"
@@ -212,13 +213,13 @@ def _plain_inputs(release: Release, config: dict[str, Any], columns: dict[str, s
         names = ["lower", "upper"] if "cqr" in str(release.first.score) else ["prediction"]
         return Schema([*(ColSpec(DataType.double, name) for name in names), *extra])
     names = [str(name) for name in config.get("classes", ())]
-    known = classes_of(release)
+    class_list = classes_of(release)
     if not names and not extra:
-        return Schema([TensorSpec(np.dtype(np.float64), (-1, known if isinstance(known, int) else -1))])
+        return Schema([TensorSpec(np.dtype(np.float64), (-1, class_list if isinstance(class_list, int) else -1))])
     if not names:
-        if not isinstance(known, int):
+        if not isinstance(class_list, int):
             raise InputError("classes", "must be given: the release does not state which columns there are")
-        names = [str(place) for place in range(known)]
+        names = [str(place) for place in range(class_list)]
     return Schema([*(ColSpec(DataType.double, name) for name in names), *extra])
 
 
@@ -229,19 +230,19 @@ def _extra(columns: dict[str, str], wanted: Any) -> list[ColSpec]:
 
 def _outputs(release: Release, config: dict[str, Any]) -> Schema:
     if task_of(release) == "regression":
-        own = [ColSpec(DataType.double, "lower"), ColSpec(DataType.double, "upper")]
+        columns = [ColSpec(DataType.double, "lower"), ColSpec(DataType.double, "upper")]
     else:
         texts = any(isinstance(name, str) for name in config.get("classes", ()))
         label = Array(DataType.string if texts else DataType.long)
-        own = [ColSpec(label, "labels"), ColSpec(DataType.long, "size")]
-    return Schema([*own, ColSpec(DataType.string, "promise")])
+        columns = [ColSpec(label, "labels"), ColSpec(DataType.long, "size")]
+    return Schema([*columns, ColSpec(DataType.string, "promise")])
 
 
 def _params() -> ParamSchema:
     return ParamSchema([ParamSpec("alpha", DataType.double, None), ParamSpec("labels", DataType.boolean, True)])
 
 
-def _required() -> list[str]:
+def _requirements() -> list[str]:
     """The requirements for serving, in the installed versions."""
     return [f"{name}=={version(name)}" for name in (_mlflow(), "confide", "numpy", "pandas")]
 

@@ -97,21 +97,21 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
         given = {name: _taken(rows, self.options.get(name), name) for name in ("groups", "difficulty")}
         if columns := [self.options[name] for name in given if self.options.get(name) is not None]:
             rows = rows.drop(columns=columns)
-        known = {name: values for name, values in given.items() if values is not None}
+        arguments = {name: values for name, values in given.items() if values is not None}
         promise = facts_of(chosen)["promise"]
         if task_of(self.release) == "regression":
-            ends = predict_interval(self._predictions(rows), chosen, **known)
+            ends = predict_interval(self._predictions(rows), chosen, **arguments)
             return pd.DataFrame({"lower": ends.lower, "upper": ends.upper, "promise": promise})
         p = rows if self.outputs is None else self.outputs(rows)
         names = self.options.get("classes") if self.outputs is not None else None
-        sets = predict_labels(p, chosen, names) if chosen.by == "loss" else predict_set(p, chosen, names, **known)
+        sets = predict_labels(p, chosen, names) if chosen.by == "loss" else predict_set(p, chosen, names, **arguments)
         if params.get("labels") is False:
             sets = type(sets)(sets.mask)
         return pd.DataFrame({"labels": sets.labels(), "size": sets.sizes, "promise": promise})
 
     def _predictions(self, rows: Any) -> Any:
-        found = np.asarray(rows if self.outputs is None else self.outputs(rows), dtype=np.float64)
-        return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+        outputs = np.asarray(rows if self.outputs is None else self.outputs(rows), dtype=np.float64)
+        return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
 
 
 def task_of(release: Release) -> str:
@@ -126,8 +126,8 @@ def needs(release: Release) -> dict[str, bool]:
 
 def class_names(release: Release) -> list[str | int] | None:
     """The names of the classes of a release, if they have names."""
-    known = classes_of(release)
-    return list(known) if isinstance(known, tuple) else None
+    classes = classes_of(release)
+    return list(classes) if isinstance(classes, tuple) else None
 
 
 def refuse_other(what: str, found: str, logged: str) -> None:
@@ -153,10 +153,10 @@ def keep(model: Any, folder: Path) -> Path:
         If it is neither an estimator nor a function nor the address of a model.
     """
     if isinstance(model, str | Path):
-        found = Path(mlflow.artifacts.download_artifacts(str(model)))
-        if not (found / "MLmodel").is_file():
+        downloaded = Path(mlflow.artifacts.download_artifacts(str(model)))
+        if not (downloaded / "MLmodel").is_file():
             raise InputError("model", "must be the address of an MLflow model", remedy=f"{str(model)!r} contains none")
-        return found
+        return downloaded
     path = folder / "model"
     if hasattr(model, "get_params") and hasattr(model, "predict"):
         mlflow.sklearn.save_model(model, str(path), serialization_format="cloudpickle")
@@ -212,8 +212,8 @@ def requirements_of(path: Path) -> list[str]:
     """The requirements of a stored model, except MLflow itself."""
     file = path / "requirements.txt"
     lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    own = ("mlflow", "confide", "numpy", "pandas", "-", "#")
-    return [line.strip() for line in lines if line.strip() and not line.strip().startswith(own)]
+    omitted = ("mlflow", "confide", "numpy", "pandas", "-", "#")
+    return [line.strip() for line in lines if line.strip() and not line.strip().startswith(omitted)]
 
 
 def digest(path: Path) -> str:
@@ -254,7 +254,7 @@ def load_model(uri: str | Path) -> LoadedModel:
         If it is not such a model, or if the release or the inner model is not the logged one.
     """
     path = Path(mlflow.artifacts.download_artifacts(str(uri)))
-    artifacts, config = _described(path, str(uri))
+    artifacts, config = _read_description(path, str(uri))
     model = ConformalModel()
     model.load_context(mlflow.pyfunc.PythonModelContext(artifacts, config))
     try:
@@ -268,7 +268,7 @@ def load_model(uri: str | Path) -> LoadedModel:
     return LoadedModel(model.release, model.outputs, served)
 
 
-def _described(path: Path, uri: str) -> tuple[dict[str, str], dict[str, Any]]:
+def _read_description(path: Path, uri: str) -> tuple[dict[str, str], dict[str, Any]]:
     """The locations of the release and the inner model, and the logged checksums; raises an error if it was changed."""
     foreign = FormatError("model_uri", f"{uri!r} is not a model of confide.mlflow")
     try:

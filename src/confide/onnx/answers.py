@@ -69,8 +69,8 @@ class Limits:
         values = np.array([made(float(value)) for value in self.values.ravel()], dtype=dtype)
         if self.groups is None:
             return tail.constant(values if self.per_class else values[0], dtype)
-        found = tail.node("Gather", tail.constant(values, dtype), _place(tail, self.groups))
-        return tail.column(found) if column else found
+        gathered = tail.node("Gather", tail.constant(values, dtype), _place(tail, self.groups))
+        return tail.column(gathered) if column else gathered
 
 
 def _place(tail: Tail, names: tuple[str | int, ...]) -> str:
@@ -82,8 +82,8 @@ def _place(tail: Tail, names: tuple[str | int, ...]) -> str:
         kind, keys = TensorProto.INT64, {"keys_int64s": [int(name) for name in names]}
     else:
         kind, keys = TensorProto.STRING, {"keys_strings": [canonical(name) for name in names]}
-    own = {**keys, "values_int64s": list(range(len(names))), "default_int64": len(names)}
-    return tail.node("LabelEncoder", tail.input(GROUPS, kind), domain="ai.onnx.ml", **own)
+    attributes = {**keys, "values_int64s": list(range(len(names))), "default_int64": len(names)}
+    return tail.node("LabelEncoder", tail.input(GROUPS, kind), domain="ai.onnx.ml", **attributes)
 
 
 def append_sets(tail: Tail, p: Tensor, k: int, kind: ScoreKind, limits: Limits) -> None:
@@ -102,8 +102,8 @@ def _tempered(tail: Tail, p: Tensor, unusable: str, temperature: float) -> Tenso
     """p^(1/T), rescaled to rows that sum to one, in float64; rows of zeros stay zero."""
     wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))
     powers = tail.node("Softmax", tail.node("Div", tail.node("Log", wide), tail.constant(temperature)), axis=1)
-    found = tail.node("Where", tail.node("IsNaN", powers), tail.constant(0.0), powers)
-    return Tensor(found, TensorProto.DOUBLE, p.shape)
+    finite = tail.node("Where", tail.node("IsNaN", powers), tail.constant(0.0), powers)
+    return Tensor(finite, TensorProto.DOUBLE, p.shape)
 
 
 def _by_probability(tail: Tail, p: Tensor, limits: Limits) -> str:
@@ -154,7 +154,7 @@ def _at_places(tail: Tail, top: str, k: int, kind: ScoreKind) -> str:
     if kind.family == "saps":
         beyond = np.where(rank == 1, 0.0, ((rank - 2.0) + 1.0) * penalty)
         return tail.node("Add", tail.columns(top, 0, 1), tail.constant([beyond]))
-    mass = tail.node("CumSum", _rounded(tail, top, k), tail.constant(1, np.int64))
+    mass = tail.node("CumSum", _round_probabilities(tail, top, k), tail.constant(1, np.int64))
     if not penalty:
         return mass
     return tail.node("Add", mass, tail.constant([np.maximum(rank - kind.parameters["k_reg"], 0.0) * penalty]))
@@ -187,7 +187,7 @@ def _randomised(tail: Tail, top: str, first: str, last: str, k: int, kind: Score
         others = tail.node("Add", largest, tail.node("Mul", steps, tail.constant(penalty)))
         likeliest = tail.node("Equal", last, tail.constant(0, np.int64))
         return tail.node("Where", likeliest, tail.node("Mul", u, largest), others)
-    q = _rounded(tail, top, k)
+    q = _round_probabilities(tail, top, k)
     mass = tail.node("GatherElements", tail.node("CumSum", q, tail.constant(1, np.int64)), last, axis=1)
     equal = tail.double(tail.node("Add", tail.node("Sub", last, first), tail.constant(1, np.int64)))
     group = tail.node("Mul", equal, q)
@@ -198,7 +198,7 @@ def _randomised(tail: Tail, top: str, first: str, last: str, k: int, kind: Score
     return tail.node("Add", shared, tail.node("Gather", tail.constant(beyond), last))
 
 
-def _rounded(tail: Tail, top: str, k: int) -> str:
+def _round_probabilities(tail: Tail, top: str, k: int) -> str:
     """Probabilities rounded so that their sums are exact."""
     rounding = tail.constant(magic(k))
     return tail.node("Sub", tail.node("Add", top, rounding), rounding)
@@ -226,12 +226,12 @@ def append_intervals(
     `centers` are the predictions from which the ends are measured, float64, shape (n,), `scale` their divisors; a side
     without a limit is infinite.
     """
-    usable = _within(tail, tail.node("Abs", centers[0]))
+    usable = _is_finite(tail, tail.node("Abs", centers[0]))
     if centers[1] != centers[0]:
-        usable = tail.node("And", usable, _within(tail, tail.node("Abs", centers[1])))
+        usable = tail.node("And", usable, _is_finite(tail, tail.node("Abs", centers[1])))
     if scale is not None:
         positive = tail.node("Greater", scale, tail.constant(0.0))
-        usable = tail.node("And", usable, tail.node("And", positive, _within(tail, scale)))
+        usable = tail.node("And", usable, tail.node("And", positive, _is_finite(tail, scale)))
     low = None if below is None else _reach(tail, below, scale)
     high = low if above is below else None if above is None else _reach(tail, above, scale)
     sides = (("lower", "Sub", centers[0], low, -np.inf), ("upper", "Add", centers[1], high, np.inf))
@@ -240,7 +240,7 @@ def append_intervals(
         tail.output(name, tail.node("Where", usable, end, tail.constant(no_end)), TensorProto.DOUBLE)
 
 
-def _within(tail: Tail, tensor: str) -> str:
+def _is_finite(tail: Tail, tensor: str) -> str:
     """Whether numbers are finite; false for NaN."""
     return tail.node("LessOrEqual", tensor, tail.constant(_LARGEST))
 

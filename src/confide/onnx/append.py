@@ -105,9 +105,9 @@ def append(
     copy = _copy(model)
     if isinstance(calibration, Release):
         _refuse_other_labels(copy, classes_of(calibration) if classes is None else tuple(classes))
-    made = _appended(copy, calibration, options)
+    appended = _appended(copy, calibration, options)
     warn_of(calibration)
-    return made
+    return appended
 
 
 def read(model: onnx.ModelProto | str | Path) -> Release:
@@ -149,9 +149,9 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
         raise InputError(
             "model", "must be one without appended sets", got="some", remedy="Append to the model that was exported"
         )
-    asked = options["output"]
-    pair = [Tensor.of(model, name) for name in asked] if isinstance(asked, list) else []
-    main = pair[0] if pair else Tensor.of(model, asked)
+    output_names = options["output"]
+    pair = [Tensor.of(model, name) for name in output_names] if isinstance(output_names, list) else []
+    main = pair[0] if pair else Tensor.of(model, output_names)
     tail = Tail(opset_of(model), main.shape[0] if main.shape else None)
     words = facts_of(release) | {name: facts_of(chosen)[name] for name in ("alpha", "promise")}
     if kind.task == "classification":
@@ -203,9 +203,9 @@ def _append_sets(
     if options["logits"]:
         if maker in ("Softmax", "Sigmoid"):
             raise InputError("logits", f"must be left out: {p.name!r} is made by {maker}, so it contains probabilities")
-        made = tail.node("Softmax", p.name, axis=1) if release.bounded is None else tail.node("Sigmoid", p.name)
-        tail.output("probabilities", made, p.kind, k)
-        p = Tensor(made, p.kind, p.shape)
+        converted = tail.node("Softmax", p.name, axis=1) if release.bounded is None else tail.node("Sigmoid", p.name)
+        tail.output("probabilities", converted, p.kind, k)
+        p = Tensor(converted, p.kind, p.shape)
     elif maker == "LogSoftmax":
         raise InputError("logits", f"must be True: {p.name!r} is made by LogSoftmax, so it contains logarithms")
     append_sets(tail, p, k, kind, Limits.of(release, k if names is None else names))
@@ -238,10 +238,10 @@ def _refuse_perhaps_logits(name: str, maker: str | None) -> None:
     """Raise an error for a tensor that may contain logits, judged by its node, or by its name if it is an input."""
     if maker in _MAKERS or (maker is None and "logit" not in name.lower()):
         return
-    made = "has this name" if maker is None else f"is made by {maker}"
+    origin = "has this name" if maker is None else f"is made by {maker}"
     raise InputError(
         "logits",
-        f"must be given: {name!r} {made} and may contain logits",
+        f"must be given: {name!r} {origin} and may contain logits",
         remedy=("Pass logits=True, which appends a softmax or sigmoid, or logits=False if it contains probabilities"),
     )
 
@@ -359,7 +359,7 @@ def _without_tail(model: onnx.ModelProto, *, own_difficulty: bool) -> onnx.Model
     """The model as it was before something was appended, as far as names show it."""
     bare = _copy(model)
     graph = bare.graph
-    own = {name for node in graph.node if node.name.startswith(OWN) for name in node.output}
+    appended = {name for node in graph.node if node.name.startswith(OWN) for name in node.output}
     read_by_own = {name for node in graph.node if node.name.startswith(OWN) for name in node.input}
     others = {name for node in graph.node if not node.name.startswith(OWN) for name in node.input}
     new = {GROUPS, UNIFORMS, *([DIFFICULTY] if own_difficulty else [])} & read_by_own - others
@@ -367,7 +367,7 @@ def _without_tail(model: onnx.ModelProto, *, own_difficulty: bool) -> onnx.Model
         (graph.node, lambda one: one.name.startswith(OWN)),
         (graph.initializer, lambda one: one.name.startswith(OWN)),
         (graph.input, lambda one: one.name in new),
-        (graph.output, lambda one: one.name in own),
+        (graph.output, lambda one: one.name in appended),
         (bare.metadata_props, lambda one: one.key.startswith(KEY)),
     ):
         kept = [one for one in entries if not unwanted(one)]

@@ -38,8 +38,8 @@ class Tensor:
         graph = model.graph
         if name is None:
             if len(graph.output) != 1:
-                known = ", ".join(repr(one.name) for one in graph.output)
-                raise InputError("output", f"must name one of the {len(graph.output)} outputs of the model: {known}")
+                outputs = ", ".join(repr(one.name) for one in graph.output)
+                raise InputError("output", f"must name one of the {len(graph.output)} outputs of the model: {outputs}")
             name = graph.output[0].name
         tensors = {one.name: one for one in [*graph.input, *graph.value_info, *graph.output]}
         if name not in tensors:
@@ -56,9 +56,9 @@ class Tensor:
                 remedy="Export the model without it, as with skl2onnx's options={'zipmap': False}",
             )
         if kind.tensor_type.elem_type not in FLOATS:
-            found = TensorProto.DataType.Name(kind.tensor_type.elem_type)
+            element_type = TensorProto.DataType.Name(kind.tensor_type.elem_type)
             raise InputError(
-                "output", f"{name!r} must hold float16, float32 or float64", got=found, remedy="Name another"
+                "output", f"{name!r} must hold float16, float32 or float64", got=element_type, remedy="Name another"
             )
         if not kind.tensor_type.HasField("shape"):
             raise InputError(
@@ -146,19 +146,19 @@ def opset_of(model: onnx.ModelProto) -> int:
     InputError
         If it is older than the appended part needs.
     """
-    found = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
-    if (opset := found.get("ai.onnx", 1)) < OLDEST:
+    versions = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
+    if (opset := versions.get("ai.onnx", 1)) < OLDEST:
         raise InputError(
             "model",
             f"must use opset {OLDEST} or newer",
             got=str(opset),
             remedy="Convert it with onnx.version_converter.convert_version(model, 17)",
         )
-    if (own := found.get("ai.onnx.ml", OLDEST_ML)) < OLDEST_ML:
+    if (ml_version := versions.get("ai.onnx.ml", OLDEST_ML)) < OLDEST_ML:
         raise InputError(
             "model",
             f"must use ai.onnx.ml {OLDEST_ML} or newer",
-            got=str(own),
+            got=str(ml_version),
             remedy="Export it again, for a newer one",
         )
     return int(opset)

@@ -125,8 +125,8 @@ def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list
     """The laws that the kind of score suggests, the typical one first, and their weights."""
     if law is not None and law.hedged:
         right, weights = suggested_laws(edges, replace(law, hedged=False))
-        wrong, others = suggested_laws(edges, law.without_guess)
-        return right + wrong, weights + [_WRONG_GUESS * weight for weight in others]
+        laws_without_guess, others = suggested_laws(edges, law.without_guess)
+        return right + laws_without_guess, weights + [_WRONG_GUESS * weight for weight in others]
     if law is not None and law.kind in ("residual", "signed"):
         decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
         return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)

@@ -207,16 +207,16 @@ def unusual(alpha: Fraction | None, delta: float | None = None) -> tuple[str, ..
     >>> unusual(Fraction(9, 10))
     ('alpha=0.9 is the share of new records that may be missed: coverage of only 0.1 is promised. For coverage of ...',)
     """
-    found = []
+    warnings = []
     if alpha is not None and alpha > Fraction(1, 2):
         kept = 1 - alpha
-        found.append(
+        warnings.append(
             f"alpha={float(alpha):g} is the share of new records that may be missed: coverage of only "
             f"{float(kept):g} is promised. For coverage of {float(alpha):g} write alpha={float(kept):g}"
         )
     if delta is not None and delta < _SMALL_DELTA:
-        found.append(
+        warnings.append(
             f"delta={delta:g} is the chance that this calibration covers less than promised. It is not the delta of "
             "differential privacy, which is 0 here. Common values are 0.05 and 0.1; smaller ones make sets larger"
         )
-    return tuple(found)
+    return tuple(warnings)

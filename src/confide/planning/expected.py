@@ -101,12 +101,12 @@ def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
     many = guess
     while many < MOST_RECORDS and not enough(many):
         many = min(2 * many, MOST_RECORDS)
-    few = many // 2
-    while few and enough(few):
-        few, many = few // 2, few
-    while many - few > max(1, many // parts):
-        middle = (few + many) // 2
-        few, many = (few, middle) if enough(middle) else (middle, many)
+    low = many // 2
+    while low and enough(low):
+        low, many = low // 2, low
+    while many - low > max(1, many // parts):
+        middle = (low + many) // 2
+        low, many = (low, middle) if enough(middle) else (middle, many)
     return many
 
 
@@ -122,18 +122,18 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
     >>> 100 < closely_needed(request, request.candidates, 0.01) < 140
     True
     """
-    few, many, tried = 0, MOST_RECORDS + 1, likely_enough(request)
+    low, many, tried = 0, MOST_RECORDS + 1, likely_enough(request)
     for _ in range(_ROUNDS):
         choice = replace(request, n=tried).choice_of(of)
 
         def enough(n: int, choice: Choice = choice) -> bool:
             return chance_beyond_nearly(request, choice, n) <= unlikely
 
-        found = least(enough, tried, parts=50)
-        if abs(found - tried) <= _AGREE * tried:
-            return max(found, tried)
-        few, many = (few, tried) if found < tried else (tried, many)
-        tried = found if few < found < many else math.isqrt(max(few, 1) * many)
+        result = least(enough, tried, parts=50)
+        if abs(result - tried) <= _AGREE * tried:
+            return max(result, tried)
+        low, many = (low, tried) if result < tried else (tried, many)
+        tried = result if low < result < many else math.isqrt(max(low, 1) * many)
     return tried
 
 
@@ -242,13 +242,13 @@ class OnPilot:
     @property
     def in_words(self) -> list[tuple[str, str]]:
         """Pairs of a name and a result, for printing."""
-        found = [("threshold", f"{self.threshold:.4g} on average; {self.plain_threshold:.4g} without privacy")]
+        facts = [("threshold", f"{self.threshold:.4g} on average; {self.plain_threshold:.4g} without privacy")]
         if self.size is not None:
-            found.append(("mean set size", f"{self.size:.3g}; {self.plain_size:.3g} without privacy"))
+            facts.append(("mean set size", f"{self.size:.3g}; {self.plain_size:.3g} without privacy"))
         if self.ratio is not None:
             what = "intervals are" if self.size is None else "sets are"
-            found.append(("price of privacy", f"{what} {self.ratio:.3f} times as large as without"))
-        return [*found, ("beyond its scores", f"{chance_text(self.chance_beyond)} of thresholds")]
+            facts.append(("price of privacy", f"{what} {self.ratio:.3f} times as large as without"))
+        return [*facts, ("beyond its scores", f"{chance_text(self.chance_beyond)} of thresholds")]
 
 
 def chance_text(chance: float) -> str:

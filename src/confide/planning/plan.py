@@ -69,8 +69,8 @@ class Plan(Described):
     def guarantee(self) -> Guarantee:
         """The coverage guarantee of the calibration."""
         r = self.request
-        made = certify(self.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
-        return made if r.population is None else replace(made, population=str(r.population))
+        guarantee = certify(self.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
+        return guarantee if r.population is None else replace(guarantee, population=str(r.population))
 
     @property
     def privacy(self) -> PrivacyStatement:
@@ -175,14 +175,14 @@ class Plan(Described):
     @property
     def remarks(self) -> tuple[str, ...]:
         """Warnings before a calibration: too few records, and numbers that are often mistaken."""
-        said = unusual(self.request.alpha, self.request.delta)
+        notes = unusual(self.request.alpha, self.request.delta)
         if self.enough_records:
-            return said
-        few = (
+            return notes
+        too_few = (
             f"NOT ENOUGH RECORDS: with {self.n:,} the threshold is useless (+inf, or above every score) in "
             f"{chance_text(self.chance_beyond)} of calibrations; about {self.records_needed:,} are needed"
         )
-        return few, *said
+        return too_few, *notes
 
     def _section(self) -> Section:
         r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.counted
@@ -214,9 +214,9 @@ class Plan(Described):
             Section(f"With {self.n} calibration records", facts=tuple(with_n)),
             Section("With any number of records", facts=tuple(always)),
         ]
-        if (found := self.on_pilot) is not None:
-            like = f"With {self.n} records like the {found.records} of the pilot sample"
-            parts.append(Section(like, facts=tuple(found.in_words)))
+        if (on_pilot := self.on_pilot) is not None:
+            like = f"With {self.n} records like the {on_pilot.records} of the pilot sample"
+            parts.append(Section(like, facts=tuple(on_pilot.in_words)))
         return Section(
             "Plan",
             facts=(("promise", str(self.guarantee)), ("privacy", str(privacy))),
@@ -236,9 +236,9 @@ class Plan(Described):
         return f"{self.target_rank:.2f}{beyond}"
 
     def _brief(self) -> str:
-        few = "" if self.enough_records else f", NOT ENOUGH RECORDS (about {self.records_needed} are needed)"
+        too_few = "" if self.enough_records else f", NOT ENOUGH RECORDS (about {self.records_needed} are needed)"
         rank = f"target rank {self._rank()} with {self.n} records"
-        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}{few}"
+        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}{too_few}"
 
 
 def _loss(value: float) -> str:
@@ -296,9 +296,9 @@ def plan(
     (903.5, 901)
     """
     refuse_unknown("plan", choices, set(CHOICES) - {"mechanism"})
-    asked, population = score_kind(score).asked(candidates, unit), shifted_population(class_weights, weight_bound)
-    made = make_plan(Terms.of(alpha, asked, n, epsilon=epsilon, population=population, **choices), n)
-    return made if pilot is None else replace(made, pilot=Pilot.of(pilot, score))
+    law, population = score_kind(score).asked(candidates, unit), shifted_population(class_weights, weight_bound)
+    result = make_plan(Terms.of(alpha, law, n, epsilon=epsilon, population=population, **choices), n)
+    return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
 
 
 @lru_cache(maxsize=1024)
@@ -306,28 +306,28 @@ def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
     """Compute `Plan.records_needed`."""
     if request.n is None:
         return least(lambda n: Plan(request, mechanism, n).enough_records, likely_enough(request))
-    asked = request if mechanism is None else _asked_for(request, mechanism)
-    law = law_of(asked.candidates) if asked.candidates.recipe["kind"] == "spread" else None
+    stated = request if mechanism is None else _with_stated_choices(request, mechanism)
+    law = law_of(stated.candidates) if stated.candidates.recipe["kind"] == "spread" else None
 
     def enough(n: int) -> bool:
-        other = replace(asked, n=n)
+        other = replace(stated, n=n)
         return make_plan(other if law is None else other.suited(law), n).enough_records
 
-    if asked.slopes is not None or asked.shift is not None:  # then little or nothing is chosen
-        return least(enough, likely_enough(asked))
-    many = closely_needed(asked, law or asked.candidates, UNLIKELY)
+    if stated.slopes is not None or stated.shift is not None:  # then little or nothing is chosen
+        return least(enough, likely_enough(stated))
+    many = closely_needed(stated, law or stated.candidates, UNLIKELY)
     while many < MOST_RECORDS and not enough(many):
         many = min(many + max(1, many // 30), MOST_RECORDS)
     return many
 
 
-def _asked_for(request: Terms, mechanism: Slopes) -> Terms:
+def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
     """For a public n: the request with the slopes, rise and shift that were set by hand, read off the mechanism."""
     decided = replace(request, slopes=None, rise=None, shift=None)
     given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
     for one in (decided, given):
-        made = slopes_for_request(one)
-        if made is not None and (made.left, made.right, made.offset) == (
+        derived = slopes_for_request(one)
+        if derived is not None and (derived.left, derived.right, derived.offset) == (
             mechanism.left,
             mechanism.right,
             mechanism.offset,

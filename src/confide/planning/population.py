@@ -76,7 +76,7 @@ class ClassShift:
         >>> ClassShift.of_weights({"a": 0.5, "b": 2}).steps
         (1, 4)
         """
-        named = _named("class_weights", weights)
+        named = _by_class("class_weights", weights)
         ratios = tuple(_number(f"class_weights[{name!r}]", value, _MOST, _LEAST) for name, value in named.items())
         if not any(ratios):
             raise InputError("class_weights", "must not all be 0: no class would be left")
@@ -97,7 +97,7 @@ class ClassShift:
         >>> ClassShift.of_shares({0: 0.25, 1: 0.75}, {0: 0.5, 1: 0.5}).steps
         (3, 1)
         """
-        old, new = _named("source", source), _named("target", target)
+        old, new = _by_class("source", source), _by_class("target", target)
         if set(old) != set(new):
             raise InputError("target", "must be of the same classes as the source shares, each once", got="others")
         shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
@@ -166,12 +166,12 @@ class ClassShift:
     def __str__(self) -> str:
         if self.source is None or self.target is None:
             return (
-                f"for new records of which the classes are {_listed(self.classes, self.ratios)} times as frequent, up "
+                f"for new records of which the classes are {_by_name(self.classes, self.ratios)} times as frequent, up "
                 "to a common factor, as where the calibration records come from"
             )
         return (
-            f"for new records with class shares {_listed(self.classes, self.target)}, if they are "
-            f"{_listed(self.classes, self.source)} where the calibration records come from"
+            f"for new records with class shares {_by_name(self.classes, self.target)}, if they are "
+            f"{_by_name(self.classes, self.source)} where the calibration records come from"
         )
 
 
@@ -194,10 +194,10 @@ class RecordWeights:
     @classmethod
     def bounded(cls, bound: Any) -> "RecordWeights":
         """Make weights with a public bound, which no weight may exceed."""
-        found = positive_number("weight_bound", bound)
-        if not _LEAST <= found <= _MOST:
-            raise InputError("weight_bound", "must lie between 0.0001 and 10000", got=repr(found))
-        return cls(found)
+        number = positive_number("weight_bound", bound)
+        if not _LEAST <= number <= _MOST:
+            raise InputError("weight_bound", "must lie between 0.0001 and 10000", got=repr(number))
+        return cls(number)
 
     @property
     def scale(self) -> int | float:
@@ -223,8 +223,8 @@ class RecordWeights:
     def whole(self, weights: NDArray[Any], name: str = "weights") -> NDArray[np.int64]:
         """Validate weights of shape (n,) and return them as integers; errors contain a count and a first position."""
         array = np.asarray(weights, dtype=np.float64)
-        wrong = ~((array >= 0) & (array <= self.bound))
-        refuse_marked(name, wrong, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
+        invalid = ~((array >= 0) & (array <= self.bound))
+        refuse_marked(name, invalid, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
         return np.floor(array * self.scale + 0.5).astype(np.int64)
 
     def fields(self) -> dict[str, Any]:
@@ -311,7 +311,7 @@ POPULATION = shapes.Field(
 """The population in a file; absent if it is that of the calibration records."""
 
 
-def _named(argument: str, values: Any) -> dict[Name, Any]:
+def _by_class(argument: str, values: Any) -> dict[Name, Any]:
     if not isinstance(values, Mapping):
         raise InputTypeError(argument, "must be a mapping from class to number", got=type(values).__name__)
     return dict(zip(check_names(argument, list(values)), values.values(), strict=True))
@@ -331,7 +331,7 @@ def _number(name: str, value: Any, most: Fraction, least: Fraction = Fraction(0)
     return simple if abs(simple - exact) <= Fraction(1, 10**12) else exact.limit_denominator(_DENOMINATOR)
 
 
-def _listed(classes: Sequence[Name], values: Sequence[Fraction]) -> str:
+def _by_name(classes: Sequence[Name], values: Sequence[Fraction]) -> str:
     shown = [f"{name}={float(value):.6g}" for name, value in zip(classes, values, strict=True)]
     rest = len(shown) - _SHOWN
     return ", ".join(shown) if rest <= 0 else f"{', '.join(shown[:_SHOWN])} and {rest} more"

@@ -277,7 +277,7 @@ class Terms:
         loss = _Loss.of(method, epsilon, choices)
         n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         typical = choices.get("n_typical")
-        made = cls(
+        terms = cls(
             alpha=exact,
             epsilon=loss.epsilon,
             neighbors=neighbors,
@@ -297,21 +297,21 @@ class Terms:
             population=population,
             rho=loss.rho,
         )
-        if made.rho is not None and made.rho_per_record < LEAST_LOSS:
-            raise _too_little(loss.records, f"rho={made.rho:g}", "rho")
-        return made
+        if terms.rho is not None and terms.rho_per_record < LEAST_LOSS:
+            raise _too_little(loss.records, f"rho={terms.rho:g}", "rho")
+        return terms
 
     def over(self, candidates: int | Candidates | Spread, n: int | None) -> "Terms":
         """The same terms over other candidates, for another public number of records."""
-        known = positive_integer("n", n, most=MOST_RECORDS) if self.public_n else None
+        public_n = positive_integer("n", n, most=MOST_RECORDS) if self.public_n else None
         listed = candidates if isinstance(candidates, Candidates | Spread) else _even(candidates)
         if self.mechanism == "pcoqs-published" and listed != published_candidates():
             raise InputError(
                 "candidates", "must be left out with mechanism='pcoqs-published', whose list from 0 to 1 is fixed"
             )
         if isinstance(listed, Spread):
-            return replace(self, n=known).suited(listed)
-        return replace(self, candidates=listed, n=known)
+            return replace(self, n=public_n).suited(listed)
+        return replace(self, candidates=listed, n=public_n)
 
     @cached_property
     def public_n(self) -> bool:
@@ -456,7 +456,7 @@ def mechanism_for(request: Terms) -> Mechanism | None:
 def slopes_for_request(request: Terms) -> Slopes | None:
     """The slope mechanism for validated terms, or None if the answer must be +inf without reading the data."""
     begin = time.perf_counter()
-    found = _slopes(request)
+    mechanism = _slopes(request)
     if listening("planning", DEBUG):
         tell(
             "planning",
@@ -468,7 +468,7 @@ def slopes_for_request(request: Terms) -> Slopes | None:
             neighbors=request.neighbors,
             n="secret" if request.n is None else request.n,
         )
-    return found
+    return mechanism
 
 
 @np.errstate(under="ignore")
@@ -485,23 +485,23 @@ def _slopes(request: Terms) -> Slopes | None:
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
     if request.n is not None:
-        return _settled(_public_line(request, build), request, build)
+        return _certified(_public_line(request, build), request, build)
     if request.population is not None:
         return _weighted(request, build)
-    plain = _settled(_private_line(request, build), request, build)
+    plain = _certified(_private_line(request, build), request, build)
     if plain is None or request.delta is not None:
         return plain
     lower = _two_sided(request, build, plain.offset) if request.shift is None else None
     return lower or _with_head_start(plain, request)
 
 
-def _settled(line: tuple[Fraction, Fraction] | None, request: Terms, build: _Build) -> Slopes | None:
+def _certified(line: tuple[Fraction, Fraction] | None, request: Terms, build: _Build) -> Slopes | None:
     """The certified mechanism with the least target from this line on; None if a public n does not reach it."""
     if line is None:
         return None
     rate, offset = line
     # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
-    while not _serves(build(rate, offset), request):
+    while not _is_certified(build(rate, offset), request):
         offset += Fraction(1, _unit(request))
     return None if request.n is not None and offset > request.n else build(rate, offset)
 
@@ -523,8 +523,8 @@ def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | N
         target = public_target(n, level, request.delta, trial.slope_left, rivals, selector, unit)
     else:
         terms = n, level, trial.slope_left, trial.slope_right, rivals, selector, unit
-        found = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
-        target = min((one for one in found if one is not None), default=None)
+        shifts = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
+        target = min((one for one in shifts if one is not None), default=None)
     return None if target is None or target > n else (Fraction(0), target)
 
 
@@ -544,7 +544,7 @@ def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
     return level, private_shift(level, trial.slope_left, trial.slope_right, rivals, selector, unit)
 
 
-def _serves(mechanism: Slopes, request: Terms) -> bool:
+def _is_certified(mechanism: Slopes, request: Terms) -> bool:
     """Whether the target is certified (from the n on that reach it, if n is secret), or was set by hand."""
     if request.shift is not None:
         return True
@@ -570,19 +570,19 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
     step = trial.step(request.m)
     # The certificate checks all n in any case: mostly the requirement of a few suffices, without a second check.
     for sampled in (True, False):
-        found = two_sided_secret(level, fade, needed + fade * few, *terms, step=step, sampled=sampled)
-        if found is None:
+        least = two_sided_secret(level, fade, needed + fade * few, *terms, step=step, sampled=sampled)
+        if least is None:
             return None
-        offset, ahead = found
+        offset, ahead = least
         # Again because of the rounding of prior weights: either value may have to increase slightly.
         for more in range(1 if sampled else _TRIES):
             plain = build(level, offset + more * ceil_to(_LITTLE, unit))
             if plain.offset >= most:
                 return None
             head_start = math.ceil((ahead + float(more * _LITTLE)) * plain.scale)
-            made = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
-            if certify(made, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
-                return made
+            candidate = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
+            if certify(candidate, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
+                return candidate
     return None
 
 
@@ -597,9 +597,9 @@ def _weighted(request: Terms, build: _Build) -> Slopes:
         ahead = weighted_head_start(
             level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m), selector
         ) * (plain.unit * plain.heaviest * plain.left)  # fmt: skip
-        made = replace(fading, head_start=math.ceil(ahead))
-        if certify(made, request.alpha, m, None, request.n_min, None).coverage >= float(level):
-            return made
+        with_head_start = replace(fading, head_start=math.ceil(ahead))
+        if certify(with_head_start, request.alpha, m, None, request.n_min, None).coverage >= float(level):
+            return with_head_start
         offset += Fraction(1, unit)  # the rounding of prior weights, and with it G, depends slightly on the offset
 
 

@@ -101,8 +101,8 @@ class Release(Document):
     @property
     def named(self) -> dict[str, "Calibration"]:
         """The thresholds by a printable name; "" if there is one."""
-        told = FORMS[self.by].told
-        return {told(key): part for key, part in self.parts.items()}
+        to_text = FORMS[self.by].told
+        return {to_text(key): part for key, part in self.parts.items()}
 
     @property
     def promises(self) -> dict[str, str]:
@@ -166,14 +166,14 @@ class Release(Document):
         level = None if alpha is None else exact_level("alpha", alpha)
         if self.by != "level":
             if level not in (None, *self.levels):
-                own = f"{float(self.levels[0]):g}"
-                raise InputError("alpha", f"must be left out, or {own}: the release is for this level alone")
+                level_text = f"{float(self.levels[0]):g}"
+                raise InputError("alpha", f"must be left out, or {level_text}: the release is for this level alone")
             return self
-        known = ", ".join(f"{float(one):g}" for one in self.parts)
+        levels = ", ".join(f"{float(one):g}" for one in self.parts)
         if level is None:
-            raise InputError("alpha", f"must be given, one of the calibrated levels {known}")
+            raise InputError("alpha", f"must be given, one of the calibrated levels {levels}")
         if level not in self.parts:
-            raise InputError("alpha", f"must be one of the calibrated levels {known}", got=f"{float(level):g}")
+            raise InputError("alpha", f"must be one of the calibrated levels {levels}", got=f"{float(level):g}")
         return self.parts[level]
 
     @property
@@ -518,8 +518,8 @@ class Words:
 
     def of(self, release: Calibration) -> Calibration:
         """The same release with these metadata."""
-        said = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
-        words: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        fields = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
+        words: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
         return replace(release, **words) if words else release
 
 
@@ -564,8 +564,8 @@ def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tup
     >>> names_for(released, None, 2), names_for(released, ("dog", "cat"), 2)
     (('cat', 'dog'), ('dog', 'cat'))
     """
-    known = classes_of(release)
-    if known is None:
+    classes = classes_of(release)
+    if classes is None:
         return names
-    matched = names_among(known, names, k)
-    return names if release.by == "class" and matched is known else matched
+    matched = names_among(classes, names, k)
+    return names if release.by == "class" and matched is classes else matched

@@ -140,8 +140,8 @@ class Document(Described):
         """
         document = read(text)
         if not isinstance(document, cls):
-            found = type(document).__name__
-            raise FormatError("file", f"must hold a {cls.__name__}", got=f"a {found}", remedy="Use confide.load")
+            type_name = type(document).__name__
+            raise FormatError("file", f"must hold a {cls.__name__}", got=f"a {type_name}", remedy="Use confide.load")
         return document
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:

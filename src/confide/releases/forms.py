@@ -150,7 +150,7 @@ def calibration_fields(c: Calibration) -> dict[str, Any]:
 def read_calibration(fields: Fields) -> Calibration:
     """Read a calibration; raises an error if a claim does not follow from its public choices."""
     values = shapes.read_shape(fields, CALIBRATION)
-    calibration = Calibration(**_made(values))
+    calibration = Calibration(**_arguments(values))
     if (population := calibration.population) is not None:
         guarantee = replace(calibration.guarantee, population=str(population))
         calibration = replace(calibration, guarantee=guarantee)
@@ -158,12 +158,12 @@ def read_calibration(fields: Fields) -> Calibration:
     return calibration
 
 
-def _made(values: dict[str, Any]) -> dict[str, Any]:
+def _arguments(values: dict[str, Any]) -> dict[str, Any]:
     """The arguments of a calibration: its threshold must be one of its candidates, and every field present."""
     size, recipe = values["candidates"].values()
-    known = read_candidates(size, recipe)
+    listed = read_candidates(size, recipe)
     finite = not math.isinf(values["threshold"])
-    if finite and known is not None and values["threshold"] not in known.edges:
+    if finite and listed is not None and values["threshold"] not in listed.edges:
         raise FormatError("calibration.threshold", "must be one of its candidates", remedy=_UNUSABLE)
     stated = {name: value for name, value in values.items() if value is not None or not CALIBRATION[name].optional}
     return stated | {"candidates": size, "recipe": recipe}
@@ -195,8 +195,8 @@ def _check_claims(c: Calibration) -> None:
     guarantee = certify(*terms, two_sided=c.guarantee.certificate is not None)
     # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
     near = -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9
-    said = replace(c.guarantee, population=None)
-    if not near or replace(guarantee, coverage=c.guarantee.coverage) != said:
+    stated = replace(c.guarantee, population=None)
+    if not near or replace(guarantee, coverage=c.guarantee.coverage) != stated:
         raise _other_coverage()
     _check_scores_recipe(c)
 
@@ -295,7 +295,7 @@ _LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if n
 
 def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
     """Read such a calibration; raises an error if a claim does not follow from its public choices."""
-    c = NoisyLabelCalibration(**_made(shapes.read_shape(fields, _LABELS)))
+    c = NoisyLabelCalibration(**_arguments(shapes.read_shape(fields, _LABELS)))
     stated, n, delta = c.mechanism, c.guarantee.n, c.guarantee.delta
     if n is None:
         raise FormatError("calibration.guarantee.n", "must be stated", remedy=_UNUSABLE)

@@ -74,10 +74,10 @@ def read_label_epsilon(name: str, value: Any) -> float:
     >>> read_label_epsilon("epsilon", 1)
     1.0
     """
-    found = positive_number(name, value)
-    if not LEAST_LOSS <= found <= MOST_LABEL_LOSS:
-        raise InputError(name, f"must lie between {LEAST_LOSS:g} and {MOST_LABEL_LOSS:g}", got=f"{found:g}")
-    return found
+    epsilon = positive_number(name, value)
+    if not LEAST_LOSS <= epsilon <= MOST_LABEL_LOSS:
+        raise InputError(name, f"must lie between {LEAST_LOSS:g} and {MOST_LABEL_LOSS:g}", got=f"{epsilon:g}")
+    return epsilon
 
 
 _HEAD = 100

@@ -48,12 +48,12 @@ def remarks(release: Release) -> tuple[str, ...]:
     >>> remarks(confide.calibrate(residuals / 1e9, 0.1, 1.0, score="absolute_residual"))
     ()
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.named)
     for name, part in zip(names, release.parts.values(), strict=True):
         if remark := _remark(part, grouped=release.disjoint):
-            found.setdefault(remark, []).append(name)
-    return tuple(_joined(release, *remark, which) for remark, which in found.items())
+            groups.setdefault(remark, []).append(name)
+    return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
 
 
 def warn_of(release: Release) -> None:
@@ -95,11 +95,11 @@ def warn_of_choices(release: Release) -> None:
 
 def remark(calibration: Calibration, needed: int | None = None, epsilon: float | None = None) -> str:
     """The warning for one threshold; `needed` is the required number of records, `epsilon` the requested budget."""
-    found = _remark(calibration, needed, epsilon)
-    return f"the threshold {found[0]}: {found[1]}" if found else ""
+    parts = _remark(calibration, needed, epsilon)
+    return f"the threshold {parts[0]}: {parts[1]}" if parts else ""
 
 
-def _joined(release: Release, what: str, why: str, names: list[str]) -> str:
+def _remark_text(release: Release, what: str, why: str, names: list[str]) -> str:
     if len(release.parts) == 1 and not release.disjoint:
         return f"the threshold {what}: {why}"
     which = ", ".join(names[:MOST_NAMED]) + (" ..." if names[MOST_NAMED:] else "")
@@ -115,23 +115,23 @@ def _remark(
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
     low, high = plausible_sizes(c.recipe)
-    size, made = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
+    size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
         return (
-            f"lies beyond {decimal_text(high)}, which is no plausible size ({made})",
+            f"lies beyond {decimal_text(high)}, which is no plausible size ({spread})",
             f"with few records such a threshold is drawn by chance, far beyond all scores: {_enough(c, grouped)}; "
             f"scores that are as large need other candidates: {_UNIT}",
         )
     if (step := _step(c)) > _COARSE:
         larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
         return (
-            f"lies where the candidates ({made}) are coarse",
+            f"lies where the candidates ({spread}) are coarse",
             f"the next candidate is {larger}: with few records such a threshold is drawn by chance, and "
             f"scores of another size than the candidates expect need other ones; {_UNIT}",
         )
     if 0 < size < low:
         return (
-            f"is about as small as the candidates ({made}) can be",
+            f"is about as small as the candidates ({spread}) can be",
             f"smaller scores than that would make no smaller threshold; {_UNIT}",
         )
     return None
@@ -140,24 +140,25 @@ def _remark(
 def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, grouped: bool) -> str:
     """The reason why the threshold is +inf, as far as it follows from public numbers."""
     at, needed = _at(c, epsilon), records_needed(c) if needed is None else needed
-    known = c.n or c.guarantee.n_min or 1
+    records = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
     if needed is None:
-        few = f"there are too few calibration records {at}: {_MORE}"
-    elif known < needed:
+        too_few = f"there are too few calibration records {at}: {_MORE}"
+    elif records < needed:
         there = "there may be fewer" if c.n is None else f"there are {c.n}"
-        few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}"
-        few += _if_public(c, grouped)
+        too_few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}"
+        too_few += _if_public(c, grouped)
     else:
-        there = f"there are {'at least ' if c.n is None else ''}{known} calibration records"
-        few = f"{there}, where about {needed} are needed {at}"
-        few += f", so that +inf is still drawn by chance now and then: {_MORE}" if known < _NEAR_ENOUGH * needed else ""
+        there = f"there are {'at least ' if c.n is None else ''}{records} calibration records"
+        too_few = f"{there}, where about {needed} are needed {at}"
+        if records < _NEAR_ENOUGH * needed:
+            too_few += f", so that +inf is still drawn by chance now and then: {_MORE}"
     surely_few = untouched or (c.n is not None and needed is not None and c.n < needed)
     if surely_few or _reaches(c):
-        return few
-    if needed is not None and known >= _NEAR_ENOUGH * needed:
-        return f"{few}, so that {_beyond(c)}: {_UNIT}"
-    return f"{few}; or {_beyond(c)}: then {_UNIT}"
+        return too_few
+    if needed is not None and records >= _NEAR_ENOUGH * needed:
+        return f"{too_few}, so that {_beyond(c)}: {_UNIT}"
+    return f"{too_few}; or {_beyond(c)}: then {_UNIT}"
 
 
 def _at(c: Calibration, epsilon: float | None = None) -> str:
@@ -190,9 +191,9 @@ def _beyond(c: Calibration) -> str:
 
 def _reaches(c: Calibration) -> bool:
     """Whether the candidates reach all values of the score."""
-    kind, made, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
-    made_for_it = made == "scores" or made == kind.builder[0] in ("mass", "ranks")
-    made_for_it |= made == "spread" and c.recipe.get("of") == kind.spread_kind in ("mass", "penalised", "rank")
+    kind, recipe_kind, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
+    made_for_it = recipe_kind == "scores" or recipe_kind == kind.builder[0] in ("mass", "ranks")
+    made_for_it |= recipe_kind == "spread" and c.recipe.get("of") == kind.spread_kind in ("mass", "penalised", "rank")
     return made_for_it or (last is not None and kind.high <= last)
 
 
@@ -326,20 +327,20 @@ def links(release: Document, earlier: Sequence[Document]) -> Links:
     """
     line = predecessors_of(release)
     places = {one.checksum: place for place, one in enumerate(line)}
-    found, wrong, seen = [], [], set()
+    confirmed, refuted, seen = [], [], set()
     for one in earlier:
         place = places.get(one.checksum)
         if place is None:
-            wrong.append(f"the release with SHA-256 {one.checksum[:16]}... is no predecessor of this one")
+            refuted.append(f"the release with SHA-256 {one.checksum[:16]}... is no predecessor of this one")
             continue
         seen.add(place)
         if differing := _differing(release, one, place):
-            wrong.append(f"release {place + 1} of the chain has another {differing} than this release says")
+            refuted.append(f"release {place + 1} of the chain has another {differing} than this release says")
         else:
-            found.append(f"release {place + 1} of the chain is the file you named, and its figures match")
+            confirmed.append(f"release {place + 1} of the chain is the file you named, and its figures match")
     if missing := [str(place + 1) for place in range(len(line)) if place not in seen]:
-        found.append(f"not compared: release {', '.join(missing)} of the chain")
-    return Links(tuple(found), tuple(wrong))
+        confirmed.append(f"not compared: release {', '.join(missing)} of the chain")
+    return Links(tuple(confirmed), tuple(refuted))
 
 
 def _differing(release: Document, one: Document, place: int) -> str | None:
@@ -349,18 +350,18 @@ def _differing(release: Document, one: Document, place: int) -> str | None:
     if list(release.parts) != list(one.parts):
         return "kind or other parts"
     for part, other in zip(release.parts.values(), one.parts.values(), strict=True):
-        said = part.predecessors[place]
+        entry = part.predecessors[place]
         compared = {
             "score": part.score == other.score,
             "level": part.alpha == other.alpha,
             "relation between neighbors": part.privacy.neighbors == other.privacy.neighbors,
-            "threshold": said.threshold == other.threshold,
-            "privacy loss": said.epsilon == one.privacy.epsilon,
-            "date": said.date == check_about(other.about).get("date"),
+            "threshold": entry.threshold == other.threshold,
+            "privacy loss": entry.epsilon == one.privacy.epsilon,
+            "date": entry.date == check_about(other.about).get("date"),
             "line of predecessors": part.predecessors[:place] == other.predecessors,
         }
-        if wrong := [name for name, same in compared.items() if not same]:
-            return wrong[0]
+        if differences := [name for name, same in compared.items() if not same]:
+            return differences[0]
     return None
 
 

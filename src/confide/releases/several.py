@@ -154,13 +154,13 @@ class GroupCalibration(_Several):
         return list(self.parts.values())[place]
 
     def _section(self) -> Section:
-        found = self._facts(
+        section = self._facts(
             ("thresholds of +inf", f"{len(self.infinite)} of {len(self.parts)}"),
             (f"promise for each {self.by}", str(self.first.guarantee)),
             ("privacy", str(self.privacy)),
         )
         each = tuple((f"{self.by} {name!r}", f"threshold {threshold_text(part)}") for name, part in self.parts.items())
-        return replace(found, parts=(Section("", facts=each),))
+        return replace(section, parts=(Section("", facts=each),))
 
     def _brief(self) -> str:
         some = "classes" if self.by == "class" else "groups"
@@ -222,10 +222,10 @@ def _thresholds(parts: Iterable[Calibration]) -> str:
     low, high = (pick(part.threshold for part in several) for pick in (min, max))
     where = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
     infinite = sum(part.threshold == np.inf for part in several)
-    few = f" ({infinite} of them +inf)" if infinite and low != high else ""
+    infinite_text = f" ({infinite} of them +inf)" if infinite and low != high else ""
     weakest = min(several, key=lambda part: part.coverage)
     score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
-    return f"{where}{few}, {score}, {weakest.guarantee.brief}"
+    return f"{where}{infinite_text}, {score}, {weakest.guarantee.brief}"
 
 
 def _refuse_other_lines(parts: list[Calibration]) -> None:
@@ -326,8 +326,8 @@ class RiskCalibration(Release):
     def _brief(self) -> str:
         least = self.calibration.guarantee
         sure = "" if least.delta is None else f" with probability {1 - least.delta:.6g}"
-        said = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
-        return f"threshold {self.threshold:.6g}, {said}, {self.privacy.brief}"
+        loss_text = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
+        return f"threshold {self.threshold:.6g}, {loss_text}, {self.privacy.brief}"
 
 
 def check_bound(loss: str, bound: float) -> float:
@@ -338,12 +338,12 @@ def check_bound(loss: str, bound: float) -> float:
     >>> check_bound("cost", 0.5), check_bound("missed_area", 1)
     (0.5, 1.0)
     """
-    found = positive_number("bound", bound)
-    if found < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
+    number = positive_number("bound", bound)
+    if number < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
         raise InputError(
             "bound", f"must be at least 1 for the loss {loss!r}, a share", remedy="Otherwise name a loss of your own"
         )
-    return found
+    return number
 
 
 def critical_score(loss: str) -> str:
@@ -379,9 +379,9 @@ class MissedAreaLoss:
     @property
     def name(self) -> str:
         """The name of the loss in a release."""
-        said = [] if self.background is None else [f"background={self.background}"]
-        said += ["average=classes"] if self.by_class else []
-        return f"missed_area({','.join(said)})" if said else "missed_area"
+        parameters = [] if self.background is None else [f"background={self.background}"]
+        parameters += ["average=classes"] if self.by_class else []
+        return f"missed_area({','.join(parameters)})" if parameters else "missed_area"
 
     @classmethod
     def of(cls, name: str) -> "MissedAreaLoss | None":
@@ -389,8 +389,8 @@ class MissedAreaLoss:
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        made = cls(None if match[1] is None else int(match[1]), match[2] is not None)
-        return made if made.name == name else None
+        loss = cls(None if match[1] is None else int(match[1]), match[2] is not None)
+        return loss if loss.name == name else None
 
     def check(self, classes: int) -> None:
         """Raise an error if the background is not one of the classes, or is the only one."""

@@ -250,9 +250,9 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
 
 
 def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
-    found, wanted = {_text(name): name for name in names}, {canonical(name): name for name in known}
-    missing: list[object] = [name for text, name in wanted.items() if text not in found]
-    unknown: list[object] = [name for text, name in found.items() if text not in wanted]
+    given, expected = {_text(name): name for name in names}, {canonical(name): name for name in known}
+    missing: list[object] = [name for text, name in expected.items() if text not in given]
+    unknown: list[object] = [name for text, name in given.items() if text not in expected]
     some = [(missing, "missing"), (unknown, "unknown")]
     return ", ".join(f"{len(one)} {which} (the first: {one[0]!r})" for one, which in some if one)
 

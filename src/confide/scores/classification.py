@@ -180,8 +180,8 @@ def _tempered_scores(
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
-            own = None if shares is None else shares[rows]
-            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], str(kind.name), u=own)
+            block_shares = None if shares is None else shares[rows]
+            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], str(kind.name), u=block_shares)
 
     in_blocks(work, len(p), p.shape[1])
     if not sound.all:
@@ -199,9 +199,9 @@ def _lac_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
             return out
 
     def work(rows: slice) -> None:
-        own = p[np.arange(rows.start, rows.stop), y[rows]]
-        if sound.see(unit_check(own)(slice(None))):
-            np.subtract(1.0, own, out=out[rows], dtype=np.float64)
+        class_probabilities = p[np.arange(rows.start, rows.stop), y[rows]]
+        if sound.see(unit_check(class_probabilities)(slice(None))):
+            np.subtract(1.0, class_probabilities, out=out[rows], dtype=np.float64)
 
     in_blocks(work, len(p))
     if not sound.all:
@@ -268,8 +268,8 @@ def set_mask(
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
     one = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
     if kind.temperature is not None:
-        own = shares if kind.randomised else None
-        sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, own, per_class, mask)
+        needed_shares = shares if kind.randomised else None
+        sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, needed_shares, per_class, mask)
     elif kind.family == "lac":
         cut = _lowest(limits[:1] if one else limits, p.dtype)
         sound = _at_least(p, cut[0] if one else cut if per_class else cut[:, None], mask)
@@ -298,9 +298,9 @@ def _tempered_mask(
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
-            own, limit = None if shares is None else shares[rows], limits if per_class else limits[rows]
+            block_shares, limit = None if shares is None else shares[rows], limits if per_class else limits[rows]
             warm = tempered(p[rows], temperature)
-            set_mask(warm, str(kind.name), limit, u=own, per_class=per_class, out=mask[rows])
+            set_mask(warm, str(kind.name), limit, u=block_shares, per_class=per_class, out=mask[rows])
 
     in_blocks(work, *p.shape)
     return sound
@@ -403,8 +403,8 @@ def _lowest(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[An
     """The smallest probability that LAC includes, per threshold, in the dtype of the comparison."""
     dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
     values, back = np.unique(thresholds, return_inverse=True)
-    found = [0.0 if t >= 1 else 2.0 if t < 0 else float(smallest_probability(float(t), dtype)) for t in values]
-    return np.array(found, dtype=np.float32 if dtype.itemsize <= 4 else np.float64)[back]
+    smallest = [0.0 if t >= 1 else 2.0 if t < 0 else float(smallest_probability(float(t), dtype)) for t in values]
+    return np.array(smallest, dtype=np.float32 if dtype.itemsize <= 4 else np.float64)[back]
 
 
 def _comparable(block: NDArray[Any]) -> NDArray[Any]:
@@ -430,8 +430,8 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
         middle = (low + high) // 2
         p = np.array([middle], dtype=bits).view(dtype)[0]
         low, high = (low, middle) if 1.0 - float(p) <= threshold else (middle, high)
-    found: np.floating = np.array([high], dtype=bits).view(dtype)[0]
-    return found
+    smallest: np.floating = np.array([high], dtype=bits).view(dtype)[0]
+    return smallest
 
 
 def lac_score(

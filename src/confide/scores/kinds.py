@@ -61,7 +61,7 @@ class ScoreKind:
 
     def candidates(self) -> Candidates:
         """Candidates for any request, so that counts can be made before a request is known."""
-        return _made(*self.builder)
+        return _make_candidates(*self.builder)
 
     def spread(self, unit: float | None = None, given: Spread | None = None) -> Spread:
         """The spread of suitable candidates, of which a plan takes as many as it needs; `given` unchanged."""
@@ -146,7 +146,7 @@ COLDEST, HOTTEST = 0.01, 100.0
 
 
 @cache
-def _made(builder: str, *numbers: Any) -> Candidates:
+def _make_candidates(builder: str, *numbers: Any) -> Candidates:
     candidates: Candidates = getattr(Candidates, builder)(*numbers)
     return candidates
 
@@ -176,44 +176,45 @@ _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
 
 
 @lru_cache(maxsize=256)
-def _known(name: str) -> ScoreKind | None:
+def _known_kind(name: str) -> ScoreKind | None:
     match = _NAME.fullmatch(name)
     if match is None or match[1] not in FAMILIES:
         return None
     family, randomised = FAMILIES[match[1]], match[2] is not None
     if randomised and not family.may_be_randomised:
         return None
-    found = _parameters(name, match[3], family)
+    parameters = _parameters(name, match[3], family)
     return ScoreKind(
         name, family.task, family.low, family.high, family.builder, family.spread, match[1], randomised,
-        MappingProxyType(found),
+        MappingProxyType(parameters),
     )  # fmt: skip
 
 
 def _parameters(name: str, text: str | None, family: _Family) -> dict[str, float]:
-    found: dict[str, float] = {}
+    parameters: dict[str, float] = {}
     expected = family.parameters
     optional = ("temperature",) if family.task == "classification" and family.spread != "rank" else ()
     for part in (text or "").split(","):
         key, _, value = (piece.strip() for piece in part.partition("="))
-        if key in (*expected, *optional) and key not in found and _NUMBER.fullmatch(value):
-            found[key] = float(value)
+        if key in (*expected, *optional) and key not in parameters and _NUMBER.fullmatch(value):
+            parameters[key] = float(value)
         elif part.strip() or text is not None:
-            found.clear()
+            parameters.clear()
             break
-    if {*found} - {*optional} != {*expected} or (text is not None and not found):
+    if {*parameters} - {*optional} != {*expected} or (text is not None and not parameters):
         word = name.split("(")[0]
-        bare, full = (_written(word, keys) for keys in (expected, (*expected, *optional)))
+        bare, full = (_signature_text(word, keys) for keys in (expected, (*expected, *optional)))
         ways = bare if bare == full else f"{bare} or {full}"
         raise InputError("score", f"must name its parameters as {ways}", got=repr(name))
-    if not COLDEST <= found.get("temperature", 1.0) <= HOTTEST:
+    if not COLDEST <= parameters.get("temperature", 1.0) <= HOTTEST:
         raise InputError("score", f"must have a temperature between {COLDEST:g} and {HOTTEST:g}", got=repr(name))
-    if not all(map(math.isfinite, found.values())) or found.get("k_reg", 0) != int(found.get("k_reg", 0)):
+    k_reg = parameters.get("k_reg", 0)
+    if not all(map(math.isfinite, parameters.values())) or k_reg != int(k_reg):
         raise InputError("score", "must have finite parameters and a whole k_reg", got=repr(name))
-    return found
+    return parameters
 
 
-def _written(word: str, keys: tuple[str, ...]) -> str:
+def _signature_text(word: str, keys: tuple[str, ...]) -> str:
     return f"{word}({','.join(f'{key}=...' for key in keys)})" if keys else word
 
 
@@ -236,12 +237,12 @@ def score_kind(name: str | None) -> ScoreKind:
         raise InputTypeError("score", "must be a name or None", got=type(name).__name__)
     if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
         raise InputError("score", "must be a name of 1 to 200 printable characters")
-    known = None if name is None else _known(name)
-    if known is None and name is not None and (meant := name.lower()) != name and _known(meant):
+    kind = None if name is None else _known_kind(name)
+    if kind is None and name is not None and (meant := name.lower()) != name and _known_kind(meant):
         raise InputError(
             "score", f"must be written {meant!r}", got=repr(name), remedy="Give a score of your own another name"
         )
-    return known or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
+    return kind or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
 
 
 def score_name(family: str, *, randomised: bool = False, **given: float | None) -> str:
@@ -336,20 +337,20 @@ def named_by(scores: Any, score: str | None, classes: Iterable[Any] | int | None
     >>> named_by(NamedScores.of(np.array([0.5]), "aps", 3), None, ["a", "b", "c"])
     ('aps', ('a', 'b', 'c'))
     """
-    said = None if classes is None else public_classes("classes", classes)
+    given = None if classes is None else public_classes("classes", classes)
     score_kind(score)
     if not isinstance(scores, NamedScores):
-        return score, said
+        return score, given
     if None not in (score, scores.score) and _meaning(score) != _meaning(scores.score):
         raise InputError(
             "score", f"must be left out, or be {scores.score!r}, the name of these scores", got=repr(score)
         )
-    known = scores.classes
-    if said is not None and known is not None and _count(said) != _count(known):
-        raise InputError("classes", f"must be the {_count(known)} of these scores", got=str(_count(said)))
-    if isinstance(said, tuple) and isinstance(known, tuple) and sorted(map(str, said)) != sorted(map(str, known)):
+    carried = scores.classes
+    if given is not None and carried is not None and _count(given) != _count(carried):
+        raise InputError("classes", f"must be the {_count(carried)} of these scores", got=str(_count(given)))
+    if isinstance(given, tuple) and isinstance(carried, tuple) and sorted(map(str, given)) != sorted(map(str, carried)):
         raise InputError("classes", "must be those of these scores", got="other names")
-    return scores.score if score is None else score, known if isinstance(known, tuple) or said is None else said
+    return scores.score if score is None else score, carried if isinstance(carried, tuple) or given is None else given
 
 
 def _count(classes: Classes) -> int:

@@ -82,9 +82,9 @@ def true_class_scores(
     p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
 ) -> NDArray[np.float64]:
     """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones."""
-    own = p[np.arange(len(p)), y]
+    class_probability = p[np.arange(len(p)), y]
     # Few classes are at least as likely: one pass finds their positions, and the remaining work is on them.
-    place = np.flatnonzero(p >= own[:, None])
+    place = np.flatnonzero(p >= class_probability[:, None])
     starts = np.searchsorted(place, np.arange(len(p) + 1) * p.shape[1])
     rank = np.diff(starts)
     if rule.family != "aps":
@@ -92,10 +92,10 @@ def true_class_scores(
     likely = p.ravel()[place]
     total = np.add.reduceat(rounded(likely, p.shape[1]), starts[:-1])
     if not np.all(u == 1):
-        equal = np.add.reduceat(likely == np.repeat(own, rank), starts[:-1], dtype=np.int64)
-        group = equal * rounded(own, p.shape[1])
+        equal = np.add.reduceat(likely == np.repeat(class_probability, rank), starts[:-1], dtype=np.int64)
+        group = equal * rounded(class_probability, p.shape[1])
         total = (total - group) + u * group
-    return rule.score(total, rank, own, u)
+    return rule.score(total, rank, class_probability, u)
 
 
 def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) -> NDArray[np.float64]:
@@ -176,9 +176,9 @@ def _group_fits(
 
 def true_class_margin(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """The margin score of class y[i] in row i; `p` of shape (n, K), K >= 2."""
-    own = p[np.arange(len(p)), y].astype(np.float64)
+    class_probability = p[np.arange(len(p)), y].astype(np.float64)
     first, second = _two_largest(p)
-    return np.where((own == first) & (second < first), second, first) - own
+    return np.where((class_probability == first) & (second < first), second, first) - class_probability
 
 
 def all_class_margins(p: NDArray[Any]) -> NDArray[np.float64]:

@@ -157,8 +157,8 @@ class _Rule:
                 raise InputError("difficulty", "must be given for normalised_residual: one positive number per record")
             self.scale, self.scale_name = as_vector("difficulty", difficulty, empty=True), "difficulty"
             if len(self.scale) != len(self):
-                found = f"{len(self.scale)} for {len(self)}"
-                raise InputError("difficulty", "must have as many entries as predictions", got=found)
+                lengths = f"{len(self.scale)} for {len(self)}"
+                raise InputError("difficulty", "must have as many entries as predictions", got=lengths)
         elif difficulty is not None:
             raise InputError("difficulty", f"must be left out: the score {kind.name!r} does not use it")
 

@@ -42,12 +42,12 @@ def true_class_scores(
     machine_code(loops.at_or_above)(p, y, magic(k), mass, rank, equal)
     if rule.family != "aps":
         return rule.score(np.zeros(len(p)), rank, _largest(p, rule), u)
-    own = p[np.arange(len(p)), y]
+    class_probability = p[np.arange(len(p)), y]
     total: NDArray[Any] = mass * _unit(k)
     if not np.all(u == 1):
-        group = equal * rounded(own, k)
+        group = equal * rounded(class_probability, k)
         total = (total - group) + u * group
-    return rule.score(total, rank, own, u)
+    return rule.score(total, rank, class_probability, u)
 
 
 def sets(

@@ -89,15 +89,15 @@ def tune_raps(
         raise InputError("probabilities", f"must hold at least {rank} tuning records for this alpha", got=str(len(p)))
     if not len(penalties) or not len(k_regs):
         raise InputError("k_regs" if len(penalties) else "penalties", "must not be empty")
-    found: list[RapsParameters] = []
+    results: list[RapsParameters] = []
     mask = np.empty(p.shape, dtype=np.bool_)
     for penalty in penalties:
         for k_reg in k_regs:
             name = score_name("raps", penalty=penalty, k_reg=k_reg)
             threshold = np.partition(class_score(p, y, name), rank - 1)[rank - 1]
             size = float(np.count_nonzero(set_mask(p, name, threshold, out=mask))) / len(p)
-            found.append(RapsParameters(float(penalty), int(k_reg), size))
-    return min(found, key=lambda choice: choice.mean_size)
+            results.append(RapsParameters(float(penalty), int(k_reg), size))
+    return min(results, key=lambda choice: choice.mean_size)
 
 
 def tune_temperature(probabilities: ArrayLike, labels: ArrayLike, *, calibration: ArrayLike) -> float:
@@ -145,8 +145,8 @@ def tune_temperature(probabilities: ArrayLike, labels: ArrayLike, *, calibration
         z = logs / math.exp(log_temperature)
         return float(np.mean(logsumexp(z, axis=1) - z[np.arange(len(y)), y]))
 
-    found = minimize_scalar(loss, bounds=(math.log(COLDEST), math.log(HOTTEST)), method="bounded")
-    return float(f"{math.exp(found.x):.3g}")
+    minimum = minimize_scalar(loss, bounds=(math.log(COLDEST), math.log(HOTTEST)), method="bounded")
+    return float(f"{math.exp(minimum.x):.3g}")
 
 
 def _tuning_records(

@@ -98,7 +98,7 @@ def predict_set(
     """
     name = _score_of(calibration, "classification", score)
     refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
-    p, names = _matched(probabilities, calibration, classes)
+    p, names = _match_columns(probabilities, calibration, classes)
     limits = calibration.limits(len(p), groups=groups, classes=p.shape[1] if names is None else names)
     per_class = calibration.by == "class"
     mask = set_mask(p, name, limits, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
@@ -148,9 +148,9 @@ def predict_interval(
     >>> bool(8.9 < lower[0] < 9.2 and 10.8 < upper[0] < 11.1)
     True
     """
-    found = intervals_of(predictions, calibration, difficulty=difficulty, groups=groups, score=score)
-    warn_of_intervals(as_numeric("predictions", predictions), *found)
-    return found
+    intervals = intervals_of(predictions, calibration, difficulty=difficulty, groups=groups, score=score)
+    warn_of_intervals(as_numeric("predictions", predictions), *intervals)
+    return intervals
 
 
 def intervals_of(
@@ -197,7 +197,7 @@ def predict_labels(
     bounded = calibration.bounded if isinstance(calibration, Release) else None
     if bounded is None or bounded[0] != FALSE_NEGATIVES:
         raise InputTypeError("calibration", "must come from calibrate_false_negatives")
-    p, names = _matched(probabilities, calibration, classes)
+    p, names = _match_columns(probabilities, calibration, classes)
     mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else _no_sets()
     warn_of(calibration)
     return PredictionSets(mask, names, index=row_index(probabilities))
@@ -237,7 +237,7 @@ def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDA
     return mask.reshape(p.shape)
 
 
-def _matched(
+def _match_columns(
     probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:
     """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""

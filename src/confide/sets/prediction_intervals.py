@@ -125,8 +125,8 @@ def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
     """Intervals that are not drawn, in words: infinite and empty ones."""
     endless = int((np.isinf(low) | np.isinf(high)).sum())
     empty = int((low > high).sum())
-    told = [f"{count:,} {what}" for count, what in ((endless, "infinite"), (empty, "empty")) if count]
-    return f" ({' and '.join(told)} ones not drawn)" if told else ""
+    counts = [f"{count:,} {what}" for count, what in ((endless, "infinite"), (empty, "empty")) if count]
+    return f" ({' and '.join(counts)} ones not drawn)" if counts else ""
 
 
 MOST_SHOWN = 10
@@ -305,10 +305,10 @@ class PredictionIntervals(_Ends, Described):
 
     def _one_each(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
         refuse_other_rows(intervals=self, **{name: values})
-        found = as_vector(name, values, empty=True)
-        if len(found) != len(self.lower):
-            raise InputError(name, "must have one entry per interval", got=f"{len(found)} for {len(self.lower)}")
-        return found
+        vector = as_vector(name, values, empty=True)
+        if len(vector) != len(self.lower):
+            raise InputError(name, "must have one entry per interval", got=f"{len(vector)} for {len(self.lower)}")
+        return vector
 
     def to_pandas(self, index: Any = None) -> pandas.DataFrame:
         """A data frame with the columns `lower` and `upper`; `index` names the records, by default the intervals' own.

@@ -168,19 +168,19 @@ class PredictionSets(Described):
     def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
         """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
         chosen = positions_of("sets", _CHOSEN, which)
-        found = self.mask[chosen]
-        if found.ndim == 1:
-            return self._members(found)
+        rows = self.mask[chosen]
+        if rows.ndim == 1:
+            return self._members(rows)
         calibration = self.calibration if isinstance(which, slice) else None
         index = None if self.index is None else self.index[chosen]
-        return PredictionSets(found, self.classes, self.promised, calibration, index)
+        return PredictionSets(rows, self.classes, self.promised, calibration, index)
 
     def _members(self, row: NDArray[np.bool_]) -> list[Any]:
         names = range(len(row)) if self.classes is None else self.classes
         return [names[k] for k in np.flatnonzero(row).tolist()]
 
     def _section(self) -> Section:
-        rows = tuple((f"{i}", f"{len(one)}", _listed(one)) for i, one in enumerate(self[:MOST_SHOWN]))
+        rows = tuple((f"{i}", f"{len(one)}", _set_text(one)) for i, one in enumerate(self[:MOST_SHOWN]))
         table = Table(("record", "size", "set"), rows, total=len(self))
         return Section(repr(self), tables=(table,), notes=tuple(promise_notes(self.promised)))
 
@@ -205,7 +205,7 @@ def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray
     return positions if positions.size else positions.astype(np.int64)
 
 
-def _listed(members: list[Any]) -> str:
+def _set_text(members: list[Any]) -> str:
     """The classes of one set in a table cell; of very many only the first."""
     names = ", ".join(map(str, members[:_MOST_NAMED])) or "empty"
     return names + (f" and {len(members) - _MOST_NAMED:,} more" if len(members) > _MOST_NAMED else "")

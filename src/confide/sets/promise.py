@@ -191,19 +191,19 @@ class Shortfall:
         else:
             name, bound = self.loss
             loss, most = f"{bound * (1 - self.coverage):.4g}", f"{bound * (1 - self.promised):.6g}"
-            more = f"Loss {name!r} surely larger than promised"
-            what = f"{more}: {loss} on {records} where at most {most} is promised{sure}."
+            lead = f"Loss {name!r} surely larger than promised"
+            what = f"{lead}: {loss} on {records} where at most {most} is promised{sure}."
         return f"{what} {self._luck} {_CAUSES}"
 
     @property
     def _luck(self) -> str:
         match self.luck:
             case "excluded":
-                few = (
+                limit = (
                     "" if self.from_records is None else f", unless fewer than {self.from_records:,} records calibrated"
                 )
-                each = f" in one {self.parts}" if few and self.parts else ""
-                return f"Luck in calibrating does not explain this{few}{each}."
+                each = f" in one {self.parts}" if limit and self.parts else ""
+                return f"Luck in calibrating does not explain this{limit}{each}."
             case "rare":
                 rare = f"{100 * (self.delta or 0):.6g} %"
                 return (
@@ -242,10 +242,10 @@ def count_shortfall(release: Release, hits: int, n: int) -> Shortfall | None:
 
 def compared(inside: NDArray[np.bool_], release: Release | None, confidence: Level) -> CoverageEstimate:
     """Coverage of a release's sets, with a warning if it falls short; nothing is known about other sets."""
-    found = share_covered(inside, confidence)
+    estimate = share_covered(inside, confidence)
     if release is not None and (short := count_shortfall(release, int(inside.sum()), len(inside))) is not None:
         warnings.warn(short.sentence, CoverageWarning, stacklevel=outside())
-    return found
+    return estimate
 
 
 def count_limit(hits: int, n: int) -> float:
@@ -292,10 +292,10 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
     if not secret:
         excluded, least = _failure(release, None)(high) <= CHANCE / 2, None
     else:
-        few = max(part.guarantee.n_min or 1 for part in secret)
+        n_min = max(part.guarantee.n_min or 1 for part in secret)
         typical = TYPICAL if parts is None else -(-TYPICAL // len(secret))
-        least = _from_records(release, high, few, max(few, typical))
-        excluded, least = least is not None, None if least == few else least  # fewer than `few` have no guarantee
+        least = _from_records(release, high, n_min, max(n_min, typical))
+        excluded, least = least is not None, None if least == n_min else least  # fewer than `few` have no guarantee
     if excluded:
         return found("excluded", least)
     return None if first.delta is None else found("rare")
@@ -345,11 +345,11 @@ def _failure(release: Release, n: int | None) -> Callable[[float], float]:
     parts = list(release.parts.values())
     sides = release.by == "side"
     shares = [float(part.alpha / release.levels[0]) if sides else 1.0 for part in parts]
-    alike = Counter((_law_of(part), share) for part, share in zip(parts, shares, strict=True))
+    multiplicity = Counter((_law_of(part), share) for part, share in zip(parts, shares, strict=True))
     one_of = {_law_of(part): part for part in parts}
     laws = [
         (count, share, one_of[key].coverage_failure(n if _secret(one_of[key]) else None))
-        for (key, share), count in alike.items()
+        for (key, share), count in multiplicity.items()
     ]
     return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
 

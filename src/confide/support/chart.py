@@ -151,9 +151,9 @@ class _Drawn:
         ticks = [text for _, text in chart.y.ticks] or [""]
         named = [line for lines in self.names for line in lines]
         texts = [one for one in chart.marks if isinstance(one, ChartText)]
-        beside = [_width(one.text) + 8 for one in texts if one.anchor == "start" and chart.x.share(one.at[0]) == 1]
+        widths = [_width(one.text) + 8 for one in texts if one.anchor == "start" and chart.x.share(one.at[0]) == 1]
         self.left = 10 + max(map(_width, named or ticks))
-        self.right, self.top = WIDTH - max([26.0, *beside]), 24.0 if texts else 12.0
+        self.right, self.top = WIDTH - max([26.0, *widths]), 24.0 if texts else 12.0
         self.row = max(26, 8 + _LINE * max(map(len, self.names), default=0))
         self.bottom = self.top + (self.row * len(self.names) if self.names else chart.height)
 
@@ -238,8 +238,8 @@ class _Drawn:
             yield f'<circle class="{mark.tone}" cx="{x:g}" cy="{y:g}" r="{r:g}">{words}</circle>'
 
     def words(self, mark: ChartText) -> Iterator[str]:
-        beside = 6 if mark.anchor == "start" and self.chart.x.share(mark.at[0]) == 1 else 0
-        yield _words(self.at_x(mark.at[0]) + beside, self.at_y(mark.at[1]) - 8, mark.text, mark.anchor, mark.tone)
+        offset = 6 if mark.anchor == "start" and self.chart.x.share(mark.at[0]) == 1 else 0
+        yield _words(self.at_x(mark.at[0]) + offset, self.at_y(mark.at[1]) - 8, mark.text, mark.anchor, mark.tone)
 
 
 _MARKS: dict[type, Callable[..., Iterator[str]]] = {
@@ -274,14 +274,14 @@ def name_lines(name: str, most: int) -> list[str]:
     >>> name_lines("moderately differentiated, of the colon", 16)
     ['moderately', 'differentiated,', 'of the colon']
     """
-    room, found = max(8, most), [""]
+    room, lines = max(8, most), [""]
     for word in (name[i : i + room] for name in name.split(" ") for i in range(0, len(name), room)):
-        longer = f"{found[-1]} {word}".strip()
+        longer = f"{lines[-1]} {word}".strip()
         if len(longer) <= room:
-            found[-1] = longer
+            lines[-1] = longer
         else:
-            found.append(word)
-    return found
+            lines.append(word)
+    return lines
 
 
 def round_ticks(low: float, high: float, most: int) -> list[float]:
@@ -314,8 +314,8 @@ def number_axis(low: float, high: float, label: str = "", *, logarithmic: bool =
         return Axis(low, high, tuple((v, brief_number(v)) for v in round_ticks(low, high, 5)), label, grid=True)
     decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
     steps = (1, 2, 5) if len(decades) < 3 else (1,)
-    found = [float(f"{step}e{k}") for k in range(decades.start - 1, decades.stop + 1) for step in steps]
-    values = [value for value in found if low * 0.999 <= value <= high * 1.001]
+    ticks = [float(f"{step}e{k}") for k in range(decades.start - 1, decades.stop + 1) for step in steps]
+    values = [value for value in ticks if low * 0.999 <= value <= high * 1.001]
     thinned: Sequence[float] = values[:: -(-len(values) // 5)] if values else [low]
     return Axis(low, high, tuple((v, brief_number(v)) for v in thinned), label, logarithmic=True, grid=True)
 

@@ -31,9 +31,9 @@ def tell(room: str, event: str, level: int = INFO, /, **facts: Any) -> None:
     if listening(room, level):
         import logging
 
-        said = {name: value for name, value in facts.items() if value is not None}
-        extra = {"event": event, "facts": said}
-        logging.getLogger(f"confide.{room}").log(level, "%s", _line(event, said), extra=extra, stacklevel=2)
+        given = {name: value for name, value in facts.items() if value is not None}
+        extra = {"event": event, "facts": given}
+        logging.getLogger(f"confide.{room}").log(level, "%s", _line(event, given), extra=extra, stacklevel=2)
 
 
 def listening(room: str, level: int = INFO) -> bool:

@@ -106,11 +106,11 @@ def foreign_file(text: str, wanted: Kind, remedy: str = "") -> FormatError:
     >>> print(foreign_file('{"kind": "confide.federated.plan", "schema": 1}', Kind.RELEASE))
     file: must be a release; got a federated plan. `confide show` shows it
     """
-    found = kind_of_content(text[:HEAD].encode())
-    if found in (wanted, Kind.EMPTY, Kind.OTHER):
+    kind = kind_of_content(text[:HEAD].encode())
+    if kind in (wanted, Kind.EMPTY, Kind.OTHER):
         return FormatError("file", f"must be {wanted}", remedy=remedy)
-    elsewhere = SHOWN_ELSEWHERE.get(found, "`confide show` shows it")
-    return FormatError("file", f"must be {wanted}", got=str(found), remedy=elsewhere[0].upper() + elsewhere[1:])
+    elsewhere = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
+    return FormatError("file", f"must be {wanted}", got=str(kind), remedy=elsewhere[0].upper() + elsewhere[1:])
 
 
 def kind_of(path: Place) -> Kind:
@@ -178,11 +178,11 @@ def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] =
     InputError
         If the file is something else.
     """
-    found = what_is(path)
-    if found not in (kind, Kind.EMPTY) or kind is Kind.OTHER:
+    existing = what_is(path)
+    if existing not in (kind, Kind.EMPTY) or kind is Kind.OTHER:
         raise InputError(
             "output",
-            f"{str(path)!r} is {found}, and {kind} may replace nothing but {kind}",
+            f"{str(path)!r} is {existing}, and {kind} may replace nothing but {kind}",
             remedy="Choose another name",
         )
 

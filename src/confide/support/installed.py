@@ -92,8 +92,8 @@ def check_versions(document: str, versions: Any) -> dict[str, str]:
         ...
     confide.errors.FormatError: watch.versions: must be at most 20 texts of 1 to 100 printable characters each
     """
-    found: dict[str, str] = VERSIONS.of(versions, f"{document}.versions")
-    return found
+    valid: dict[str, str] = VERSIONS.of(versions, f"{document}.versions")
+    return valid
 
 
 def optional_versions(fields: Fields) -> dict[str, str]:

@@ -139,13 +139,13 @@ def known_positions(
     >>> known_positions("groups", ["south", "north"], ["north", "south"])
     array([1, 0])
     """
-    found = positions(argument, values, names)
+    result = positions(argument, values, names)
     must, remedy = f"must be among the {len(names)} {called}", "Add the name"
     if called == "classes":
         must = f"{must}, {_first(names)}"
         remedy = "Name the classes as the labels do, by the columns or with classes=[...],"
-    refuse_marked(argument, found < 0, must, "that are not", f"{remedy} or drop those records")
-    return found
+    refuse_marked(argument, result < 0, must, "that are not", f"{remedy} or drop those records")
+    return result
 
 
 def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
@@ -156,8 +156,8 @@ def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
     >>> order_of(["b", "2"], [2, "b"]), order_of(["b"], [2, "b"])
     ([1, 0], None)
     """
-    found: list[int] = positions("names", names, known).tolist()
-    return found if sorted(found) == list(range(len(known))) else None
+    result: list[int] = positions("names", names, known).tolist()
+    return result if sorted(result) == list(range(len(known))) else None
 
 
 def column_order(
@@ -214,9 +214,9 @@ def refuse_turned(argument: str, classes: Sequence[Any], columns: Sequence[Any],
     --------
     >>> refuse_turned("classes", ["cat", "dog"], ["p_cat", "p_dog"])
     """
-    own, wanted = (_cores(list(map(_shown, names))) for names in (columns, classes))
-    if sorted(own) == sorted(wanted) and own != wanted:
-        place = next(i for i, (one, other) in enumerate(zip(own, wanted, strict=True)) if one != other)
+    column_cores, class_cores = (_cores(list(map(_shown, names))) for names in (columns, classes))
+    if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
+        place = next(i for i, (one, other) in enumerate(zip(column_cores, class_cores, strict=True)) if one != other)
         raise InputError(
             argument,
             f"{argument} and {called} must have the same order",
@@ -309,13 +309,13 @@ def _first(names: Sequence[Any]) -> str:
 
 def _cores(texts: list[str]) -> list[str]:
     """Strings without their common prefix, and then without their common suffix."""
-    start = _shared(texts)
+    start = _common_length(texts)
     rest = [text[start:] for text in texts]
-    end = _shared([text[::-1] for text in rest])
+    end = _common_length([text[::-1] for text in rest])
     return [text[: len(text) - end] for text in rest]
 
 
-def _shared(texts: list[str]) -> int:
+def _common_length(texts: list[str]) -> int:
     """The length of the common prefix of all strings: that of the first and the last in sorted order."""
     first, last = min(texts), max(texts)
     return next((i for i, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
@@ -323,9 +323,9 @@ def _shared(texts: list[str]) -> int:
 
 def _numbered(classes: Sequence[Any], columns: list[str]) -> bool:
     """Whether one side has only numbers, from 0 or 1 on, and the other has no numbers as names."""
-    found = [_NUMBERED.fullmatch(column) for column in columns]
-    numbers = [int(match[2]) for match in found if match is not None]
-    around = {(match[1], match[3]) for match in found if match is not None}
+    matches = [_NUMBERED.fullmatch(column) for column in columns]
+    numbers = [int(match[2]) for match in matches if match is not None]
+    around = {(match[1], match[3]) for match in matches if match is not None}
     if len(numbers) == len(columns) and len(around) == 1 and _in_turn(numbers):
         return numbers[0] == 0 or all(_whole(name) is None for name in classes)
     return _in_turn(list(map(_whole, classes))) and all(_whole(column) is None for column in columns)

@@ -51,13 +51,13 @@ def shown_address(address: str) -> str:
     >>> shown_address("budget.db")
     '...'
     """
-    found = _ADDRESS.fullmatch(address)
-    if found is None or (found["user"] is None and "@" in (found["options"] or "")):
+    match = _ADDRESS.fullmatch(address)
+    if match is None or (match["user"] is None and "@" in (match["options"] or "")):
         scheme, found_scheme, _ = address.partition("://")
         return f"{scheme}://..." if found_scheme else "..."
-    user = "" if found["user"] is None else f"{found['user']}@"
-    shown = f"{found['scheme']}{user}{found['place']}"
-    return shown if shown.isprintable() else f"{found['scheme']}..."
+    user = "" if match["user"] is None else f"{match['user']}@"
+    shown = f"{match['scheme']}{user}{match['place']}"
+    return shown if shown.isprintable() else f"{match['scheme']}..."
 
 
 # Object stores by pyarrow's file systems: Amazon S3 and compatible stores, Google Cloud Storage, Azure Blob Storage.
@@ -160,12 +160,12 @@ def parse_address(text: str) -> Address:
     >>> parse_address("abfss://container@account.dfs.core.windows.net/x.csv").account
     'account'
     """
-    found = _OF_STORE.fullmatch(text)
+    match = _OF_STORE.fullmatch(text)
     scheme = text.partition("://")[0].lower()
     family = _FAMILIES[scheme]
-    account = _ACCOUNT.fullmatch((found["at"] or "").lower()) if found and family == "az" else None
-    key = "" if found is None else (found["key"] or "")
-    if found is None or (found["at"] and account is None) or re.search(r"\?[^/]*=", key):
+    account = _ACCOUNT.fullmatch((match["at"] or "").lower()) if match and family == "az" else None
+    key = "" if match is None else (match["key"] or "")
+    if match is None or (match["at"] and account is None) or re.search(r"\?[^/]*=", key):
         wanted = (
             "CONTAINER/NAME, or abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
             if family == "az"
@@ -182,7 +182,7 @@ def parse_address(text: str) -> Address:
         raise InputError("address", f"{text!r} must not have an empty part between two slashes")
     if not {".", ".."}.isdisjoint(key.split("/")):  # stores and their clients interpret these differently
         raise InputError("address", f"{text!r} must not have a part that is . or ..", remedy="Write it without")
-    return Address(family, found["bucket"], key.strip("/"), None if account is None else account[1])
+    return Address(family, match["bucket"], key.strip("/"), None if account is None else account[1])
 
 
 def filesystem_of(address: Address) -> Any:
@@ -269,9 +269,9 @@ def of_store(address: Address, doing: str = "used") -> Iterator[None]:
     try:
         yield
     except OSError as error:
-        said = store_words(address, error) or "the store rejects the request"
+        reason = store_words(address, error) or "the store rejects the request"
         shown = f"{address.family}://{address.path}"
-        raise InputError("address", f"{shown!r} cannot be {doing}: {said}") from None
+        raise InputError("address", f"{shown!r} cannot be {doing}: {reason}") from None
 
 
 def store_words(address: Address, error: Exception) -> str | None:
@@ -383,8 +383,8 @@ class ObjectPath:
 
         filesystem = self.filesystem
         with of_store(self.address, "listed"):
-            found = filesystem.get_file_info(FileSelector(self.address.path, recursive=recursive))
-        for one in sorted(found, key=lambda info: str(info.path)):
+            entries = filesystem.get_file_info(FileSelector(self.address.path, recursive=recursive))
+        for one in sorted(entries, key=lambda info: str(info.path)):
             if one.type == self._kinds.File:
                 yield self.at(one.path)
 

@@ -185,13 +185,13 @@ class Form:
             If the text is not such a document, is damaged, altered or of a newer schema, or has an invalid field.
         """
         fields = self.open(text)
-        known = set(fields.content)
+        names = set(fields.content)
         try:
             document = made(fields)
         except (InputError, InputTypeError) as error:
             if type(error) not in ARGUMENT_ERRORS:
                 raise
-            raise refused_field(error, self.name, known) from None
+            raise refused_field(error, self.name, names) from None
         fields.finish()
         return document
 
@@ -375,24 +375,24 @@ class Field:
 
 def read_shape(fields: Fields, shape: Shape) -> dict[str, Any]:
     """Read all fields, in the order of the shape; there must be no others."""
-    found = _values(fields.content, shape, fields.path)
+    values = _values(fields.content, shape, fields.path)
     fields.content.clear()
-    return found
+    return values
 
 
 def _values(content: Mapping[str, Any], shape: Shape, path: str) -> dict[str, Any]:
-    found, left = {}, len(content)
+    values, left = {}, len(content)
     for key, field in shape.items():
         if key in content:
-            found[key] = field.of(content[key], f"{path}.{key}")
+            values[key] = field.of(content[key], f"{path}.{key}")
             left -= 1
         elif field.optional:
-            found[key] = None
+            values[key] = None
         else:
             raise _missing(path, key)
     if left:
         raise _unknown(path, left)
-    return found
+    return values
 
 
 def _missing(path: str, key: str) -> FormatError:
@@ -511,8 +511,8 @@ def or_infinite(finite: Field) -> Field:
     def read(value: Any) -> float:
         if isinstance(value, str) and value != "+inf":
             raise ValueError
-        found: float = math.inf if isinstance(value, str) else finite.read(value)
-        return found
+        number: float = math.inf if isinstance(value, str) else finite.read(value)
+        return number
 
     return replace(finite, must=f"{finite.must}, or '+inf'", kinds=(*finite.kinds, str), read=read, write=json_number)
 

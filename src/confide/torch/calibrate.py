@@ -104,9 +104,9 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError("score", "must be a score of classes, absolute_residual, gamma or cqr", got=repr(score))
-    payer, asked = split_options("confide.torch.calibrate", options)
-    known = None if classes is None else public_classes("classes", classes)
-    request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=known, **asked)
+    payer, fields = split_options("confide.torch.calibrate", options)
+    class_names = None if classes is None else public_classes("classes", classes)
+    request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=class_names, **fields)
     most = options.get("records_per_person")
     scores: Iterable[Any]
     with answered(model, loader, device, progress=progress) as answers:
@@ -114,16 +114,16 @@ def calibrate(
             scores = (_residuals(outputs, targets, score) for outputs, targets in answers)
         else:
             first, batches = peek(_classified(answers, request, most, ignore_index, logits=logits))
-            if known is None:
+            if class_names is None:
                 if first is None:
                     if request.public_n:
                         raise InputError("loader", _NONE, got="none")
                     raise InputError(
                         "classes", "must be given, their names or number: loader yields no batch that shows how many"
                     )
-                known = first[0].shape[1]
-                request = replace(request, classes=known)
-            scores = _true_scores(batches, known, score, u)
+                class_names = first[0].shape[1]
+                request = replace(request, classes=class_names)
+            scores = _true_scores(batches, class_names, score, u)
         records = Batches(scores, _NONE)
         released: Calibration = release(records, request, payer)
     return released

@@ -53,15 +53,15 @@ def look_like_probabilities(rows: Tensor) -> bool:
 
 def _refuse_rows_unlike_one(rows: Tensor) -> None:
     """Raise an error if rows are far from probabilities; `predict_mask` checks small deviations."""
-    wrong = rows_unlike_one(rows)
-    wrong |= (rows[: len(wrong)] < 0).any(dim=1)
-    if bool(wrong.any()):
+    marked = rows_unlike_one(rows)
+    marked |= (rows[: len(marked)] < 0).any(dim=1)
+    if bool(marked.any()):
         raise InputError(
             "outputs",
             "must be probabilities that sum to 1 with logits=False",
             got=(
-                f"{int(wrong.sum())} of the first {len(wrong)} rows that do not, the first at row "
-                f"{int(wrong.int().argmax())}"
+                f"{int(marked.sum())} of the first {len(marked)} rows that do not, the first at row "
+                f"{int(marked.int().argmax())}"
             ),
             remedy="Pass logits=True for logits, or apply softmax",
         )
@@ -99,21 +99,21 @@ def evaluating(model: Callable[..., Any]) -> Iterator[None]:
 
 def returned(outputs: Any) -> Tensor:
     """A tensor, or the one in a model's output as `logits`, for Hugging Face, or `out`, for torchvision."""
-    found = getattr(outputs, "logits", outputs)
-    if isinstance(found, Mapping):
-        found = next((found[name] for name in ("logits", "out") if name in found), found)
-        found = getattr(found, "logits", found)
-    if not isinstance(found, torch.Tensor):
-        several = isinstance(found, tuple | list | Mapping)
+    tensor = getattr(outputs, "logits", outputs)
+    if isinstance(tensor, Mapping):
+        tensor = next((tensor[name] for name in ("logits", "out") if name in tensor), tensor)
+        tensor = getattr(tensor, "logits", tensor)
+    if not isinstance(tensor, torch.Tensor):
+        several = isinstance(tensor, tuple | list | Mapping)
         remedy = "; pass a function that returns the one to use, such as model=lambda batch: net(batch)[0]"
         raise InputTypeError(
-            "outputs", "outputs and labels must be tensors", got=f"{type(found).__name__}{remedy if several else ''}"
+            "outputs", "outputs and labels must be tensors", got=f"{type(tensor).__name__}{remedy if several else ''}"
         )
-    if found.is_meta:
+    if tensor.is_meta:
         raise InputTypeError(
             "outputs", "outputs and labels must contain numbers", got="a tensor on the device meta: load the model"
         )
-    return found.detach()
+    return tensor.detach()
 
 
 def _answer(model: Callable[..., Any], batch: Any, device: torch.device | str | None) -> tuple[Tensor, Tensor]:
