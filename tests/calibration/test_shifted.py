@@ -288,7 +288,7 @@ def test_a_plan_states_the_cost_of_weights():
     assert plain.expected_coverage < weighted.expected_coverage < 0.92
     assert weighted.counted == 1250  # half of them weigh a quarter
     assert "that of about 1250 of the largest weight" in str(weighted)
-    assert "records of the largest weight more covered than asked for" in str(weighted)
+    assert "more records of the largest weight covered than requested" in str(weighted)
     assert weighted.guarantee.population == str(SHIFT)
     bounded = plan(0.1, 1.0, 2000, candidates=60, weight_bound=4, pilot=np.linspace(0, 1, 5001))
     assert bounded.on_pilot.chance_of_all < 0.05

@@ -58,7 +58,7 @@ def test_a_threshold_beyond_plausible_sizes_causes_a_warning(unit, threshold, sa
     if said:
         needed = confide.plan(0.1, 1.0, 120, score="absolute_residual", unit=unit, neighbors=neighbors).records_needed
         assert f"about {needed} calibration records are needed" in notes[0]
-        assert "no plausible size" in notes[0]
+        assert "not a plausible size" in notes[0]
         public = confide.plan(0.1, 1.0, 1000, score="absolute_residual", unit=unit, neighbors="replace_one")
         advice = f"neighbors='replace_one', --neighbors replace_one), then about {public.records_needed} do"
         assert (advice in notes[0]) == (neighbors == "add_remove")

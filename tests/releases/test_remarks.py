@@ -61,21 +61,21 @@ def test_scores_that_candidates_reach_have_one_reason():
 @pytest.mark.parametrize(
     ("score", "candidates", "threshold", "word"),
     [
-        ("absolute_residual", confide.Candidates.geometric(), 3e5, "no plausible size"),
+        ("absolute_residual", confide.Candidates.geometric(), 3e5, "not a plausible size"),
         *slow([
-            ("absolute_residual", confide.Candidates.geometric(), 2e4, "no plausible size"),
+            ("absolute_residual", confide.Candidates.geometric(), 2e4, "not a plausible size"),
             ("absolute_residual", confide.Candidates.geometric(), 1e-6, "as small as"),
             ("absolute_residual", confide.Candidates.geometric(), 5e3, None),
             ("absolute_residual", confide.Candidates.geometric(), 1e-4, None),
             ("absolute_residual", confide.Candidates.geometric(), 0.0, None),
             ("absolute_residual", confide.Candidates.geometric(1e5), 3e5, None),
             ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 150.0, None),
-            ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 900.0, "no plausible size"),
-            ("cqr", confide.Candidates.sinh(), 5e5, "no plausible size"),
-            ("cqr", confide.Candidates.sinh(), -5e5, "no plausible size"),
+            ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 900.0, "not a plausible size"),
+            ("cqr", confide.Candidates.sinh(), 5e5, "not a plausible size"),
+            ("cqr", confide.Candidates.sinh(), -5e5, "not a plausible size"),
             ("cqr", confide.Candidates.sinh(), 0.01, "as small as"),
             ("cqr", confide.Candidates.sinh(), -0.5, None),
-            (None, confide.Candidates.anything(), 5e5, "no plausible size"),
+            (None, confide.Candidates.anything(), 5e5, "not a plausible size"),
             (None, confide.Candidates.anything(), 0.9, None),
             ("lac", confide.Candidates.unit(), 0.9999, None),
         ]),
@@ -92,7 +92,7 @@ def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
 def test_calibrate_warns_of_the_outer_decades():
     made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, **OLD)
     assert notes == list(remarks(made))
-    assert "no plausible size" in notes[0]
+    assert "not a plausible size" in notes[0]
     made, notes = calibrated(RESIDUALS * 1e3, 0.1, 1.0, **OLD)
     assert notes == list(remarks(made)) == []
 
@@ -118,7 +118,7 @@ def test_thresholds_in_coarse_ranges_of_spread_candidates(unit, threshold, coars
     )
     notes = remarks(made)
     assert coarse == bool(notes)
-    assert all("no plausible size" in note and "--unit" in note for note in notes)
+    assert all("not a plausible size" in note and "--unit" in note for note in notes)
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e5, 1e12])
@@ -128,7 +128,7 @@ def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
     residuals = np.abs(rng.normal(size=4000)) * scale
     made, notes = calibrated(residuals, 0.1, 1.0, score="absolute_residual")
     assert len(notes) == (scale > 1e6)
-    assert all("beyond 1,000,000, which is no plausible size" in note and "--unit" in note for note in notes)
+    assert all("exceeds 1,000,000, which is not a plausible size" in note and "--unit" in note for note in notes)
     plain = np.sort(residuals)[math.ceil(0.9 * 4001) - 1]
     assert 0.9 * plain < made.threshold < 1.5 * plain
 

@@ -63,7 +63,7 @@ APPLIED = {
     "critical thresholds": (lambda: confide.evaluate_scores(losses(), [0.5]), "nothing is excluded"),
     "nearly": (
         lambda: confide.predict_interval([1.0], nearly()),
-        "no plausible size",
+        "not a plausible size",
     ),
 }
 

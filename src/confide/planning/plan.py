@@ -98,9 +98,9 @@ class Plan(Described):
         """The scores that expected coverage and probabilities are stated for, in words."""
         law = law_of(self.request.candidates)
         if law is None or law.kind not in ("residual", "signed"):
-            return "evenly spread scores"
+            return "uniform scores"
         size = "the size of the guess" if law.around else "the size of the unit" if law.unit else "a size of about 1"
-        return f"bell-shaped residuals of {size}"
+        return f"Gaussian residuals of {size}"
 
     @property
     @np.errstate(under="ignore")
@@ -190,7 +190,7 @@ class Plan(Described):
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
             ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
-            ("cost of privacy", f"about {self.expected_excess:.1f} {self.unit_of_cost} more covered than asked for"),
+            ("cost of privacy", f"about {self.expected_excess:.1f} more {self.unit_of_cost} covered than requested"),
             ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
              f"{chance_text(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),

@@ -118,21 +118,21 @@ def _remark(
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
         return (
-            f"lies beyond {decimal_text(high)}, which is no plausible size ({spread})",
+            f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
             f"with few records such a threshold is drawn by chance, far beyond all scores: {_enough(c, grouped)}; "
-            f"scores that are as large need other candidates: {_UNIT}",
+            f"scores of that size need other candidates: {_UNIT}",
         )
     if (step := _step(c)) > _COARSE:
         larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
         return (
             f"lies where the candidates ({spread}) are coarse",
             f"the next candidate is {larger}: with few records such a threshold is drawn by chance, and "
-            f"scores of another size than the candidates expect need other ones; {_UNIT}",
+            f"scores of another size need other candidates; {_UNIT}",
         )
     if 0 < size < low:
         return (
             f"is about as small as the candidates ({spread}) can be",
-            f"smaller scores than that would make no smaller threshold; {_UNIT}",
+            f"smaller scores would not lower the threshold; {_UNIT}",
         )
     return None
 
