@@ -140,7 +140,7 @@ def test_luck_for_a_shifted_population_is_unknown():
     assert not has_law(released)
     found = count_shortfall(released, 500, 1000)
     assert (found.luck, found.broken) == ("unknown", False)
-    assert "How far bad luck in calibrating may fall short of this promise is not known." in found.sentence
+    assert "It is unknown how far an unlucky calibration may fall short of this promise." in found.sentence
     assert count_shortfall(released, 8850, 10_000) is None, "within the luck of any calibration"
 
 

@@ -207,12 +207,12 @@ class Shortfall:
             case "rare":
                 rare = f"{100 * (self.delta or 0):.6g} %"
                 return (
-                    f"Only an unlucky calibration, one of the {rare} that the promise leaves out, would explain this."
+                    f"Only an unlucky calibration, one of the {rare} that the promise excludes, would explain this."
                 )
             case "unknown":
                 only = "" if self.population is None else f"The promise is {self.population}. "
-                return f"{only}How far bad luck in calibrating may fall short of this promise is not known."
-        return "A report of the release with this evaluation says whether luck in calibrating explains this."
+                return f"{only}It is unknown how far an unlucky calibration may fall short of this promise."
+        return "A report of the release with this evaluation states whether luck in calibrating explains this."
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
