@@ -151,10 +151,10 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     else:
         penalty = kind.parameters.get("penalty", 0.0)
         sorted_wide = xp.take_along_axis(wide, order, axis=1)
-        one = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
+        shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
         if kind.family == "saps":
             largest = sorted_wide[:, :1]
-            ranked = xp.where(rank == 1, one * largest, largest + ((rank - 2.0) + one) * penalty)
+            ranked = xp.where(rank == 1, shares * largest, largest + ((rank - 2.0) + shares) * penalty)
         else:
             if wide.dtype != xp.float64:
                 raise InputTypeError(
@@ -164,7 +164,7 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
             ranked = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
             if u is not None:
                 group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
-                ranked = (ranked - group) + one * group
+                ranked = (ranked - group) + shares * group
             if penalty:
                 beyond = rank - kind.parameters["k_reg"]
                 ranked = ranked + xp.where(beyond > 0, beyond, xp.zeros_like(beyond)) * penalty

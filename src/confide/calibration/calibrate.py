@@ -95,8 +95,8 @@ def split_options(
 
 def _why_not(by: By | None) -> str | None:
     """The reason why several thresholds exclude weights, from the table of combinations."""
-    rows = (one for one in COMBINATIONS if one.given == "by" and by in one.values and "population" in one.others)
-    return next((one.because for one in rows), None)
+    rows = (rule for rule in COMBINATIONS if rule.given == "by" and by in rule.values and "population" in rule.others)
+    return next((rule.because for rule in rows), None)
 
 
 _BOTH = "cqr_sides"
@@ -415,7 +415,7 @@ def calibrate_histogram(
     if score == _BOTH and None not in counted:
         if set(counted) != set(SIDES):
             raise InputError("histogram", f"must have the counts of {' and '.join(SIDES)} with score={_BOTH!r}")
-        if len({one.total for one in counted.values()}) > 1:
+        if len({counts.total for counts in counted.values()}) > 1:
             raise InputError("histogram", "must have as many records on both sides")
         extra |= {"by": "side", "shares": shares_of_sides("0.5" if share_low is None else share_low)}
     elif share_low is not None:
@@ -437,13 +437,15 @@ def calibrate_histogram(
 
 def _by_name(histogram: Any) -> dict[Any, ScoreHistogram]:
     """Return counts by name, and check that all are over the same candidates."""
-    if not isinstance(histogram, Mapping) or not all(isinstance(one, ScoreHistogram) for one in histogram.values()):
+    if not isinstance(histogram, Mapping) or not all(
+        isinstance(counts, ScoreHistogram) for counts in histogram.values()
+    ):
         raise InputTypeError(
             "histogram", "must be a ScoreHistogram or a mapping of names to them", got=type(histogram).__name__
         )
     counted = dict(histogram)
     if not counted:
         raise InputError("histogram", "must have the counts of at least one group", got="none")
-    if len({one.candidates.digest for one in counted.values()}) > 1:
+    if len({counts.candidates.digest for counts in counted.values()}) > 1:
         raise InputError("histogram", "must have all counts over the same candidates", got="different ones")
     return counted

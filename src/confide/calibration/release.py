@@ -86,7 +86,7 @@ class Payer:
         given = (self.ledger, self.dataset, self.partition)
         if not request.disjoint and self.partition is not None:
             raise InputError("partition", "must be left out: the release has no groups")
-        if all(one is None for one in given):
+        if all(value is None for value in given):
             if self.again:
                 raise InputError(
                     "again", "must be left out without a ledger: no request is stored, and every call is new"
@@ -203,7 +203,7 @@ class PreparedRelease:
     @property
     def candidates(self) -> Candidates:
         """The union of all candidates: counts over it determine the counts over each list."""
-        return joined(one.terms.candidates for one in self.thresholds.values())
+        return joined(threshold.terms.candidates for threshold in self.thresholds.values())
 
     def refuse_early(self) -> None:
         """Raise an error if the request exceeds the ledger's limit; nothing is charged."""
@@ -258,7 +258,9 @@ class PreparedRelease:
         return result
 
     def _bill(self) -> "Bill[Any] | None":
-        payments = {key: one.payment for key, one in self.thresholds.items() if one.payment is not None}
+        payments = {
+            key: threshold.payment for key, threshold in self.thresholds.items() if threshold.payment is not None
+        }
         if not payments:
             return None
         from confide.ledger import Bill
@@ -266,10 +268,10 @@ class PreparedRelease:
         return Bill.of(payments)
 
     def _inputs(self, seen: Mapping[Key, Seen]) -> dict[Key, Seen]:
-        return {key: one.own(seen[one.part.row]) for key, one in self.thresholds.items()}
+        return {key: threshold.own(seen[threshold.part.row]) for key, threshold in self.thresholds.items()}
 
     def _fingerprints(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
-        return {key: fingerprint_bytes(one) for key, one in seen.items()}
+        return {key: fingerprint_bytes(statistic) for key, statistic in seen.items()}
 
     def _draw(self, seen: Mapping[Key, Seen], keys: Iterable[Key]) -> dict[Key, Calibration]:
         return {key: self.thresholds[key].draw(seen[key]) for key in keys}
@@ -504,8 +506,8 @@ class Counted:
     @property
     def n(self) -> int:
         """The number of records."""
-        one = next(iter(self.counts.values()))
-        return one.total if isinstance(one, ScoreHistogram) else len(one)
+        first = next(iter(self.counts.values()))
+        return first.total if isinstance(first, ScoreHistogram) else len(first)
 
     def see(self, request: Asked, candidates: Candidates) -> Mapping[Key, Any]:
         """The same counts."""
@@ -645,7 +647,7 @@ def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -
     >>> weighted_sum(counts, ClassShift.of_weights({"a": 1, "b": 3})).counts
     array([4, 0])
     """
-    named = {canonical(name): one for name, one in counts.items()}
+    named = {canonical(name): class_counts for name, class_counts in counts.items()}
     steps = dict(zip(map(canonical, population.classes), population.steps, strict=True))
-    total = sum(one.counts * steps[name] for name, one in named.items())
+    total = sum(class_counts.counts * steps[name] for name, class_counts in named.items())
     return ScoreHistogram(next(iter(named.values())).candidates, np.asarray(total))

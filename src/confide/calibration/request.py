@@ -145,7 +145,7 @@ class Request:
     """The parameters of each threshold, by key."""
 
     def __post_init__(self) -> None:
-        refuse_combinations({one.name: getattr(self, one.name) for one in fields(self) if one.init})
+        refuse_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
         if self.renews is not None:
             fields_read = read_again(self, self.renews)
         else:
@@ -300,9 +300,9 @@ def levels_of_sides(alpha: Any) -> list[Fraction]:
 def joined(lists: Iterable[Candidates]) -> Candidates:
     """The union of candidate lists."""
     every = list(lists)
-    if all(one is every[0] or one == every[0] for one in every):
+    if all(candidates is every[0] or candidates == every[0] for candidates in every):
         return every[0]
-    return Candidates.of(np.unique(np.concatenate([one.edges for one in every])))
+    return Candidates.of(np.unique(np.concatenate([candidates.edges for candidates in every])))
 
 
 def _candidate_list(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
@@ -512,19 +512,21 @@ def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Reque
         return [{"rho": _as_typed(part.privacy.rho or 0.0)} for part in parts.values()]
     spent = [part.privacy.claimed or part.privacy.epsilon for part in parts.values()]
     if epsilon is None and rho is None:
-        if all(math.isinf(one) for one in spent):
+        if all(math.isinf(epsilon_spent) for epsilon_spent in spent):
             return [{} for _ in spent]
         if not all(spent):
             raise InputError(
                 "epsilon",
                 ("must be given: previous returned +inf without reading its data, so it does not state its budget"),
             )
-        return [{"epsilon": _as_typed(one)} for one in spent]
+        return [{"epsilon": _as_typed(epsilon_spent)} for epsilon_spent in spent]
     if isinstance(previous, GroupCalibration):
         replaced = previous.neighbors == "replace_one"
         return divide_budget(epsilon, rho, [Fraction(1)], replaced=replaced) * len(parts)
-    all_finite = all(0 < one < math.inf for one in spent)
-    weights = [Fraction(_as_typed(one)) for one in spent] if all_finite else [Fraction(1)] * len(spent)
+    all_finite = all(0 < epsilon_spent < math.inf for epsilon_spent in spent)
+    weights = (
+        [Fraction(_as_typed(epsilon_spent)) for epsilon_spent in spent] if all_finite else [Fraction(1)] * len(spent)
+    )
     return divide_budget(epsilon, rho, [weight / sum(weights) for weight in weights])
 
 

@@ -373,7 +373,7 @@ def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = Fal
     >>> critical_area([np.array([0.75]), np.array([0.5, 0.25])], 0.5, by_class=True)
     0.25
     """
-    classes = [one for one in own if len(one)]
+    classes = [pixels for pixels in own if len(pixels)]
     if not classes:
         return 0.0
     pools = classes if by_class else [np.concatenate(classes)]
@@ -381,12 +381,12 @@ def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = Fal
         (pool,) = pools
         rank = max(int(np.ceil(len(pool) * (1 - u))), 1)  # the number of true pixels that must be inside
         return 1.0 - float(np.partition(pool, len(pool) - rank)[len(pool) - rank])
-    pools = [np.sort(one) for one in pools]
+    pools = [np.sort(pixels) for pixels in pools]
     cuts = np.unique(np.concatenate(pools))
     low, high = 0, len(cuts) - 1  # at the lowest cut nothing is missed; the missed share grows with the cut
     while low < high:
         middle = (low + high + 1) // 2
-        missed = sum(int(np.searchsorted(one, cuts[middle])) / len(one) for one in pools) / len(pools)
+        missed = sum(int(np.searchsorted(pixels, cuts[middle])) / len(pixels) for pixels in pools) / len(pools)
         low, high = (middle, high) if missed <= u else (low, middle - 1)
     return 1.0 - float(cuts[low])
 

@@ -119,15 +119,15 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 
     def _trained(self, X: Any, y: ArrayLike, trained: dict[str, dict[str, Any]]) -> list[Any]:
         """Copies of the estimators, each trained on some records with the arguments for its own `fit`."""
-        return [clone(one).fit(X, y, **trained[name]) for name, one in self._inner().items()]
+        return [clone(estimator).fit(X, y, **trained[name]) for name, estimator in self._inner().items()]
 
     def _warn_of_retraining(self) -> None:
         """Warn if an estimator is already fitted, because its fitted state is not used."""
-        for one in self._inner().values():
-            if _is_fitted(one) and not _is_fitted(clone(one)):
+        for estimator in self._inner().values():
+            if _is_fitted(estimator) and not _is_fitted(clone(estimator)):
                 warnings.warn(
                     f"estimator was fitted already, and a copy of it is trained again on part of these records: pass "
-                    f"prefit=True to calibrate the fitted {type(one).__name__} on all of them",
+                    f"prefit=True to calibrate the fitted {type(estimator).__name__} on all of them",
                     RetrainedWarning,
                     stacklevel=outside(),
                 )

@@ -88,5 +88,5 @@ def _contents(column: Any) -> Iterator[bytes]:
 def _with_floats(value: Any) -> Any:
     """The same value with all numbers as floats, in lists."""
     if isinstance(value, list | tuple | np.ndarray):
-        return [_with_floats(one) for one in value]
+        return [_with_floats(item) for item in value]
     return float(value) if isinstance(value, Real) else value

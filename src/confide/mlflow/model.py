@@ -219,7 +219,7 @@ def requirements_of(path: Path) -> list[str]:
 def digest(path: Path) -> str:
     """SHA-256 over the names and contents of all files in a folder."""
     total = hashlib.sha256()
-    for file in sorted(one for one in path.rglob("*") if one.is_file() and "__pycache__" not in one.parts):
+    for file in sorted(entry for entry in path.rglob("*") if entry.is_file() and "__pycache__" not in entry.parts):
         name = file.relative_to(path).as_posix().encode()
         content = hashlib.sha256(file.read_bytes()).digest()
         total.update(len(name).to_bytes(8, "big") + name + content)

@@ -75,7 +75,7 @@ class Limits:
 
 def _place(tail: Tail, names: tuple[str | int, ...]) -> str:
     """The position of each record's group among the names, int64, shape (n,); their number for an unknown group."""
-    if any(one.name == GROUPS for one in tail.inputs):
+    if any(tensor.name == GROUPS for tensor in tail.inputs):
         return next(str(node.output[0]) for node in tail.nodes if node.op_type == "LabelEncoder")
     keys: dict[str, object]
     if all(isinstance(name, int) for name in names):

@@ -163,7 +163,7 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
         for name in ("classes", "logits"):
             _refuse_given(name, options[name], "intervals")
         _append_intervals(model, tail, main, pair, chosen, kind, options["difficulty"])
-    if clash := sorted(taken & {one.name for one in (*tail.inputs, *tail.outputs)}):
+    if clash := sorted(taken & {value_info.name for value_info in (*tail.inputs, *tail.outputs)}):
         raise InputError(
             "model", f"must not use the name {clash[0]!r}, which the appended part needs", remedy="Rename that tensor"
         )
@@ -217,9 +217,11 @@ def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> Non
     if not isinstance(classes, tuple):
         return
     for node in model.graph.node:
-        for one in node.attribute:
+        for attribute in node.attribute:
             labels = (
-                [*(text.decode() for text in one.strings), *one.ints] if one.name.startswith("classlabels_") else []
+                [*(text.decode() for text in attribute.strings), *attribute.ints]
+                if attribute.name.startswith("classlabels_")
+                else []
             )
             if len(labels) == len(classes) and column_order("classes", classes, labels) != list(range(len(labels))):
                 raise InputError(
@@ -282,7 +284,7 @@ def _append_intervals(
 def _quantiles(tail: Tail, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
     """Lower and upper quantiles, float64, shape (n,) each."""
     if pair:
-        low, high = (_vector(tail, one) for one in pair)
+        low, high = (_vector(tail, tensor) for tensor in pair)
         return low, high
     if len(main.shape) != 2 or main.shape[1] != 2:
         raise InputError(
@@ -364,13 +366,13 @@ def _without_tail(model: onnx.ModelProto, *, own_difficulty: bool) -> onnx.Model
     others = {name for node in graph.node if not node.name.startswith(OWN) for name in node.input}
     new = {GROUPS, UNIFORMS, *([DIFFICULTY] if own_difficulty else [])} & read_by_own - others
     for entries, unwanted in (
-        (graph.node, lambda one: one.name.startswith(OWN)),
-        (graph.initializer, lambda one: one.name.startswith(OWN)),
-        (graph.input, lambda one: one.name in new),
-        (graph.output, lambda one: one.name in appended),
-        (bare.metadata_props, lambda one: one.key.startswith(KEY)),
+        (graph.node, lambda entry: entry.name.startswith(OWN)),
+        (graph.initializer, lambda entry: entry.name.startswith(OWN)),
+        (graph.input, lambda entry: entry.name in new),
+        (graph.output, lambda entry: entry.name in appended),
+        (bare.metadata_props, lambda entry: entry.key.startswith(KEY)),
     ):
-        kept = [one for one in entries if not unwanted(one)]
+        kept = [entry for entry in entries if not unwanted(entry)]
         del entries[:]
         entries.extend(kept)
     return bare
@@ -380,7 +382,7 @@ def _comparable(model: onnx.ModelProto) -> tuple[bytes, ...]:
     """The appended part, as bytes."""
     graph = model.graph
     parts = (graph.node, graph.initializer, graph.input, graph.output, model.metadata_props)
-    return tuple(one.SerializeToString(deterministic=True) for part in parts for one in part)
+    return tuple(message.SerializeToString(deterministic=True) for part in parts for message in part)
 
 
 def _json(value: Any) -> str:

@@ -38,13 +38,13 @@ class Tensor:
         graph = model.graph
         if name is None:
             if len(graph.output) != 1:
-                outputs = ", ".join(repr(one.name) for one in graph.output)
+                outputs = ", ".join(repr(tensor.name) for tensor in graph.output)
                 raise InputError("output", f"must name one of the {len(graph.output)} outputs of the model: {outputs}")
             name = graph.output[0].name
-        tensors = {one.name: one for one in [*graph.input, *graph.value_info, *graph.output]}
+        tensors = {tensor.name: tensor for tensor in [*graph.input, *graph.value_info, *graph.output]}
         if name not in tensors:
             inferred = onnx.shape_inference.infer_shapes(model).graph
-            tensors |= {one.name: one for one in inferred.value_info}
+            tensors |= {tensor.name: tensor for tensor in inferred.value_info}
         if name not in tensors:
             raise InputError("output", "must name an output of the model", got=f"no tensor {name!r}")
         kind = tensors[name].type
@@ -167,7 +167,7 @@ def opset_of(model: onnx.ModelProto) -> int:
 def names_of(graph: onnx.GraphProto) -> set[str]:
     """Every name of a tensor in a graph."""
     nodes = {name for node in graph.node for name in (*node.input, *node.output)}
-    return nodes | {one.name for one in (*graph.input, *graph.output, *graph.initializer)}
+    return nodes | {tensor.name for tensor in (*graph.input, *graph.output, *graph.initializer)}
 
 
 _PASSING = ("Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")

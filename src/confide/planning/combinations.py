@@ -179,9 +179,9 @@ def refuse_halves(**given: object) -> None:
         ...
     confide.errors.InputError: by: by and groups must be given together: a column, and the public list of its values
     """
-    for one, other, what in TOGETHER:
-        if one in given and other in given and (given[one] is None) != (given[other] is None):
-            raise InputError(one, f"{one} and {other} must be given together: {what}")
+    for name, other, what in TOGETHER:
+        if name in given and other in given and (given[name] is None) != (given[other] is None):
+            raise InputError(name, f"{name} and {other} must be given together: {what}")
 
 
 def _is_given(name: str, value: Any) -> bool:

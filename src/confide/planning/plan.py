@@ -325,14 +325,14 @@ def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
     """For a public n: the request with the slopes, rise and shift that were set by hand, read off the mechanism."""
     decided = replace(request, slopes=None, rise=None, shift=None)
     given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
-    for one in (decided, given):
-        derived = slopes_for_request(one)
+    for terms in (decided, given):
+        derived = slopes_for_request(terms)
         if derived is not None and (derived.left, derived.right, derived.offset) == (
             mechanism.left,
             mechanism.right,
             mechanism.offset,
         ):
-            return one
+            return terms
     return replace(given, shift=mechanism.offset - request.level * ((request.n or 0) + 1))
 
 

@@ -106,7 +106,7 @@ class ClassShift:
             total = sum(found, Fraction(0))
             if abs(total - 1) > _SUM_TO_ONE:
                 raise InputError(name, "must sum to 1", got=f"a sum of {float(total):.6g}")
-        fresh = [name for name, one, other in zip(old, shares, wanted, strict=True) if other and not one]
+        fresh = [name for name, share, other in zip(old, shares, wanted, strict=True) if other and not share]
         if fresh:
             raise InputError(
                 "source",
@@ -125,14 +125,15 @@ class ClassShift:
     @property
     def steps(self) -> tuple[int, ...]:
         """The weights of the classes as integers without a common divisor; rounded if they exceed 2^20."""
-        whole = [ratio * math.lcm(*(one.denominator for one in self.ratios)) for ratio in self.ratios]
-        shared = reduce(math.gcd, (int(one) for one in whole))
-        exact = [int(one) // shared for one in whole]
+        whole = [ratio * math.lcm(*(weight.denominator for weight in self.ratios)) for ratio in self.ratios]
+        shared = reduce(math.gcd, (int(weight) for weight in whole))
+        exact = [int(weight) // shared for weight in whole]
         if max(exact) <= MOST_WEIGHT:
             return tuple(exact)
         largest = max(self.ratios)
         return tuple(
-            max(1, math.floor(one / largest * MOST_WEIGHT + Fraction(1, 2))) if one else 0 for one in self.ratios
+            max(1, math.floor(weight / largest * MOST_WEIGHT + Fraction(1, 2))) if weight else 0
+            for weight in self.ratios
         )
 
     @property
@@ -160,8 +161,12 @@ class ClassShift:
         """As JSON values."""
         stated: dict[str, Any] = {"classes": list(self.classes)}
         if self.source is None or self.target is None:
-            return {**stated, "ratios": [str(one) for one in self.ratios]}
-        return {**stated, "source": [str(one) for one in self.source], "target": [str(one) for one in self.target]}
+            return {**stated, "ratios": [str(share) for share in self.ratios]}
+        return {
+            **stated,
+            "source": [str(share) for share in self.source],
+            "target": [str(share) for share in self.target],
+        }
 
     def __str__(self) -> str:
         if self.source is None or self.target is None:

@@ -524,7 +524,7 @@ def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | N
     else:
         terms = n, level, trial.slope_left, trial.slope_right, rivals, selector, unit
         shifts = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
-        target = min((one for one in shifts if one is not None), default=None)
+        target = min((shift for shift in shifts if shift is not None), default=None)
     return None if target is None or target > n else (Fraction(0), target)
 
 

@@ -146,7 +146,7 @@ class Release(Document):
         For a bound on a loss it is the coverage of critical thresholds.
         """
         promised = [part.coverage for part in self.parts.values()]
-        return max(0.0, 1 - sum(1 - one for one in promised)) if self.by == "side" else min(promised)
+        return max(0.0, 1 - sum(1 - coverage for coverage in promised)) if self.by == "side" else min(promised)
 
     def at(self, alpha: Level | None) -> "Release":
         """The thresholds at a level; without one those of the only level.
@@ -169,7 +169,7 @@ class Release(Document):
                 level_text = f"{float(self.levels[0]):g}"
                 raise InputError("alpha", f"must be left out, or {level_text}: the release is for this level alone")
             return self
-        levels = ", ".join(f"{float(one):g}" for one in self.parts)
+        levels = ", ".join(f"{float(alpha_i):g}" for alpha_i in self.parts)
         if level is None:
             raise InputError("alpha", f"must be given, one of the calibrated levels {levels}")
         if level not in self.parts:

@@ -102,7 +102,7 @@ def records_needed_if_public(calibration: Stated) -> int | None:
 
 def most_needed(parts: Iterable[Stated]) -> int | None:
     """The largest required number of several thresholds; None if none has one."""
-    return max((number for one in _unlike(parts) if (number := records_needed(one)) is not None), default=None)
+    return max((number for part in _unlike(parts) if (number := records_needed(part)) is not None), default=None)
 
 
 def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, str], ...]:
@@ -116,13 +116,15 @@ def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, st
     >>> needed_facts([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")])
     (('records needed', 'about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
-    plans = [plan for one in _unlike(parts) if (plan := _plan(one)) is not None]
+    plans = [plan for part in _unlike(parts) if (plan := _plan(part)) is not None]
     needed = [plan.records_needed for plan in plans if plan.request.n is None or not plan.enough_records]
     return (("records needed", needed_text(max(needed), each)),) if needed else ()
 
 
 def _unlike(parts: Iterable[Stated]) -> list[Stated]:
-    return list({repr((one.mechanism, one.guarantee, one.privacy, dict(one.recipe))): one for one in parts}.values())
+    return list(
+        {repr((part.mechanism, part.guarantee, part.privacy, dict(part.recipe))): part for part in parts}.values()
+    )
 
 
 def _plan(calibration: Stated) -> Plan | None:

@@ -326,15 +326,15 @@ def links(release: Document, earlier: Sequence[Document]) -> Links:
     (True, False)
     """
     line = predecessors_of(release)
-    places = {one.checksum: place for place, one in enumerate(line)}
+    places = {document.checksum: place for place, document in enumerate(line)}
     confirmed, refuted, seen = [], [], set()
-    for one in earlier:
-        place = places.get(one.checksum)
+    for document in earlier:
+        place = places.get(document.checksum)
         if place is None:
-            refuted.append(f"the release with SHA-256 {one.checksum[:16]}... is no predecessor of this one")
+            refuted.append(f"the release with SHA-256 {document.checksum[:16]}... is no predecessor of this one")
             continue
         seen.add(place)
-        if differing := _differing(release, one, place):
+        if differing := _differing(release, document, place):
             refuted.append(f"release {place + 1} of the chain has another {differing} than this release says")
         else:
             confirmed.append(f"release {place + 1} of the chain is the file you named, and its figures match")
@@ -386,7 +386,7 @@ def miss_if_reused(calibration: Calibration) -> float | None:
     if calibration.guarantee.kind != "marginal":
         return None
     changes = 2 if calibration.privacy.neighbors == "add_remove" else 1
-    grown = math.exp(min(changes * sum(one.epsilon for one in calibration.predecessors), 700.0))
+    grown = math.exp(min(changes * sum(predecessor.epsilon for predecessor in calibration.predecessors), 700.0))
     return min(grown * missed, 1 - (1 - missed) / grown)
 
 

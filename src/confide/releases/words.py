@@ -131,16 +131,24 @@ def check_predecessors(predecessors: Iterable[Predecessor]) -> tuple[Predecessor
         raise InputError(
             "predecessors", f"must number at most {MOST_PREDECESSORS}", remedy="Start a new chain with calibrate"
         )
-    if not all(isinstance(one, Predecessor) for one in line):
+    if not all(isinstance(predecessor, Predecessor) for predecessor in line):
         raise InputTypeError("predecessors", "must be Predecessor")
-    if len({one.checksum for one in line}) != len(line):
+    if len({predecessor.checksum for predecessor in line}) != len(line):
         raise InputError("predecessors", "must be different releases", remedy="One is named twice")
     return line
 
 
 def same_line(lines: Iterable[Sequence[Predecessor]]) -> bool:
     """Whether lineages consist of the same releases, as those of the parts of a release do; thresholds may differ."""
-    return len({tuple((one.checksum, one.epsilon, one.date) for one in line) for line in lines}) <= 1
+    return (
+        len(
+            {
+                tuple((predecessor.checksum, predecessor.epsilon, predecessor.date) for predecessor in line)
+                for line in lines
+            }
+        )
+        <= 1
+    )
 
 
 def _line(line: tuple[Predecessor, ...]) -> tuple[Predecessor, ...]:
@@ -254,7 +262,7 @@ def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
     missing: list[object] = [name for text, name in expected.items() if text not in given]
     unknown: list[object] = [name for text, name in given.items() if text not in expected]
     some = [(missing, "missing"), (unknown, "unknown")]
-    return ", ".join(f"{len(one)} {which} (the first: {one[0]!r})" for one, which in some if one)
+    return ", ".join(f"{len(group)} {which} (the first: {group[0]!r})" for group, which in some if group)
 
 
 def _text(name: object) -> str:

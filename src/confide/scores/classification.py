@@ -266,17 +266,17 @@ def set_mask(
         return mask
     shares = as_uniforms("u", u, n, kind.randomised)
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
-    one = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
+    single = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
     if kind.temperature is not None:
         needed_shares = shares if kind.randomised else None
         sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, needed_shares, per_class, mask)
     elif kind.family == "lac":
-        cut = _lowest(limits[:1] if one else limits, p.dtype)
-        sound = _at_least(p, cut[0] if one else cut if per_class else cut[:, None], mask)
+        cut = _lowest(limits[:1] if single else limits, p.dtype)
+        sound = _at_least(p, cut[0] if single else cut if per_class else cut[:, None], mask)
     else:
         rule = _rule(kind, k)
-        if rule is not None and (one or not per_class):
-            sound = _ranked_mask(p, rule, limits, shares, one, mask)
+        if rule is not None and (single or not per_class):
+            sound = _ranked_mask(p, rule, limits, shares, single, mask)
         else:
             sound = _mask_of_all(p, rule, limits, shares, per_class, mask)
     if not sound.all:
@@ -424,8 +424,8 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     """
     dtype = dtype.newbyteorder("=")
     bits = np.dtype(f"u{dtype.itemsize}")
-    one = np.ones(1, dtype=dtype)
-    low, high = -1, int(one.view(bits)[0])  # p at `high` qualifies: 1 - 1 = 0
+    unit = np.ones(1, dtype=dtype)
+    low, high = -1, int(unit.view(bits)[0])  # p at `high` qualifies: 1 - 1 = 0
     while high - low > 1:
         middle = (low + high) // 2
         p = np.array([middle], dtype=bits).view(dtype)[0]

@@ -161,8 +161,8 @@ def _tuning_records(
 
 def _refuse_same(tuning: ArrayLike, calibration: ArrayLike) -> None:
     """Raise an error for one object, or arrays over the same memory; contents are never compared."""
-    one, other = as_array("probabilities", tuning), as_array("calibration", calibration)
-    if tuning is calibration or np.shares_memory(one, other):
+    first, second = as_array("probabilities", tuning), as_array("calibration", calibration)
+    if tuning is calibration or np.shares_memory(first, second):
         raise InputError(
             "probabilities",
             "must not be the calibration records: parameters fitted to them make each score depend on all of them, "

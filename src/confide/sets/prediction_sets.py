@@ -180,7 +180,7 @@ class PredictionSets(Described):
         return [names[k] for k in np.flatnonzero(row).tolist()]
 
     def _section(self) -> Section:
-        rows = tuple((f"{i}", f"{len(one)}", _set_text(one)) for i, one in enumerate(self[:MOST_SHOWN]))
+        rows = tuple((f"{i}", f"{len(members)}", _set_text(members)) for i, members in enumerate(self[:MOST_SHOWN]))
         table = Table(("record", "size", "set"), rows, total=len(self))
         return Section(repr(self), tables=(table,), notes=tuple(promise_notes(self.promised)))
 

@@ -206,9 +206,7 @@ class Shortfall:
                 return f"Luck in calibrating does not explain this{limit}{each}."
             case "rare":
                 rare = f"{100 * (self.delta or 0):.6g} %"
-                return (
-                    f"Only an unlucky calibration, one of the {rare} that the promise excludes, would explain this."
-                )
+                return f"Only an unlucky calibration, one of the {rare} that the promise excludes, would explain this."
             case "unknown":
                 only = "" if self.population is None else f"The promise is {self.population}. "
                 return f"{only}It is unknown how far an unlucky calibration may fall short of this promise."

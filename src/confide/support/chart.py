@@ -150,8 +150,8 @@ class _Drawn:
         self.names = [name_lines(name, int((0.42 * WIDTH - 14) / _CHARACTER)) for name in chart.names]
         ticks = [text for _, text in chart.y.ticks] or [""]
         named = [line for lines in self.names for line in lines]
-        texts = [one for one in chart.marks if isinstance(one, ChartText)]
-        widths = [_width(one.text) + 8 for one in texts if one.anchor == "start" and chart.x.share(one.at[0]) == 1]
+        texts = [mark for mark in chart.marks if isinstance(mark, ChartText)]
+        widths = [_width(mark.text) + 8 for mark in texts if mark.anchor == "start" and chart.x.share(mark.at[0]) == 1]
         self.left = 10 + max(map(_width, named or ticks))
         self.right, self.top = WIDTH - max([26.0, *widths]), 24.0 if texts else 12.0
         self.row = max(26, 8 + _LINE * max(map(len, self.names), default=0))
@@ -295,7 +295,7 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
     if not 0 < high - low < math.inf:
         return [low]
     power = 10.0 ** math.floor(math.log10((high - low) / most))
-    for step in (one * power for one in (1, 2, 2.5, 5, 10, 20)):
+    for step in (factor * power for factor in (1, 2, 2.5, 5, 10, 20)):
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         if last - first < most:
             return [float(f"{k * step:.10g}") for k in range(first, last + 1)]

@@ -195,10 +195,10 @@ def refuse_input(path: Place, inputs: Iterable[str | Place | None]) -> None:
     InputError
         If the output is one of the inputs.
     """
-    for one in inputs:
-        if one is not None and same_place(path, as_place(one)):
+    for source in inputs:
+        if source is not None and same_place(path, as_place(source)):
             raise InputError(
-                "output", f"{str(path)!r} would replace the input {str(one)!r}", remedy="Choose another name"
+                "output", f"{str(path)!r} would replace the input {str(source)!r}", remedy="Choose another name"
             )
 
 

@@ -384,9 +384,9 @@ class ObjectPath:
         filesystem = self.filesystem
         with of_store(self.address, "listed"):
             entries = filesystem.get_file_info(FileSelector(self.address.path, recursive=recursive))
-        for one in sorted(entries, key=lambda info: str(info.path)):
-            if one.type == self._kinds.File:
-                yield self.at(one.path)
+        for entry in sorted(entries, key=lambda info: str(info.path)):
+            if entry.type == self._kinds.File:
+                yield self.at(entry.path)
 
     def open(self, mode: str = "rb") -> Any:
         """The bytes of the object, as a seekable stream."""

@@ -192,7 +192,7 @@ def to_html(section: Section) -> str:
     >>> to_html(Section("Plan", facts=(("alpha", "<0.1>"),)))
     '<table class=...>Plan</caption><tbody><tr><th scope="row"...>alpha</th><td...>&lt;0.1&gt;</td></tr>...'
     """
-    columns = max((len(table.heads) for one in _all(section) for table in one.tables), default=2)
+    columns = max((len(table.heads) for part in _all(section) for table in part.tables), default=2)
     caption = f"<caption{_LEFT}>{_text(section.title)}</caption>"
     body = "".join(_rows(section, columns))
     return f'<table class="tex2jax_ignore mathjax_ignore">{caption}<tbody>{body}</tbody></table>'

@@ -350,7 +350,7 @@ class Field:
             raise FormatError(at, f"must be {self.must}", got=type(stated).__name__)
         value: Any = stated
         if self.entry is not None:
-            value = tuple(self.entry.of(one, f"{at}[{place}]") for place, one in enumerate(value))
+            value = tuple(self.entry.of(item, f"{at}[{place}]") for place, item in enumerate(value))
         if self.shape is not None:
             value = _values(value, self.shape(value) if callable(self.shape) else self.shape, at)
         try:
@@ -369,7 +369,7 @@ class Field:
         if value is None and self.null:
             return None
         if self.entry is not None and self.write is _itself:
-            return [self.entry.json(one) for one in value]
+            return [self.entry.json(item) for item in value]
         return self.write(value) if self.shape is None or callable(self.shape) else write_shape(value, self.shape)
 
 

@@ -193,8 +193,10 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
 
 def _residuals(outputs: Tensor, targets: Tensor, score: str) -> Any:
     """A regression score of each record; a last dimension of 1 is dropped."""
-    f, y = (one.squeeze(-1) if one.ndim == 2 and one.shape[1] == 1 else one for one in (outputs, targets))
-    f, y = (one.detach().cpu().to(torch.float64) for one in (f, y))
+    f, y = (
+        tensor.squeeze(-1) if tensor.ndim == 2 and tensor.shape[1] == 1 else tensor for tensor in (outputs, targets)
+    )
+    f, y = (tensor.detach().cpu().to(torch.float64) for tensor in (f, y))
     return interval_score(f.numpy(), y.numpy(), score)
 
 

@@ -143,9 +143,9 @@ def _moved(part: Any, device: torch.device | str | None) -> Any:
     if hasattr(part, "to"):
         return part.to(device)
     if isinstance(part, Mapping):
-        return {name: _moved(one, device) for name, one in part.items()}
+        return {name: _moved(item, device) for name, item in part.items()}
     if type(part) in (list, tuple):
-        return type(part)(_moved(one, device) for one in part)
+        return type(part)(_moved(item, device) for item in part)
     return part
 
 
