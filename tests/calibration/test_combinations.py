@@ -83,7 +83,7 @@ def _completed(asked):
 
 
 OF_VALUES = {"epsilon", "unit", "alpha", "candidates", "shares", "names", "rho"}
-"""What is refused for its value, or for what it is in a score, and not for another field."""
+"""Rejected for their value, or for their effect in a score, and not because of another field."""
 
 
 def _refused(asked):

@@ -20,7 +20,7 @@ from dataclasses import replace  # noqa: E402
 import confide.monai as front  # noqa: E402
 
 EXACT = {"mechanism": "none", "neighbors": "replace_one", "progress": False}
-"""No noise and no plan: what is calibrated shows exactly, and costs nothing."""
+"""No noise and no plan: the calibrated values are exact, and there is no privacy cost."""
 
 
 def of_masks(threshold, loss="missed_area", classes=1):

@@ -15,7 +15,7 @@ pytest.importorskip("array_api_compat", reason="needs the extra torch: pip insta
 
 front = pytest.importorskip("confide.torch")
 SMALL = {"candidates": confide.Candidates.unit(50), "mechanism": "none", "neighbors": "replace_one", "progress": False}
-"""No noise and no plan: what is calibrated shows exactly, and costs nothing."""
+"""No noise and no plan: the calibrated values are exact, and there is no privacy cost."""
 calibrate = partial(front.calibrate, alpha=0.2, **SMALL)
 
 

@@ -182,7 +182,7 @@ DESCRIBED = {
     "config": {"checksum": None},
     "model_code_path": 3,
 }
-"""Fields of a logged model's description, and what someone changed them to."""
+"""Fields of a logged model's description, and their changed values."""
 
 
 def described(folder, key, value):

@@ -221,11 +221,11 @@ FREE = {
     *((f"versions.{library}", repr(text)) for library in LIBRARIES for text in ("text", "1")),
     ("versions", "{}"),
 }
-"""What nothing public tells: a score's name, and versions."""
+"""Fields that cannot be verified: a score's name, and versions."""
 LATER = {("guarantee.n_min", "10000"), ("mechanism.rise", "10000")}
-"""A larger n_min, and a longer rise: other mechanisms of the same loss that keep the promise, too."""
+"""A larger n_min, and a longer rise: other mechanisms of the same privacy loss that also keep the guarantee."""
 LONGER = LATER | {("mechanism.head_start", "10000"), ("mechanism.fade", "0")}
-"""Also a longer head start, and one that stays."""
+"""Also a longer prior bonus of +inf, and one that does not decrease."""
 BELIEVED = {
     "add_remove": LONGER,
     "replace_one": {("mechanism.rise", "10000")},
@@ -234,7 +234,7 @@ BELIEVED = {
     "geometric": LONGER | {("threshold", "0")},
     "own candidates": LONGER | {("mechanism.offset", "'1'")} | {("threshold", repr(value)) for value in NUMBERS},
 }
-"""What else is read of each of these, and nothing more: a higher target, and other candidates that no file names."""
+"""Further accepted values: a higher target, and other candidates that no file contains."""
 
 
 @pytest.mark.parametrize("name", ["add_remove", *slow(name for name in BELIEVED if name != "add_remove")])

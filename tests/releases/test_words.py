@@ -41,7 +41,7 @@ def test_metadata_are_stored_in_files_of_schema_2(tmp_path):
 
 
 OF_0_1 = {"candidates": confide.Candidates.unit(100), "neighbors": "replace_one", "rise": 0, "shift": 8}
-"""A mechanism that version 0.1 had, too: weights that do not rise, over candidates that it knew."""
+"""A mechanism that version 0.1 also had: weights that do not rise, over candidates of its kinds."""
 
 
 def test_a_file_without_metadata_has_schema_1():

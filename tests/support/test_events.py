@@ -16,7 +16,7 @@ from tests.builders import slow
 from tests.private import PLANTED, assert_no_private_value
 
 N = 4177
-"""A secret number of records, which stands nowhere else."""
+"""A secret number of records, which occurs nowhere else."""
 
 ONE = {"alpha": 0.1, "epsilon": 1.0}
 
