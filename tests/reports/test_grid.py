@@ -58,7 +58,7 @@ def test_the_page_says_the_numbers_of_plans(options, monkeypatch):
         rank = asked.nonprivate_rank
         assert shown["Rank without privacy"] == (f"{rank:,}" if rank <= made.records[n] else "+∞")
         if asked.mechanism is None:
-            assert shown["Target rank"] == "none serves: the answer is +∞"
+            assert shown["Target rank"] == "none suffices: the answer is +∞"
         else:
             assert float(shown["Target rank"].split(",")[0]) == round(asked.target_rank, 2)
             assert ("above n" in shown["Target rank"]) == (asked.target_rank > made.records[n])
