@@ -1,7 +1,7 @@
 """Cells of a partition whose people are bounded in each table: what is stated for a person in two of them is no less.
 
 A limit of K records of a person holds in one table. A person in the tables of two cells gives K records to each, so
-the losses add up, and their maximum would understate them (docs/ledger.md, Lemma 1).
+the losses add up, and their maximum would understate them (docs/theory-composition.md, Lemma B1).
 """
 
 import numpy as np

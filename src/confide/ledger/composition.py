@@ -1,4 +1,4 @@
-"""What many releases cost together, always with the derivation of the figure (docs/ledger.md has the proofs).
+"""What many releases cost together, always with the derivation of the figure (docs/theory-composition.md has the proofs).
 
 Releases about all records add up. Releases about disjoint groups cost their maximum, under `add_remove` only: one
 record is in one cell of each partition (parallel composition, McSherry 2009).
@@ -46,7 +46,7 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = Fa
         the sum of epsilons; zero-concentrated privacy with OpenDP's conversion; and, if dp-accounting is installed,
         Renyi and privacy-loss-distribution accounting.
     adaptive
-        Only bounds that hold if later privacy parameters were chosen after seeing earlier releases (docs/ledger.md,
+        Only bounds that hold if later privacy parameters were chosen after seeing earlier releases (docs/theory-composition.md,
         Lemma 2): the sum and zero-concentrated privacy.
 
     Raises

@@ -7,7 +7,7 @@ disjoint groups cost the largest. Occasions about different cells of a partition
 
 Whether charges fit a limit: by sums, by zero-concentrated losses, or by a schedule that was fixed in advance.
 
-docs/ledger.md, Lemmas 2 and 3. One delta is spent since only one of the rules that a data set goes by has one.
+docs/theory-composition.md, Lemmas B2 and B3. One delta is spent since only one of the rules that a data set goes by has one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
