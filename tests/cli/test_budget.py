@@ -44,7 +44,7 @@ def test_a_plan_says_what_each_may_spend_and_what_that_is_worth(confide_run, sch
         "2-differentially private for this person, by basic composition.\n",
         "basic composition, chosen:\n",
         f"  2 releases  epsilon 0.5 each, permute-and-flip; expected coverage {coverage} with 200, 300 records\n",
-        "  52 looks    epsilon 1 each; from 21 records on its noise counts less than chance\n",
+        "  52 looks    epsilon 1 each; with 21 records or more, noise adds less than sampling does\n",
     ):
         assert line in said
     output = confide_run(*PLAN, *BASIC, "--json").json

@@ -33,8 +33,8 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "\n".join(lines[:4]) == str(released)
     assert lines[3].startswith(f"records needed: about {confide.plan(0.1, 1.0).records_needed}; with fewer, ")
     assert lines[4] == "cost of privacy: 90.42 % expected coverage instead of 90 %"
-    assert "with 1000 records, a public guess: the true number stays secret" in lines[5]
-    alone = "no ledger: the losses of all runs about the same people add up, and --ledger keeps the sum"
+    assert "with 1000 records, a public guess: the true number is secret" in lines[5]
+    alone = "no ledger: the losses of all runs about the same people add up, and --ledger records the sum"
     assert lines[6:] == [alone, "saved: cal.json"]
 
     done = confide_run("predict", new, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "sets.parquet")

@@ -362,7 +362,7 @@ def test_empty_sets_are_counted_and_too_many_are_a_warning(confide_run, folder):
         )
         assert done.code == 0, done.err
         assert f"empty sets: {empty} of 1,000 ({empty // 10} %)" in done.out
-        assert ("an empty set never holds the true label" in done.err) == warned
+        assert ("an empty set never contains the true label" in done.err) == warned
 
 
 def test_too_many_groups_are_told_by_their_column(confide_run, folder):

@@ -51,7 +51,7 @@ def test_help_fits_and_names_everything(confide_run, path, command):
 def test_options_stand_in_their_panels(confide_run):
     text = confide_run("calibrate", "--help-all").out
     titles = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert titles[:5] == ["Arguments:", "Columns:", "Coverage promise:", "Privacy:", "Threshold:"]
+    assert titles[:5] == ["Arguments:", "Columns:", "Coverage guarantee:", "Privacy:", "Threshold:"]
     example = (
         "    confide calibrate records.parquet --probabilities 'p_*' --label label \\\n      --alpha 0.1 --epsilon 1"
     )
@@ -95,8 +95,8 @@ def test_the_script_for_the_shell(confide_run, monkeypatch):
 def test_several_levels_are_planned_one_by_one(confide_run):
     refused = confide_run("plan", "--alpha", "0.2,0.1", "--epsilon", 1)
     assert refused.refused == (USAGE, "--alpha")
-    assert "several, as 0.2,0.1" not in " ".join(confide_run("plan", "--help").out.split())
-    assert "several, as 0.2,0.1" in " ".join(confide_run("calibrate", "--help").out.split())
+    assert "several, such as 0.2,0.1" not in " ".join(confide_run("plan", "--help").out.split())
+    assert "several, such as 0.2,0.1" in " ".join(confide_run("calibrate", "--help").out.split())
 
 
 def test_help_shows_what_is_used_every_day_and_says_that_there_is_more(confide_run):

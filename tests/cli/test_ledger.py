@@ -95,7 +95,7 @@ def test_every_command_that_charges_says_so(confide_run, records):
 def test_a_new_ledger_is_pointed_out(confide_run, records, folder):
     """A name that was typed in another folder makes another ledger, which knows nothing of what was spent."""
     first = calibrate(confide_run, records, "one.json")
-    assert first.err == "note: new ledger budget.db made in the current folder: nothing was charged in it before\n"
+    assert first.err == "note: created the ledger budget.db in the current folder: it has no earlier charges\n"
     (folder / "sub").mkdir()
     asked = ("calibrate", records, *ASK, "--ledger", "sub/budget.db", "--dataset", "patients", "--json", "--out")
     other = confide_run(*asked, "two.json")

@@ -54,7 +54,7 @@ def test_what_does_not_belong_is_refused(folder, confide_run):
     base = ("calibrate", "r.csv", "--alpha", "0.1", "--label-epsilon", "1", "--out", "cal.json")
     truth = ("--probabilities", "p_*", "--label", "label")
     refused = confide_run(*base, *truth, "--epsilon", "1").error
-    assert refused.startswith("--epsilon must be left out with --label-epsilon: it was paid where the labels were")
+    assert refused.startswith("--epsilon must be left out with --label-epsilon: its cost was paid when the labels were")
     other = ("randomise-labels", "r.csv", "--label", "label", "--classes", "b,c", "--epsilon", "1", "--out", "n.csv")
     assert confide_run(*other).refused == (REFUSED, "table")
     assert not list(folder.glob("n.csv*"))

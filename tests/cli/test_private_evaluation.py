@@ -101,9 +101,9 @@ def test_show_verify_and_report_know_it(evaluate, confide_run, released, folder)
     assert set(str(found).splitlines()) <= set(shown.out.splitlines())
     assert "loss, replacing 2 records            4\n" in shown.out
     assert confide_run("show", "private.json", "--json").json["evaluation"]["counts"] == [list(c) for c in found.counts]
-    assert confide_run("verify", "private.json").out.startswith("claims: computed again, and they hold\n")
+    assert confide_run("verify", "private.json").out.startswith("claims: recomputed, and they hold\n")
     made = confide_run("report", "cal.json", "--evaluation", "private.json", "--out", "page.html")
-    assert made.out == "saved: page.html\nThe page shows a private evaluation: all of it may be published.\n"
+    assert made.out == "saved: page.html\nThe page shows a private evaluation: the whole page may be published.\n"
     page = (folder / "page.html").read_text()
     assert "Measured on labelled records, privately" in page
     assert "Not private" not in page

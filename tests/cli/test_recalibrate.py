@@ -86,7 +86,7 @@ def test_verify_says_what_no_file_shows_and_is_no_success_without_privacy(months
     """Anyone who writes `verify && publish` publishes nothing that is not private."""
     ran = confide_run("verify", "1.json")
     assert ran.code == 0
-    assert "not shown: that the thresholds were drawn with noise; that rests on whoever ran the calibration" in ran.out
+    assert "not shown: that the thresholds were drawn with noise; this rests on those who ran the calibration" in ran.out
     confide.calibrate(scores_of(2), 0.1, mechanism="none", score="lac").save("bare.json")
     ran = confide_run("verify", "bare.json")
     assert ran.code == 5

@@ -48,7 +48,7 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     assert sum(part.n for part in found.classes) == sum(part.n for part in found.sizes) == 3000
     done = confide_run("report", calibrated, "--evaluation", "ev.json", "--title", "Lesions", "--out", "report.html")
     assert done.code == 0
-    assert done.out == "saved: report.html\nThe page shows numbers from labelled records: that part is not private.\n"
+    assert done.out == "saved: report.html\nThe page shows numbers from labelled records: this part is not private.\n"
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<h1>Lesions</h1>" in page
     assert "<script>alert(1)" not in page

@@ -94,8 +94,8 @@ def test_what_needs_another_option_is_refused_without(confide_run, folder):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("--mechanism slopes", "--mechanism must be left out with --plan: the plan has the request"),
-        ("--bound 1.0", "--bound must be left out with --plan: the plan has the request"),
+        ("--mechanism slopes", "--mechanism must be left out with --plan: the plan contains the request"),
+        ("--bound 1.0", "--bound must be left out with --plan: the plan contains the request"),
     ],
 )
 def test_what_was_typed_counts_even_if_it_is_the_default(confide_run, folder, words, says):

@@ -31,7 +31,7 @@ def look(confide_run, folder):
 def test_a_course_from_the_first_look_to_an_alarm(look, folder):
     first = look("Monday", 460, 40, *FIRST)
     assert first.code == DONE
-    assert "its first look fixes everything here" in first.out
+    assert "its first look fixes these settings" in first.out
     assert "is seen with probability 0.9 within" in first.out
     assert "from 900 records or more" in first.out
     assert "no alarm" in first.out
@@ -81,7 +81,7 @@ def test_looks_are_named_by_their_group_and_paid_for_side_by_side(confide_run, f
     assert [one.name for one in Watch.load("watch.json").looks] == ["a", "b"]
     assert confide_run("watch", "cal.json", path, "--state", "watch.json", *COLUMNS).code == USAGE
     alone = confide_run("watch", "cal.json", path, "--state", "w2.json", *COLUMNS, *FIRST, *paid, "--look", "c")
-    assert "--group look=NAME counts them side by side" in alone.out
+    assert "--group look=NAME counts only the largest" in alone.out
 
 
 def test_sizes_need_no_truth(confide_run, folder):

@@ -36,7 +36,7 @@ def test_classes_and_words_are_kept_and_shown(confide_run, records, folder):
 @pytest.mark.parametrize(
     ("about", "says"),
     [
-        (["model"], "--about must be KEY=TEXT, as model=NAME; found 'model'"),
+        (["model"], "--about must be KEY=TEXT, such as model=NAME; got 'model'"),
         (["model=a", "model=b"], "--about must name every key once"),
         (
             ["colour=red"],

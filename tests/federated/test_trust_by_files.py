@@ -197,7 +197,7 @@ def test_folders_of_public_files(files, run):
     assert [silo.name for silo in invited([alone], own)[0]] == ["coordinator"]  # by intent
     assert invited([alone.parent], own) == (list(made.silos), [alone])
     Path("empty").mkdir()
-    assert "holds no public file" in files.plan(silos="empty", out="p.json", code=3)
+    assert "has no public file" in files.plan(silos="empty", out="p.json", code=3)
     run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north (1).json", "--force")
     said = files.plan(out="p.json", code=3)
     assert "name: 'north' is in two public files" in said

@@ -143,12 +143,12 @@ def calibrate(
 ) -> None:
     r"""Calibrate privately on records with true labels.
 
-    TABLE has one record per row. A private threshold is selected from the
-    scores of the records: of class probabilities and labels, of predictions and
-    targets, or ready-made. The output file contains the threshold, its
-    guarantee and its privacy cost, and nothing else about the records. Every
-    run spends its epsilon again, unless --ledger recognises the same request
-    with the same data. docs/command-line.md explains every option.
+    TABLE has one record per row. A private threshold is selected from their
+    scores: of class probabilities and labels, of predictions and targets, or
+    ready-made. The output file contains the threshold, its guarantee and its
+    privacy cost, and nothing else about the records. Every run spends epsilon
+    again, unless --ledger recognises the same request with the same data.
+    docs/command-line.md explains every option.
 
     Example:
 
