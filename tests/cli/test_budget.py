@@ -58,8 +58,8 @@ def test_all_rules_are_compared(confide_run):
     said = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3).out
     assert "zCDP, chosen:" in said or "PLD accounting, chosen:" in said
     assert (
-        "basic composition:\n  52 looks  epsilon 0.0576923 each; from 6675 records on its noise counts less than "
-        "chance\n" in said
+        "basic composition:\n  52 looks  epsilon 0.0576923 each; with 6675 records or more, noise adds less than "
+        "sampling does\n" in said
     )
     output = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3, "--rule", "zcdp", "--json").json
     assert output["schedule"]["rule"] == "zcdp"

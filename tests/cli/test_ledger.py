@@ -99,7 +99,7 @@ def test_a_new_ledger_is_pointed_out(confide_run, records, folder):
     (folder / "sub").mkdir()
     asked = ("calibrate", records, *ASK, "--ledger", "sub/budget.db", "--dataset", "patients", "--json", "--out")
     other = confide_run(*asked, "two.json")
-    assert other.err == "note: new ledger budget.db made in sub: nothing was charged in it before\n"
+    assert other.err == "note: created the ledger budget.db in sub: it has no earlier charges\n"
     assert other.json["ledger"]["new"] is True
     assert calibrate(confide_run, records, "three.json").err == ""
 

@@ -164,16 +164,16 @@ def calibrate(
     if label_epsilon is not None:
         _from_noisy_labels(source, label_epsilon, request, words, output)
         return
-    asked = request.of_table(source, shifted, budget, words)
+    table_request = request.of_table(source, shifted, budget, words)
     output.check(Kind.RELEASE, *source.files, *budget.files, request.schedule)
-    known = request.n is not None or not asked.request.public_n
-    early = known and not request.groups.asked
-    tells = asked.request.neighbors == "replace_one"
-    _release(asked, source, budget, request.groups.partition, output, early=early, tells_left_out=tells)
+    cost_known = request.n is not None or not table_request.request.public_n
+    early = cost_known and not request.groups.asked
+    public = table_request.request.neighbors == "replace_one"
+    _release(table_request, source, budget, request.groups.partition, output, early=early, tells_left_out=public)
 
 
 def _release(
-    asked: TableRequest,
+    request: TableRequest,
     source: Source,
     budget: LedgerOptions,
     partition: str | None,
@@ -185,14 +185,14 @@ def _release(
     """Pay for, write and print a release; with `early` the limit is checked before the table is opened."""
     with budget.paying() as receipt:
         account = budget.account(source.file)
-        asked = replace(asked, payer=Payer(**account, partition=partition))
+        request = replace(request, payer=Payer(**account, partition=partition))
         if account and early:  # check the ledger's limit first
-            asked.prepared.refuse_early()
+            request.prepared.refuse_early()
         with output.new(Kind.RELEASE) as part, source.opened(source.file, "counting") as (table, progress):
-            released: Release = asked.release(table, progress)
+            released: Release = request.release(table, progress)
             left_out = source.left_out(table) if tells_left_out else {}  # else it is secret
             part.write_text(released.to_json(), encoding="utf-8")
-    report_release(released, asked.request, receipt, left_out, output)
+    report_release(released, request.request, receipt, left_out, output)
     return released
 
 
@@ -209,7 +209,7 @@ def _from_noisy_labels(
         loss, read = LabelStatement.load(label_epsilon), (label_epsilon,)
     _ = request.levels
     candidates = chosen_candidates(request.candidates, request.unit, what)
-    asked = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
+    label_request = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
     output.check(Kind.RELEASE, *source.files, *read)
     with (
         LedgerOptions().paying() as receipt,
@@ -217,7 +217,7 @@ def _from_noisy_labels(
         source.opened(source.file, "counting") as (opened, progress),
     ):
         released = calibrate_noisy_label_table(
-            opened, what, asked, about=words, skip_incomplete=source.skip_incomplete, progress=progress
+            opened, what, label_request, about=words, skip_incomplete=source.skip_incomplete, progress=progress
         )
         left_out = source.left_out(opened)
         part.write_text(released.to_json(), encoding="utf-8")
@@ -273,7 +273,7 @@ def recalibrate(
     columns: Columns,
     groups: GroupOptions,
     weight_column: str | None = None,
-    asked: Renewing,
+    renewing: Renewing,
     people: PeopleOptions,
     budget: LedgerOptions,
     schedule: Path | None = None,
@@ -295,7 +295,7 @@ def recalibrate(
         --probabilities 'p_*' --label label --out february.json
     """
     previous, records = source.separate()
-    release, words, n = load_release(previous), stated_words(about), asked.n
+    release, words, n = load_release(previous), stated_words(about), renewing.n
     columns_read = _what(columns, release, previous)
     again = TableRequest.again(
         release,
@@ -305,7 +305,7 @@ def recalibrate(
         people=people.people,
         skip_incomplete=records.skip_incomplete,
         about=words,
-        **asked.arguments(schedule),
+        **renewing.arguments(schedule),
     )
     request = again.request
     terms = next(iter(request.parts.values())).terms
@@ -430,15 +430,15 @@ def sql(
         --alpha 0.1 --epsilon 1 --plan plan.json > count.sql
     """
     check_output(plan, Kind.COUNTING, request.schedule, force=force)
-    asked, dialects = request.plan(), split(dialect)
+    counting_plan, dialects = request.plan(), split(dialect)
     if dbt:
-        text = dbt_macro(asked, dialects)
+        text = dbt_macro(counting_plan, dialects)
     elif table is None:
         raise click.UsageError("Missing option '--table'.")
     elif len(dialects) > 1:
         raise click.UsageError("--dialect must be one, but with --dbt")
     else:
-        text = counting_query(asked, dialects[0], table)
+        text = counting_query(counting_plan, dialects[0], table)
     if plan is not None:
-        asked.save(plan, overwrite=force)
+        counting_plan.save(plan, overwrite=force)
     say(text.rstrip("\n"))

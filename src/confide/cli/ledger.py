@@ -21,8 +21,8 @@ def list_(*, file: str, as_json: bool = False) -> None:
     found = Ledger(file, create=False).snapshot()
     accounts = found.accounts
     rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
-    told = [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]
-    tell(lambda: {"datasets": told}, found, as_json=as_json)
+    datasets = [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]
+    tell(lambda: {"datasets": datasets}, found, as_json=as_json)
 
 
 @command("ledger show")

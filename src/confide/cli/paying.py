@@ -211,7 +211,7 @@ def scheduled(file: Path | None, kind: str, options: _Options, people: People | 
 
 
 def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selector: str | None) -> None:
-    """Refuse to renew what was asked for otherwise than a schedule says; `selector` is None if the method has none.
+    """Check that a renewed request agrees with a schedule; `selector` is None if the method has none.
 
     Raises
     ------

@@ -151,12 +151,12 @@ def randomise_labels(
       confide randomise-labels labels.csv --label label --classes no,yes \
         --epsilon 1 --out noisy.csv
     """
-    beside = Path(f"{out}.labels.json")
+    statement_path = Path(f"{out}.labels.json")
     _ = file_format(out)  # checks the ending
-    for path, kind in ((out, Kind.TABLE), (beside, Kind.LABELLING)):
+    for path, kind in ((out, Kind.TABLE), (statement_path, Kind.LABELLING)):
         check_output(path, kind, *source.files, *budget.files, force=False)
-    if beside.exists():
-        raise OutputExistsError("output", f"{str(beside)!r} already exists", remedy="Choose another name")
+    if statement_path.exists():
+        raise OutputExistsError("output", f"{str(statement_path)!r} already exists", remedy="Choose another name")
     with budget.paying() as receipt:
         account = budget.account(source.file)
         with source.opened(source.file, "randomising") as (opened, progress):
@@ -171,16 +171,16 @@ def randomise_labels(
                 progress=progress,
                 **account,
             )
-    write_text(beside, statement.to_json(), overwrite=False)
+    write_text(statement_path, statement.to_json(), overwrite=False)
     receipt.heard.warn()
     if not as_json:
         for one in receipt.heard.earlier:
             warn(str(one))
-    told = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(beside)}
+    saved = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(statement_path)}
     tell(
-        lambda: {**told, **receipt.heard.fields(), **receipt.fields()},
+        lambda: {**saved, **receipt.heard.fields(), **receipt.fields()},
         statement,
         receipt.text(),
-        f"saved: {out}, {beside}",
+        f"saved: {out}, {statement_path}",
         as_json=as_json,
     )

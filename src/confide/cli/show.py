@@ -445,7 +445,7 @@ def course(release: Release) -> list[tuple[str, str]]:
 def verify(
     *,
     file: Path | None = None,
-    asked: Conditions,
+    required: Conditions,
     signer: Path | None = None,
     answer: tuple[Path, ...] = (),
     previous: tuple[Path, ...] = (),
@@ -470,7 +470,7 @@ def verify(
     path = named_release(file, calibration)
     released, key = read_as(path, read_signed)
     public = None if signer is None else read_silo(signer)
-    conditions = asked.check(released, key)
+    conditions = required.check(released, key)
     head = f"claims: recomputed, and they hold\n{released}"
     if isinstance(released, FederatedRelease):
         if previous:

@@ -97,8 +97,8 @@ class Source(ReadingOptions):
     def what(self, what: What | None, ways: str) -> What:
         """The columns; without them the table is opened for an error that lists its columns."""
         if what is None:
-            with self.open("reading", what, ways) as (_, asked, _):
-                return asked
+            with self.open("reading", what, ways) as (_, columns, _):
+                return columns
         return what
 
 

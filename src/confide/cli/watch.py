@@ -36,7 +36,7 @@ class Settings:
     unlabelled: bool = False
     reference: Path | None = None
 
-    def asked(self, schedule: Path | None) -> dict[str, Any]:
+    def arguments(self, schedule: Path | None) -> dict[str, Any]:
         """The options, or the entry of a schedule, as arguments of `confide.watching`."""
         reference = None if self.reference is None else PrivateEvaluation.load(self.reference)
         spent = vars(scheduled(schedule, "look", self))
@@ -82,8 +82,8 @@ def watch(
     Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
     output.check(Kind.PAGE, *records.files, release, state, schedule)
     refuse_input(state, [*records.files, release, settings.reference])
-    asked = settings.asked(schedule)
-    before = opened(state, one, what, **asked)  # checks public choices before anything is opened
+    arguments = settings.arguments(schedule)
+    before = opened(state, one, what, **arguments)  # checks public choices before anything is opened
     notes = list(remarks(one))
     if not before.looks:
         notes += before.settings.remarks(one, n_typical)
@@ -103,7 +103,7 @@ def watch(
                 by=by,
                 skip_incomplete=records.skip_incomplete,
                 progress=progress,
-                **asked,
+                **arguments,
                 **account,
             )
     heard = receipt.heard

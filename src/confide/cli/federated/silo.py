@@ -392,16 +392,16 @@ def report(
         raise InputError(
             "calibration", f"{str(calibration)!r} must be federated", remedy="For others use `confide evaluate`"
         )
-    asked = plan_of(everything)
+    plan = plan_of(everything)
     place, released = part_of(everything, of)
-    _check_by(asked, by, table.columns)
+    _check_by(plan, by, table.columns)
     known = [one.name for one in released.plan.silos]
     if silo not in known:
         raise InputError("silo", f"must be one of the plan's silos, {', '.join(known[:10])}", got=repr(silo))
     table.check_score("the threshold", released.score)
     if released.threshold == float("inf"):
         raise InputError("threshold", "is +inf and covers everything", remedy="No estimate is needed")
-    names = asked.names if asked.by in ("group", "class") else None
+    names = plan.names if plan.by in ("group", "class") else None
     counts = table.counted(Candidates.of([released.threshold]), released.classes, names, by)
     if names is not None:
         counts = counts[names[place]]
