@@ -1,4 +1,4 @@
-"""Randomised labels on the command line: from the annotator's table to a page."""
+"""Randomised labels on the command line, from the annotator's table to a page."""
 
 import numpy as np
 import pyarrow.csv
@@ -49,7 +49,7 @@ def test_from_labels_to_sets(folder, confide_run):
     assert len(confide.Ledger(folder / "b.db").account("annotators").entries) == 1
 
 
-def test_what_does_not_belong_is_refused(folder, confide_run):
+def test_options_that_do_not_apply_raise_errors(folder, confide_run):
     write(folder / "r.csv", {"p_a": [0.5], "p_b": [0.5], "label": ["a"], "s": [0.5]})
     base = ("calibrate", "r.csv", "--alpha", "0.1", "--label-epsilon", "1", "--out", "cal.json")
     truth = ("--probabilities", "p_*", "--label", "label")

@@ -1,4 +1,4 @@
-"""Schedules and their files: written, read with all that is computed, and nothing else is read."""
+"""Schedules and their files: writing, reading with recomputation, and invalid files."""
 
 import json
 from dataclasses import replace
