@@ -1,4 +1,4 @@
-"""Every bad input that was tried and what the user sees: docs/bad-input.md is written by this file.
+"""Bad inputs and their messages; this file writes docs/bad-input.md.
 
 CONFIDE_WRITE_DOCS=1 python -m pytest tests/test_bad_input.py      writes the page anew
 """
