@@ -119,4 +119,4 @@ def test_secret_sizes_leave_a_hint_at_what_needs_no_alike_silos(three, tmp_path,
     assert main(["federated", "plan", *silos, "--keys", str(tmp_path / "coordinator.key"), *asked]) == 0
     said = capsys.readouterr().out
     assert "private-qq, all 3 silos" in said
-    assert "secure-sum can be asked for, whose promise holds however unlike the silos are" in said
+    assert "you can use secure-sum, whose promise holds for non-IID silos" in said

@@ -131,7 +131,7 @@ def test_on_the_command_line(four, tmp_path, capsys):
     capsys.readouterr()
     assert main(good) == 0
     output = capsys.readouterr().out
-    assert "claims: computed again" in output
+    assert "claims: recomputed" in output
     assert "signed by 'coordinator'" in output
     assert "the answer of 'silo 0' counts" in output
     assert main([*good, "--answer", str(tmp_path / "3.json")]) == 5
