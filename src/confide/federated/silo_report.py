@@ -451,7 +451,7 @@ def own_calibration(
 def shrunk_threshold(pooled: Calibration, own: Calibration) -> float:
     """The larger of the pooled threshold and a threshold of the silo at a lower level.
 
-    It covers the silo's own population at the level of `own`, for all distributions of the other silos. If silos are IID
+    It covers the silo's own population at the level of `own`, for all distributions of the others. If silos are IID
     it also covers at the level of `pooled`, because raising a threshold never lowers coverage. A lower level, for
     example alpha = 0.25, costs little and needs few records.
 
