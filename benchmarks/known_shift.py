@@ -46,7 +46,7 @@ def drawn(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def plain_proof(epsilon: float, m: int, weight: int) -> Slopes:
-    """Theorem 3's own price: equal heights and the offset that the mean of the random rank asks for."""
+    """Theorem A6's own price: equal heights and the offset that the mean of the random rank asks for."""
     deficit = sum(1 / k for k in range(2, m + 1))
 
     def made(left: int) -> Slopes:
@@ -64,7 +64,7 @@ def slopes_of(**asked: Any) -> tuple[Slopes, Candidates]:
 
 
 def mean_coverages(classes: int, n: int, epsilon: float, rng: np.random.Generator) -> Iterator[float]:
-    """Unweighted without privacy, Theorem 3's own price, ours, class-conditional, and the share of its +inf."""
+    """Unweighted without privacy, Theorem A6's own price, ours, class-conditional, and the share of its +inf."""
     shift = shift_of(classes)
     steps, new = np.array(shift.steps), np.array([float(ratio) for ratio in shift.ratios])
     ours, ours_over = slopes_of(epsilon=epsilon, population=shift, n_typical=n)

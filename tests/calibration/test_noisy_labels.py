@@ -177,7 +177,7 @@ def test_words_say_what_is_protected(made):
     assert "its features, and that it took part, are not protected" in page
     assert "Further calibrations on the noisy labels cost nothing" in page
     assert "Everybody who sees the randomised labels, also whoever calibrates on them, whatever else" in page
-    assert "docs/theory-labels.md, Theorem 3; privacy by Theorem 1" in page
+    assert "docs/theory-labels.md, Theorem L4; privacy by Theorem L1" in page
     with refused(InputTypeError, "previous"):
         confide.recalibrate(released, scores=[0.5] * 100)
 

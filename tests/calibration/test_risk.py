@@ -16,7 +16,7 @@ from tests.refused import refused
 
 @pytest.mark.slow
 def test_risk_is_controlled_for_every_data_set():
-    """All multisets of five records with losses 1, 1/2, 0 over four candidates, and all choices of u: Theorem 1.
+    """All multisets of five records with losses 1, 1/2, 0 over four candidates, and all choices of u: Theorem R1.
 
     The expected loss is computed from the losses themselves, not from the critical thresholds.
     """

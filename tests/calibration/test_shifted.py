@@ -151,7 +151,7 @@ def test_thresholds_per_class_say_that_they_bear_any_shares(records, released, m
     assert "class shares a=0.2, b=0.8" in page
     assert "not rounded" in page
     assert "where these are wrong, fewer may be covered" in page
-    assert "Theorem 3; privacy by docs/theory.md, Theorem 1" in page
+    assert "Theorem A6; privacy by docs/theory.md, Theorem P1" in page
 
 
 def signed(content):

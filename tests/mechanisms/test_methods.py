@@ -1,4 +1,4 @@
-"""All methods by name: one call each, statements that survive JSON and cannot be inflated, claims that hold."""
+"""All methods by name: one call each, JSON round trips, rejection of inflated claims, and coverage claims."""
 
 import hashlib
 import json
@@ -61,12 +61,12 @@ def test_json_round_trip(name):
         lambda c: c["mechanism"].update(extra=1),
     ],
 )
-def test_inflated_claims_are_refused(name, change):
+def test_inflated_claims_raise_an_error(name, change):
     with pytest.raises(confide.FormatError):
         confide.Calibration.from_json(resealed(run(name), change))
 
 
-def test_own_scores_as_candidates_belong_to_no_privacy_only():
+def test_scores_as_candidates_are_only_for_mechanism_none():
     with pytest.raises(confide.FormatError):
         confide.Calibration.from_json(
             resealed(run("pps"), lambda c: c["candidates"].update(recipe={"kind": "scores"}, size=1001))
@@ -77,14 +77,14 @@ def test_own_scores_as_candidates_belong_to_no_privacy_only():
 @pytest.mark.parametrize(
     "option", [{"delta": 0.1}, {"shift": 3.0}, {"slopes": (1, 1)}, {"selector": "exponential"}, {"rho": 0.1}]
 )
-def test_options_of_slopes_are_refused(name, option):
+def test_options_of_slopes_raise_an_error(name, option):
     if name in CONCENTRATED and "rho" in option:
         option = {"rho": None, "epsilon": 1.0}
     with refused(confide.InputError, next(iter(option))):
         run(name, **option)
 
 
-def test_methods_that_need_a_public_n_say_so():
+def test_methods_that_need_a_public_n_raise_an_error():
     for name in ("pps-laplace", *CONCENTRATED):
         with refused(confide.InputError, "neighbors"):
             run(name, neighbors="add_remove")
@@ -133,7 +133,7 @@ ATOMS = {
     ],
 )
 def test_every_claim_holds(name, scores):
-    """One fresh point per calibration, exact binomial test at level 1e-6; the release's own claim is tested."""
+    """One fresh point per calibration, exact binomial test at level 1e-6; the claim of the release is tested."""
     rng, hits, claim = np.random.default_rng(13), 0, 0.0
     for _ in range(300):
         points = ATOMS[scores](rng, 1001)

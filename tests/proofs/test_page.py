@@ -1,4 +1,4 @@
-"""docs/proofs.md says of every theorem how it is checked."""
+"""docs/proofs.md states how every theorem is checked."""
 
 import re
 from pathlib import Path

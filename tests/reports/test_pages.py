@@ -71,18 +71,18 @@ def test_every_kind_of_calibration_has_a_page(name):
     assert "nan" not in words.lower().split()
 
 
-@pytest.mark.parametrize(("options", "theorem"), [({}, "6b"), *slow([({"neighbors": "replace_one"}, "6a")])])
+@pytest.mark.parametrize(("options", "theorem"), [({}, "T1b"), *slow([({"neighbors": "replace_one"}, "T1a")])])
 def test_the_certificate_is_named(options, theorem):
     """A reader who checks the promise reads which certificate it rests on."""
     cal = calibration(**options)
     assert cal.guarantee.certificate == "two-sided"
     words = words_of(page_of(cal))
     assert "Certified coverage 0.9 (marginal, two-sided certificate)" in words
-    assert f"docs/theory-two-sided.md, Theorem {theorem}; privacy by docs/theory.md, Theorem 1" in words
+    assert f"docs/theory-two-sided.md, Theorem {theorem}; privacy by docs/theory.md, Theorem P1" in words
     sharp = dataclasses.replace(cal.guarantee, certificate=None)
     rows = dict(common_rows(dataclasses.replace(cal, guarantee=sharp)))
     assert rows["Certified coverage"] == "0.9 (marginal)"
-    assert rows["Certified by"] == f"docs/theory.md, Theorem 3{theorem[-1]}; privacy by Theorem 1"
+    assert rows["Certified by"] == f"docs/theory.md, Theorem C2{theorem[-1]}; privacy by Theorem P1"
 
 
 METHODS = {

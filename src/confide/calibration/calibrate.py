@@ -266,7 +266,7 @@ def calibrate_groups(
     the records' own labels, and every class is covered on its own.
 
     Groups are disjoint, so under `add_remove` each may spend the whole budget. A replaced record can leave one group
-    and enter another: under `replace_one` each spends half of it (docs/theory-groups.md). Group sizes stay secret
+    and enter another: under `replace_one` each spends half of it (docs/theory.md, section 6). Group sizes stay secret
     under both. A group with too few records gets the threshold +inf.
 
     Parameters

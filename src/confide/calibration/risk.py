@@ -3,7 +3,7 @@
 A loss L(t) that does not increase with the threshold t and ends at 0 is turned into one number per record, the critical
 threshold S = inf{t : L(t) <= bound * u} with u uniform and independent of everything. Then P(S > t | record) =
 L(t)/bound, so the loss of a released threshold is at most `risk` on average exactly if it covers S with probability
-1 - risk/bound: calibration, privacy and all promises carry over without a change (docs/theory-risk.md, Theorem 1).
+1 - risk/bound: calibration, privacy and all promises carry over without a change (docs/theory.md, Theorem R1).
 The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
 """
 
@@ -213,7 +213,7 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
 # Risk control for segmentation: the share of an image's true area that a mask misses, one record per image.
 #
 # A pixel of class k is in the mask at the threshold t if 1 - p_k <= t, so the share of true pixels that a mask misses
-# falls with t and ends at 0: Theorem 1 of docs/theory-risk.md. The critical threshold of an image is the score of one
+# falls with t and ends at 0: Theorem R1 of docs/theory.md. The critical threshold of an image is the score of one
 # of its true pixels, picked at random, and that number is all that is kept of an image.
 
 

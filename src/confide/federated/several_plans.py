@@ -412,9 +412,9 @@ def plan_groups(
     """Plan group- or class-conditional thresholds, one for each group or class: one message, one charge.
 
     Groups are disjoint, so under `add_remove` every one may cost the whole epsilon. A replaced record can leave one
-    group and enter another, so under `replace_one` each costs half of it (docs/theory-groups.md). The number of records
-    of each group in a silo stays secret under both, so the method is `private-qq` and silos have no public size. If a
-    group has too few records its threshold is +inf.
+    group and enter another, so under `replace_one` each costs half of it (docs/theory.md, section 6). The number of
+    records of each group in a silo stays secret under both, so the method is `private-qq` and silos have no public
+    size. If a group has too few records its threshold is +inf.
 
     Parameters
     ----------

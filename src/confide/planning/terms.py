@@ -78,7 +78,7 @@ class Choices(TypedDict, total=False):
     ----------
     rho
         zCDP loss per person; selects the exponential mechanism with the largest epsilon that it allows
-        (docs/theory.md, Lemma 1a).
+        (docs/theory.md, Lemma P3).
     neighbors
         `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
     n_min

@@ -341,7 +341,7 @@ class Calibration(Release):
     def conditional_coverage(self, delta: Level, n: int | None = None) -> float:
         """The largest c such that coverage given the calibration data is at least c with probability 1 - delta.
 
-        By the random-rank lemma (docs/theory.md, Theorem 2b), for i.i.d. data.
+        By the random-rank lemma (docs/theory.md, Theorem C1b), for i.i.d. data.
 
         Parameters
         ----------
@@ -371,7 +371,7 @@ class Calibration(Release):
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c.
 
-        By the random-rank lemma (docs/theory.md, Theorem 2b), for i.i.d. data, whatever their distribution. Exact for
+        By the random-rank lemma (docs/theory.md, Theorem C1b), for i.i.d. data, whatever their distribution. Exact for
         continuous scores with `mechanism="none"`. `n` as in `conditional_coverage`.
 
         Examples
@@ -401,7 +401,7 @@ class Calibration(Release):
         return lambda level: law_failure(law, records, level)
 
     def coverage_at_most(self, n: int | None = None) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5).
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem C4).
 
         1 for a mechanism without such a bound. `n` as in `conditional_coverage`.
         """

@@ -253,7 +253,7 @@ class Regressed:
 
 @dataclass(frozen=True)
 class Losses:
-    """Risk control: what a threshold would lose on each record (docs/theory-risk.md).
+    """Risk control: what a threshold would lose on each record (docs/theory.md, section 7).
 
     Parameters
     ----------

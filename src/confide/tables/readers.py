@@ -375,7 +375,7 @@ class TargetReader(RecordReader):
 class LossReader(RecordReader):
     """The critical threshold of a monotone bounded loss, from its values at every finite candidate.
 
-    Fresh uniform numbers are drawn, one per record (docs/theory-risk.md, Theorem 1).
+    Fresh uniform numbers are drawn, one per record (docs/theory.md, Theorem R1).
     """
 
     losses: NumberColumns
