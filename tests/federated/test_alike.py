@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import confide
 from confide import federated
@@ -100,6 +101,14 @@ def test_probabilities_of_alike_silos_may_be_any_small_numbers(three):
     """Scores from 0 to 1 have no unit that could be wrong, and those of a sure model span decades."""
     read, _ = federated.FederatedPlan.read(three.plan(score="lac"))
     assert federated.unlike_replies(read, {"silo 0": 1e-6, "silo 1": 0.5, "silo 2": 0.6}) is None
+
+
+@pytest.mark.parametrize("m", [2, 4, 9])
+def test_a_test_of_iid_silos_has_no_useful_level(m):
+    """Theorem F13: the mean over p of P(Bin(m, p) = k) is 1/(m + 1), so some p has at least this probability."""
+    x, weights = np.polynomial.legendre.leggauss(m + 1)
+    for k in range(m + 1):
+        assert weights @ stats.binom.pmf(k, m, (x + 1) / 2) / 2 == pytest.approx(1 / (m + 1), rel=1e-12)
 
 
 def test_two_replies_and_infinite_ones_are_looked_at(three):
