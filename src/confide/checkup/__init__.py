@@ -12,5 +12,4 @@ __all__ = ["Advisory", "Checkup", "Found", "Package", "Part", "advisories", "doc
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)
