@@ -204,13 +204,9 @@ class Watch(Document):
             Nonnegative integers: covered and missed records of each part in turn, or records in each size bin.
         """
         exact = np.asarray(counts)
-        if (
-            exact.shape != (self.settings.cells,)
-            or exact.dtype.kind not in "iu"
-            or (batch_counts < 0).any()
-        ):
+        if exact.shape != (self.settings.cells,) or exact.dtype.kind not in "iu" or (exact < 0).any():
             raise InputError("counts", f"must be {self.settings.cells} counts of records, as integers")
-        return tuple(int(count) for count in draw_counts(batch_counts, self.settings.noise_epsilon))
+        return tuple(int(count) for count in draw_counts(exact, self.settings.noise_epsilon))
 
     def with_look(
         self, name: str, counts: Sequence[int], made: str | None = None, versions: Mapping[str, str] | None = None
