@@ -99,7 +99,7 @@ def headline(release: Release) -> str:
             else f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
         )
     if release.by == "level":
-        return f"Nested sets for several levels: they contain the true label for at least {_shares(release)} of new records."
+        return f"Nested sets for several levels contain the true label for at least {_shares(release)} of new records."
     if release.by == "side":
         return f"On average, the true value is in the interval for at least {_shares(release)} of new records."
     one = promise(release.first.guarantee, f"in the {noun(release)}")

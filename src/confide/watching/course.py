@@ -326,7 +326,7 @@ class Watch(Document):
         levels = sorted(settings.least)
         least = " to ".join(dict.fromkeys(f"{level:.6g}" for level in (levels[0], levels[-1])))
         scope = f" in each scope {len(levels)} parts" if len(levels) > 1 else ""
-        return f"watch scope coverage: at least {least}{scope}; {planned}"
+        return f"watch of coverage: at least {least}{scope}; {planned}"
 
     @property
     def standing(self) -> str:
