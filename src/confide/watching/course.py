@@ -325,7 +325,7 @@ class Watch(Document):
             return f"watch of set sizes, against those of {settings.compared}; {planned}"
         levels = sorted(settings.least)
         least = " to ".join(dict.fromkeys(f"{level:.6g}" for level in (levels[0], levels[-1])))
-        scope = f" in each scope {len(levels)} parts" if len(levels) > 1 else ""
+        scope = f" in each of {len(levels)} parts" if len(levels) > 1 else ""
         return f"watch of coverage: at least {least}{scope}; {planned}"
 
     @property
