@@ -57,7 +57,7 @@ def test_worst_part_and_parts_below_promise():
     assert [part.name for part in classes.below] == ["cancer-associated stroma"]
     assert classes.sentence == (
         "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): cancer-associated stroma. "
-        "The promise is an average over all classes; calibrate by class for one to each class."
+        "The promise is an average over all classes. Calibrate by class for a promise to each class."
     )
     assert sizes.kind == "set size"
     assert sizes.sentence.startswith("1 of 2 set sizes is covered less than 0.9 beyond chance (95 %, all set")
@@ -93,7 +93,7 @@ def test_parts_are_compared_with_their_own_promise():
     )
     (worst,) = worst_parts(short)
     assert worst.part.name == "a"
-    assert "promise of its own" in worst.sentence
+    assert "own promise" in worst.sentence
     assert "--by-class" not in worst.sentence
 
 

@@ -176,7 +176,7 @@ def test_costs_equal_plans():
     assert drawn["ε = 0.5"][0] == pytest.approx(other.expected_coverage)
     assert drawn["ε = 1"][1] == pytest.approx(chosen.expected_coverage)
     assert drawn["this plan: ε = 1, n = 1,000"] == [drawn["ε = 1"][1]]
-    assert drawn["asked for: 0.9"] == [0.9, 0.9]
+    assert drawn["requested: 0.9"] == [0.9, 0.9]
     many = confide.plot_price(chosen, of="excess", epsilons=[1.0], records=[1000])
     assert next(line for line in many.lines if line.get_label() == "ε = 1").get_ydata()[0] == pytest.approx(
         chosen.expected_excess

@@ -42,10 +42,8 @@ def test_page_shows_numbers_of_plans(options, monkeypatch):
             f"{made.records[n]:,} records and ε = {made.epsilons[e]:g}, expect a coverage of {expected}"
             in sentence_shown
         )
-        assert (
-            shown["Expected coverage"] == f"{expected}, where {float(100 * asked.request.level):g}\u00a0% is asked for"
-        )
-        assert shown["Cost of privacy"].startswith(f"{asked.expected_excess:.1f} records")
+        assert shown["Expected coverage"] == f"{expected} instead of {float(100 * asked.request.level):g}\u00a0%"
+        assert shown["Cost of privacy"].startswith(f"{asked.expected_excess:.1f} more records")
         assert shown["Coverage at most, on average"].startswith(f"{100 * asked.coverage_at_most:.2f}\u00a0%")
         assert shown["Records needed"].startswith(f"about {asked.records_needed:,};")
         chances = [
@@ -56,11 +54,11 @@ def test_page_shows_numbers_of_plans(options, monkeypatch):
         rank = asked.nonprivate_rank
         assert shown["Rank without privacy"] == (f"{rank:,}" if rank <= made.records[n] else "+∞")
         if asked.mechanism is None:
-            assert shown["Target rank"] == "none serves: the answer is +∞"
+            assert shown["Target rank"] == "not possible: the result is +∞"
         else:
             assert float(shown["Target rank"].split(",")[0]) == round(asked.target_rank, 2)
             assert ("above n" in shown["Target rank"]) == (asked.target_rank > made.records[n])
-            assert f"within {round(asked.desert):,} ranks" in shown["Gaps that are jumped"]
+            assert f"within {round(asked.desert):,} ranks" in shown["Gaps in the scores"]
 
 
 def test_tables_of_cost_equal_plans():

@@ -63,7 +63,7 @@ def test_spent_and_remaining_budget(ledger):
         "open +∞ (not private) none unlimited",
         "56.25\u00a0% of the limit is spent".replace("\u00a0", " "),
         "by a factor of at most 9.49",  # e^2.25 = 9.488
-        f"Seal of the last record {ledger.seals()[-1]}",
+        f"Hash of the last record {ledger.seals()[-1]}",
         "Left for one more release 1.75",
         "region = north",
     ):
@@ -77,10 +77,10 @@ def test_spent_and_remaining_budget(ledger):
 def test_warnings_of_data_sets(ledger):
     said = words(ledger_page(ledger))
     for remark in (
-        "Charged without a release. 3 releases were charged and never kept",
+        "Charged without a release. 3 releases were charged and never stored",
         "Not private. One release was without privacy",
-        "No limit. Everything that is asked for is charged. confide ledger limit sets one.",
-        "Hardly private. Everything together is practically no protection",
+        "No limit. Every request is charged. confide ledger limit sets one.",
+        "Hardly private. The total privacy loss is practically no protection",
     ):
         assert said.count(remark) == 1
     assert "Nothing is left" not in said
@@ -88,9 +88,11 @@ def test_warnings_of_data_sets(ledger):
     assert "`" not in said
     epsilons = [bound.epsilon for bound in ledger.account("patients").spent(1e-6, adaptive=False).bounds]
     assert len(epsilons) > 1
-    assert "Each rule bounds the same loss by itself. The smallest ε counts" in said
+    assert "Each rule bounds the same loss, and all bounds hold. The smallest ε counts" in said
     ledger.set_limit("patients", 2.0)
-    assert "Nothing is left. Every further release is refused." in words(ledger_page(ledger, dataset="patients"))
+    assert "Nothing is left. The ledger rejects every further release." in words(
+        ledger_page(ledger, dataset="patients")
+    )
 
 
 def test_schedule_counts_loss_of_one_person(ledger):
@@ -147,7 +149,7 @@ def test_long_ledger_has_short_page(tmp_path):
     charges = [confide.ledger.Charge(Dataset("p"), Cost(0.5, "add_remove", "m"), digest(k)) for k in range(250)]
     ledger.charge_all(charges)
     page = ledger_page(ledger)
-    assert "the rules that take long are left out" in words(page)
+    assert "slow rules are left out" in words(page)
     assert page.html.count("calibration by m</td>") == MOST_CHARGES
     assert f"{250 - MOST_CHARGES} older charges are in" in words(page)
     assert len(page.html) < 100_000

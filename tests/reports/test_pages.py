@@ -108,8 +108,8 @@ def test_pages_of_published_methods_state_missing_guarantees(method):
     assert ("No coverage is promised" in words) == (method in ("opendp-quantile", "pcoqs"))
     assert ("Not private. The threshold is a function" in words) == (method == "none")
     assert ("No ε. The threshold has zero-concentrated privacy" in words) == (method == "pcoqs")
-    assert ("plans of the library’s own mechanism" in words) == (method != "slopes")
-    assert method == "slopes" or words.index("plans of the library’s own mechanism") < words.index("Against ε")
+    assert ("plans for the library’s own mechanism" in words) == (method != "slopes")
+    assert method == "slopes" or words.index("plans for the library’s own mechanism") < words.index("Against ε")
     assert ("exact for continuous scores" in words) == (method == "none")
 
 
@@ -146,7 +146,7 @@ def test_releases_with_several_thresholds_have_page(kind, tmp_path):
 def test_each_side_has_its_promise_and_score():
     words = words_of(page_of(several()["sides"])).replace("\xa0", " ")
     for side in ("below", "above"):
-        assert f"the truth is not {side} the interval for at least 95 % of new records" in words
+        assert f"the true value is not {side} the interval for at least 95 % of new records" in words
     assert "score “cqr_low” and “cqr_high”" in words
     assert "longer intervals" in words
     assert "in the set" not in words
@@ -303,9 +303,11 @@ def test_evaluations_are_shown_by_part(kind):
                 else:
                     assert (mark.at[0], mark.x) == (c.value, (c.low, c.high))
                 assert f"{part.n:,} {c.value:.3f} {c.low:.3f} {c.high:.3f}" in words
-        assert (one.by is None) == ("Upright: what is promised for each of them" not in words)
+        assert (one.by is None) == ("Upright: the promise of each of them" not in words)
     assert "Not private. The numbers of this section" in words
-    assert words.count("contains the truth") + words.count("misses the truth") == sum(len(b.examples) for b in blocks)
+    assert words.count("contains the true label") + words.count("misses the true label") == sum(
+        len(b.examples) for b in blocks
+    )
     assert "None" not in words
 
 

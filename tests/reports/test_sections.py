@@ -93,8 +93,8 @@ def test_spending_of_data(tmp_path):
 @pytest.mark.slow
 def test_plan_for_intervals_mentions_intervals():
     words = words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000, score="absolute_residual", unit=1.0)))
-    assert "the truth is in the interval for at least" in words
-    assert "that is, in longer intervals" in words
+    assert "the true value is in the interval for at least" in words
+    assert "that is, longer intervals" in words
     assert not re.search(r"\b[sS]ets\b(?! with a coverage)|in their set\b", words)
     assert "larger sets" in words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
 
@@ -105,7 +105,7 @@ def test_worst_class_is_named_with_remedy():
     assert re.search(
         r"Least covered class \w+: [\d.]+\s% of [\d,]+ records .*?, less than promised beyond chance", words_of(text)
     )
-    assert "calibrate by class for one to each class" in text
+    assert "Calibrate by class for a promise to each class" in text
     assert re.search(r'<h3 id="by-class">.*?confide calibrate .*? --by-class --out', text, re.DOTALL)
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     fair = words_of(
@@ -118,10 +118,10 @@ def test_worst_class_is_named_with_remedy():
 
 def test_text_about_intervals_of_one_width():
     said = words_of(page_of(released_at("absolute_residual", 1.0)))
-    assert "All of them have one width: it says how far the model errs among all records" in said
+    assert "All of them have one width. It shows how far the model errs among all records" in said
     assert "Short intervals mean that it is sure" not in said
     assert "Short intervals mean that it is sure" in words_of(page_of(released_at("normalised_residual", 1.0)))
-    assert "No file can show that the threshold was drawn with noise" in said
+    assert "No file can prove that the threshold was drawn with noise" in said
 
 
 def test_a_page_is_saved_as_html(tmp_path):
@@ -147,7 +147,7 @@ def test_terms_are_explained():
     used = {name for one in releases for rows in provenance_rows(one).values() for name, _ in rows}
     assert used - set(TERMS) <= UNEXPLAINED
     text = page_of(releases[0])
-    for name in ("Slopes per rank, below and above it", "Head start of +∞", "Target rank", "Gaps that are jumped"):
+    for name in ("Slopes per rank, below and above it", "Prior bonus of +∞", "Target rank", "Gaps in the scores"):
         assert re.search(rf"<dt>{re.escape(name)}</dt><dd.*?</dd><dd class=\"means\">", text, re.DOTALL), name
-    assert "this is no contradiction" in text
+    assert "That is no contradiction" in text
     assert "10 records replaced 11.12" in words_of(text)

@@ -256,8 +256,8 @@ def _law_section(
     caption = f"{about} Dashed: the requested level, {percent(level)}."
     if not exact and laws[0].n is not None:
         caption += (
-            " The line may lie to the left of the dashed level. It is a simple bound that holds for each single "
-            "calibration. The promise is about their average and has a sharper proof."
+            " The line may lie to the left of the dashed level. That is no contradiction: it is a simple bound for "
+            "each single calibration, and the promise about their average has a sharper proof."
         )
     if laws[0].n is not None and secret:
         caption += " The true number of records is secret, so the table uses public numbers."
