@@ -140,7 +140,7 @@ def test_output_lists_the_parts_with_least_coverage(confide_run, folder):
     assert "class stroma 0.500 (95 % interval 0.435 to 0.565, n=240), below 0.9 beyond chance" in lines
     assert "worst set size" in done.out
     assert "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): stroma. " in done.out
-    assert "calibrate by class" in done.out
+    assert "Calibrate by class" in done.out
     output = confide_run("evaluate", path, "--calibration", "one.json", *COLUMNS, "--json")
     worst = {one["kind"]: one for one in output.json["worst"]}
     assert [worst["class"][name] for name in ("name", "n", "parts", "promised")] == ["rare", 3, 3, 0.9]
@@ -152,7 +152,7 @@ def test_output_lists_the_parts_with_least_coverage(confide_run, folder):
     kept(confide_run, released, path, *COLUMNS)
     words = (folder / "report.html").read_text(encoding="utf-8")
     assert "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): stroma." in words
-    assert "Not everybody is covered as often as that." in words
+    assert "Not everyone is covered as often as that." in words
     assert "Below, beyond chance" in words
     assert "Triangles" in words
 
@@ -309,8 +309,8 @@ def test_coverage_below_the_promise_is_reported_first(confide_run, folder):
     assert "whether luck in calibrating explains this" in str(load_evaluation("ev.json"))
     page = (folder / "report.html").read_text(encoding="utf-8")
     head = page[page.index("<h1>") : page.index("<nav")]
-    assert "the promise of this release is not kept" in head
-    assert "On average, the truth is in" not in head
+    assert "this release does not keep its promise" in head
+    assert "On average, the true label is in" not in head
     assert first.split(".")[0] in head
     assert "Not everybody" not in head
     fair = confide_run("evaluate", own, *asked)
@@ -333,7 +333,7 @@ def test_a_pipeline_fails_below_the_promise(confide_run, folder):
     assert output.json["warnings"] == [output.json["shortfalls"][0]["sentence"]]
     assert confide_run("report", "release.json", "--evaluation", "private.json", "--out", "p.html").code == 0
     head = (folder / "p.html").read_text(encoding="utf-8").split("<nav")[0]
-    assert "the promise of this release is not kept" in head
+    assert "this release does not keep its promise" in head
     weights = confide.calibrate(
         confide.lac_score(*classified()), 0.1, 1.0, class_weights=dict.fromkeys(NAMES, 1), score="lac",
         labels=np.array(NAMES)[classified()[1]],

@@ -47,7 +47,7 @@ def test_sets(confide_run, folder, records, score):
     words = confide_run(*LEVELS, *columns, "--out", "plan.html").out
     assert f"sets are {expected.ratio:.3f} times as large as without" in words
     page = (folder / "plan.html").read_text()
-    assert "What that means for sets" in page
+    assert "Effect on the sets" in page
     assert f"{expected.ratio:.3f} times as large as without" in page
 
 

@@ -31,8 +31,8 @@ def look(confide_run, folder):
 def test_a_course_from_the_first_look_to_an_alarm(look, folder):
     first = look("Monday", 460, 40, *FIRST)
     assert first.code == DONE
-    assert "its first look fixes these settings" in first.out
-    assert "is seen with probability 0.9 within" in first.out
+    assert "its first look fixes everything here" in first.out
+    assert "is detected with probability 0.9 in" in first.out
     assert "from 900 records or more" in first.out
     assert "no alarm" in first.out
     for day in range(8):
@@ -54,7 +54,7 @@ def test_small_looks_are_pointed_out_on_stderr(look):
     ran = look("Monday", 10, 0, "--epsilon", 0.1, "--batch", 100)
     assert ran.code == DONE
     assert ran.err.count("warning:") == 1
-    assert "hold small batches back" in ran.err
+    assert "collect small batches" in ran.err
     assert look("Tuesday", 10, 0).err == ""
 
 
@@ -90,7 +90,7 @@ def test_sizes_need_no_true_labels(confide_run, folder):
     words = ("watch", "cal.json", path, "--state", "sizes.json", "--probabilities", "p_*", "--unlabelled")
     first = confide_run(*words, *FIRST, "--look", "1")
     assert first.code == DONE
-    assert "the first look is the reference; sizes say nothing about coverage" in first.out
+    assert "the first look is the reference; sizes do not show coverage" in first.out
     second = confide_run(*words, "--look", "2", "--json")
     assert second.json["watched"] == "set sizes"
     assert second.json["coverage"] is None
@@ -145,8 +145,8 @@ def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
 def test_plan_states_the_detection_delay(confide_run):
     words = ("plan", "--alpha", 0.1, "--epsilon", 1, "--candidates", 10)
     output = confide_run(*words, "--watch-batch", 100, "--watch-epsilon", 0.3)
-    assert "a drop from 0.9 to 0.85 is seen with probability 0.9 within" in output.out
-    assert "hold small batches back" in output.out
+    assert "a drop from 0.9 to 0.85 is detected with probability 0.9 in" in output.out
+    assert "collect small batches" in output.out
     made = confide_run(*words, "--watch-batch", 500, "--looks", 12, "--drop", 0.1, "--json").json["watch"]
     assert made["looks"] == 12
     assert made["at_once"] <= made["halfway"] <= 2000

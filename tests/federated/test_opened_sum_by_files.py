@@ -76,7 +76,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     run(*opening(files, "far"))
     assert "late: this silo has helped to open" in files.answer("far", code=3)
     assert not Path("far-answer.json").exists()
-    assert ("The sum was opened by", "4 of 5 openers; 4 must help") in _federated(released)
+    assert ("The sum was reconstructed by", "4 of 5 share holders; 4 must help") in _federated(released)
 
 
 def test_wrong_files_are_refused_by_name(files, run):
