@@ -177,7 +177,7 @@ def test_texts_state_what_is_protected(made):
     assert "its features and its participation are not protected" in page
     assert "Further calibrations on the noisy labels have no cost" in page
     assert "Everyone who sees the randomised labels, also the person who calibrates on them, with any" in page
-    assert "docs/theory-labels.md, Theorem 3; privacy by Theorem 1" in page
+    assert "docs/theory-labels.md, Theorem L4; privacy by Theorem L1" in page
     with refused(InputTypeError, "previous"):
         confide.recalibrate(released, scores=[0.5] * 100)
 

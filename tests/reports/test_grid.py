@@ -76,6 +76,19 @@ def test_tables_of_cost_equal_plans():
     assert [row[0] for row in figures[0].tables[0].rows] == [f"{epsilon:g}" for epsilon in made.epsilons]
 
 
+@pytest.mark.xdist_group("released")
+@pytest.mark.parametrize("name", slow(sorted(ALL), everyday=["add_remove"]))
+def test_pages_with_all_their_plans_are_small(name):
+    """Tests of other parts of pages make few plans (fixture `few_plans`)."""
+    assert len(confide.report(released(name)).html.encode()) < 120_000
+
+
+@pytest.mark.slow
+def test_pages_of_several_thresholds_with_all_their_plans_are_small():
+    for release, evaluation in pages.several().values():
+        assert len(confide.report(release, evaluation=evaluation).html.encode()) < 120_000
+
+
 def test_ladders_stay_within_range_of_plans():
     for epsilon, n, people in ((1e-6, 1, 1), (1e6, 2**48, 1), (3e-3, 7, 1000)):
         request = confide.plan(0.1, epsilon, n, records_per_person=people, candidates=2).request

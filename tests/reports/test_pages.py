@@ -71,7 +71,7 @@ def test_every_kind_of_calibration_has_page(name):
     assert "nan" not in words.lower().split()
 
 
-@pytest.mark.parametrize(("options", "theorem"), [({}, "6b"), *slow([({"neighbors": "replace_one"}, "6a")])])
+@pytest.mark.parametrize(("options", "theorem"), [({}, "T1b"), *slow([({"neighbors": "replace_one"}, "T1a")])])
 def test_page_names_certificate(options, theorem):
     """A reader who checks the promise reads which certificate it rests on."""
     cal = calibration(**options)

@@ -141,19 +141,6 @@ def left_out_text(found: Mapping[str, Any]) -> str | None:
     return f"left out: {count:,} record{'' if count == 1 else 's'} with missing values"
 
 
-def number(value: float) -> str:
-    """Format a number: four significant digits, infinities with their sign.
-
-    Examples
-    --------
-    >>> number(0.123456), number(float("inf")), number(12345.678)
-    ('0.1235', '+inf', '12,346')
-    """
-    if math.isinf(value):
-        return f"{value:+}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
 @contextmanager
 def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progress]:
     """Yield a function to call with the number of rows of every batch. The bar shows a share, not a number of rows.

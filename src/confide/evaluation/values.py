@@ -59,7 +59,7 @@ def described(found: "Evaluation", promise: str, loss: tuple[str, float] | None 
     rows = [("coverage", str(c))] if loss is None else [(f"loss {loss[0]!r}", _loss(c, loss[1]))]
     rows.append(("promise", promise))
     sizes = ((name, getattr(found, name)) for name in _SHOWN)
-    texts = {name: f"{100 * v:.1f} %" if name in _SHARES else _figure(v) for name, v in sizes if v is not None}
+    texts = {name: f"{100 * v:.1f} %" if name in _SHARES else short_number(v) for name, v in sizes if v is not None}
     rows += [(_SHOWN[name], text) for name, text in texts.items()]
     own: Sequence[Part] = found.classes if found.by == "class" else found.groups
     below = set(surely_below(own, found.promised))
@@ -120,8 +120,8 @@ def _loss(c: CoverageEstimate, bound: float) -> str:
 
 def _own(part: Part, below: Collection[Part] = (), promised: float | None = None) -> str:
     """Row of a part, with its own promise; `promised` is the common promise otherwise."""
-    size = "" if part.mean_size is None else f", {_figure(part.mean_size)} classes per set"
-    width = "" if part.mean_width is None else f", width {_figure(part.mean_width)}"
+    size = "" if part.mean_size is None else f", {short_number(part.mean_size)} classes per set"
+    width = "" if part.mean_width is None else f", width {short_number(part.mean_width)}"
     own = "" if part.promised is None else f"; coverage at least {coverage_text(part.promised)} is promised"
     level = part.promised if promised is None else promised
     short = _below(level) if part in below and level is not None else ""
