@@ -15,7 +15,7 @@ from tests.faulty import Fault, always, arguments, result, unnoticed
 
 PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector.py"
 COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
-RIVALS, RISING, TWO_SIDED = (f"guarantee/test_{name}.py" for name in ("rivals", "rising_weights", "two_sided"))
+COMPETITORS, RISING, TWO_SIDED = (f"guarantee/test_{name}.py" for name in ("competitors", "rising_weights", "two_sided"))
 BOOK, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("book", "same_data", "following"))
 COMPOSITION, MOVING = "ledger/test_composition.py", "ledger/test_moving.py"
 OPENED, SESSIONS = "federated/test_opened_sum.py", "federated/test_sessions.py"
@@ -76,7 +76,7 @@ NOISE = [
     ),
     Fault(
         "labels stay too often",
-        "confide.selection.noise:truth_probability",
+        "confide.selection.noise:stay_probability",
         result(lambda p: (1 + p) / 2),
         "selection/test_randomised_response.py::test_the_loss_is_epsilon",
     ),
@@ -122,12 +122,12 @@ PRICES = [
     Fault(
         "heights depend on the counts",
         "confide.mechanisms.slopes:Slopes.utilities",
-        lambda right: lambda self, counts: right(self, counts) + self.heights(len(counts)) * (counts[0] % 2),
+        lambda right: lambda self, counts: right(self, counts) + self.log_prior_weights(len(counts)) * (counts[0] % 2),
         f"{PRIVACY}::test_rising_weights_cost_nothing",
     ),
     Fault(
         "several thresholds of one group are charged as one",
-        "confide.mechanisms.privacy:in_sequence",
+        "confide.mechanisms.privacy:sequential_composition",
         lambda _: lambda parts: parts[0],
         "calibration/test_several.py::test_losses_add_up",
     ),
@@ -178,7 +178,7 @@ PROMISES = [
     ),
     Fault(
         "+inf has no head start",
-        "confide.mechanisms.slopes:Slopes.ahead",
+        "confide.mechanisms.slopes:Slopes.prior_bonus",
         always(0),
         f"{COVERAGE}::test_planned_secret_mechanism_covers_for_every_n",
     ),
@@ -202,9 +202,9 @@ PROMISES = [
     ),
     Fault(
         "rivals are rounded down",
-        "confide.guarantee.rivals:rivals_left",
+        "confide.guarantee.competitors:competitor_ratio",
         result(lambda rivals: rivals * (1 - 1e-9)),
-        f"{RIVALS}::test_competitor_ratio_is_rounded_up_by_less_than_a_billionth",
+        f"{COMPETITORS}::test_competitor_ratio_is_rounded_up_by_less_than_a_billionth",
     ),
     Fault(
         "heights are not in the certificate",

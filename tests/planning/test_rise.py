@@ -25,7 +25,9 @@ def test_heights_are_the_slowest_that_their_rivals_allow(m, rise):
     assert total_rise(m, rivals) == pytest.approx(rise, abs=1e-6)
     stated = Slopes(Fraction(0), Fraction(9), 9, 11, 1e6, "exponential", flat=flat_for(m, rise), rise=int(rise * 1e6))
     step = math.log1p(1 / rivals)
-    assert np.abs(stated.heights(m) / stated.scale - np.log(weights)).max() < step / 16  # `flat` is in sixteenths
+    assert (
+        np.abs(stated.log_prior_weights(m) / stated.scale - np.log(weights)).max() < step / 16
+    )  # `flat` is in sixteenths
     assert stated.rivals(m) == pytest.approx(rivals, rel=0.05)
 
 

@@ -8,7 +8,7 @@ import confide
 from confide.cli.federated import SiloRecords
 from confide.federated.silo_report import SiloReport
 from confide.ledger import Cost, compose
-from confide.mechanisms import PrivacyStatement, practically_none
+from confide.mechanisms import PrivacyStatement, weak_privacy_text
 from confide.reports import price
 from confide.sets import CoverageEstimate
 from confide.support import decimal_text
@@ -21,7 +21,7 @@ def statement(epsilon):
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 10.0])
 def test_other_losses_have_no_warning(epsilon):
-    assert practically_none(epsilon) == statement(epsilon).weak == ""
+    assert weak_privacy_text(epsilon) == statement(epsilon).weak == ""
     assert str(statement(epsilon)) == f"{decimal_text(epsilon)}-differential privacy for adding or removing one record"
 
 
