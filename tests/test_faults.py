@@ -15,7 +15,8 @@ from tests.faulty import Fault, always, arguments, result, unnoticed
 
 PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector.py"
 COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
-COMPETITORS, RISING, TWO_SIDED = (f"guarantee/test_{name}.py" for name in ("competitors", "rising_weights", "two_sided"))
+COMPETITORS, RISING = "guarantee/test_competitors.py", "guarantee/test_rising_weights.py"
+TWO_SIDED = "guarantee/test_two_sided.py"
 BOOK, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("book", "same_data", "following"))
 COMPOSITION, MOVING = "ledger/test_composition.py", "ledger/test_moving.py"
 OPENED, SESSIONS = "federated/test_opened_sum.py", "federated/test_sessions.py"
@@ -139,7 +140,7 @@ PRICES = [
     ),
     Fault(
         "a replaced record changes one count of an evaluation",
-        "confide.evaluation.question:CountPrivacy.changes",
+        "confide.evaluation.private_evaluation:CountPrivacy.changes",
         always(1),
         "evaluation/test_private.py::test_the_loss_is_what_is_stated_by_enumeration[options5-replace_one-1]",
     ),
@@ -300,7 +301,7 @@ ACCOUNTS = [
         f"{FOLLOWING}::test_a_delta_is_spent_once",
     ),
     Fault(
-        "a charge dearer than its schedule passes",
+        "a charge above its schedule passes",
         "confide.ledger.limit:_dearer",
         always(None),
         f"{FOLLOWING}::test_charges_follow_kind_number_and_cost_of_the_schedule",
@@ -357,7 +358,7 @@ SILOS = [
         "federated/test_opened_sum_privacy.py::test_fewer_parts_would_open_a_single_silo",
     ),
     Fault(
-        "a message is believed whoever signed it",
+        "a message is believed with any signature",
         "confide.federated.envelope:verify",
         lambda _: lambda kind, content, signer, signature: signer,
         f"{PROTOCOL}::test_silo_refuses_by_name",

@@ -149,7 +149,7 @@ def test_progress_reports_all_announced_runs():
 
     subject = foreign_subject(others.published_paper, "paper", alpha=0.5, records=4)
     constants = [foreign_subject(others.constant, "constant", epsilon=1.0, neighbors=one) for one in NEIGHBORS]
-    audit([subject, *constants], Effort(400, 2000, 20, fresh=400), watch=watch, level=1e-7)
+    audit([subject, *constants], Effort(400, 2000, 20, fresh=400), on_start=watch, level=1e-7)
     assert announced == [sum(output)]
     assert max(output) < 0.2 * announced[0]
     assert 64 * len(output) < 1.2 * announced[0]
@@ -164,7 +164,7 @@ def test_progress_of_library_audit_is_complete(monkeypatch):
         announced.append(runs)
         return output.append
 
-    audit_library(Effort(sampler=1, attack=0, coverage=5), watch=watch)
+    audit_library(Effort(sampler=1, attack=0, coverage=5), on_start=watch)
     assert announced == [sum(output)]
     assert output[-1] == magnitude_runs(1)
 

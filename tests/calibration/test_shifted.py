@@ -15,7 +15,7 @@ from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
 from confide.planning import ClassShift, RecordWeights, Terms, mechanism_for, plan, rounding_text
 from confide.reports import price
-from confide.reports.promise import any_shares
+from confide.reports.guarantee_text import any_shares
 from confide.selection import selection_law
 from tests.calibrations import weighted_counts
 from tests.files import signed

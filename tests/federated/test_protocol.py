@@ -168,7 +168,7 @@ def test_coordinator_refuses_by_name(five):
         "altered": [good[0].replace('"silo 0"', '"silo 1"')],
         "foreign": [
             five.answer(0, other, now=before),
-            forged(silo="nobody"),
+            forged(silo="unknown"),
             forged(silo="silo 1"),
             seal("answer", content, federated.SiloKeys.generate("x").signing),
         ],

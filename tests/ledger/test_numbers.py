@@ -161,7 +161,7 @@ def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypa
     monkeypatch.setattr(PrivateEvaluation, "to_json", lambda self: json.dumps(np.int64(1)))
     monkeypatch.setattr(Watch, "to_json", lambda self: json.dumps(np.int64(1)))
     monkeypatch.setattr("confide.evaluation.private_release.draw_counts", pytest.fail)
-    monkeypatch.setattr("confide.watching.course.draw_counts", pytest.fail)
+    monkeypatch.setattr("confide.watching.watch_state.draw_counts", pytest.fail)
     for payer in ({}, {"ledger": ledger, "dataset": "d"}):
         with pytest.raises(TypeError):
             confide.evaluate(RELEASE, scores=SCORES, epsilon=1.0, **payer)

@@ -83,7 +83,7 @@ def test_tables_evaluations_and_looks(heard, records, tmp_path):
     path, _ = records
     what = Classified("p_*", "y")
     released = calibrate_table(path, what, **ONE)
-    evaluate_table_privately(path, what, released, confide.evaluation.Asking(1.0))
+    evaluate_table_privately(path, what, released, confide.evaluation.PrivateRequest(1.0))
     confide.watch(path, what, released, epsilon=1.0, batch=4000, state=tmp_path / "watch.json", look="may")
     events = assert_private(heard, released.threshold)
     assert {"counted", "released", "evaluating privately", "looked"} <= set(events)

@@ -187,10 +187,12 @@ def _log_e_value(p0: float, p1: float, epsilon: float, per_person: int, counts: 
 
 def _evidence(p0: float, bets: Any, epsilon: float, looks: int, counts: Any) -> Any:
     one, course = _bets(p0, bets, epsilon), []
-    stakes = np.full((1, len(bets)), -np.inf)
+    wealth = np.full((1, len(bets)), -np.inf)
     for look, (x, y) in enumerate(counts, 1):
-        stakes = e_process.advance(stakes, e_process.log_e_values(one, [x], [y]), e_process.stake(look, looks))
-        course.append(e_process.log_evidence(stakes, e_process.cash(look, looks))[0])
+        wealth = e_process.advance(
+            wealth, e_process.log_e_values(one, [x], [y]), e_process.entering_wealth(look, looks)
+        )
+        course.append(e_process.log_evidence(wealth, e_process.cash(look, looks))[0])
     return course
 
 
@@ -272,7 +274,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "noisy_interval": _noisy_interval,
     "noisy_interval_secret": _noisy_interval_secret,
     "log_e_value": _log_e_value,
-    "stake": lambda look, looks: [e_process.stake(look, looks), e_process.cash(look, looks)],
+    "stake": lambda look, looks: [e_process.entering_wealth(look, looks), e_process.cash(look, looks)],
     "evidence": _evidence,
 }
 

@@ -8,7 +8,7 @@ from scipy.stats import binom, binomtest
 
 from confide.errors import InputError
 from confide.noisy_counts import draw_counts
-from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from confide.watching.power import looks_to_alarm, records_enough, watch_power
 from confide.watching.sequence import confidence_sequence
 from tests.exact_tests import LEVEL
@@ -59,9 +59,9 @@ def test_all_stakes_and_cash_are_a_supermartingale_whatever_is_done_after_lookin
     epsilon, least, looks = 2.0, 0.8, 3
     bet = bets([least], 3, epsilon, drops=(0.1, 0.3))
 
-    def after(log_stakes, x, y, look):
+    def after(log_wealth, x, y, look):
         log_e = y[:, None] * bet.missed - x[:, None] * bet.covered - bet.price
-        return advance(log_stakes, log_e, stake(look, looks))
+        return advance(log_wealth, log_e, entering_wealth(look, looks))
 
     first = outcomes(2, p, epsilon)
     one = after(np.full((1, 2), -np.inf), *first[:2], 1)
@@ -83,7 +83,7 @@ def test_all_stakes_and_cash_are_a_supermartingale_whatever_is_done_after_lookin
 
 @pytest.mark.parametrize("looks", [1, 52, 1000])
 def test_stakes_and_cash_are_one_at_every_look(looks):
-    entered = np.cumsum([stake(look, looks) for look in range(1, 400)])
+    entered = np.cumsum([entering_wealth(look, looks) for look in range(1, 400)])
     assert entered + [cash(look, looks) for look in range(1, 400)] == pytest.approx(1, abs=1e-12)
 
 
@@ -136,12 +136,12 @@ def test_extreme_choices_have_finite_bets(epsilon, least, batch):
 def alarmed(p, epsilon, n, paths, looks, draw, least=0.88, error=0.05):
     """How many of the paths ever alarm, with noise from `draw`."""
     rng, bet = np.random.default_rng(11), bets([least], n, epsilon)
-    log_stakes, done = np.full((paths, 6), -np.inf), np.zeros(paths, bool)
+    log_wealth, done = np.full((paths, 6), -np.inf), np.zeros(paths, bool)
     for look in range(1, looks + 1):
         c = rng.binomial(n, p, paths)
         x, y = draw(c), draw(n - c)
-        log_stakes = advance(log_stakes, log_e_values(bet, x, y), stake(look, 52))
-        done |= log_evidence(log_stakes, cash(look, 52)) >= math.log(1 / error)
+        log_wealth = advance(log_wealth, log_e_values(bet, x, y), entering_wealth(look, 52))
+        done |= log_evidence(log_wealth, cash(look, 52)) >= math.log(1 / error)
     return int(done.sum())
 
 
@@ -166,7 +166,7 @@ def test_valid_release_raises_no_alarm_and_drop_does():
 
 
 POWER = {"promised": 0.9, "epsilon": 1.0, "batch": 100}
-ONE_START = {"stake": lambda t, _: float(t == 1) or 1e-300, "cash": lambda *_: 0.0}
+ONE_START = {"entering_wealth": lambda t, _: float(t == 1) or 1e-300, "cash": lambda *_: 0.0}
 """All stakes enter at the first look."""
 
 

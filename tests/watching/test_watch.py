@@ -54,7 +54,7 @@ def test_single_group_below_is_named():
     for day in range(8):
         watch = watch.with_look(str(day), [460, 40, 400, 100])
     assert watch.alarm is not None
-    assert watch.named_by(watch.points[-1]) == ["b"]
+    assert watch.parts_below(watch.points[-1]) == ["b"]
     assert watch.points[-1].parts["a"] < 0
 
 
@@ -66,7 +66,7 @@ def test_sizes_are_compared_with_first_look():
         watch = watch.with_look(f"late {day}", [10, 400, 400, 190])
     assert watch.alarm.look.name.startswith("late")
     assert watch.alarm_at == pytest.approx(2 / 0.05)
-    assert set(watch.named_by(watch.points[-1])) == {"sets of at most 1", "sets of at most 2"}
+    assert set(watch.parts_below(watch.points[-1])) == {"sets of at most 1", "sets of at most 2"}
 
 
 def test_the_bounds_of_a_reference_share_half_of_the_error():
@@ -91,7 +91,7 @@ def test_sizes_of_a_private_evaluation_are_a_reference():
     watch = Watch.start(released, epsilon=1.0, batch=500, bins=bins, reference=found)
     assert watch.with_look("a", [0, 300, 150, 50]).points[0].log_evidence != 0
     assert Watch.from_json(watch.to_json()) == watch
-    several = dataclasses.replace(found, question=dataclasses.replace(found.question, records_per_person=2))
+    several = dataclasses.replace(found, query=dataclasses.replace(found.query, records_per_person=2))
     plain = confide.evaluate(released, probabilities=p, labels=y, epsilon=1.0, parts=[])
     good = {"found": found, "release": released.checksum, "bins": bins}
     for change in ({"release": "0" * 64}, {"bins": (0, 1, 2)}, {"found": several}, {"found": plain}):
@@ -101,7 +101,7 @@ def test_sizes_of_a_private_evaluation_are_a_reference():
 def test_small_reference_gives_no_tests():
     watch = watched([0, 0, 0, 0], *[[500, 0, 0, 0]] * 20, bins=[0, 1, 2, 3], epsilon=0.1)
     assert watch.alarm is None
-    assert watch.named_by(watch.points[-1]) == []
+    assert watch.parts_below(watch.points[-1]) == []
 
 
 @pytest.mark.parametrize(("neighbors", "people"), [("add_remove", 1), ("replace_one", 1), ("add_remove", 3)])
@@ -157,7 +157,7 @@ def test_the_noise_that_is_drawn_is_the_stated_one(monkeypatch):
         asked.append((list(counts), epsilon))
         return draw_counts(counts, epsilon)
 
-    monkeypatch.setattr("confide.watching.course.draw_counts", drawn)
+    monkeypatch.setattr("confide.watching.watch_state.draw_counts", drawn)
     watched(neighbors="replace_one", records_per_person=2).look("Monday", np.array([90, 10]))
     assert asked == [([90, 10], 0.25)]
 

@@ -1,7 +1,7 @@
 """Statements about coverage, computed from target ranks and slopes. They do not depend on a particular mechanism.
 
 random_rank.py  the random-rank lemma: privacy noise is a random rank that is independent of the data
-rivals.py       the competitor ratio G: total prior weight of the candidates that can miss
+competitors.py  the competitor ratio G: total prior weight of the candidates that can miss
 certificate.py  the sharp marginal certificate, with competitors on one side of the target
 two_sided.py    the two-sided certificate, with competitors on both sides of the target
 secret_n.py     the two-sided certificate for a secret n
