@@ -191,7 +191,7 @@ def test_values_are_rounded_to_twelve_digits():
         assert edges == [float(f"{edge:.12g}") for edge in edges]
 
 
-def test_own_values_are_not_rounded():
+def test_given_values_are_not_rounded():
     values = [0.12345678901234567, 1 / 3, math.pi * 1e200]
     assert Candidates.of(values).edges.tolist() == values
 

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.faulty import Fault, always, arguments, result, unnoticed
+from tests.fault_injection import Fault, always, arguments, result, unnoticed
 
 PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector.py"
 COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
@@ -142,7 +142,7 @@ PRICES = [
         "a replaced record changes one count of an evaluation",
         "confide.evaluation.private_evaluation:CountPrivacy.changes",
         always(1),
-        "evaluation/test_private.py::test_the_loss_is_what_is_stated_by_enumeration[options5-replace_one-1]",
+        "evaluation/test_private.py::test_loss_equals_statement_by_enumeration[options5-replace_one-1]",
     ),
     Fault(
         "pure epsilon is given the zCDP of a bounded range",
@@ -229,7 +229,7 @@ PROMISES = [
         "the split is drawn by position",
         "confide.estimators.split:_hashed",
         lambda _: lambda key, n, columns: np.random.default_rng(0).random(n),
-        "estimators/test_split.py::test_one_record_moves_no_other",
+        "estimators/test_split.py::test_one_record_does_not_move_others",
     ),
     Fault(
         "random numbers of records come from one seed",
@@ -241,7 +241,7 @@ PROMISES = [
         "ten records of a person are ten people's bets",
         "confide.watching.e_process:bets",
         lambda right: lambda *how, per_person=1, **named: right(*how, **named),
-        "watching/test_e_process.py::test_records_of_one_person_may_be_alike",
+        "watching/test_e_process.py::test_records_of_one_person_may_be_identical",
     ),
 ]
 
@@ -349,7 +349,7 @@ SILOS = [
         "parts that contradict each other add up",
         "confide.federated.sharing:_misfit",
         always(None),
-        f"{OPENED}::test_a_lying_opener_is_seen_with_one_part_more_and_named_with_two",
+        f"{OPENED}::test_a_byzantine_share_holder_is_detected_with_one_part_more_and_named_with_two",
     ),
     Fault(
         "a majority of openers may open",

@@ -106,7 +106,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_numbers_that_are_mostly_mistakes_are_spoken_of_everywhere(name):
+def test_probable_mistakes_are_reported_everywhere(name):
     options, said = ASKED[name]
     asked = {"alpha": 0.1, "epsilon": 12.0, **options}
     match = re.escape(said)

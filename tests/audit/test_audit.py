@@ -271,7 +271,7 @@ def test_every_loss_of_the_library_is_below_its_claim(subject):
 
 
 @pytest.mark.slow
-def test_the_library_passes_its_own_audit():
+def test_the_library_passes_the_audit():
     """With more effort it is run by the page docs/howto/audit.md."""
     report = audit_library(SMALL, level=RARE)
     assert report.passed, str(report)

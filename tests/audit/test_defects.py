@@ -99,12 +99,12 @@ def test_subject_states_least_records():
 @pytest.mark.parametrize(
     "mechanism", [unseen.rounded_to_the_data, *slow([unseen.grid_over_the_range, unseen.told_by_ties])]
 )
-def test_unseen_defects_are_found(mechanism):
+def test_hidden_defects_are_found(mechanism):
     """Each by ten audits of ten; three do not all miss it."""
     assert any(failed(mechanism, ATTACK, epsilon=1.0) == {"search"} for _ in range(3))
 
 
-def test_unseen_defect_of_coverage_is_found():
+def test_hidden_defect_of_coverage_is_found():
     assert failed(unseen.undershoot_rewarded_for_odd_n, Effort(0, 0, 200), alpha=0.1) == {"coverage"}
 
 

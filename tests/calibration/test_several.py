@@ -97,7 +97,7 @@ def test_training_conditional_levels_hold_together():
 
 
 @pytest.mark.slow
-def test_every_class_is_covered_on_its_own():
+def test_coverage_within_every_class():
     """A class with few hard examples is missed by one threshold and covered by thresholds per class, at level 1e-6."""
     rng = np.random.default_rng(1)
     n, k = 20000, 3
@@ -152,7 +152,7 @@ def test_groups_by_simulation_and_small_groups():
 
 
 @pytest.mark.slow
-def test_replace_one_halves_what_each_group_spends():
+def test_replace_one_halves_the_budget_of_each_group():
     scores, groups = np.linspace(0, 1, 20_000), np.arange(20_000) % 2
     released = confide.calibrate_groups(scores, groups, [0, 1], 0.1, 2.0, score="lac", neighbors="replace_one")
     assert released.privacy.epsilon <= 2

@@ -98,7 +98,7 @@ TOTAL, CLASSES, ALL = {"parts": ()}, {"parts": ("class",)}, {"parts": ("class", 
         *slow([(TOTAL, "add_remove", 3), (CLASSES, "replace_one", 3), (ALL, "add_remove", 3), (ALL, "replace_one", 3)]),
     ],
 )
-def test_the_loss_is_what_is_stated_by_enumeration(released, exact, options, relation, people):
+def test_loss_equals_statement_by_enumeration(released, exact, options, relation, people):
     """The whole object follows from public numbers and the counts, whose noise is product discrete Laplace."""
     largest, asked = 0.0, {"epsilon": 0.75, "neighbors": relation, "records_per_person": people, **options}
     known = {}
@@ -304,7 +304,7 @@ def test_risk_control_is_evaluated_as_share(exact):
     assert section.chart is None
 
 
-def test_parts_with_own_thresholds_are_evaluated_separately(exact):
+def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
     ward = np.tile(["a", "b"], 1500)
     groups = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, score="lac")
     found = confide.evaluate(groups, scores=[0.0, 0.99, 0.0], groups=["a", "b", "b"], epsilon=1.0)

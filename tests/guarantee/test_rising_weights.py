@@ -209,7 +209,7 @@ def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
                 assert p @ np.maximum(excess, 0) <= mean + 1e-12
 
 
-def test_heavier_competitors_need_their_own_tail():
+def test_heavier_competitors_need_a_separate_tail():
     """Neither the tail of lighter competitors nor one without the bonus is enough for Theorem C4."""
     base = finely(slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5, "permute_and_flip"))
     mechanism = stepped(base, (0, 0, 0, 3))

@@ -170,7 +170,7 @@ def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypa
     assert not ledger.accounts()
 
 
-def test_a_watch_is_asked_again_with_other_types(tmp_path):
+def test_a_watch_is_repeated_with_other_types(tmp_path):
     """The second look may repeat the choices of the first with numbers of another type; other numbers are refused."""
     state = tmp_path / "watch.json"
     fixed = {"epsilon": 0.1, "batch": 300, "tolerance": 0.03}

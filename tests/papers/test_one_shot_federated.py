@@ -297,7 +297,7 @@ def test_proposition_3_4_in_rationals():
     assert paper.non_iid_bound(HALVES[:2], 1, 1, 1).distance == pytest.approx(float(exact), abs=1e-12)
 
 
-def test_proposition_3_4_says_nothing_is_lost_by_silos_that_are_alike():
+def test_proposition_3_4_loses_nothing_for_iid_silos():
     found = paper.non_iid_bound([lambda u: u] * 4, 9, 3, 10)
     assert found.distance == 0.0
     assert found.coverage_at_least == pytest.approx(float(paper.qq_coverage_sum(9, 3, 4, 10)), abs=1e-12)

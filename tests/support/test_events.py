@@ -13,7 +13,7 @@ from confide.cli import main
 from confide.support import tell
 from confide.tables import Classified, Scored, calibrate_table, evaluate_table_privately
 from tests.builders import slow
-from tests.private import PLANTED, assert_no_private_value
+from tests.planted_values import PLANTED, assert_no_private_value
 
 N = 4177
 """A secret number of records, which occurs nowhere else."""

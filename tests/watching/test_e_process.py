@@ -29,7 +29,7 @@ def mean_of_noise(rate, epsilon, slack):
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 4.0])
 @pytest.mark.parametrize("least", [0.5, 0.88, 0.97])
-def test_the_mean_is_one_at_the_least_coverage_and_no_more_above_it_for_every_size(least, epsilon):
+def test_mean_of_bet_is_one_at_least_coverage_and_at_most_one_above(least, epsilon):
     """Every bet, every n up to 30: summed over covered records and noise. The batch size is not what was planned."""
     bet = bets([least], 100, epsilon)
     for s, u, price in zip(bet.covered[0], bet.missed[0], bet.price[0], strict=True):
@@ -54,7 +54,7 @@ def outcomes(n, p, epsilon, reach=14):
 
 
 @pytest.mark.parametrize("p", [0.8, 0.9, 1.0])
-def test_all_stakes_and_cash_are_a_supermartingale_whatever_is_done_after_looking(p):
+def test_total_wealth_is_supermartingale_with_adaptive_batches(p):
     """Three looks enumerated; how many records the next batch has depends on what was seen before."""
     epsilon, least, looks = 2.0, 0.8, 3
     bet = bets([least], 3, epsilon, drops=(0.1, 0.3))
@@ -82,13 +82,13 @@ def test_all_stakes_and_cash_are_a_supermartingale_whatever_is_done_after_lookin
 
 
 @pytest.mark.parametrize("looks", [1, 52, 1000])
-def test_stakes_and_cash_are_one_at_every_look(looks):
+def test_entered_wealth_and_cash_sum_to_one(looks):
     entered = np.cumsum([entering_wealth(look, looks) for look in range(1, 400)])
     assert entered + [cash(look, looks) for look in range(1, 400)] == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("noises", [(1, 1), (3, 2)])
-def test_several_noises_are_paid_for(noises):
+def test_price_includes_several_noises(noises):
     bet = bets([0.7], 50, 1.0, drops=(0.1,), noises=noises)
     s, u = bet.covered[0, 0], bet.missed[0, 0]
     own = mean_of_noise(-s, 1.0, 1 - s) ** noises[0] * mean_of_noise(u, 1.0, 1 - u) ** noises[1]
@@ -96,7 +96,7 @@ def test_several_noises_are_paid_for(noises):
 
 
 @pytest.mark.parametrize("people", [2, 5])
-def test_records_of_one_person_may_be_alike(people):
+def test_records_of_one_person_may_be_identical(people):
     """All people with all their records alike, and some with fewer: no more than 1, where bets on records are more."""
     epsilon, least = 1 / people, 0.88
     bet, careless = bets([least], 100, epsilon, per_person=people), bets([least], 100, epsilon)
@@ -147,7 +147,7 @@ def alarmed(p, epsilon, n, paths, looks, draw, least=0.88, error=0.05):
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "n"), [(0.1, 50), (0.3, 500), (1.0, 100)])
-def test_false_alarms_within_104_looks_are_as_rare_as_promised(epsilon, n):
+def test_false_alarm_probability_in_104_looks(epsilon, n):
     """Twice the planned looks, at the worst coverage that may not alarm; with noise as it is really drawn."""
     paths = 2000
     found = alarmed(0.88, epsilon, n, paths, 104, lambda counts: draw_counts(counts, epsilon))
@@ -212,7 +212,7 @@ def test_refusals(row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [0.6, 0.9, 0.98])
-def test_the_confidence_sequence_holds_at_all_looks_at_once(p):
+def test_confidence_sequence_is_simultaneous(p):
     rng, missed_ever, paths = np.random.default_rng(2), 0, 200
     for _ in range(paths):
         c = rng.binomial(200, p, 60)

@@ -69,7 +69,7 @@ def test_sizes_are_compared_with_first_look():
     assert set(watch.parts_below(watch.points[-1])) == {"sets of at most 1", "sets of at most 2"}
 
 
-def test_the_bounds_of_a_reference_share_half_of_the_error():
+def test_bounds_of_reference_use_half_of_error():
     tests = size_tests(Reference((20, 1400, 400, 180), 1.0), [0, 1, 2, 3], 0.05)
     low, high = coverage_interval([1420], [580], 1.0, error=0.05 / 2 / 3, guess=0.5, noises=(2, 2))
     shares = dict(zip(tests.names, tests.least, strict=True))
@@ -77,7 +77,7 @@ def test_the_bounds_of_a_reference_share_half_of_the_error():
     assert shares["sets of 2 and more"] == 1 - high[0]
 
 
-def test_sizes_of_a_private_evaluation_are_a_reference():
+def test_private_evaluation_is_reference_for_sizes():
     """Its cells are added up over everything but the size, and each bound accounts for all their noises."""
     rng = np.random.default_rng(6)
     p = rng.dirichlet([4.0, 2.0, 1.0], 3000)
@@ -105,7 +105,7 @@ def test_small_reference_gives_no_tests():
 
 
 @pytest.mark.parametrize(("neighbors", "people"), [("add_remove", 1), ("replace_one", 1), ("add_remove", 3)])
-def test_a_look_costs_what_it_says(neighbors, people):
+def test_loss_of_look_equals_statement(neighbors, people):
     """All small tables of two parts and all their neighbours: the largest log ratio of the laws of what leaves."""
     settings = Settings("0" * 64, 0.7, 10, {"a": 0.9, "b": 0.8}, neighbors=neighbors, records_per_person=people)
     assert settings.privacy.loss(neighbors, people) == pytest.approx(0.7)
@@ -150,7 +150,7 @@ def test_privacy_statement_is_at_least_exact_loss(neighbors, epsilon, people, ta
     assert (public.statement.add_remove is None) == (neighbors == "replace_one")
 
 
-def test_the_noise_that_is_drawn_is_the_stated_one(monkeypatch):
+def test_drawn_noise_has_stated_scale(monkeypatch):
     asked = []
 
     def drawn(counts, epsilon):
@@ -278,7 +278,7 @@ def test_bins_cover_all_sizes():
 
 
 @pytest.mark.slow
-def test_sizes_that_do_not_change_raise_no_alarm():
+def test_constant_sizes_raise_no_alarm():
     rng, paths = np.random.default_rng(3), 100
     shares, found = [0.01, 0.7, 0.2, 0.09], 0
     for _ in range(paths):

@@ -19,7 +19,7 @@ from confide.scores import score_kind
 from confide.selection import selection_law
 
 
-def first_version(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
+def plan_of_version_0_1(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
     """The plan of version 0.1 for the default candidates that the score had."""
     candidates = score_kind(score).candidates()
     level = Fraction(1) - Fraction(str(alpha))
