@@ -227,7 +227,7 @@ PROMISES = [
     ),
     Fault(
         "the split is drawn by position",
-        "confide.estimators.split:_hashed",
+        "confide.estimators.split:_hash_numbers",
         lambda _: lambda key, n, columns: np.random.default_rng(0).random(n),
         "estimators/test_split.py::test_one_record_does_not_move_others",
     ),
