@@ -247,19 +247,19 @@ PROMISES = [
 ACCOUNTS = [
     Fault(
         "a release is not charged",
-        "confide.ledger.payment:Bill.charge",
+        "confide.ledger.payment:Transaction.charge",
         lambda _: lambda self, without=(): dict.fromkeys(self.payments, 32 * "0"),
         f"{BOOK}::test_the_charge_is_on_disk_before_the_mechanism_runs",
     ),
     Fault(
         "a release is not kept",
-        "confide.ledger.payment:Bill.keep",
+        "confide.ledger.payment:Transaction.store",
         always(None),
         f"{BOOK}::test_identical_requests_cost_once_and_different_ones_do_not",
     ),
     Fault(
         "other data get the earlier release",
-        "confide.ledger.decisions:recognised",
+        "confide.ledger.decisions:find_same_data",
         lambda _: lambda dataset, entries, seen, key: entries[0],
         f"{SAME}::test_only_the_same_data_get_the_earlier_release",
     ),
@@ -289,7 +289,7 @@ ACCOUNTS = [
     ),
     Fault(
         "cells of all partitions cost their maximum",
-        "confide.ledger.composition:worst",
+        "confide.ledger.composition:largest_sum",
         lambda _: lambda costs, weight: max(map(weight, costs), default=0),
         f"{COMPOSITION}::test_partitions_add_up_and_their_cells_do_not",
     ),
@@ -301,19 +301,19 @@ ACCOUNTS = [
     ),
     Fault(
         "a charge dearer than its schedule passes",
-        "confide.ledger.limit:_dearer",
+        "confide.ledger.limit:_exceeds_plan",
         always(None),
         f"{FOLLOWING}::test_charges_follow_kind_number_and_cost_of_the_schedule",
     ),
     Fault(
         "a ledger that forgot charges is charged",
-        "confide.ledger.state:refuse_forgotten",
+        "confide.ledger.state:check_checkpoint",
         always(None),
         f"{MOVING}::test_missing_charges_are_detected",
     ),
     Fault(
         "a moved ledger is charged",
-        "confide.ledger.state:refuse_moved",
+        "confide.ledger.state:check_not_moved",
         always(None),
         f"{MOVING}::test_interrupted_at_every_step",
     ),

@@ -14,7 +14,7 @@ from confide.federated import Refusal
 from confide.federated.keys import CHECKPOINT, SESSIONS, SiloKeys, served
 from confide.federated.silo_ledger import OPENINGS, opening_token
 from confide.ledger import Cost, Ledger, check_head, move
-from confide.ledger.state import ForgottenError
+from confide.ledger.state import MissingRecordsError
 from tests.builders import slow
 from tests.federated.helpers import Federation, forked
 from tests.refused import refused
@@ -62,7 +62,7 @@ def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
     assert three.answer(0, plan) == first
     newest = (tmp_path / "0.db").read_bytes()
     shutil.copy(tmp_path / "copy.db", tmp_path / "0.db")
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         three.answer(0, plan)
     three.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")  # as the next process opens it
     scores, three.scores[0] = three.scores[0], 1 - three.scores[0] / 2
@@ -137,7 +137,7 @@ def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three,
     for name in ("0.db", "0.key", f"0.key{CHECKPOINT}"):
         shutil.copy(backup / name, tmp_path)
     three.keys[0], three.ledgers[0] = SiloKeys.load(tmp_path / "0.key"), federated.SiloLedger(tmp_path / "0.db")
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         check_head(Ledger(tmp_path / "0.db"), there)
     three.answer(0, plan)  # a second message, which is why another machine should remember
     assert three.ledgers[0].spent == 4.0
@@ -208,8 +208,8 @@ def test_the_checkpoint_is_no_secret(three, tmp_path):
     state, path = Ledger(tmp_path / "0.db").snapshot(), tmp_path / f"0.key{CHECKPOINT}"
     content = json.loads(path.read_text())
     last = content.pop("number")
-    assert content == {"kind": "confide.ledger-head", "schema": 1, "seal": state.seals[last - 1]}
-    assert last == len(state.seals) - 1  # before the release, which was drawn afterwards
+    assert content == {"kind": "confide.ledger-head", "schema": 1, "seal": state.hashes[last - 1]}
+    assert last == len(state.hashes) - 1  # before the release, which was drawn afterwards
     path.write_text("damaged")
     with pytest.raises(FormatError):
         three.answer(0, three.plan())

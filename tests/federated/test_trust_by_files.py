@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.cli.federated.coordinator import invited
+from confide.cli.federated.coordinator import silos_of_plan
 from confide.federated.envelope import seal
 from tests.federated.by_files import RULES as PINNED
 from tests.federated.by_files import Files
@@ -194,8 +194,8 @@ def test_folders_of_public_files(files, run):
     assert {silo.name for silo in made.silos} == set(NAMES)
     own = keys_of("coordinator").face()
     alone = Path("public/coordinator.json")
-    assert [silo.name for silo in invited([alone], own)[0]] == ["coordinator"]  # by intent
-    assert invited([alone.parent], own) == (list(made.silos), [alone])
+    assert [silo.name for silo in silos_of_plan([alone], own)[0]] == ["coordinator"]  # by intent
+    assert silos_of_plan([alone.parent], own) == (list(made.silos), [alone])
     Path("empty").mkdir()
     assert "has no public file" in files.plan(silos="empty", out="p.json", code=3)
     run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north (1).json", "--force")

@@ -9,7 +9,7 @@ import pytest
 import confide
 from confide import EarlierReleaseWarning, InputError, Ledger, OtherDataError
 from confide.ledger import Dataset, fingerprint
-from confide.ledger.events import Keyed
+from confide.ledger.events import KeyedEvent
 from confide.mechanisms import slopes
 from confide.tables import Scored, calibrate_table
 from tests.builders import slow
@@ -185,7 +185,7 @@ def test_again_belongs_to_a_ledger():
 
 def test_key_and_fingerprints_stay_in_the_file(ledger):
     confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
-    keys = [event.key for _, event in ledger.records() if isinstance(event, Keyed)]
+    keys = [event.key for _, event in ledger.records() if isinstance(event, KeyedEvent)]
     marks = [entry.fingerprint for entry in ledger.account("clinic").entries]
     assert [len(text) for text in (*keys, *marks)] == [64, 64]
     shown = json.dumps(ledger.export()) + repr(ledger) + repr(ledger.account("clinic")) + repr(ledger.accounts())

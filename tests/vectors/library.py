@@ -16,7 +16,7 @@ from confide.errors import InputError
 from confide.federated import envelope, keys, sharing
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.reply_laws import RandomRankReply
-from confide.ledger.events import FIRST_SEAL, seal
+from confide.ledger.events import FIRST_SEAL, entry_hash
 from confide.ledger.state import State
 from confide.mechanisms import Slopes
 from confide.mechanisms.interface import split_conformal_for
@@ -197,7 +197,7 @@ def _evidence(p0: float, bets: Any, epsilon: float, looks: int, counts: Any) -> 
 def _seals(records: Any) -> list[str]:
     last, made = FIRST_SEAL, []
     for time, body in records:
-        last = seal(last, time, body)
+        last = entry_hash(last, time, body)
         made.append(last)
     return made
 
@@ -253,7 +253,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "release": _release,
     "release_claims": _release,
     "seals": _seals,
-    "chain": lambda rows: list(State().then(tuple(row) for row in rows).head),
+    "chain": lambda rows: list(State().after(tuple(row) for row in rows).head),
     "signed_bytes": lambda kind, content: envelope.canonical(envelope._head(kind, content)).decode(),
     "seal": lambda kind, content, signing: envelope.seal(kind, content, bytes.fromhex(signing)),
     "unseal": _unseal,

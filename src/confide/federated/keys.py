@@ -43,7 +43,7 @@ from confide.federated.envelope import (
     write_time,
 )
 from confide.federated.refusals import Refusal
-from confide.ledger import ForgottenError, Ledger, check_head
+from confide.ledger import Ledger, MissingRecordsError, check_head
 from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text, shapes, to_disk
 
 _IDENTITY = b"confide/federated/identity/1\n"
@@ -174,7 +174,7 @@ def remember(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
             check_head(ledger, memory)
     except FormatError:
         raise
-    except ForgottenError as error:
+    except MissingRecordsError as error:
         lost = "If it is lost, make new keys: with these keys the lost answers could be given again"
         raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
     except (InputError, OSError) as error:
