@@ -339,5 +339,5 @@ def report() -> SiloReport:
 def policy() -> federated.Policy:
     """A policy that pins its peers."""
     own = federation()
-    peers = {keys.name: keys.face().identity for keys in own.silos}
-    return federated.Policy(own.coordinator.face().identity, budget=4.0, per_plan=2.0, peers=peers)
+    peers = {keys.name: keys.public_keys().identity for keys in own.silos}
+    return federated.Policy(own.coordinator.public_keys().identity, budget=4.0, per_plan=2.0, peers=peers)

@@ -16,7 +16,7 @@ from tests.faulty import Fault, always, arguments, result, unnoticed
 PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector.py"
 COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
 RIVALS, RISING, TWO_SIDED = (f"guarantee/test_{name}.py" for name in ("rivals", "rising_weights", "two_sided"))
-BOOK, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("book", "same_data", "following"))
+CHARGING, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("charging", "same_data", "following"))
 COMPOSITION, MOVING = "ledger/test_composition.py", "ledger/test_moving.py"
 OPENED, SESSIONS = "federated/test_opened_sum.py", "federated/test_sessions.py"
 IDENTITIES, PROTOCOL = "federated/test_identities.py", "federated/test_protocol.py"
@@ -117,7 +117,7 @@ PRICES = [
         "permute-and-flip is given the zCDP of a bounded range",
         "confide.mechanisms.slopes:Slopes.bounded_range",
         always(True),
-        f"{BOOK}::test_permute_and_flip_is_charged_without_zcdp",
+        f"{CHARGING}::test_permute_and_flip_is_charged_without_zcdp",
     ),
     Fault(
         "heights depend on the counts",
@@ -249,13 +249,13 @@ ACCOUNTS = [
         "a release is not charged",
         "confide.ledger.payment:Transaction.charge",
         lambda _: lambda self, without=(): dict.fromkeys(self.payments, 32 * "0"),
-        f"{BOOK}::test_the_charge_is_on_disk_before_the_mechanism_runs",
+        f"{CHARGING}::test_the_charge_is_on_disk_before_the_mechanism_runs",
     ),
     Fault(
         "a release is not kept",
         "confide.ledger.payment:Transaction.store",
         always(None),
-        f"{BOOK}::test_identical_requests_cost_once_and_different_ones_do_not",
+        f"{CHARGING}::test_identical_requests_cost_once_and_different_ones_do_not",
     ),
     Fault(
         "other data get the earlier release",
@@ -267,25 +267,25 @@ ACCOUNTS = [
         "a limit is not looked at",
         "confide.ledger.decisions:check_limits",
         always(None),
-        f"{BOOK}::test_limit_is_exact_and_says_what_remains",
+        f"{CHARGING}::test_limit_is_exact_and_says_what_remains",
     ),
     Fault(
         "charges together are bounded one by one",
         "confide.ledger.decisions:check_limits",
         arguments(lambda account, costs, *limits: (account, costs[:1], *limits)),
-        f"{BOOK}::test_charges_together_are_bounded_together",
+        f"{CHARGING}::test_charges_together_are_bounded_together",
     ),
     Fault(
         "a bound name takes other data",
         "confide.ledger.decisions:check_binding",
         always(None),
-        f"{BOOK}::test_binding_to_data",
+        f"{CHARGING}::test_binding_to_data",
     ),
     Fault(
         "relations of neighbours mix",
         "confide.ledger.decisions:_check_relation",
         always(None),
-        f"{BOOK}::test_relations_do_not_mix",
+        f"{CHARGING}::test_relations_do_not_mix",
     ),
     Fault(
         "cells of all partitions cost their maximum",
@@ -400,7 +400,7 @@ SILOS = [
     ),
     Fault(
         "a silo answers after it has opened",
-        "confide.federated.silo_ledger:SiloLedger.has_opened",
+        "confide.federated.silo_ledger:SiloLedger.has_opened_list",
         always(False),
         f"{OPENED}::test_a_missing_silo_does_not_stop_the_round",
     ),

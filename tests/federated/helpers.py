@@ -52,7 +52,7 @@ class Federation:
 
     def parts(self, plan, answers):
         """What openers send, for a list of these answers; nothing for a plan without a second round."""
-        if not federated.read_plan(plan)[0].channel.second:
+        if not federated.read_plan(plan)[0].channel.second_message:
             return []
         asked = federated.openings(plan, answers, self.coordinator)
         each = zip(self.keys, self.ledgers, strict=True)

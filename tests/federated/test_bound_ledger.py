@@ -91,7 +91,7 @@ def test_a_public_file_without_a_ledger_is_that_of_0_2(tmp_path):
     assert json.loads(named.to_json())["schema"] == 2
     for silo in (plain, named):
         assert federated.Silo.from_json(silo.to_json()) == silo
-        assert silo.identity == keys.face().identity
+        assert silo.identity == keys.public_keys().identity
     content = json.loads(named.to_json())
     del content["content"]["ledger"]
     content["schema"] = 1

@@ -11,7 +11,7 @@ import pytest
 from confide import federated
 from confide.errors import FormatError, LedgerError
 from confide.federated import Refusal
-from confide.federated.keys import CHECKPOINT, SESSIONS, SiloKeys, served
+from confide.federated.keys import CHECKPOINT, SESSIONS, SiloKeys, served_sessions
 from confide.federated.silo_ledger import OPENINGS, opening_token
 from confide.ledger import Cost, Ledger, check_head, move
 from confide.ledger.state import MissingRecordsError
@@ -200,7 +200,7 @@ def kept_by(ledger, token):
 def test_sessions_of_0_2_behind_a_torn_line_are_found(tmp_path):
     memory = tmp_path / f"north.key{SESSIONS}"
     memory.write_text("cc" * 16 + " dd" + "ee" * 16 + " " + "ff" * 32 + "\n")
-    assert served(memory) == {"ee" * 16: "ff" * 32}
+    assert served_sessions(memory) == {"ee" * 16: "ff" * 32}
 
 
 def test_the_checkpoint_is_no_secret(three, tmp_path):
@@ -257,7 +257,7 @@ def test_an_opener_beside_whose_keys_nothing_can_be_kept_opens_nothing(five, ask
     read_only(monkeypatch)
     with refused(Refusal, "internal"):
         part(five, plan, whole)
-    assert not five.ledgers[0].has_opened(federated.FederatedPlan.read(plan)[0])
+    assert not five.ledgers[0].has_opened_list(federated.FederatedPlan.read(plan)[0])
 
 
 def test_an_opening_that_was_interrupted_is_taken_up_again(five, asked, monkeypatch):
@@ -271,7 +271,7 @@ def test_an_opening_that_was_interrupted_is_taken_up_again(five, asked, monkeypa
             raise KeyboardInterrupt
         remember(*arguments, charged=charged)
 
-    monkeypatch.setattr(sys.modules["confide.federated.open_part"], "remember", killed)
+    monkeypatch.setattr(sys.modules["confide.federated.open_part"], "update_checkpoint", killed)
     with pytest.raises(KeyboardInterrupt):
         part(five, plan, whole)
     assert part(five, plan, whole) == part(five, plan, whole)
@@ -311,7 +311,7 @@ def test_an_opener_with_a_restored_ledger_opens_no_second_list(five, asked, tmp_
     for texts in (fewer, whole):
         with refused(LedgerError, "ledger"):
             part(five, plan, texts)
-    assert not five.ledgers[0].has_opened(federated.FederatedPlan.read(plan)[0])
+    assert not five.ledgers[0].has_opened_list(federated.FederatedPlan.read(plan)[0])
 
 
 @pytest.mark.parametrize("lists", ["two lists", *slow(["one list"])])

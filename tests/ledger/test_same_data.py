@@ -68,7 +68,7 @@ def test_only_the_same_data_get_the_earlier_release(ledger, kind):
         assert ask(month(1), **paid) == first
     (earlier,) = [one for one in said if one.category is EarlierReleaseWarning]
     assert earlier.filename == __file__
-    assert set(earlier.message.made) <= {entry.made for entry in ledger.account("clinic").entries}
+    assert set(earlier.message.made) <= {entry.charged_at for entry in ledger.account("clinic").entries}
     with refused(OtherDataError, "dataset"):
         ask(month(2), **paid)
     assert charges(ledger) == before
@@ -81,7 +81,7 @@ def test_the_refusal_has_a_remedy_and_no_value(ledger):
     with refused(OtherDataError, "dataset") as caught:
         confide.calibrate(month(2), 0.1, 1.0, ledger=ledger, dataset="clinic")
     assert "again=True" in caught.value.remedy
-    assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].made, "")
+    assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].charged_at, "")
 
 
 def test_twelve_months_are_twelve_charges(ledger):

@@ -138,12 +138,12 @@ def _canonical(text: str) -> str:
 
 
 def _unseal(kind: str, text: str) -> dict[str, Any]:
-    content, signer = envelope.unseal(kind, text)
+    content, signer = envelope.verify_message(kind, text)
     return {"signer": signer, "silo": content["silo"]}
 
 
 def _public_keys(signing: str, agreement: str) -> list[str]:
-    face = federated.SiloKeys("silo", bytes.fromhex(signing), bytes.fromhex(agreement)).face()
+    face = federated.SiloKeys("silo", bytes.fromhex(signing), bytes.fromhex(agreement)).public_keys()
     return [face.signing, face.agreement]
 
 
@@ -165,7 +165,7 @@ def _combine(shares: Any, threshold: int) -> dict[str, Any]:
 
 def _read_share(box: str, size: int, own: str, agreement: str, dealer: str, ephemeral: str, context: str) -> list[str]:
     key = bytes.fromhex(agreement)
-    return list(map(str, sharing.read_share(box, size, own, key, dealer, ephemeral, context.encode()).tolist()))
+    return list(map(str, sharing.decrypt_share(box, size, own, key, dealer, ephemeral, context.encode()).tolist()))
 
 
 def _noise_law(epsilon: float, noises: int, values: list[int]) -> Any:
@@ -255,7 +255,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "seals": _seals,
     "chain": lambda rows: list(State().after(tuple(row) for row in rows).head),
     "signed_bytes": lambda kind, content: envelope.canonical(envelope._head(kind, content)).decode(),
-    "seal": lambda kind, content, signing: envelope.seal(kind, content, bytes.fromhex(signing)),
+    "seal": lambda kind, content, signing: envelope.sign_message(kind, content, bytes.fromhex(signing)),
     "unseal": _unseal,
     "identity": keys.identity_of,
     "roster": lambda identities: _roster(identities),

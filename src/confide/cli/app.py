@@ -33,7 +33,7 @@ def log_level(times: int) -> str | None:
 
     Examples
     --------
-    >>> wanted_level(2)
+    >>> log_level(2)
     'debug'
     """
     if times:

@@ -52,7 +52,7 @@ def parse_metadata(stated: Sequence[str]) -> Mapping[str, str] | None:
 
     Examples
     --------
-    >>> dict(stated_words(["date=2026-11-21", "model = resnet"]))
+    >>> dict(parse_metadata(["date=2026-11-21", "model = resnet"]))
     {'model': 'resnet', 'date': '2026-11-21'}
     """
     pairs = [text.partition("=")[::2] for text in stated]

@@ -197,7 +197,7 @@ def _silo(path: Path) -> FileDescription:
 
 
 def _keys(path: Path) -> FileDescription:
-    silo = SiloKeys.load(path).face()
+    silo = SiloKeys.load(path).public_keys()
     rows = [("name", silo.name), ("fingerprint", fingerprint(silo.identity))]
     values = {"name": silo.name, "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
     return _file(f"private keys of {silo.name!r}: send them to no one", rows, keys=values)
@@ -389,7 +389,7 @@ def renewal_text(release: Release) -> str:
     >>> import confide, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> first = confide.calibrate(rng.random(2000), 0.1, 1.0, score="lac")
-    >>> print(renewed(confide.recalibrate(first, rng.random(2000), cold=True)))
+    >>> print(renewal_text(confide.recalibrate(first, rng.random(2000), cold=True)))
     release 2 of a chain; it renews release 1
     start: cold; the promise does not depend on what was released before
     """
@@ -486,8 +486,8 @@ def verify(
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         signed = signed_by(key, public, what)
     chain, broken = _chain(released, previous)
-    found = [head, *signed.found, _noise_statement(what), *chain, *conditions.found]
-    return _report(found, [*conditions.wrong, *signed.wrong, *broken], as_json=as_json)
+    found = [head, *signed.statements, _noise_statement(what), *chain, *conditions.statements]
+    return _report(found, [*conditions.failures, *signed.failures, *broken], as_json=as_json)
 
 
 @command("sign")

@@ -72,7 +72,7 @@ class Conditions:
         Returns
         -------
         Verification
-            One line for each condition: in `found` if it holds, else in `wrong`.
+            One line for each condition: in `statements` if it holds, else in `failures`.
         """
         privacy = document.privacy
         found: list[str] = []

@@ -104,7 +104,7 @@ class SiloLedger:
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest else entry.release
 
-    def has_opened(self, plan: AnyPlan) -> bool:
+    def has_opened_list(self, plan: AnyPlan) -> bool:
         """Whether a list of this plan's session is recorded as opened by this silo."""
         return self._entry(opening_token(plan)) is not None
 
@@ -121,16 +121,16 @@ class SiloLedger:
         """
         return Cost.of(plan.privacy([own]), plan.method, self.ledger.relation(self.dataset))
 
-    def pay_answer(
+    def charge_answer(
         self,
         plan: AnyPlan,
         cost: Cost,
         budget: float,
-        look: Callable[[], MechanismInput],
-        mark: Callable[[MechanismInput], bytes],
+        read: Callable[[], MechanismInput],
+        fingerprint_bytes: Callable[[MechanismInput], bytes],
         draw: Callable[[MechanismInput], str],
         *,
-        look_again: Callable[[], bytes],
+        read_again: Callable[[], bytes],
     ) -> str:
         """The message that answers a plan: the stored one, or a new one, which is charged first.
 
@@ -143,9 +143,9 @@ class SiloLedger:
         budget
             Maximum total cost of all releases about these records. It does not bound an answer without privacy, which
             a policy allows by the name of its method. A limit in the ledger rejects such an answer.
-        look, mark, draw
+        read, fingerprint_bytes, draw
             As in `confide.ledger.pay`.
-        look_again
+        read_again
             Returns the fingerprint input of the present data, if an answer is stored.
 
         Warns
@@ -167,14 +167,14 @@ class SiloLedger:
                 raise Refusal("session-used")
             if entry.release is None:
                 raise Refusal("interrupted")
-            self._point_out_other_data(entry, look_again())
+            self._point_out_other_data(entry, read_again())
             return entry.release
 
         most = Limit(budget) if plan.protocol.private else None
         once = SingleRelease(plan.session, kept)
         payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, at_most=most, once=once)
         try:
-            return pay(payment, look, mark, draw)
+            return pay(payment, read, fingerprint_bytes, draw)
         except BudgetError as error:
             raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
 
@@ -203,8 +203,8 @@ class SiloLedger:
             "less, or raise the budget"
         )
 
-    def pay_part(
-        self, plan: AnyPlan, listed: str, look: Callable[[], MechanismInput], draw: Callable[[MechanismInput], str]
+    def store_part(
+        self, plan: AnyPlan, listed: str, read: Callable[[], MechanismInput], draw: Callable[[MechanismInput], str]
     ) -> str:
         """The part for a list of answers: the stored one, or a new one. The list is on disk first.
 
@@ -223,7 +223,7 @@ class SiloLedger:
             return entry.release
 
         cost, once = Cost(0.0, "replace_one", f"{plan.method}, opened"), SingleRelease(opening_token(plan), kept)
-        return pay(Payment(self.ledger, Dataset(OPENINGS), cost, listed, once=once), look, lambda _: None, draw)
+        return pay(Payment(self.ledger, Dataset(OPENINGS), cost, listed, once=once), read, lambda _: None, draw)
 
     def release(
         self,

@@ -101,7 +101,7 @@ def largest_sum(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fr
     --------
     >>> from confide.ledger.cost import Bound, Group, Loss
     >>> both = [Cost(1.0, "add_remove", "m", None, Group("sex", cell)) for cell in ("f", "m")]
-    >>> worst([Cost(0.5, "add_remove", "m"), *both], lambda cost: cost.exact)
+    >>> largest_sum([Cost(0.5, "add_remove", "m"), *both], lambda cost: cost.exact)
     Fraction(3, 2)
     """
     total, cells = Fraction(0), dict[str, dict[str, Fraction]]()
@@ -186,7 +186,7 @@ def dp_accounting_bounds(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
 
     Examples
     --------
-    >>> for bound in accounted([Cost(0.1, "add_remove", "slopes")] * 100, 1e-6):
+    >>> for bound in dp_accounting_bounds([Cost(0.1, "add_remove", "slopes")] * 100, 1e-6):
     ...     print(bound.rule, round(bound.epsilon, 2))
     PLD 4.78
     RDP 5.07

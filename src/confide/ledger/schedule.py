@@ -315,7 +315,7 @@ def join_with_and(parts: Sequence[str]) -> str:
 
     Examples
     --------
-    >>> and_(["12 releases", "1 evaluation", "52 looks"])
+    >>> join_with_and(["12 releases", "1 evaluation", "52 looks"])
     '12 releases, 1 evaluation and 52 looks'
     """
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)

@@ -26,9 +26,8 @@ from confide.federated import (
     Shared,
     Silo,
     SiloKeys,
-    colluders,
+    collusion_text,
     fingerprint,
-    openers,
     openings,
     plan_groups,
     plan_levels,
@@ -36,6 +35,7 @@ from confide.federated import (
     read_plan,
     read_time,
     replies,
+    share_holders_text,
 )
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
@@ -123,10 +123,10 @@ def read_policy(path: Path) -> Policy:
 
 def plan_lines(plan: AnyPlan, *, opened: str = "") -> list[str]:
     """Lines about a plan: the silos it relies on, its metadata, and the share holders of its sum."""
-    lines = [f"{name}: {words}" for name, words in plan.words]
-    if (collude := colluders(plan)) is not None:
-        lines.insert(0, f"{plan.protocol.relies_for} the other silos: {collude}")
-    if by := openers(plan):
+    lines = [f"{name}: {words}" for name, words in plan.method_rows]
+    if (collude := collusion_text(plan)) is not None:
+        lines.insert(0, f"{plan.protocol.reliance_label} the other silos: {collude}")
+    if by := share_holders_text(plan):
         lines.append(f"the sum is opened by {by}{opened}")
     return lines
 
@@ -265,7 +265,7 @@ def plan(
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
     coordinator = SiloKeys.load(keys)
-    silos, own = silos_of_plan(silo, coordinator.face())
+    silos, own = silos_of_plan(silo, coordinator.public_keys())
     made: AnyPlan | None
     if compare:
         sample, _ = pilot.sample()
@@ -278,12 +278,12 @@ def plan(
             return
         made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
         if made is None:
-            raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.refused) for one in found))
+            raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in found))
     else:
         with capture_warnings() as caught:
             made = terms.plan(silos, pilot.columns)
         caught.warn()
-    first = made.asks[0]
+    first = made.single_plans[0]
     output.write(made.sign(coordinator))
     for note in made.remarks:
         print_warning(note)
@@ -327,8 +327,8 @@ def _named(one: Alternative) -> str:
 
 def _expected(one: Alternative) -> str:
     if one.plan is None:
-        return f"none: {one.refused}"
-    parts = [f"{one.expected:.4f}, {one.expected_bell:.4f}"]
+        return f"none: {one.reason}"
+    parts = [f"{one.expected:.4f}, {one.expected_gaussian:.4f}"]
     if one.infinite >= 0.0005:
         parts.append(f"+inf in {one.infinite:.1%}")
     parts.append(one.plan.assumed)

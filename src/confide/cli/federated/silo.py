@@ -319,7 +319,7 @@ def answer(
     output.check(Kind.ANSWER, *table.source.files, plan, keys, records.file, *rules.files)
     text = read_text(plan)
     read, _ = read_plan(text)
-    of_scores = read.asks[0]
+    of_scores = read.single_plans[0]
     table.check_score("the plan", SIDES if read.by == "side" else of_scores.score)
     _check_by(read, by, table.columns)
     names = read.names if read.by in ("group", "class") else None
@@ -333,12 +333,12 @@ def answer(
         print_text(f"earlier answer of {earlier} returned; nothing was charged")
     output.save(message, "answer")
     own = read.silos[read.position(own_keys.name)]
-    if not read.channel.each and own.ledger is None:
+    if not read.channel.single_replies and own.ledger is None:
         print_text(
             "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
             "again, and the two answers together would reveal records; confide federated public --ledger adds it"
         )
-    if rows := identity_rows(read, silos=not read.channel.each):
+    if rows := identity_rows(read, silos=not read.channel.single_replies):
         print_text(aligned(rows))
     for line in plan_lines(read, opened=": `confide federated open`, with this ledger"):
         print_text(line)
