@@ -146,8 +146,8 @@ def test_the_check_is_within_the_charge(ledger, monkeypatch):
 
     look = Transaction.check_limit
 
-    def then_another_charges(bill):
-        look(bill)
+    def then_another_charges(transaction):
+        look(transaction)
         ledger.charge(SOUTH, confide.ledger.Cost(1.0, "add_remove", "m", None, SOUTH.group), "0" * 64)
 
     monkeypatch.setattr(Transaction, "check_limit", then_another_charges)

@@ -27,7 +27,7 @@ from confide.ledger import (
     budget_plan,
     request_digest,
 )
-from confide.ledger.limit import stage_of
+from confide.ledger.limit import epoch_of
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
 from tests.exact import added, divergence, histograms, mechanism_law
@@ -230,10 +230,10 @@ def test_after_pld_nothing_but_sums(ledger):
     """A basic schedule after one by PLD: the limit's delta allows nothing more."""
     first = Schedule(2.0, 1e-6, "pld", (PlannedReleases("look", 4, 4, 0.5),))
     last = Schedule(1.5, 0.0, "basic", (PlannedReleases("look", 4, 4, 0.375),))
-    stages = [stage_of(first, [(cost("look", 0.5), False)] * 3), stage_of(last, [(cost("look", 0.375), False)] * 4)]
+    epochs = [epoch_of(first, [(cost("look", 0.5), False)] * 3), epoch_of(last, [(cost("look", 0.375), False)] * 4)]
     fits = sys.modules["confide.ledger.limit"].fits
-    assert fits(Limit(3.0, 1e-6), stages)
-    assert not fits(Limit(2.999, 1e-2), stages)
+    assert fits(Limit(3.0, 1e-6), epochs)
+    assert not fits(Limit(2.999, 1e-2), epochs)
 
 
 def test_refusals(ledger, tmp_path):

@@ -208,8 +208,8 @@ class PreparedRelease:
 
     def refuse_early(self) -> None:
         """Raise an error if the request exceeds the ledger's limit; nothing is charged."""
-        if (bill := self._bill()) is not None:
-            bill.check_limit()
+        if (transaction := self._transaction()) is not None:
+            transaction.check_limit()
 
     def release(self, look: Look, *, charge_first: bool = False) -> Any:
         """Compare, charge, draw: in this order.
@@ -229,13 +229,13 @@ class PreparedRelease:
         BudgetError
             If the ledger's limit does not allow all of it together; nothing was charged.
         """
-        bill = self._bill()
+        transaction = self._transaction()
         drawn: Mapping[Key, Calibration]
         earlier: Mapping[Key, Entry] = {}
-        if bill is None:
+        if transaction is None:
             drawn = self._draw(self._inputs(look()), self.thresholds)
         else:
-            drawn, earlier = bill.run(
+            drawn, earlier = transaction.run(
                 lambda: self._inputs(look()),
                 self._fingerprints,
                 self._draw,
@@ -258,7 +258,7 @@ class PreparedRelease:
         warn_of_choices(result)
         return result
 
-    def _bill(self) -> "Transaction[Any] | None":
+    def _transaction(self) -> "Transaction[Any] | None":
         payments = {
             key: threshold.payment for key, threshold in self.thresholds.items() if threshold.payment is not None
         }

@@ -22,7 +22,7 @@ from confide.ledger.cost import (
     unbounded,
 )
 from confide.ledger.identity import name_key
-from confide.ledger.limit import Epoch, Limit, fits, stage_of, sum_of_epsilons, sum_of_rhos, why_unfit
+from confide.ledger.limit import Epoch, Limit, epoch_of, fits, sum_of_epsilons, sum_of_rhos, why_unfit
 from confide.ledger.schedule import IN_WORDS, Schedule
 from confide.mechanisms import Neighbors, practically_none
 from confide.support import Described, Section, float_above, to_text
@@ -138,15 +138,15 @@ class Account(Described):
     @property
     def left(self) -> dict[str, int]:
         """How many of each kind the schedule still allows, by kind; empty without a schedule."""
-        return self.stages[-1].left()
+        return self.epochs[-1].left()
 
     @cached_property
-    def stages(self) -> tuple[Epoch, ...]:
+    def epochs(self) -> tuple[Epoch, ...]:
         """The charges before the first schedule, and those under each."""
         starts = [0, *(start for start, _ in self.follows), len(self.entries)]
         schedules = [None, *(schedule for _, schedule in self.follows)]
         return tuple(
-            stage_of(schedule, [(entry.cost, entry.joined) for entry in self.entries[start:end]])
+            epoch_of(schedule, [(entry.cost, entry.joined) for entry in self.entries[start:end]])
             for schedule, start, end in zip(schedules, starts[:-1], starts[1:], strict=True)
         )
 
@@ -156,18 +156,18 @@ class Account(Described):
 
         Under `"pld"` the whole plan counts from the first charge on.
         """
-        schedule, stages = self.schedule, self.stages
+        schedule, epochs = self.schedule, self.epochs
         if schedule is None or not all(cost.private for cost in self.costs):
             return None
         how = f"what the schedule says one person can be in, by {IN_WORDS[schedule.rule]}"
         if schedule.rule == "zcdp":
-            rho = float_above(sum_of_rhos(stages))
+            rho = float_above(sum_of_rhos(epochs))
             epsilon = epsilon_of_zcdp(rho, schedule.dp_delta) if rho else 0.0
-        elif schedule.rule == "pld" and stages[-1].occasions:
-            epsilon = decimal_above(sum_of_epsilons(stages[:-1]) + decimal(schedule.epsilon))
+        elif schedule.rule == "pld" and epochs[-1].joint_charges:
+            epsilon = decimal_above(sum_of_epsilons(epochs[:-1]) + decimal(schedule.epsilon))
             how += ", all that is planned included"
         else:
-            epsilon = decimal_above(sum_of_epsilons(stages))
+            epsilon = decimal_above(sum_of_epsilons(epochs))
         return Bound(epsilon, schedule.dp_delta, schedule.rule, how, adaptive=schedule.rule != "pld")
 
     @property
@@ -187,7 +187,7 @@ class Account(Described):
         at = f" at delta {self.limit.dp_delta:g}" if self.limit.dp_delta else ""
         bound = f"limit {decimal_form(self.limit.epsilon)}{at}"
         if self.schedule is not None:
-            return f"{spent}; {bound}; of its schedule {self.stages[-1].in_words}"
+            return f"{spent}; {bound}; of its schedule {self.epochs[-1].in_words}"
         left = self.remaining()
         assert left is not None
         return f"{spent}; {bound}, {decimal_form(left)} left"
@@ -225,14 +225,14 @@ class Account(Described):
         privacy, fits no limit. Bounds that need parameters fixed in advance are used only if a schedule has fixed
         them. The schedule's statement about how often one person comes back is not checked.
         """
-        if self.stages[-1].refusal(costs) is not None:
+        if self.epochs[-1].refusal(costs) is not None:
             return False
         if self.limit is None or all(cost.epsilon == 0 for cost in costs):
             return True
         if not all(one.private for one in [*self.costs, *costs]):
             return False
-        *before, last = self.stages
-        return fits(self.limit, [*before, last.then(costs)])
+        *before, last = self.epochs
+        return fits(self.limit, [*before, last.after(costs)])
 
     def why_unfit(self, schedule: Schedule) -> str | None:
         """The reason why this schedule cannot be followed from now on; None if it can."""
@@ -241,7 +241,7 @@ class Account(Described):
         if not all(cost.private for cost in self.costs):
             lacks = "without privacy" if unbounded(self.costs) == "not private" else "with zCDP alone"
             return f"has had a release {lacks}, which no schedule can hold"
-        return why_unfit(self.limit, self.stages, schedule)
+        return why_unfit(self.limit, self.epochs, schedule)
 
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit certainly allows; None without a limit.

@@ -154,7 +154,7 @@ def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None
 def budget_error(account: Account, *costs: Cost) -> BudgetError:
     """The error for one release, or several together, beyond a schedule or a limit, with the budget left."""
     name = repr(account.dataset)
-    if (why := account.stages[-1].refusal(costs)) is not None:
+    if (why := account.epochs[-1].refusal(costs)) is not None:
         then = "Request what is planned, or replace the schedule with `confide ledger follow`"
         return BudgetError("dataset", f"{name} {why}", remedy=then)
     assert account.limit is not None

@@ -309,8 +309,8 @@ def pay(
     def drawn_of(seen: MechanismInput, names: Iterable[None]) -> dict[None, str]:
         return {name: draw(seen) for name in names}
 
-    bill = Transaction.of({None: payment})
-    drawn, earlier = bill.run(read, marks_of, drawn_of, str, charge_first=charge_first)
+    transaction = Transaction.of({None: payment})
+    drawn, earlier = transaction.run(read, marks_of, drawn_of, str, charge_first=charge_first)
     return earlier[None].text if earlier else drawn[None]
 
 
@@ -325,7 +325,7 @@ def _pay_once(
 
     On a system without file locks (Windows), a charge or a release that appeared in the meantime is found.
     """
-    ledger, bill = payment.ledger, Transaction({None: payment}, {}, None, None)
+    ledger, transaction = payment.ledger, Transaction({None: payment}, {}, None, None)
 
     def stored() -> Entry | None:
         return ledger.snapshot().entry(once.token)
@@ -342,7 +342,7 @@ def _pay_once(
     with ledger.lock(once.token):
         try:
             if (entry := stored()) is None:
-                bill.charge()
+                transaction.charge()
         except InputError:
             if (entry := stored()) is None:
                 raise
@@ -350,7 +350,7 @@ def _pay_once(
             return text
         text = draw(seen)
         try:
-            bill.store([(once.token, text, fingerprint_bytes(seen))])
+            transaction.store([(once.token, text, fingerprint_bytes(seen))])
         except InputError:
             entry = stored()
             if entry is None or entry.release != text:

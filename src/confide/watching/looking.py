@@ -311,10 +311,10 @@ def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) 
         raise before.taken(look)
     from confide.ledger import Transaction
 
-    bill = Transaction.of({None: payment})
-    if None not in bill.kept:
+    transaction = Transaction.of({None: payment})
+    if None not in transaction.kept:
         raise before.taken(look)
-    entry = bill.earlier_releases({None: _mark(count())})[None]
+    entry = transaction.earlier_releases({None: _mark(count())})[None]
     counts, _, _ = _kept(entry.text, look)
     if counts != next(earlier.counts for earlier in before.looks if earlier.name == look):
         raise before.taken(look)
