@@ -12,7 +12,7 @@ from pathlib import Path
 from benchmarks.small import small
 from confide.ledger import Cost, Ledger, make_server_ledger, move, request_digest, store
 from confide.ledger.events import (
-    FIRST_SEAL,
+    FIRST_HASH,
     ChargedEvent,
     Event,
     KeyedEvent,
@@ -36,7 +36,7 @@ def fill(path: Path, entries: int) -> None:
     for k in range(entries):
         token = f"{k:032x}"
         events += [ChargedEvent("p", token, request_digest({"k": k}), COST), ReleasedEvent(token, TEXT)]
-    rows, last = [], FIRST_SEAL
+    rows, last = [], FIRST_HASH
     for number, event in enumerate(events, 1):
         made, body = "2026-01-01T00:00:00+00:00", write_event(event)
         last = entry_hash(last, made, body)

@@ -9,7 +9,7 @@ import pytest
 from confide.errors import FormatError
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import (
-    FIRST_SEAL,
+    FIRST_HASH,
     ChargedEvent,
     KeyedEvent,
     LimitedEvent,
@@ -85,7 +85,7 @@ def add(path, line):
     made = "2026-01-01T00:00:00+00:00"
     with closing(sqlite3.connect(path)) as connection:
         last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()
-        row = (made, line, entry_hash(last[0] if last else FIRST_SEAL, made, line))
+        row = (made, line, entry_hash(last[0] if last else FIRST_HASH, made, line))
         connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
         connection.commit()
 

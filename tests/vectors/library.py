@@ -16,7 +16,7 @@ from confide.errors import InputError
 from confide.federated import envelope, keys, sharing
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.reply_laws import RandomRankReply
-from confide.ledger.events import FIRST_SEAL, entry_hash
+from confide.ledger.events import FIRST_HASH, entry_hash
 from confide.ledger.state import State
 from confide.mechanisms import Slopes
 from confide.mechanisms.interface import split_conformal_for
@@ -195,7 +195,7 @@ def _evidence(p0: float, bets: Any, epsilon: float, looks: int, counts: Any) -> 
 
 
 def _seals(records: Any) -> list[str]:
-    last, made = FIRST_SEAL, []
+    last, made = FIRST_HASH, []
     for time, body in records:
         last = entry_hash(last, time, body)
         made.append(last)

@@ -191,7 +191,7 @@ def _release(
     tells_left_out: bool,
 ) -> Release:
     """Pay for, write and print a release; with `early` the limit is checked before the table is opened."""
-    with budget.paying() as receipt:
+    with budget.charging() as receipt:
         account = budget.account(source.file)
         request = replace(request, payer=Payer(**account, partition=partition))
         if account and early:  # check the ledger's limit first
@@ -220,7 +220,7 @@ def _from_noisy_labels(
     label_request = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
     output.check(Kind.RELEASE, *source.files, *read)
     with (
-        LedgerOptions().paying() as receipt,
+        LedgerOptions().charging() as receipt,
         output.new(Kind.RELEASE) as part,
         source.opened(source.file, "counting") as (opened, progress),
     ):
@@ -242,7 +242,7 @@ def _from_counts(
     """Release a calibration from the counts of a warehouse."""
     plan, partition = counted.planned(request), request.groups.partition
     output.check(Kind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
-    with budget.paying() as receipt, output.new(Kind.RELEASE) as part:
+    with budget.charging() as receipt, output.new(Kind.RELEASE) as part:
         if budget.ledger_key is not None and len(counted.counts) > 1:
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
         account = budget.account(str(counted.counts[0]))

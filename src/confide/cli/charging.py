@@ -113,7 +113,7 @@ class LedgerOptions:
         return file_of(self.ledger), self.ledger_key
 
     @contextmanager
-    def paying(self, *kinds: type[Warning]) -> Iterator[Receipt]:
+    def charging(self, *kinds: type[Warning]) -> Iterator[Receipt]:
         """Yield a receipt of the ledger's charges within the block; warnings as in `capture_warnings`."""
         path = file_of(self.ledger)
         logger = logging.getLogger(_LOGGER)

@@ -108,7 +108,7 @@ def evaluate(
         check_has_law(released)
     read: dict[str, Any] = {"by": release.by, "skip_incomplete": source.skip_incomplete}
     found: Evaluation | LevelEvaluation | PrivateEvaluation
-    with budget.paying() as receipt:
+    with budget.charging() as receipt:
         asking = private.asking(budget.account(source.file))
         with source.open("evaluating", what, columns.ALTERNATIVES) as (opened, what, progress):
             if asking is None:

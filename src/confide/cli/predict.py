@@ -64,10 +64,10 @@ def predict(
         check_output(place, Kind.PREDICTIONS, *source.files, release.calibration, force=force)
     elif place is not None:
         refuse_existing_folder(place)
-    ways = "--probabilities or --prediction"
+    alternatives = "--probabilities or --prediction"
     with (
         capture_warnings(CoverageWarning) as caught,
-        source.open("predicting", what, ways, write=out_table is not None) as (opened, what, progress),
+        source.open("predicting", what, alternatives, write=out_table is not None) as (opened, what, progress),
     ):
         found = predict_table(
             opened,
@@ -157,7 +157,7 @@ def randomise_labels(
         check_output(path, kind, *source.files, *budget.files, force=False)
     if statement_path.exists():
         raise OutputExistsError("output", f"{str(statement_path)!r} already exists", remedy="Choose another name")
-    with budget.paying() as receipt:
+    with budget.charging() as receipt:
         account = budget.account(source.file)
         with source.opened(source.file, "randomising") as (opened, progress):
             statement = randomise_table(

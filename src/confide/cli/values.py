@@ -86,18 +86,18 @@ class Source(ReadingOptions):
 
     @contextmanager
     def open(
-        self, doing: str, what: What | None, ways: str, *, write: bool = False
+        self, doing: str, what: What | None, alternatives: str, *, write: bool = False
     ) -> Iterator[tuple[Any, What, Progress]]:
         """Open the table, with its columns and a progress bar; an error about missing columns lists `ALTERNATIVES`."""
         with self.opened(self.file, doing, write=write) as (opened, progress):
             if what is None:
-                raise InputError("probabilities", f"name the columns to read: {ways}", remedy=opened.existing())
+                raise InputError("probabilities", f"name the columns to read: {alternatives}", remedy=opened.existing())
             yield opened, what, progress
 
-    def what(self, what: What | None, ways: str) -> What:
+    def what(self, what: What | None, alternatives: str) -> What:
         """The columns; without them the table is opened for an error that lists its columns."""
         if what is None:
-            with self.open("reading", what, ways) as (_, columns, _):
+            with self.open("reading", what, alternatives) as (_, columns, _):
                 return columns
         return what
 

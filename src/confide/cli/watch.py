@@ -91,7 +91,7 @@ def watch(
             _say_start(before)
     for note in notes:
         print_warning(note)
-    with budget.paying(EarlierReleaseWarning, SimilarNameWarning) as receipt:
+    with budget.charging(EarlierReleaseWarning, SimilarNameWarning) as receipt:
         account = budget.account(records.file)
         with records.open("looking", what, columns.ALTERNATIVES) as (table, read, progress):
             after = take_look(

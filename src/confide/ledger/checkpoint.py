@@ -62,7 +62,7 @@ def check_head(ledger: Ledger, file: str | Path) -> Checkpoint:
     check_checkpoint(ledger.path, state.hashes, known, repr(str(path)))
     now = state.checkpoint
     with new_file(path, overwrite=True, kind=FileKind.HEAD) as part:
-        part.write_text(json.dumps({"kind": KIND, "schema": 1, **now._asdict()}) + "\n")
+        part.write_text(json.dumps({"kind": KIND, "schema": 1, "number": now.number, "seal": now.record_hash}) + "\n")
         to_disk(part)
     to_disk(path.parent)
     return now

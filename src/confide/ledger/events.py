@@ -21,7 +21,7 @@ from confide.support import parse_object, shapes
 MOST_RELEASE = 1_000_000
 """Most characters of a stored release."""
 
-FIRST_SEAL = "0" * 64
+FIRST_HASH = "0" * 64
 
 SCHEMA = 3
 """The newest schema. 1 had no keys, fingerprints or infinite losses, and 2 no schedules: see `schema_of`."""

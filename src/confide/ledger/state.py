@@ -14,7 +14,7 @@ from typing import Any, NamedTuple
 from confide.errors import FormatError, LedgerError
 from confide.ledger.account import Account, Entry
 from confide.ledger.events import (
-    FIRST_SEAL,
+    FIRST_HASH,
     ChargedEvent,
     Event,
     FollowedEvent,
@@ -39,10 +39,10 @@ class Checkpoint(NamedTuple):
     """
 
     number: int
-    seal: str
+    record_hash: str
 
 
-EMPTY_CHECKPOINT = Checkpoint(0, FIRST_SEAL)
+EMPTY_CHECKPOINT = Checkpoint(0, FIRST_HASH)
 """The checkpoint of a ledger without records, and before any reading."""
 
 OPEN = "this open ledger"
@@ -155,12 +155,13 @@ class State(Described):
         check_checkpoint(place, state.hashes, self.checkpoint_to_check, OPEN)
         return state
 
-    def _add(self, number: int, made: str, body: str | None, sealed: str) -> None:
+    def _add(self, number: int, made: str, body: str | None, record_hash: str) -> None:
         last = self.head
-        if number != last.number + 1 or sealed != (sealed if body is None else entry_hash(last.seal, made, body)):
+        expected = record_hash if body is None else entry_hash(last.record_hash, made, body)
+        if number != last.number + 1 or record_hash != expected:
             must = "must have the seal of its content: the ledger was altered or damaged"
             raise FormatError(f"records[{last.number}]", must, remedy="Restore the ledger from a backup")
-        self.hashes.append(sealed)
+        self.hashes.append(record_hash)
         if body is not None:
             event = read_event(body)
             self._evolve(made, event)
@@ -203,7 +204,7 @@ class MissingRecordsError(LedgerError):
     """A ledger lacks a stored checkpoint: it is an older copy, continued from one, or another ledger."""
 
 
-def check_checkpoint(place: Path | Server, seals: list[str], known: Checkpoint, who: str) -> None:
+def check_checkpoint(place: Path | Server, hashes: list[str], known: Checkpoint, who: str) -> None:
     """Check that a ledger has the record of a checkpoint, which `who` stores.
 
     Raises
@@ -211,11 +212,11 @@ def check_checkpoint(place: Path | Server, seals: list[str], known: Checkpoint, 
     MissingRecordsError
         If it has not, with the remedy.
     """
-    if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
+    if known.number > len(hashes) or (known.number and hashes[known.number - 1] != known.record_hash):
         raise MissingRecordsError(
             "ledger",
-            f"{str(place)!r} has {len(seals)} records and lacks record {known.number} of {who}: a backup was put back, "
-            "or it is another ledger; later charges are missing",
+            f"{str(place)!r} has {len(hashes)} records and lacks record {known.number} of {who}: a backup was put "
+            "back, or it is another ledger; later charges are missing",
             remedy="Charge nothing before you put the newest ledger back, or add the missing charges up",
         )
 

@@ -112,11 +112,11 @@ class Writer:
     def append(self, event: Event) -> Row:
         """Append one record, with its hash."""
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
-        self._head = Checkpoint(self._head.number + 1, entry_hash(self._head.seal, made, body))
+        self._head = Checkpoint(self._head.number + 1, entry_hash(self._head.record_hash, made, body))
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
-        self._connection.execute(_INSERT, (made, body, self._head.seal))
-        return self._head.number, made, body, self._head.seal
+        self._connection.execute(_INSERT, (made, body, self._head.record_hash))
+        return self._head.number, made, body, self._head.record_hash
 
 
 def _rows(connection: sqlite3.Connection, number: int) -> list[Row]:
