@@ -263,13 +263,13 @@ def test_an_opener_beside_whose_keys_nothing_can_be_kept_opens_nothing(five, ask
 def test_an_opening_that_was_interrupted_is_taken_up_again(five, asked, monkeypatch):
     """The ledger knows the list; the keys had not remembered it yet."""
     plan, whole, _ = asked
-    remember, calls = sys.modules["confide.federated.open_part"].remember, []
+    update, calls = sys.modules["confide.federated.open_part"].update_checkpoint, []
 
     def killed(*arguments, charged):
         if charged and not calls:
             calls.append(None)
             raise KeyboardInterrupt
-        remember(*arguments, charged=charged)
+        update(*arguments, charged=charged)
 
     monkeypatch.setattr(sys.modules["confide.federated.open_part"], "update_checkpoint", killed)
     with pytest.raises(KeyboardInterrupt):

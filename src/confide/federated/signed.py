@@ -99,7 +99,7 @@ def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verificat
 
     Examples
     --------
-    >>> signed_by(None, None, "thresholds").found
+    >>> signed_by(None, None, "thresholds").statements
     ('not signed: no signature vouches for the thresholds themselves. Everything else was recomputed from the ...',)
     """
     if signer is None:
