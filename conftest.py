@@ -35,7 +35,7 @@ SLOW_EXAMPLES = {
     "confide.federated.private_quantiles.best_private_qq",
     "confide.federated.several_plans.plan_groups",
     "confide.federated.several_plans.plan_levels",
-    "confide.ledger.composition.accounted",
+    "confide.ledger.composition.dp_accounting_bounds",
     "confide.releases.remarks.remarks",
 }
 """Examples in docstrings that take seconds."""

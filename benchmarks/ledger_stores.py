@@ -11,7 +11,17 @@ from pathlib import Path
 
 from benchmarks.small import small
 from confide.ledger import Cost, Ledger, make_server_ledger, move, request_digest, store
-from confide.ledger.events import FIRST_SEAL, Charged, Event, Keyed, Limited, Opened, Released, seal, write_event
+from confide.ledger.events import (
+    FIRST_HASH,
+    ChargedEvent,
+    Event,
+    KeyedEvent,
+    LimitedEvent,
+    OpenedEvent,
+    ReleasedEvent,
+    entry_hash,
+    write_event,
+)
 from tests.tables.postgres_server import OWNER, running
 
 COST = Cost(0.05, "add_remove", "slopes", 0.05**2 / 8)
@@ -22,16 +32,16 @@ TIMES = 5
 
 def fill(path: Path, entries: int) -> None:
     """Write a ledger file with this many charges and releases."""
-    events: list[Event] = [Opened("p", "add_remove", None), Limited("p", 1e6, 0.0), Keyed("ab" * 32)]
+    events: list[Event] = [OpenedEvent("p", "add_remove", None), LimitedEvent("p", 1e6, 0.0), KeyedEvent("ab" * 32)]
     for k in range(entries):
         token = f"{k:032x}"
-        events += [Charged("p", token, request_digest({"k": k}), COST), Released(token, TEXT)]
-    rows, last = [], FIRST_SEAL
+        events += [ChargedEvent("p", token, request_digest({"k": k}), COST), ReleasedEvent(token, TEXT)]
+    rows, last = [], FIRST_HASH
     for number, event in enumerate(events, 1):
         made, body = "2026-01-01T00:00:00+00:00", write_event(event)
-        last = seal(last, made, body)
+        last = entry_hash(last, made, body)
         rows.append((number, made, body, last))
-    with store.filled(path) as put:
+    with store.new_ledger_file(path) as put:
         put(rows)
 
 

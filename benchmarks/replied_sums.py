@@ -42,7 +42,7 @@ def cell(one: federated.Alternative) -> str:
     """Expected coverage for uniform and Gaussian scores, and the mean size of sets."""
     if one.plan is None:
         return "no plan"
-    return f"{one.expected:.3f} / {one.expected_bell:.3f}, {one.on_pilot.size:.2f}"
+    return f"{one.expected:.3f} / {one.expected_gaussian:.3f}, {one.on_pilot.size:.2f}"
 
 
 def main() -> None:
@@ -54,8 +54,8 @@ def main() -> None:
         silos, options = invited(m, n), {"score": "lac", "population": "common"}
         options_of_both = {"dp_delta": DP_DELTA, "candidates": Candidates.spread("probability", size)}
         make = planning.one_threshold(0.1, epsilon)
-        replied = with_pilot(planning.alternative(silos, make, "fedcp2-qq-sum", options | options_of_both), sample)
-        counted = with_pilot(planning.alternative(silos, make, "secure-sum", options), sample)
+        replied = with_pilot(planning.alternative_plan(silos, make, "fedcp2-qq-sum", options | options_of_both), sample)
+        counted = with_pilot(planning.alternative_plan(silos, make, "secure-sum", options), sample)
         local = "" if replied.plan is None else f"{replied.plan.epsilon:.2f}"
         claimed = federated.clones_local(epsilon, m - max(1, (m - 1) // 2), DP_DELTA)
         print(f"| {m} | {n} | {epsilon:g} | {local} | {claimed:.2f} | {cell(replied)} | {cell(counted)} |", flush=True)

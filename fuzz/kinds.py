@@ -14,7 +14,7 @@ from confide import federated
 from confide.errors import ConfideError
 from confide.evaluation import Evaluation, read_evaluation
 from confide.federated.answers import read_answer
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.federated.message_head import message_head
 from confide.federated.openings import read_opening, read_part
 from confide.federated.silo_report import SiloReport
@@ -198,7 +198,7 @@ def _event_holds(read: Any) -> None:
 def _signed(kind: str, keys: Callable[[], federated.SiloKeys]) -> Callable[[Any], str | None]:
     def write(content: Any) -> str | None:
         try:
-            return seal(kind, content, keys().signing)
+            return sign_message(kind, content, keys().signing)
         except ValueError:  # no JSON
             return None
 
@@ -214,8 +214,8 @@ def _read_plan(text: str) -> Any:
 
 
 def _plan_holds(read: Any) -> None:
-    assert all(type(ask).from_fields(ask.fields()).digest == ask.digest for ask in read.asks)
-    assert all(read.loss(0) >= part.loss(0) for part in read.asks)
+    assert all(type(ask).from_fields(ask.fields()).digest == ask.digest for ask in read.single_plans)
+    assert all(read.loss(0) >= part.loss(0) for part in read.single_plans)
     if isinstance(read.channel, federated.Shared):
         assert 3 * read.channel.needed > 2 * len(read.channel.openers) + read.channel.colluding
 

@@ -10,7 +10,7 @@ from confide import federated
 from confide.checkup.folders import find_files
 from confide.checkup.installation import advisories
 from confide.errors import ConfideError
-from confide.federated.keys import served
+from confide.federated.keys import served_sessions
 from confide.ledger import Server
 from confide.scores import score_kind, score_name
 from fuzz.source import Source, change, one_line, with_checksum
@@ -64,7 +64,7 @@ def sessions_served(data: bytes) -> None:
     path = key_file()[0].with_suffix(".sessions")
     path.write_bytes(data)
     try:
-        known = served(path)
+        known = served_sessions(path)
     except ConfideError as error:
         one_line(error)
         return

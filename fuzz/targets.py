@@ -21,7 +21,7 @@ import confide
 from confide.cli.choices import ClassShiftOptions, parse_candidates
 from confide.errors import ConfideError
 from confide.ledger import Cost, Ledger, check_head, request_digest
-from confide.ledger.events import FIRST_SEAL, read_event, seal, write_event
+from confide.ledger.events import FIRST_HASH, entry_hash, read_event, write_event
 from confide.ledger.state import Row, State
 from confide.ledger.store import Store
 from confide.support import ObjectPath
@@ -35,7 +35,7 @@ from fuzz.valid import EVENTS, plans
 
 
 def ledger_records(data: bytes) -> None:
-    """`read_event` and `State.then` on valid records with changed fields, out of order or repeated."""
+    """`read_event` and `State.after` on valid records with changed fields, out of order or repeated."""
     source = Source(data)
     bodies = []
     for _ in range(1 + source.byte() % 8):
@@ -46,9 +46,9 @@ def ledger_records(data: bytes) -> None:
 
 def _sealed(bodies: list[str]) -> Iterator[Row]:
     """Rows with valid seals."""
-    made, last = "2020-01-01T00:00:00+00:00", FIRST_SEAL
+    made, last = "2020-01-01T00:00:00+00:00", FIRST_HASH
     for number, body in enumerate(bodies, 1):
-        last = seal(last, made, body)
+        last = entry_hash(last, made, body)
         yield number, made, body, last
 
 
@@ -56,7 +56,7 @@ def _replay(bodies: list[str]) -> None:
     try:
         for body in bodies:
             read_event(body)
-        state = State().then(_sealed(bodies))
+        state = State().after(_sealed(bodies))
     except ConfideError as error:
         one_line(error)
         return
@@ -113,9 +113,9 @@ def ledger_sealed(data: bytes) -> None:
         with closing(sqlite3.connect(path, isolation_level=None)) as connection:
             last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()[0]
             body = json.dumps(change(json.loads(write_event(EVENTS[source.below(len(EVENTS))])), source))
-            row = ("2020-01-01T00:00:00+00:00", body, seal(last or FIRST_SEAL, "2020-01-01T00:00:00+00:00", body))
+            row = ("2020-01-01T00:00:00+00:00", body, entry_hash(last or FIRST_HASH, "2020-01-01T00:00:00+00:00", body))
             connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
-        State().then(Store(path, create=False, timeout=0.1).since(0))
+        State().after(Store(path, create=False, timeout=0.1).since(0))
     except ConfideError as error:
         one_line(error)
     finally:
@@ -187,7 +187,7 @@ def ledger_head(data: bytes) -> None:
             one_line(error)
             assert path.read_bytes() == content, "a rejected head has been replaced"
             continue
-        assert (head.number, head.seal) == (len(SEALS), SEALS[-1])
+        assert (head.number, head.record_hash) == (len(SEALS), SEALS[-1])
         assert check_head(_Ledger(), path) == head  # type: ignore[arg-type]
 
 
@@ -201,7 +201,7 @@ class _Ledger:
 
     def snapshot(self) -> State:
         read = State()
-        read.seals = list(SEALS)
+        read.hashes = list(SEALS)
         return read
 
 

@@ -15,8 +15,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_sets
 from confide.federated.silo_report import SiloReport
-from confide.ledger import Cost, Planned, Schedule
-from confide.ledger.events import Charged, Followed, Keyed, Limited, Opened, Released
+from confide.ledger import Cost, PlannedReleases, Schedule
+from confide.ledger.events import ChargedEvent, FollowedEvent, KeyedEvent, LimitedEvent, OpenedEvent, ReleasedEvent
 from confide.planning import ClassShift
 from confide.releases import Release
 from confide.sets import coverage_from_counts
@@ -56,22 +56,27 @@ def steep() -> str:
     return str(with_checksum(document))
 
 
-YEAR = Schedule(3.0, 1e-6, "zcdp", (Planned("calibration", 12, 12, 0.25, "exponential"), Planned("look", 52, 2, 0.1)))
+YEAR = Schedule(
+    3.0,
+    1e-6,
+    "zcdp",
+    (PlannedReleases("calibration", 12, 12, 0.25, "exponential"), PlannedReleases("look", 52, 2, 0.1)),
+)
 
 
 EVENTS = (
-    Opened("patients", "add_remove", None),
-    Opened("others", "replace_one", "ab" * 32),
-    Limited("patients", 3.0, 1e-6),
-    Charged("patients", "0" * 32, "1" * 64, Cost(1.0, "add_remove", "slopes", 0.125)),
-    Charged("patients", "2" * 32, "3" * 64, Cost(0.5, "add_remove", "pps", None, ("region", "north"))),
-    Released("0" * 32, "{}"),
-    Keyed("4" * 64),
-    Charged("others", "5" * 32, "3" * 64, Cost(math.inf, "replace_one", "none")),
-    Released("2" * 32, "{}", "6" * 64),
-    Followed("patients", YEAR),
-    Charged("patients", "7" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace")),
-    Charged("patients", "9" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace"), joined=True),
+    OpenedEvent("patients", "add_remove", None),
+    OpenedEvent("others", "replace_one", "ab" * 32),
+    LimitedEvent("patients", 3.0, 1e-6),
+    ChargedEvent("patients", "0" * 32, "1" * 64, Cost(1.0, "add_remove", "slopes", 0.125)),
+    ChargedEvent("patients", "2" * 32, "3" * 64, Cost(0.5, "add_remove", "pps", None, ("region", "north"))),
+    ReleasedEvent("0" * 32, "{}"),
+    KeyedEvent("4" * 64),
+    ChargedEvent("others", "5" * 32, "3" * 64, Cost(math.inf, "replace_one", "none")),
+    ReleasedEvent("2" * 32, "{}", "6" * 64),
+    FollowedEvent("patients", YEAR),
+    ChargedEvent("patients", "7" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace")),
+    ChargedEvent("patients", "9" * 32, "8" * 64, Cost(0.1, "add_remove", "look by discrete-laplace"), joined=True),
 )
 
 
@@ -334,5 +339,5 @@ def report() -> SiloReport:
 def policy() -> federated.Policy:
     """A policy that pins its peers."""
     own = federation()
-    peers = {keys.name: keys.face().identity for keys in own.silos}
-    return federated.Policy(own.coordinator.face().identity, budget=4.0, per_plan=2.0, peers=peers)
+    peers = {keys.name: keys.public_keys().identity for keys in own.silos}
+    return federated.Policy(own.coordinator.public_keys().identity, budget=4.0, per_plan=2.0, peers=peers)

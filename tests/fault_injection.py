@@ -23,7 +23,7 @@ class Fault(NamedTuple):
     what: str
     """Description of the fault."""
     target: str
-    """The module and the name of a function, method or property: `confide.ledger.payment:Bill.charge`."""
+    """The module and the name of a function, method or property: `confide.ledger.payment:Transaction.charge`."""
     change: Change
     test: str
     """The test that has to fail: its file below tests/, and its name; with the case where only some can notice."""

@@ -14,7 +14,7 @@ import confide
 from confide.audit.subject import foreign_subject, load
 from confide.cli import main
 from confide.errors import ConfideError
-from confide.ledger import Cost, Dataset, Group, Ledger, Planned, compose, fingerprint
+from confide.ledger import Cost, Dataset, Group, Ledger, PlannedReleases, compose, fingerprint
 from tests.planted_values import assert_error_is_private, assert_no_private_value, planted_scores
 from tests.test_no_private_data import BAD_CALLS
 
@@ -32,7 +32,7 @@ counts of warehouses, statements about labels, names of scores, keys and their s
 stores, ONNX models, and the input of `confide doctor`. `python -m fuzz.run --each 1000000` runs each a million times.
 """
 
-YEAR = confide.Schedule(1.0, 0.0, "basic", (Planned("look", 52, 2, 0.5),))
+YEAR = confide.Schedule(1.0, 0.0, "basic", (PlannedReleases("look", 52, 2, 0.5),))
 
 HERE = {
     "level that is a word": lambda s, d: confide.calibrate(s, "ten", 1.0),

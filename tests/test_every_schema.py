@@ -172,11 +172,11 @@ def test_messages_of_a_federation_are_signed_again_and_aggregated_to_the_same(ca
     asked = json.loads(content_of(case, "openings")) if parts else []
     for kind, texts in (("answer", answers), ("opening", asked), ("part", parts or [])):
         for text in texts:
-            content, signer = envelope.unseal(kind, text)
+            content, signer = envelope.verify_message(kind, text)
             (owner,) = [one for one in owners.values() if one.public().signing == signer]
-            assert envelope.seal(kind, content, owner.signing) == text
+            assert envelope.sign_message(kind, content, owner.signing) == text
             with refused(federated.Refusal, "altered"):
-                envelope.unseal(kind, text.replace(read.session, "0" * 32))
+                envelope.verify_message(kind, text.replace(read.session, "0" * 32))
     if asked:
         assert set(federated.openings(plan, answers, owners["coordinator"]).values()) == set(asked)
     again = federated.aggregate(plan, answers, **({"parts": parts} if parts else {}))

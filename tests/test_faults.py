@@ -17,7 +17,7 @@ PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector
 COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
 COMPETITORS, RISING = "guarantee/test_competitors.py", "guarantee/test_rising_weights.py"
 TWO_SIDED = "guarantee/test_two_sided.py"
-BOOK, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("book", "same_data", "following"))
+CHARGING, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("charging", "same_data", "following"))
 COMPOSITION, MOVING = "ledger/test_composition.py", "ledger/test_moving.py"
 OPENED, SESSIONS = "federated/test_opened_sum.py", "federated/test_sessions.py"
 IDENTITIES, PROTOCOL = "federated/test_identities.py", "federated/test_protocol.py"
@@ -118,7 +118,7 @@ PRICES = [
         "permute-and-flip is given the zCDP of a bounded range",
         "confide.mechanisms.slopes:Slopes.bounded_range",
         always(True),
-        f"{BOOK}::test_permute_and_flip_is_charged_without_zcdp",
+        f"{CHARGING}::test_permute_and_flip_is_charged_without_zcdp",
     ),
     Fault(
         "heights depend on the counts",
@@ -248,19 +248,19 @@ PROMISES = [
 ACCOUNTS = [
     Fault(
         "a release is not charged",
-        "confide.ledger.payment:Bill.charge",
+        "confide.ledger.payment:Transaction.charge",
         lambda _: lambda self, without=(): dict.fromkeys(self.payments, 32 * "0"),
-        f"{BOOK}::test_the_charge_is_on_disk_before_the_mechanism_runs",
+        f"{CHARGING}::test_the_charge_is_on_disk_before_the_mechanism_runs",
     ),
     Fault(
         "a release is not kept",
-        "confide.ledger.payment:Bill.keep",
+        "confide.ledger.payment:Transaction.store",
         always(None),
-        f"{BOOK}::test_identical_requests_cost_once_and_different_ones_do_not",
+        f"{CHARGING}::test_identical_requests_cost_once_and_different_ones_do_not",
     ),
     Fault(
         "other data get the earlier release",
-        "confide.ledger.decisions:recognised",
+        "confide.ledger.decisions:find_same_data",
         lambda _: lambda dataset, entries, seen, key: entries[0],
         f"{SAME}::test_only_the_same_data_get_the_earlier_release",
     ),
@@ -268,29 +268,29 @@ ACCOUNTS = [
         "a limit is not looked at",
         "confide.ledger.decisions:check_limits",
         always(None),
-        f"{BOOK}::test_limit_is_exact_and_says_what_remains",
+        f"{CHARGING}::test_limit_is_exact_and_says_what_remains",
     ),
     Fault(
         "charges together are bounded one by one",
         "confide.ledger.decisions:check_limits",
         arguments(lambda account, costs, *limits: (account, costs[:1], *limits)),
-        f"{BOOK}::test_charges_together_are_bounded_together",
+        f"{CHARGING}::test_charges_together_are_bounded_together",
     ),
     Fault(
         "a bound name takes other data",
         "confide.ledger.decisions:check_binding",
         always(None),
-        f"{BOOK}::test_binding_to_data",
+        f"{CHARGING}::test_binding_to_data",
     ),
     Fault(
         "relations of neighbours mix",
         "confide.ledger.decisions:_check_relation",
         always(None),
-        f"{BOOK}::test_relations_do_not_mix",
+        f"{CHARGING}::test_relations_do_not_mix",
     ),
     Fault(
         "cells of all partitions cost their maximum",
-        "confide.ledger.composition:worst",
+        "confide.ledger.composition:largest_sum",
         lambda _: lambda costs, weight: max(map(weight, costs), default=0),
         f"{COMPOSITION}::test_partitions_add_up_and_their_cells_do_not",
     ),
@@ -302,19 +302,19 @@ ACCOUNTS = [
     ),
     Fault(
         "a charge above its schedule passes",
-        "confide.ledger.limit:_dearer",
+        "confide.ledger.limit:_exceeds_plan",
         always(None),
         f"{FOLLOWING}::test_charges_follow_kind_number_and_cost_of_the_schedule",
     ),
     Fault(
         "a ledger that forgot charges is charged",
-        "confide.ledger.state:refuse_forgotten",
+        "confide.ledger.state:check_checkpoint",
         always(None),
         f"{MOVING}::test_missing_charges_are_detected",
     ),
     Fault(
         "a moved ledger is charged",
-        "confide.ledger.state:refuse_moved",
+        "confide.ledger.state:check_not_moved",
         always(None),
         f"{MOVING}::test_interrupted_at_every_step",
     ),
@@ -401,7 +401,7 @@ SILOS = [
     ),
     Fault(
         "a silo answers after it has opened",
-        "confide.federated.silo_ledger:SiloLedger.has_opened",
+        "confide.federated.silo_ledger:SiloLedger.has_opened_list",
         always(False),
         f"{OPENED}::test_a_missing_silo_does_not_stop_the_round",
     ),

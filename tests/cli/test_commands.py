@@ -11,7 +11,7 @@ import pytest
 import confide
 from confide.calibration import Request
 from confide.cli.app import app
-from confide.cli.calibrate import expected_of
+from confide.cli.calibrate import expected_plan
 from confide.cli.exit_codes import IN_WORDS, REFUSED
 from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
@@ -255,8 +255,8 @@ def test_ready_made_scores(confide_run, folder):
 def test_no_cost_is_expected_of_a_useless_threshold():
     released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
     request = Request(alpha=0.1, epsilon=1.0, score="lac")
-    assert expected_of(released, request) is not None
-    assert expected_of(replace(released, threshold=math.inf), request) is None
+    assert expected_plan(released, request) is not None
+    assert expected_plan(replace(released, threshold=math.inf), request) is None
 
 
 def test_too_few_records_warn_and_succeed(confide_run, folder):

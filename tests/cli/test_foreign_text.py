@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.output import emit, say, warn
+from confide.cli.output import print_json, print_text, print_warning
 from confide.cli.run import main
 from confide.federated.envelope import digest
 from confide.support import aligned, harmless, one_line
@@ -29,9 +29,9 @@ def test_control_characters_are_escaped_and_nothing_else_changes():
 
 
 def test_every_way_to_the_screen(capsys):
-    say(HOSTILE)
-    warn(HOSTILE + "\nwarning: forged")
-    emit({"name": HOSTILE})
+    print_text(HOSTILE)
+    print_warning(HOSTILE + "\nwarning: forged")
+    print_json({"name": HOSTILE})
     assert main(["show", f"no such file {HOSTILE}"]) == 3
     result = capsys.readouterr()
     assert not STEERS & set(result.out + result.err)

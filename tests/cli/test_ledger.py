@@ -26,7 +26,7 @@ def test_identical_requests_are_paid_once(confide_run, records, folder):
     one = calibrate(confide_run, records, "one.json", "--json").json
     assert one["earlier"] == []
     two = calibrate(confide_run, records, "two.json")
-    made = Ledger("budget.db").account("patients").entries[0].made
+    made = Ledger("budget.db").account("patients").entries[0].charged_at
     assert two.code == 0
     assert f"earlier release of {made} returned; nothing was charged\n" in two.out
     again = calibrate(confide_run, records, "four.json", "--json").json

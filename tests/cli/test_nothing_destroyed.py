@@ -13,7 +13,7 @@ from confide.audit.subject import Report
 from confide.cli.exit_codes import EXISTS, REFUSED
 from confide.cli.output import check_output
 from confide.federated import Policy, SiloKeys, SiloReport
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.ledger import Ledger
 from confide.reports.page import page_of
 from confide.sets import CoverageEstimate
@@ -54,7 +54,7 @@ MADE = {
     "audit": (Kind.AUDIT, "a.json", Report((), 1e-4, {}).to_json()),
     "export": (Kind.EXPORT, "x.json", '{"kind": "confide.ledger", "schema": 1, "datasets": []}'),
     "plan": (Kind.PLAN, "plan.json", SAMPLES / "federated/samples/fedcp-qq/plan.json"),
-    "answer": (Kind.ANSWER, "answer.json", seal("answer", {}, KEYS.signing)),
+    "answer": (Kind.ANSWER, "answer.json", sign_message("answer", {}, KEYS.signing)),
     "report": (Kind.REPORT, "report.json", SiloReport("north", ESTIMATE, 1.0).to_json()),
     "silo": (Kind.SILO, "silo.json", KEYS.public().to_json()),
     "policy": (Kind.POLICY, "policy.json", Policy("00" * 32, 1.0, 1.0).to_json()),

@@ -69,7 +69,7 @@ def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, monkeyp
     for words in ("  class ant  ", "  group (other)  ", "  share, sets of size 0  ", "intervals hold together with"):
         assert words in one.out
     two = evaluate(*asked, "--json").json
-    assert two["earlier"] == [Ledger("budget.db").account("patients").entries[0].made]
+    assert two["earlier"] == [Ledger("budget.db").account("patients").entries[0].charged_at]
     assert two["counts"] == json.loads((folder / "one.json").read_text())["counts"]
     wider = evaluate(*asked, "--confidence", "0.99", "--json").json
     assert (wider["counts"], wider["confidence"]) == (two["counts"], 0.99)

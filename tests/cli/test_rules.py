@@ -4,11 +4,11 @@ import click
 import pytest
 
 from confide.cli.app import app
-from confide.cli.command import APART, BELONGS, concerns, walk
+from confide.cli.command import APART, BELONGS, all_commands, concerns
 from confide.cli.exit_codes import REFUSED, USAGE
 from confide.errors import InputError
 
-COMMANDS = {" ".join(words): command for words, command in walk(app) if not isinstance(command, click.Group)}
+COMMANDS = {" ".join(words): command for words, command in all_commands(app) if not isinstance(command, click.Group)}
 CODES = {click.UsageError: USAGE}
 
 

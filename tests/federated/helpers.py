@@ -11,7 +11,7 @@ import numpy as np
 from confide import federated
 from confide.candidates import Candidates
 from confide.ledger import Ledger
-from confide.ledger.events import Charged, Released
+from confide.ledger.events import ChargedEvent, ReleasedEvent
 from confide.ledger.store import Writer
 
 
@@ -52,7 +52,7 @@ class Federation:
 
     def parts(self, plan, answers):
         """What openers send, for a list of these answers; nothing for a plan without a second round."""
-        if not federated.read_plan(plan)[0].channel.second:
+        if not federated.read_plan(plan)[0].channel.second_message:
             return []
         asked = federated.openings(plan, answers, self.coordinator)
         each = zip(self.keys, self.ledgers, strict=True)
@@ -86,10 +86,10 @@ def forked(work):
 CHARGED, KEPT = (Ledger, "charge_all"), (Ledger, "attach_all")
 PAID_STEPS = {
     "before the charge": (*CHARGED, None, "before"),
-    "charge written, not committed": (Writer, "append", Charged, "after"),
+    "charge written, not committed": (Writer, "append", ChargedEvent, "after"),
     "charge on disk": (*CHARGED, None, "after"),
     "made, not kept": (*KEPT, None, "before"),
-    "written, not committed": (Writer, "append", Released, "after"),
+    "written, not committed": (Writer, "append", ReleasedEvent, "after"),
     "kept, not returned": (*KEPT, None, "after"),
 }
 
@@ -119,7 +119,7 @@ def asked_twice_at_once(monkeypatch, federation):
     """The first request has charged and not answered when the second one looks: one message, for one charge."""
     plan = federation.plan()
     charged, found = threading.Event(), threading.Event()
-    keep, hold = Ledger.attach_all, Ledger.held
+    keep, hold = Ledger.attach_all, Ledger.lock
 
     def wait(self, *arguments):
         charged.set()
@@ -132,7 +132,7 @@ def asked_twice_at_once(monkeypatch, federation):
         return hold(self, token)
 
     monkeypatch.setattr(Ledger, "attach_all", wait)
-    monkeypatch.setattr(Ledger, "held", look)
+    monkeypatch.setattr(Ledger, "lock", look)
     with ThreadPoolExecutor(1) as pool:
         first = pool.submit(federation.answer, 0, plan)
         try:

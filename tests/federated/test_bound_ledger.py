@@ -11,7 +11,7 @@ from confide.candidates import Candidates
 from confide.errors import LedgerError
 from confide.federated import Refusal
 from confide.federated.envelope import SCHEMA
-from confide.ledger import ForgottenError, Ledger, check_head, move
+from confide.ledger import Ledger, MissingRecordsError, check_head, move
 from tests.federated.helpers import Federation
 from tests.refused import refused
 
@@ -91,7 +91,7 @@ def test_a_public_file_without_a_ledger_is_that_of_0_2(tmp_path):
     assert json.loads(named.to_json())["schema"] == 2
     for silo in (plain, named):
         assert federated.Silo.from_json(silo.to_json()) == silo
-        assert silo.identity == keys.face().identity
+        assert silo.identity == keys.public_keys().identity
     content = json.loads(named.to_json())
     del content["content"]["ledger"]
     content["schema"] = 1
@@ -164,5 +164,5 @@ def test_copies_of_everything_are_noticed_by_the_coordinator_and_by_another_mach
     with refused(Refusal, "duplicate"):
         federated.aggregate(plan, [*both, *copies.answers(plan, [1, 2])])
     check_head(Ledger(tmp_path / "command-line" / "budget.db"), tmp_path / "elsewhere.json")
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         check_head(Ledger(tmp_path / "flower" / "budget.db"), tmp_path / "elsewhere.json")

@@ -11,7 +11,7 @@ from confide.candidates import Candidates
 from confide.cli import main
 from confide.errors import InputError
 from confide.federated.keys import SiloKeys
-from confide.federated.planning import known_laws
+from confide.federated.planning import reference_laws
 from confide.federated.protocols import PrivateQQ, Shared
 from confide.federated.sharing import noise_law
 from confide.papers import rob_fcp
@@ -84,7 +84,7 @@ def test_terms_that_a_method_cannot_keep_leave_the_other(options, method, refuse
     found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(50), **options)
     other = next(one for one in found if one.method != method)
     assert other.plan is None
-    assert refused in other.refused
+    assert refused in other.reason
     assert [one.method for one in found if one.recommended] == [method]
 
 
@@ -134,8 +134,8 @@ def test_what_is_expected_is_what_is_drawn(method):
     found = federated.compare(silos, 0.1, 2.0, candidates=Candidates.unit(40), **options)
     one = next(one for one in found if one.method == ("private-qq" if method == "private-qq" else "secure-sum"))
     assert isinstance(one.plan.channel, Shared) == (method == "dropouts")
-    for law, expected in (("even", one.expected), ("bell", one.expected_bell)):
-        mean, error = simulated(one.plan, known_laws(40)[law])
+    for law, expected in (("even", one.expected), ("bell", one.expected_gaussian)):
+        mean, error = simulated(one.plan, reference_laws(40)[law])
         assert abs(mean - expected) < 6 * error + 0.003
 
 

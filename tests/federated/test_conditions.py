@@ -70,19 +70,19 @@ def test_every_kept_file_meets_just_what_it_states(path):
         assert Conditions(epsilon_at_most=loss * (1 + 1e-9)).check(document).holds
         assert not Conditions(epsilon_at_most=loss * (1 - 1e-9)).check(document).holds
     coverage = promised(document)
-    wrong = Conditions().check(document).wrong
+    wrong = Conditions().check(document).failures
     if coverage is None:
-        assert Conditions(coverage_at_least=1e-6).check(document).wrong != wrong
+        assert Conditions(coverage_at_least=1e-6).check(document).failures != wrong
     else:
         low, high = (round_to(1e6 * coverage) / 1e6 for round_to in (lambda x: math.floor(x + 1e-6), math.ceil))
         if 0 < low < 1:
-            assert Conditions(coverage_at_least=low).check(document).wrong == wrong
+            assert Conditions(coverage_at_least=low).check(document).failures == wrong
         if 0 < high + 1e-6 < 1:
-            assert len(Conditions(coverage_at_least=high + 1e-6).check(document).wrong) == len(wrong) + 1
+            assert len(Conditions(coverage_at_least=high + 1e-6).check(document).failures) == len(wrong) + 1
     protected = not bare and not isinstance(document.privacy, LabelPrivacy)
     assert Conditions(private=True).check(document).holds is protected
-    assert Conditions(signed=True).check(document).wrong[-1] == "a signature is required; given: none"
-    assert Conditions(signed=True).check(document, "ab" * 32).wrong == wrong
+    assert Conditions(signed=True).check(document).failures[-1] == "a signature is required; given: none"
+    assert Conditions(signed=True).check(document, "ab" * 32).failures == wrong
 
 
 class Stated(Release):
@@ -104,13 +104,13 @@ def test_an_epsilon_at_the_border_holds_and_the_next_float_does_not(epsilon):
 def test_the_larger_of_the_relations_counts_unless_one_is_named():
     document = Stated(PrivacyStatement("add_remove", 1.0, 2, 0.5, 0.75, None))
     found = Conditions(epsilon_at_most=1.4).check(document)
-    assert found.wrong == ("epsilon at most 1.4 is required; stated: 1 under add_remove, 1.5 under replace_one",)
+    assert found.failures == ("epsilon at most 1.4 is required; stated: 1 under add_remove, 1.5 under replace_one",)
     assert Conditions(epsilon_at_most=1.5).check(document).holds
     assert Conditions(epsilon_at_most=1, neighbors="add_remove").check(document).holds
     assert not Conditions(epsilon_at_most=1, neighbors="replace_one").check(document).holds
     public = Stated(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None))
     found = Conditions(epsilon_at_most=1, neighbors="add_remove").check(public)
-    assert found.wrong == ("epsilon at most 1 is required; stated: none under add_remove",)
+    assert found.failures == ("epsilon at most 1 is required; stated: none under add_remove",)
 
 
 def test_zcdp_alone_is_private_and_has_no_epsilon():
@@ -122,7 +122,7 @@ def test_zcdp_alone_is_private_and_has_no_epsilon():
 def test_two_sides_guarantee_the_requested_level_together():
     found = confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), np.linspace(-3, 3, 4000), 0.1, 1.0)
     assert found.promised < 0.9  # by the last bit
-    assert Conditions(coverage_at_least=0.9).check(found).found == (
+    assert Conditions(coverage_at_least=0.9).check(found).statements == (
         "coverage of at least 0.9 is required; promised: 0.9",
     )
     assert not Conditions(coverage_at_least=0.900001).check(found).holds
@@ -133,7 +133,7 @@ def test_all_looks_of_a_watch_count():
     assert len(watch.looks) == 2
     one = stated(watch.privacy)
     assert Conditions(epsilon_at_most=2 * one).check(watch).holds
-    (wrong,) = Conditions(epsilon_at_most=np.nextafter(2 * one, 0)).check(watch).wrong
+    (wrong,) = Conditions(epsilon_at_most=np.nextafter(2 * one, 0)).check(watch).failures
     assert wrong.endswith("for a person in all 2 looks")
 
 

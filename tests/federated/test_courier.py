@@ -86,7 +86,7 @@ def test_the_first_reply_of_each_requested_node_is_used():
 )
 def test_of_a_refusal_nothing_but_a_known_code_is_taken(reply, code):
     found = Round()
-    found.take(1, reply)
+    found.record(1, reply)
     assert found == Round(refused={1: code})
 
 

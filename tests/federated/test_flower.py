@@ -111,7 +111,7 @@ def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
     ):
         asked = flower.Round()
         for i, setup in enumerate(nodes):
-            asked.take(i, serve({"plan": plan}, lambda own=setup: own, logging.getLogger("confide")))
+            asked.record(i, serve({"plan": plan}, lambda own=setup: own, logging.getLogger("confide")))
         assert isinstance(released(plan, asked, secret.coordinator), kind), asked
 
 

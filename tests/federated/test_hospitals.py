@@ -56,7 +56,7 @@ def in_process(files, folder, scores):
     folder.mkdir()
     four = Federation(folder, scores, budget=4.0)
     four.keys = [files.keys[name] for name in NAMES]
-    peers = {key.name: key.face().identity for key in four.keys}
+    peers = {key.name: key.public_keys().identity for key in four.keys}
     four.policy = federated.Policy(files.keys["coordinator"].public().signing, 4.0, 4.0, peers=peers)
     return four
 

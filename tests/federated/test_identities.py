@@ -10,10 +10,10 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated import Refusal
-from confide.federated.envelope import canonical, seal
+from confide.federated.envelope import canonical, sign_message
 from confide.federated.plan import FederatedPlan
 from tests.federated.helpers import Federation
-from tests.federated.test_words import unsigned
+from tests.federated.test_printed_plans import unsigned
 from tests.refused import refused
 
 NORTH = federated.SiloKeys("north", b"\1" * 32, b"\2" * 32)
@@ -35,12 +35,12 @@ def three(tmp_path):
 
 
 def test_fingerprints_of_known_keys():
-    assert federated.fingerprint(NORTH.face().identity) == "56142 33978 35996 60287 69298 19768 37038 69948"
-    assert federated.fingerprint(SOUTH.face().identity) == "83126 27191 64617 81960 26356 40438 64937 64865"
-    assert NORTH.face().identity.startswith("16fc215b")
-    assert NORTH.face().identity.endswith("e771fc")
+    assert federated.fingerprint(NORTH.public_keys().identity) == "56142 33978 35996 60287 69298 19768 37038 69948"
+    assert federated.fingerprint(SOUTH.public_keys().identity) == "83126 27191 64617 81960 26356 40438 64937 64865"
+    assert NORTH.public_keys().identity.startswith("16fc215b")
+    assert NORTH.public_keys().identity.endswith("e771fc")
     both = federated.roster([SOUTH.public(), NORTH.public()])
-    assert both == federated.roster([NORTH.face(), SOUTH.face()])
+    assert both == federated.roster([NORTH.public_keys(), SOUTH.public_keys()])
     assert federated.fingerprint(both) == "86842 99050 48183 85556 75012 31362 22996 60270"
     assert federated.fingerprint(both, groups=12).endswith(" " + federated.fingerprint(both))
     assert len(federated.fingerprint(both, groups=12).split()) == 12
@@ -48,7 +48,7 @@ def test_fingerprints_of_known_keys():
 
 
 def test_a_fingerprint_changes_with_name_and_keys_and_with_nothing_else():
-    silo, other = NORTH.face(size=300), SOUTH.face()
+    silo, other = NORTH.public_keys(size=300), SOUTH.public_keys()
     changes = [{"name": "North"}, {"signing": other.signing}, {"agreement": other.agreement}]
     identities = {silo.identity, *(dataclasses.replace(silo, **change).identity for change in changes)}
     assert len(identities) == 4
@@ -70,18 +70,18 @@ def test_a_public_file_is_signed_by_the_key_that_it_shows():
         with refused(Refusal, "altered"):
             federated.Silo.of({**north.fields(), **change})
         with refused(Refusal, "altered"):
-            federated.Silo.from_json(seal("silo", content | change, SOUTH.signing))
+            federated.Silo.from_json(sign_message("silo", content | change, SOUTH.signing))
     with refused(Refusal, "malformed"):
-        federated.Silo.from_json(seal("silo", content | {"comment": ""}, NORTH.signing))
+        federated.Silo.from_json(sign_message("silo", content | {"comment": ""}, NORTH.signing))
     with refused(Refusal, "malformed"):
-        federated.Silo.from_json(seal("answer", content, NORTH.signing))
+        federated.Silo.from_json(sign_message("answer", content, NORTH.signing))
     with refused(InputError, "public"):
-        NORTH.face().to_json()
+        NORTH.public_keys().to_json()
 
 
 def test_an_unsigned_public_file_is_to_be_issued_anew():
     """As version 0.1 wrote it."""
-    old = json.dumps({"kind": "confide.federated.silo", **NORTH.face(300).fields()})
+    old = json.dumps({"kind": "confide.federated.silo", **NORTH.public_keys(300).fields()})
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(old)
 
@@ -89,14 +89,14 @@ def test_an_unsigned_public_file_is_to_be_issued_anew():
 @pytest.mark.parametrize("key", LOW_ORDER)
 def test_keys_of_low_order_are_refused_when_they_are_read(key, three):
     """A secret that is agreed on with such a key is zero: masks would hide nothing, and no one would answer."""
-    content = {**NORTH.face(60).fields(), "agreement": key, "issued": "2030-01-31T12:00:00Z"}
-    text = seal("silo", content, NORTH.signing)
+    content = {**NORTH.public_keys(60).fields(), "agreement": key, "issued": "2030-01-31T12:00:00Z"}
+    text = sign_message("silo", content, NORTH.signing)
     with refused(Refusal, "malformed"):
         federated.Silo.from_json(text)
     plan = json.loads(three.plan(method="secure-sum"))["content"]
     plan["silos"][1] = {**content, "signature": json.loads(text)["signature"]}
     with refused(Refusal, "malformed"):
-        three.answer(0, seal("plan", plan, three.coordinator.signing))
+        three.answer(0, sign_message("plan", plan, three.coordinator.signing))
     assert three.ledgers[0].spent == 0
 
 
@@ -105,27 +105,27 @@ def test_plans_hold_what_silos_signed(three):
     plan, envelope = FederatedPlan.read(text)
     assert json.loads(text)["schema"] == 2
     assert plan.silos == tuple(three.silos)
-    assert plan.coordinator == three.coordinator.face()
+    assert plan.coordinator == three.coordinator.public_keys()
     assert plan.sign(three.coordinator) == text
     content = json.loads(text)["content"]
     stranger = federated.SiloKeys.generate("stranger")
 
     def changed(place, **change):
         silos = [{**silo, **(change if i == place else {})} for i, silo in enumerate(content["silos"])]
-        return seal("plan", content | {"silos": silos}, three.coordinator.signing)
+        return sign_message("plan", content | {"silos": silos}, three.coordinator.signing)
 
     with refused(Refusal, "altered"):
         FederatedPlan.read(changed(1, size=61))
     with refused(Refusal, "altered"):
-        FederatedPlan.read(changed(1, agreement=stranger.face().agreement))
+        FederatedPlan.read(changed(1, agreement=stranger.public_keys().agreement))
     with refused(Refusal, "malformed"):
         FederatedPlan.read(changed(1, signature="x"))
     bare = [silo.fields() for silo in map(unsigned, three.silos)]
     for silos in ([bare[0], *content["silos"][1:]], bare):
         with refused(Refusal, "malformed"):
-            FederatedPlan.read(seal("plan", content | {"silos": silos}, three.coordinator.signing))
+            FederatedPlan.read(sign_message("plan", content | {"silos": silos}, three.coordinator.signing))
     with refused(Refusal, "altered"):
-        FederatedPlan.read(seal("plan", content, stranger.signing))
+        FederatedPlan.read(sign_message("plan", content, stranger.signing))
     assert envelope.signer == plan.coordinator.signing
 
 
@@ -158,10 +158,10 @@ def test_a_silo_demands_that_colluding_silos_are_withstood(three):
 def test_policies_pin_identities(three):
     text = three.plan(method="secure-sum")
     plan, envelope = FederatedPlan.read(text)
-    for coordinator in (three.coordinator.face().identity, three.coordinator.face().signing):
+    for coordinator in (three.coordinator.public_keys().identity, three.coordinator.public_keys().signing):
         dataclasses.replace(three.policy, coordinator=coordinator).check(plan, envelope.signer, 0)
     impostor = dataclasses.replace(three.coordinator, agreement=NORTH.agreement)
-    pinned = dataclasses.replace(three.policy, coordinator=impostor.face().identity)
+    pinned = dataclasses.replace(three.policy, coordinator=impostor.public_keys().identity)
     with refused(Refusal, "coordinator-unknown"):
         pinned.check(plan, envelope.signer, 0)
     # Another signing key with the very key for masks that is pinned is another silo.
@@ -180,7 +180,7 @@ def test_policies_pin_identities(three):
 def test_policies_of_0_1(tmp_path, three):
     """Read where nothing is weakened by it: without peers they allow no secure sum."""
     old = {
-        "kind": "confide.federated.policy", "coordinator": three.coordinator.face().signing, "budget": 4.0,
+        "kind": "confide.federated.policy", "coordinator": three.coordinator.public_keys().signing, "budget": 4.0,
         "per_plan": 2.0, "methods": ["private-qq", "secure-sum"], "peers": {}, "least_honest": 2,
     }  # fmt: skip
     read = federated.Policy.from_json(json.dumps(old))
@@ -189,7 +189,7 @@ def test_policies_of_0_1(tmp_path, three):
     with refused(Refusal, "not-allowed"):
         read.check(plan, envelope.signer, 0)
     with refused(Refusal, "malformed"):
-        federated.Policy.from_json(json.dumps(old | {"peers": {"south": SOUTH.face().agreement}}))
+        federated.Policy.from_json(json.dumps(old | {"peers": {"south": SOUTH.public_keys().agreement}}))
     for wrong in ({"peers": {"south": 3}}, {"least_colluding": -1}, {"least_colluding": True}, {"more": 1}):
         content = json.loads(three.policy.to_json()) | wrong
         with refused(Refusal, "malformed"):

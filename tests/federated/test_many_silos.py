@@ -11,7 +11,7 @@ from confide.candidates import Candidates
 from confide.federated.certificates import certified_k, every_certified_k, order_statistic_coverage, probabilities
 from confide.federated.keys import Silo
 from confide.federated.many_silos import StandIns, matched, tails
-from confide.federated.plan import ranges
+from confide.federated.plan import promise_ranges
 from confide.federated.private_quantiles import best_private_qq
 from confide.federated.reply_laws import RandomRankReply, ReplyTable, random_rank
 from confide.mechanisms.slopes import slopes_for
@@ -132,7 +132,7 @@ def test_the_match_is_exact_for_equal_silos_and_the_law_is_used_for_few():
 def test_guarantees_are_shown_as_ranges():
     made = federated.plan(roster([60] * 8), 0.1, 3.0, method="private-qq", candidates=Candidates.unit(50), dropouts=3)
     promises = made.promises()
-    output = list(ranges(promises))
+    output = list(promise_ranges(promises))
     never = [answers for answers, promise in promises.items() if promise.infinite == "never"]
     assert output == [
         (f"{min(never)} to 8", "coverage at least 0.9"),

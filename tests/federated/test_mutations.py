@@ -8,7 +8,7 @@ import pytest
 
 from confide import federated
 from confide.errors import ConfideError
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.federated.openings import read_part
 from confide.releases import Release
 
@@ -47,7 +47,7 @@ def signed(kind, content, keys, odd=ODD):
     for path in leaves(content):
         for value in odd if path else ():
             try:
-                yield path, seal(kind, put(content, path, value), keys.signing)
+                yield path, sign_message(kind, put(content, path, value), keys.signing)
             except ValueError:  # no JSON
                 continue
 

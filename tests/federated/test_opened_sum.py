@@ -15,8 +15,8 @@ from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
 from confide.federated.certificates import conditional_coverage_failure
-from confide.federated.envelope import seal
-from confide.federated.openings import list_digest, opened_sum
+from confide.federated.envelope import sign_message
+from confide.federated.openings import list_digest, shared_channel
 from confide.federated.plan import FederatedPlan
 from confide.federated.protocols.channels import MOST_OPENERS, least_needed
 from confide.federated.protocols.secure_sum import choose_summed, total_deficit
@@ -57,7 +57,7 @@ def part(federation, plan, texts, i):
 
 def changed(text, key, kind, **changes):
     """A message with other content, signed again."""
-    return seal(kind, {**json.loads(text)["content"], **changes}, key.signing)
+    return sign_message(kind, {**json.loads(text)["content"], **changes}, key.signing)
 
 
 def quiet(monkeypatch):
@@ -277,7 +277,7 @@ def test_a_share_holder_refuses_by_name(seven):
     with refused(Refusal, "unreadable") as caught:
         part(seven, plan, opening(shares=exchanged), 0)
     assert caught.value.silo == "silo 1"
-    assert not seven.ledgers[0].has_opened(FederatedPlan.read(plan)[0])  # nothing was written
+    assert not seven.ledgers[0].has_opened_list(FederatedPlan.read(plan)[0])  # nothing was written
     other = dataclasses.replace(seven.policy, coordinator="00" * 32)
     with refused(Refusal, "coordinator-unknown"):
         federated.open_part(plan, text, seven.keys[0], other, seven.ledgers[0])
@@ -474,4 +474,4 @@ def test_lists_of_two_plans_are_never_one(seven):
     counted = (("silo 0", "0" * 64),)
     one, other = (FederatedPlan.read(seven.opened_plan())[0] for _ in range(2))
     assert list_digest(one, counted) != list_digest(other, counted)
-    assert opened_sum(one).least(one) == 6
+    assert shared_channel(one).least(one) == 6

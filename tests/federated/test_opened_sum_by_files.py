@@ -10,7 +10,7 @@ import pytest
 
 from confide import federated
 from confide.federated import Refusal
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.federated.plan import FederatedPlan
 from confide.ledger import Ledger
 from confide.reports.protection import _federated
@@ -92,9 +92,9 @@ def test_wrong_files_are_refused_by_name(files, run):
     assert "session-used" in run(*opening(files, "south", "others"), "--force", code=3)
     again = [*opening(files, "east")]
     again[-2:] = ["--policy", "policy.json"]
-    federated.Policy(federated.SiloKeys.load("north.key").face().identity, 1.0, 1.0).save("policy.json")
+    federated.Policy(federated.SiloKeys.load("north.key").public_keys().identity, 1.0, 1.0).save("policy.json")
     assert "coordinator-unknown" in run(*again, code=3)
-    federated.Policy(federated.SiloKeys.load("coordinator.key").face().identity, 1.0, 1.0).save("policy.json")
+    federated.Policy(federated.SiloKeys.load("coordinator.key").public_keys().identity, 1.0, 1.0).save("policy.json")
     run(*again)
     assert "--coordinator must be left out with --policy" in run(
         *opening(files, "west"), "--policy", "policy.json", code=2
@@ -114,7 +114,7 @@ def test_killed_while_it_opens(seven, step):
     parts = [part(seven, plan, one, i) for i in range(1, 7)]  # loads everything before the fork
     killed(PAID_STEPS[step], lambda: part(seven, plan, one, 0))
     kept = step not in ("before the charge", "charge written, not committed")
-    assert seven.ledgers[0].has_opened(read) == kept
+    assert seven.ledgers[0].has_opened_list(read) == kept
     if kept:
         with refused(Refusal, "session-used"):
             part(seven, plan, other, 0)
@@ -168,6 +168,6 @@ def test_a_restored_ledger_of_a_share_holder_is_one_colluder_more(seven, tmp_pat
         federated.aggregate(plan, answers[1:], parts=[second])
     with refused(Refusal, "duplicate"):
         federated.aggregate(plan, answers, parts=[*parts, second])
-    forged = seal("part", {**json.loads(parts[1])["content"], "silo": "silo 0"}, seven.keys[1].signing)
+    forged = sign_message("part", {**json.loads(parts[1])["content"], "silo": "silo 0"}, seven.keys[1].signing)
     with refused(Refusal, "foreign"):
         federated.aggregate(plan, answers, parts=[forged, *parts[1:]])

@@ -7,9 +7,9 @@ import pytest
 
 from confide import federated
 from confide.errors import InputError
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.federated.plan import FederatedPlan
-from confide.federated.plausible import LEVEL, most_noise, refuse_implausible
+from confide.federated.plausible import LEVEL, check_plausible, most_noise
 from confide.federated.refusals import Refusal
 from confide.federated.sharing import check_scale, noise_law
 from tests.federated.helpers import Federation
@@ -34,8 +34,8 @@ def test_an_honest_sum_is_refused_at_the_stated_level_at_most():
     x, y = (np.abs(np.arange(len(law)) - len(law) // 2) for law in (cell, whole))
     assert m * cell[x > room].sum() + whole[y > total].sum() <= LEVEL
     for counts in (np.full(m, 12) + np.eye(m, dtype=int)[3] * 20, np.eye(m, dtype=int)[m - 1] * n):
-        refuse_implausible(counts, n, scale, parameter)
-        refuse_implausible(counts + np.eye(m, dtype=int)[5] * int(room), n, scale, parameter)
+        check_plausible(counts, n, scale, parameter)
+        check_plausible(counts + np.eye(m, dtype=int)[5] * int(room), n, scale, parameter)
 
 
 @pytest.mark.parametrize("change", [-2000, -25, "swap"])
@@ -50,7 +50,7 @@ def test_a_wrong_message_of_a_secure_sum_shows(tmp_path, change):
         moved += np.where(np.arange(len(moved)), 60, -60 * (len(moved) - 1))
     else:  # -25 leaves every count as it could be, and the total not
         moved += change
-    wrong = seal("answer", content | {"masked": (moved % 2**32).tolist()}, three.keys[1].signing)
+    wrong = sign_message("answer", content | {"masked": (moved % 2**32).tolist()}, three.keys[1].signing)
     with refused(Refusal, "implausible"):
         federated.aggregate(plan, [answers[0], wrong, answers[2]], drop_refused=True)
 
@@ -59,11 +59,11 @@ def test_noise_beyond_all_records_is_refused_before_it_is_paid_for(tmp_path):
     three = Federation.uniform(tmp_path, *[100] * 3)
     content = json.loads(three.plan(method="secure-sum"))["content"]
     for scale in (1e6, 301.0, 0.99):  # more than all records; less than 2/epsilon
-        text = seal("plan", content | {"scale": scale, "bits": 64}, three.coordinator.signing)
+        text = sign_message("plan", content | {"scale": scale, "bits": 64}, three.coordinator.signing)
         with refused(Refusal, "malformed"):
             three.answer(0, text)
     assert three.ledgers[0].spent == 0
-    FederatedPlan.read(seal("plan", content | {"scale": 1.5}, three.coordinator.signing))
+    FederatedPlan.read(sign_message("plan", content | {"scale": 1.5}, three.coordinator.signing))
     with refused(InputError, "epsilon"):
         three.plan(epsilon=1e-6, method="secure-sum")
     assert check_scale(300.0, 300) == 300.0

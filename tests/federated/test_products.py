@@ -149,7 +149,7 @@ def messages_of(made, plan, silent):
     """What the silos sent, once more: their ledgers keep it."""
     functions, who = functions_of(made, silent), [i for i in range(len(made.keys)) if i not in silent]
     answers = [functions[10 + i]({"plan": plan})["answer"] for i in who]
-    if federated.openers(federated.read_plan(plan)[0]) is None:
+    if federated.share_holders_text(federated.read_plan(plan)[0]) is None:
         return answers, []
     texts = federated.openings(plan, answers, made.coordinator)
     return answers, [functions[10 + i]({"plan": plan, "openings": list(texts.values())})["answer"] for i in who]

@@ -13,7 +13,7 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated import Refusal
-from confide.federated.envelope import seal, unseal
+from confide.federated.envelope import sign_message, verify_message
 from confide.federated.plan import FederatedPlan
 from confide.scores.kinds import FAMILIES, score_kind
 from confide.selection import zcdp_of_range
@@ -99,7 +99,7 @@ def test_a_plan_that_silos_cannot_read_is_not_signed(five):
         {"kind": "lost"},
     ):
         with refused(Refusal, "malformed"):
-            FederatedPlan.read(seal("plan", content | {"candidates": recipe}, five.coordinator.signing))
+            FederatedPlan.read(sign_message("plan", content | {"candidates": recipe}, five.coordinator.signing))
 
 
 @pytest.mark.slow
@@ -161,7 +161,7 @@ def test_coordinator_refuses_by_name(five):
     content = json.loads(good[0])["content"]
 
     def forged(**changes):
-        return seal("answer", content | changes, five.keys[0].signing)
+        return sign_message("answer", content | changes, five.keys[0].signing)
 
     cases = {
         "malformed": ["", "[]", "{}", good[0][:-20], forged(extra=1), forged(candidate=True), forged(candidate="3")],
@@ -170,7 +170,7 @@ def test_coordinator_refuses_by_name(five):
             five.answer(0, other, now=before),
             forged(silo="unknown"),
             forged(silo="silo 1"),
-            seal("answer", content, federated.SiloKeys.generate("x").signing),
+            sign_message("answer", content, federated.SiloKeys.generate("x").signing),
         ],
         "late": [forged(answered="2030-01-01T00:00:01Z")],
         "out-of-range": [forged(candidate=51), forged(candidate=-1), forged(threshold="+inf"), forged(threshold=0.123)],
@@ -182,7 +182,9 @@ def test_coordinator_refuses_by_name(five):
             dropped = federated.aggregate(plan, [text, *good[1:]], drop_refused=True)
             assert dropped.answered == ("silo 1", "silo 2", "silo 3", "silo 4")
             assert dropped.refused[0][1] == code
-    two = seal("answer", json.loads(good[1])["content"] | {"answered": "2029-12-31T00:00:00Z"}, five.keys[1].signing)
+    two = sign_message(
+        "answer", json.loads(good[1])["content"] | {"answered": "2029-12-31T00:00:00Z"}, five.keys[1].signing
+    )
     with refused(Refusal, "duplicate"):
         federated.aggregate(plan, [two, *good])
     both = federated.aggregate(plan, [two, *good, two, good[1]], drop_refused=True)
@@ -233,16 +235,16 @@ def test_plan_fields_out_of_bounds_are_refused(five):
     ]
     for change in changes:
         with refused(Refusal, "malformed"):
-            FederatedPlan.read(seal("plan", content | change, five.coordinator.signing))
+            FederatedPlan.read(sign_message("plan", content | change, five.coordinator.signing))
     for name in content:
         rest = {field: value for field, value in content.items() if field != name}
         with refused(Refusal, "malformed"):
-            FederatedPlan.read(seal("plan", rest, five.coordinator.signing))
+            FederatedPlan.read(sign_message("plan", rest, five.coordinator.signing))
     summed = json.loads(five.plan(method="secure-sum"))["content"] | {"scale": 1e-309}
     with refused(Refusal, "malformed"):
-        FederatedPlan.read(seal("plan", summed, five.coordinator.signing))
+        FederatedPlan.read(sign_message("plan", summed, five.coordinator.signing))
     with refused(Refusal, "malformed"):
-        unseal("plan", five.answer(0, text))
+        verify_message("plan", five.answer(0, text))
 
 
 def test_result_that_claims_more_is_refused(five):

@@ -10,7 +10,7 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated import release_size
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.federated.several_plans import read_plan
 from tests.federated.helpers import Federation
 from tests.refused import refused
@@ -25,7 +25,8 @@ def answers_to(text, keys, threshold):
     one = {"candidate": threshold, "threshold": float(values[threshold])}
     content = {"plan": read.digest, "session": read.session, "answered": "2026-01-01T00:00:00Z"}
     return [
-        seal("answer", {**content, "silo": own.name, "replies": [one] * len(read.parts)}, own.signing) for own in keys
+        sign_message("answer", {**content, "silo": own.name, "replies": [one] * len(read.parts)}, own.signing)
+        for own in keys
     ]
 
 
@@ -60,8 +61,8 @@ def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
     again = type(made).from_json(made.to_json())
     found = federated.verify(again, coordinator.public(), [answers[0]])
     assert found.holds
-    assert "the answer of 'silo 0' counts" in found.found
-    assert "cannot be recomputed from this file" in found.found[1]
+    assert "the answer of 'silo 0' counts" in found.statements
+    assert "cannot be recomputed from this file" in found.statements[1]
 
 
 def test_digests_where_answers_have_room_are_refused():
@@ -72,7 +73,7 @@ def test_digests_where_answers_have_room_are_refused():
     content = json.loads(made.to_json())["content"]
     content["sent"] = dict.fromkeys(content["sent"], "0" * 64)
     with pytest.raises(FormatError):
-        type(made).from_json(seal("several", content, coordinator.signing))
+        type(made).from_json(sign_message("several", content, coordinator.signing))
 
 
 @pytest.mark.parametrize(("silos", "classes"), [(3, 1), (3, 40), (12, 30)])

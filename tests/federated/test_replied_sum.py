@@ -14,8 +14,8 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import InputError
 from confide.federated import FederatedCalibration, FederatedPlan, Refusal
-from confide.federated.envelope import seal
-from confide.federated.planning import planned
+from confide.federated.envelope import sign_message
+from confide.federated.planning import plan_by_method
 from confide.federated.protocols import FedCP2QQ, Masked, Shared
 from confide.federated.sharing import open_sum
 from tests.federated.by_files import Files
@@ -87,7 +87,7 @@ def test_every_histogram_gives_the_kth_smallest_reply(five):
     assert 1 <= k <= 5
     for replies in itertools.combinations_with_replacement(range(4), 5):
         total = np.bincount(replies, minlength=4)
-        made.protocol.refuse_total(made, range(5), total)
+        made.protocol.check_total(made, range(5), total)
         assert made.protocol.read_off(made, range(5), total, k) == few.values[kth_reply(replies, k, 4)]
 
 
@@ -165,9 +165,9 @@ def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
 def test_the_same_forgery_in_a_sum_with_share_holders(five, monkeypatch):
     made = reading(five.plan(**SUM, dropouts=1, colluding=1))
     with refused(Refusal, "implausible"):
-        made.protocol.refuse_total(made, range(5), np.array([6, *[0] * 10]))
+        made.protocol.check_total(made, range(5), np.array([6, *[0] * 10]))
     with refused(Refusal, "implausible"):
-        made.protocol.refuse_total(made, range(4), np.array([5, -1, *[0] * 9]))
+        made.protocol.check_total(made, range(4), np.array([5, -1, *[0] * 9]))
 
 
 def test_one_person_each_gains_and_says_how_much():
@@ -230,7 +230,7 @@ def test_a_claim_that_does_not_follow_is_malformed(five, field, value):
     if value is None:
         del content[field]
     with refused(Refusal, "malformed"):
-        FederatedPlan.read(seal("plan", content, five.coordinator.signing))
+        FederatedPlan.read(sign_message("plan", content, five.coordinator.signing))
 
 
 def test_plan_states_the_loss_for_its_number_of_colluders():
@@ -297,8 +297,8 @@ def test_the_comparison_shows_it_and_does_not_recommend_it(five):
 
 
 def test_it_is_the_published_method_over_another_channel(five):
-    made = planned(five.silos, 0.2, 10.0, "fedcp2-qq-sum", candidates=FEW)
-    alone = planned(five.silos, 0.2, 10.0, "fedcp2-qq", candidates=FEW)
+    made = plan_by_method(five.silos, 0.2, 10.0, "fedcp2-qq-sum", candidates=FEW)
+    alone = plan_by_method(five.silos, 0.2, 10.0, "fedcp2-qq", candidates=FEW)
     assert isinstance(made.channel, Masked)
     assert dataclasses.replace(made.protocol, hidden=None) == alone.protocol
     assert "fedcp2-qq-sum" in federated.METHODS

@@ -8,7 +8,7 @@ import pytest
 
 from confide import Candidates, federated
 from confide.errors import FormatError
-from confide.federated.envelope import seal, unseal
+from confide.federated.envelope import sign_message, verify_message
 from confide.federated.protocols import PROTOCOLS
 from confide.releases import Release
 from tests.builders import slow
@@ -61,8 +61,8 @@ def test_answers_are_read_signed_again_and_aggregated_to_the_same_calibration(ca
     plan, answers, text = sample(case, "plan"), json.loads(sample(case, "answers")), sample(case, "released")
     spoiled = case == "private-qq-left-out"
     for answer in [] if spoiled else answers:
-        content = unseal("answer", answer).content
-        assert seal("answer", content, keys(content["silo"]).signing) == answer
+        content = verify_message("answer", answer).content
+        assert sign_message("answer", content, keys(content["silo"]).signing) == answer
     before = federated.FederatedCalibration.from_json(text)
     assert before.to_json() == text
     assert Release.from_json(text) == before
@@ -88,7 +88,9 @@ def test_a_calibration_made_when_a_level_met_exactly_did_not_count_as_met_is_rea
         guarantee = {"kind": "marginal", "coverage": coverage, "delta": None, "n": count, "n_min": None}
         content = {"threshold": threshold, "k": k, "guarantee": guarantee, "epsilon": "none", "refused": [], "sent": {}}
         answered = [silo.name for silo in silos[:count]]
-        text = seal("calibration", {**content, "answered": answered, "plan": plan, "versions": {}}, coordinator.signing)
+        text = sign_message(
+            "calibration", {**content, "answered": answered, "plan": plan, "versions": {}}, coordinator.signing
+        )
         return federated.FederatedCalibration.from_json(text)
 
     for k in (27, 28):

@@ -4,7 +4,7 @@ import numpy as np
 import pytest
 from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
 
-from confide.federated.sharing import P, pack, read_share, seal_shares, unpack
+from confide.federated.sharing import P, decrypt_share, encrypt_shares, pack, unpack
 
 
 def key():
@@ -18,11 +18,11 @@ SHARES = np.array([[1, 2, P - 1], [0, 5, 7]], dtype=np.uint64)
 
 @pytest.fixture
 def sealed():
-    return seal_shares(SHARES, [ONE[1], OTHER[1]], DEALER[1], DEALER[0], b"session|digest")
+    return encrypt_shares(SHARES, [ONE[1], OTHER[1]], DEALER[1], DEALER[0], b"session|digest")
 
 
 def read(text, ephemeral, *, opener=ONE, dealer=DEALER[1], context=b"session|digest", size=3):
-    return read_share(text, size, opener[1], opener[0], dealer, ephemeral, context)
+    return decrypt_share(text, size, opener[1], opener[0], dealer, ephemeral, context)
 
 
 def test_every_share_holder_reads_only_its_share(sealed):
@@ -37,7 +37,7 @@ def test_every_share_holder_reads_only_its_share(sealed):
 def test_a_box_opens_nowhere_else(sealed):
     """Neither in another session or plan, nor as another silo's, nor as another answer of the same silo."""
     ephemeral, texts = sealed
-    again, others = seal_shares(SHARES, [ONE[1], OTHER[1]], DEALER[1], DEALER[0], b"session|digest")
+    again, others = encrypt_shares(SHARES, [ONE[1], OTHER[1]], DEALER[1], DEALER[0], b"session|digest")
     assert again != ephemeral
     assert not set(texts) & set(others)
     for wrong in ({"context": b"session|other"}, {"context": b"other|digest"}, {"dealer": STRANGER[1]}):
@@ -53,7 +53,7 @@ def test_a_box_opens_nowhere_else(sealed):
 def test_only_the_dealer_can_have_written_it(sealed):
     """A forger with fresh keys of its own lacks the dealer's; the dealer's pinned key lacks the fresh one."""
     ephemeral, texts = sealed
-    forged, boxes = seal_shares(SHARES[:1], [ONE[1]], DEALER[1], STRANGER[0], b"session|digest")
+    forged, boxes = encrypt_shares(SHARES[:1], [ONE[1]], DEALER[1], STRANGER[0], b"session|digest")
     with pytest.raises(ValueError):
         read(boxes[0], forged)
     leaked = (DEALER[0], ONE[1])  # exchanges with the public fresh key, and with the opener's public key
@@ -73,4 +73,4 @@ def test_anything_else_than_elements_is_refused(sealed):
     assert unpack(pack(SHARES[0]), 3).tolist() == SHARES[0].tolist()
     low = "00" * 32
     with pytest.raises(ValueError):
-        seal_shares(SHARES[:1], [low], DEALER[1], DEALER[0], b"")
+        encrypt_shares(SHARES[:1], [low], DEALER[1], DEALER[0], b"")

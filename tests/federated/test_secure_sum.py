@@ -396,13 +396,13 @@ def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
     """There the new record came from silo j with probability (n_j + 1)/(n + m), at a price of m records."""
     from confide import federated
     from confide.candidates import Candidates
-    from confide.federated.envelope import seal, unseal
+    from confide.federated.envelope import sign_message, verify_message
 
     coordinator = SiloKeys.generate("coordinator")
     silos = [SiloKeys.generate(f"s{i}").public(60) for i in range(5)]
     made = federated.plan(silos, 0.1, 4.0, method="secure-sum", candidates=Candidates.unit(40))
     deficit = total_deficit(made.protocol.scale, 5, 3, 40)
-    content = unseal("plan", made.sign(coordinator)).content
+    content = verify_message("plan", made.sign(coordinator)).content
     assert content["weights"] == "sizes"
     old = dict(content)
     del old["weights"]
@@ -410,7 +410,7 @@ def test_a_plan_without_weights_keeps_the_promise_of_version_0_1():
     assert before.certify()[1].coverage == float(SummedReply(304, made.protocol.target, deficit).coverage) < 0.9
     for change in ({"weights": "equal"}, {"weights": None}, {"population": "common"}, {"method": "private-qq"}):
         with refused(Refusal, "malformed"):
-            federated.FederatedPlan.read(seal("plan", content | change, coordinator.signing))
+            federated.FederatedPlan.read(sign_message("plan", content | change, coordinator.signing))
 
 
 def test_modulus_leaves_room():

@@ -11,10 +11,10 @@ import pytest
 from confide import federated
 from confide.errors import FormatError, LedgerError
 from confide.federated import Refusal
-from confide.federated.keys import CHECKPOINT, SESSIONS, SiloKeys, served
+from confide.federated.keys import CHECKPOINT, SESSIONS, SiloKeys, served_sessions
 from confide.federated.silo_ledger import OPENINGS, opening_token
 from confide.ledger import Cost, Ledger, check_head, move
-from confide.ledger.state import ForgottenError
+from confide.ledger.state import MissingRecordsError
 from tests.builders import slow
 from tests.federated.helpers import Federation, forked
 from tests.refused import refused
@@ -62,7 +62,7 @@ def test_a_restored_ledger_answers_nothing(three, tmp_path, method):
     assert three.answer(0, plan) == first
     newest = (tmp_path / "0.db").read_bytes()
     shutil.copy(tmp_path / "copy.db", tmp_path / "0.db")
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         three.answer(0, plan)
     three.ledgers[0] = federated.SiloLedger(tmp_path / "0.db")  # as the next process opens it
     scores, three.scores[0] = three.scores[0], 1 - three.scores[0] / 2
@@ -137,7 +137,7 @@ def test_keys_and_ledger_restored_together_are_noticed_by_another_machine(three,
     for name in ("0.db", "0.key", f"0.key{CHECKPOINT}"):
         shutil.copy(backup / name, tmp_path)
     three.keys[0], three.ledgers[0] = SiloKeys.load(tmp_path / "0.key"), federated.SiloLedger(tmp_path / "0.db")
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         check_head(Ledger(tmp_path / "0.db"), there)
     three.answer(0, plan)  # a second message, which is why another machine should remember
     assert three.ledgers[0].spent == 4.0
@@ -200,7 +200,7 @@ def kept_by(ledger, token):
 def test_sessions_of_0_2_behind_a_torn_line_are_found(tmp_path):
     memory = tmp_path / f"north.key{SESSIONS}"
     memory.write_text("cc" * 16 + " dd" + "ee" * 16 + " " + "ff" * 32 + "\n")
-    assert served(memory) == {"ee" * 16: "ff" * 32}
+    assert served_sessions(memory) == {"ee" * 16: "ff" * 32}
 
 
 def test_the_checkpoint_is_no_secret(three, tmp_path):
@@ -208,8 +208,8 @@ def test_the_checkpoint_is_no_secret(three, tmp_path):
     state, path = Ledger(tmp_path / "0.db").snapshot(), tmp_path / f"0.key{CHECKPOINT}"
     content = json.loads(path.read_text())
     last = content.pop("number")
-    assert content == {"kind": "confide.ledger-head", "schema": 1, "seal": state.seals[last - 1]}
-    assert last == len(state.seals) - 1  # before the release, which was drawn afterwards
+    assert content == {"kind": "confide.ledger-head", "schema": 1, "seal": state.hashes[last - 1]}
+    assert last == len(state.hashes) - 1  # before the release, which was drawn afterwards
     path.write_text("damaged")
     with pytest.raises(FormatError):
         three.answer(0, three.plan())
@@ -257,21 +257,21 @@ def test_a_share_holder_with_keys_in_an_unwritable_folder_opens_nothing(five, as
     read_only(monkeypatch)
     with refused(Refusal, "internal"):
         part(five, plan, whole)
-    assert not five.ledgers[0].has_opened(federated.FederatedPlan.read(plan)[0])
+    assert not five.ledgers[0].has_opened_list(federated.FederatedPlan.read(plan)[0])
 
 
 def test_an_opening_that_was_interrupted_is_taken_up_again(five, asked, monkeypatch):
     """The ledger knows the list; the keys had not remembered it yet."""
     plan, whole, _ = asked
-    remember, calls = sys.modules["confide.federated.open_part"].remember, []
+    update, calls = sys.modules["confide.federated.open_part"].update_checkpoint, []
 
     def killed(*arguments, charged):
         if charged and not calls:
             calls.append(None)
             raise KeyboardInterrupt
-        remember(*arguments, charged=charged)
+        update(*arguments, charged=charged)
 
-    monkeypatch.setattr(sys.modules["confide.federated.open_part"], "remember", killed)
+    monkeypatch.setattr(sys.modules["confide.federated.open_part"], "update_checkpoint", killed)
     with pytest.raises(KeyboardInterrupt):
         part(five, plan, whole)
     assert part(five, plan, whole) == part(five, plan, whole)
@@ -311,7 +311,7 @@ def test_a_share_holder_with_a_restored_ledger_opens_no_second_list(five, asked,
     for texts in (fewer, whole):
         with refused(LedgerError, "ledger"):
             part(five, plan, texts)
-    assert not five.ledgers[0].has_opened(federated.FederatedPlan.read(plan)[0])
+    assert not five.ledgers[0].has_opened_list(federated.FederatedPlan.read(plan)[0])
 
 
 @pytest.mark.parametrize("lists", ["two lists", *slow(["one list"])])

@@ -15,7 +15,7 @@ from confide import federated
 from confide.candidates import Candidates
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.federated.protocols import FedCP2QQ
 from confide.federated.several_plans import SeveralPlans
 from confide.ledger import Ledger
@@ -164,7 +164,7 @@ def test_levels_of_a_sum_with_and_without_share_holders(five, method, epsilon, o
             federated.aggregate(text, there, parts=parts[:3])
         content = json.loads(released.to_json())["content"]
         with pytest.raises(FormatError):
-            Release.from_json(seal("several", content | {"thresholds": [0.05, 1.0]}, five.coordinator.signing))
+            Release.from_json(sign_message("several", content | {"thresholds": [0.05, 1.0]}, five.coordinator.signing))
     else:
         with refused(Refusal, "missing"):
             federated.aggregate(text, answers[1:])
@@ -189,7 +189,7 @@ def test_a_separate_share_of_each_level(five, tmp_path):
     read, _ = federated.read_plan(text)
     for place, level in enumerate(LEVELS):
         own = federated.own_share(released, answers[3], level)
-        replied = read.asks[place].candidates.values[federated.read_answer(read, answers[3]).reply[place]]
+        replied = read.single_plans[place].candidates.values[federated.read_answer(read, answers[3]).reply[place]]
         assert own.threshold == max(released[level].threshold, replied)
         assert own.guarantee.kind == "marginal"
         own.save(tmp_path / "own.json", overwrite=True)
@@ -205,7 +205,7 @@ def test_levels_are_compared_as_they_are_planned(five):
     compared = federated.compare(five.silos, LEVELS, 2.0, by="level", candidates=Candidates.unit(51))
     found = {one.method: one for one in compared if not one.left_out}
     assert found["secure-sum"].recommended
-    assert [part.loss(0) for part in found["secure-sum"].plan.asks] == [2.0, 2.0]
+    assert [part.loss(0) for part in found["secure-sum"].plan.single_plans] == [2.0, 2.0]
     each = [federated.compare(five.silos, level, 2.0, candidates=Candidates.unit(51))[1].expected for level in LEVELS]
     assert found["secure-sum"].expected == pytest.approx(np.mean(each))
     assert found["secure-sum"].missed == pytest.approx(0.15)
@@ -273,21 +273,21 @@ def test_what_is_altered_or_put_together_by_another_is_refused(five):
     message = json.loads(text)
     stranger = federated.SiloKeys.generate("stranger")
     with refused(Refusal, "altered"):
-        five.answer(0, seal("plans", message["content"], stranger.signing))  # the parts are the coordinator's
+        five.answer(0, sign_message("plans", message["content"], stranger.signing))  # the parts are the coordinator's
     with refused(Refusal, "altered"):
         five.answer(0, text.replace('"level"', '"class"'))
     swapped = {**message["content"], "plans": message["content"]["plans"][::-1]}
     with refused(Refusal, "malformed"):
-        five.answer(0, seal("plans", swapped, five.coordinator.signing))
+        five.answer(0, sign_message("plans", swapped, five.coordinator.signing))
     session = "0" * 32
     parts = {level: dataclasses.replace(part, session=session) for level, part in made(five).parts.items()}
     other = json.loads(SeveralPlans("level", "replace_one", parts).sign(five.coordinator))["content"]["plans"]
     mixed = {**message["content"], "plans": [message["content"]["plans"][0], other[1]]}  # two sessions
     with refused(Refusal, "malformed"):
-        five.answer(0, seal("plans", mixed, five.coordinator.signing))
+        five.answer(0, sign_message("plans", mixed, five.coordinator.signing))
     doubled = {**message["content"], "plans": [message["content"]["plans"][0]] * 2}
     with refused(Refusal, "malformed"):
-        five.answer(0, seal("plans", doubled, five.coordinator.signing))
+        five.answer(0, sign_message("plans", doubled, five.coordinator.signing))
     assert five.ledgers[0].spent == 0
 
 
@@ -300,7 +300,7 @@ def test_a_signed_release_tells_what_it_was_made_from(five, method):
     assert again == released
     face = five.coordinator.public()
     assert federated.verify(again, face, answers).holds
-    made_again = "recomputed from 5 signed answers" in " ".join(federated.verify(again).found)
+    made_again = "recomputed from 5 signed answers" in " ".join(federated.verify(again).statements)
     assert made_again == (method == "private-qq")
     assert not federated.verify(again, five.keys[0].public(), answers).holds
     assert not federated.verify(federated.aggregate(text, answers), face).holds
@@ -309,10 +309,10 @@ def test_a_signed_release_tells_what_it_was_made_from(five, method):
     with pytest.raises(FormatError):
         Release.from_json(json.dumps({**json.loads(released.to_json()), "content": other}))
     with pytest.raises(FormatError):
-        Release.from_json(seal("several", content, five.keys[0].signing))
+        Release.from_json(sign_message("several", content, five.keys[0].signing))
     if method == "private-qq":  # not even its coordinator can state others
         with pytest.raises(FormatError):
-            Release.from_json(seal("several", other, five.coordinator.signing))
+            Release.from_json(sign_message("several", other, five.coordinator.signing))
 
 
 def test_claims_that_do_not_follow_are_refused_on_reading(five):

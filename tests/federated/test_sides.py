@@ -79,15 +79,15 @@ def test_each_side_is_planned_as_a_separate_threshold(five):
     halves = federated.plan_sides(
         five.silos, 0.2, 4.0, candidates=FEW, method="secure-sum", delta=0.2, population="common"
     )
-    assert [part.delta for part in halves.asks] == [0.1, 0.1]
-    assert [part.loss(0) for part in halves.asks] == [2.0, 2.0]  # two histograms, each with noise of its own
+    assert [part.delta for part in halves.single_plans] == [0.1, 0.1]
+    assert [part.loss(0) for part in halves.single_plans] == [2.0, 2.0]  # two histograms, each with noise of its own
 
 
 def test_loss_of_a_message_about_both_sides_by_enumeration():
     """All pairs of replies over all histograms of pairs of scores that differ in one record."""
     silos = [federated.SiloKeys.generate(f"s{i}").public(3) for i in range(4)]
     several = federated.plan_sides(silos, 0.9, 6.0, method="private-qq", candidates=Candidates.of([0.0, 1.0]))
-    low, high = (part.protocol.mechanism(part, 0) for part in several.asks)
+    low, high = (part.protocol.mechanism(part, 0) for part in several.single_plans)
 
     def joint(pairs):
         cells = np.reshape(pairs, (3, 3))

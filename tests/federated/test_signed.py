@@ -11,7 +11,7 @@ import confide
 from confide import federated
 from confide.cli.run import main
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.releases import Document, Release
 from confide.support import Kind, kind_of
 from tests.federated.test_conditions import FILES, TESTS
@@ -120,7 +120,7 @@ def test_a_signature_makes_no_claim_true():
         {"release": common},
     ):
         with pytest.raises(FormatError):
-            Document.from_json(seal("signed-release", content, OFFICE.signing))
+            Document.from_json(sign_message("signed-release", content, OFFICE.signing))
 
 
 def test_what_cannot_be_signed_is_refused():

@@ -270,7 +270,7 @@ def test_a_token_is_taken_once(tmp_path):
 def test_a_faster_process_is_noticed(three, monkeypatch):
     """Both find no earlier answer; one charges and answers; the other returns that answer."""
     plan = three.plan()
-    hold, first = Ledger.held, []
+    hold, first = Ledger.lock, []
 
     def slow(self, token):
         if not first:
@@ -278,7 +278,7 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
             first.append(three.answer(0, plan))
         return hold(self, token)
 
-    monkeypatch.setattr(Ledger, "held", slow)
+    monkeypatch.setattr(Ledger, "lock", slow)
     assert three.answer(0, plan) == first[1]
     monkeypatch.undo()
     assert three.ledgers[0].spent == pytest.approx(2.0)
@@ -328,7 +328,7 @@ def beside_a_process(monkeypatch, three, plan, then):
     """Another process has charged and not answered; `then` gets its number and a pipe when this one waits for it."""
     output, tell = os.pipe()
     go_on, going = os.pipe()
-    keep, hold = Ledger.attach_all, Ledger.held
+    keep, hold = Ledger.attach_all, Ledger.lock
 
     def wait(self, *arguments):
         os.write(tell, b"1")
@@ -346,7 +346,7 @@ def beside_a_process(monkeypatch, three, plan, then):
 
     child = forked(answer_slowly)
     assert os.read(output, 1) == b"1"
-    monkeypatch.setattr(Ledger, "held", look)
+    monkeypatch.setattr(Ledger, "lock", look)
     return child
 
 
@@ -381,7 +381,7 @@ def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypa
     read = FederatedPlan.read(plan)[0]
     monkeypatch.setattr(silo_ledger, "Ledger", partial(Ledger, timeout=0.1))
     silo = three.ledgers[0] = federated.SiloLedger(three.ledgers[0].path)
-    with silo.ledger.held(read.session):
+    with silo.ledger.lock(read.session):
         charged(silo, read)
         with refused(LedgerError, "ledger"):
             three.answer(0, plan)
@@ -394,7 +394,7 @@ def test_without_file_locks_no_process_waits(three, monkeypatch):
     monkeypatch.setitem(sys.modules, "fcntl", None)
     plan = three.plan()
     read, silo = FederatedPlan.read(plan)[0], three.ledgers[0]
-    with silo.ledger.held(read.session):
+    with silo.ledger.lock(read.session):
         charged(silo, read)
         with refused(Refusal, "interrupted"):
             three.answer(0, plan)

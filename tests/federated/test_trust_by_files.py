@@ -8,8 +8,8 @@ import numpy as np
 import pytest
 
 from confide import federated
-from confide.cli.federated.coordinator import invited
-from confide.federated.envelope import seal
+from confide.cli.federated.coordinator import silos_of_plan
+from confide.federated.envelope import sign_message
 from tests.federated.by_files import RULES as PINNED
 from tests.federated.by_files import Files
 from tests.federated.test_identities import NORTH, SOUTH
@@ -41,7 +41,7 @@ BY_POLICY = ("--policy", "policy.json")
 
 def test_both_sides_see_the_same_digits(files, run):
     made = run("federated", "keygen", "west", "--keys", "west.key", "--public", "west.json", "--size", 300)
-    west = federated.SiloKeys.load("west.key").face()
+    west = federated.SiloKeys.load("west.key").public_keys()
     digits = federated.fingerprint(west.identity)
     assert f"fingerprint  {digits}\n" in made
     assert "records      300, public\n" in made
@@ -51,7 +51,7 @@ def test_both_sides_see_the_same_digits(files, run):
     assert PRINTS["north"] in run("show", "public/north.json")
     files.plan()
     shown, said = run("show", "plan.json"), files.answer("north")
-    everybody = [keys_of(name).face() for name in (*NAMES, "coordinator")]
+    everybody = [keys_of(name).public_keys() for name in (*NAMES, "coordinator")]
     for silo in everybody:
         assert federated.fingerprint(silo.identity) in shown
         assert federated.fingerprint(silo.identity) in said
@@ -81,11 +81,11 @@ def test_show_reads_what_else_a_federation_writes(files, run):
     assert "answer of 'north'" in shown
     assert federated.FederatedPlan.read(Path("plan.json").read_text())[0].digest in shown
     head = json.loads(run("show", "north-answer.json", "--json"))["answer"]
-    assert (head["silo"], head["signer"]) == ("north", NORTH.face().signing)
+    assert (head["silo"], head["signer"]) == ("north", NORTH.public_keys().signing)
     bad = json.loads(Path("north-answer.json").read_text())
     Path("bad.json").write_text(json.dumps(bad | {"content": bad["content"] | {"silo": "south"}}))
     assert "altered" in run("show", "bad.json", code=3)
-    Path("bad.json").write_text(seal("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
+    Path("bad.json").write_text(sign_message("answer", bad["content"] | {"silo": "a\x1b[31m"}, NORTH.signing))
     assert "\x1b" not in run("show", "bad.json", code=3)
     report = federated.coverage_in_silo("north", np.linspace(0, 1, 40), 0.9, 1.0)
     report.save("report.json")
@@ -118,7 +118,7 @@ def test_sizes_are_issued_anew_with_the_same_digits(files, run):
 
 
 def test_old_public_files_are_issued_anew(files, run):
-    old = {"kind": "confide.federated.silo", **SOUTH.face(40).fields()}
+    old = {"kind": "confide.federated.silo", **SOUTH.public_keys(40).fields()}
     Path("public", "south.json").write_text(json.dumps(old))
     for words in (("show", "public/south.json"), ("federated", "policy", *RULES, "--out", "p.json")):
         said = run(*words, code=3)
@@ -131,7 +131,7 @@ def test_the_man_in_the_middle(files, run):
     attacker = federated.SiloKeys("attacker", b"\7" * 32, b"\7" * 32)
     north = json.loads(Path("public", "north.json").read_text())
     # A file with his key for masks: the hospital's own signature does not match any more.
-    swapped = north | {"content": north["content"] | {"agreement": attacker.face().agreement}}
+    swapped = north | {"content": north["content"] | {"agreement": attacker.public_keys().agreement}}
     Path("swapped.json").write_text(json.dumps(swapped))
     assert "altered" in run("show", "swapped.json", code=3)
     files.plan()
@@ -158,9 +158,9 @@ def test_a_policy_file_states_what_options_state(files, run):
     said = run(*words, "--out", "policy.json")
     assert PRINTS["south"] in said
     made = federated.Policy.load("policy.json")
-    assert made.coordinator == keys_of("coordinator").face().identity
+    assert made.coordinator == keys_of("coordinator").public_keys().identity
     assert made.methods == ("private-qq", "secure-sum", "fedcp-qq")
-    assert dict(made.peers) == {name: keys_of(name).face().identity for name in (*NAMES, "coordinator")}
+    assert dict(made.peers) == {name: keys_of(name).public_keys().identity for name in (*NAMES, "coordinator")}
     assert (made.budget, made.per_plan, made.least_colluding) == (4.0, 2.0, 2)
     assert said.split("\n", 1)[1] == run("show", "policy.json").split("\n", 1)[1]
     assert run(*words, "--out", "policy.json", code=4)
@@ -192,10 +192,10 @@ def test_folders_of_public_files(files, run):
     assert "not invited: public/coordinator.json, the coordinator's own" in files.plan(out="public/plan.json")
     made, _ = federated.FederatedPlan.read(Path("public", "plan.json").read_text())
     assert {silo.name for silo in made.silos} == set(NAMES)
-    own = keys_of("coordinator").face()
+    own = keys_of("coordinator").public_keys()
     alone = Path("public/coordinator.json")
-    assert [silo.name for silo in invited([alone], own)[0]] == ["coordinator"]  # by intent
-    assert invited([alone.parent], own) == (list(made.silos), [alone])
+    assert [silo.name for silo in silos_of_plan([alone], own)[0]] == ["coordinator"]  # by intent
+    assert silos_of_plan([alone.parent], own) == (list(made.silos), [alone])
     Path("empty").mkdir()
     assert "has no public file" in files.plan(silos="empty", out="p.json", code=3)
     run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north (1).json", "--force")

@@ -9,7 +9,7 @@ import confide
 from confide import federated
 from confide.cli.run import main
 from confide.errors import FormatError, InputError
-from confide.federated.envelope import digest, seal
+from confide.federated.envelope import digest, sign_message
 from tests.builders import slow
 from tests.federated.helpers import Federation
 from tests.refused import refused
@@ -45,18 +45,18 @@ def test_a_signed_calibration_tells_what_it_may(four, method):
     coordinator = four.coordinator.public()
     output = federated.verify(again, coordinator, answers)
     assert output.holds == private
-    assert "signed by 'coordinator'" in output.found
+    assert "signed by 'coordinator'" in output.statements
     if private:
-        assert sum("counts" in line for line in output.found) == 4
+        assert sum("counts" in line for line in output.statements) == 4
     else:
-        assert all("answers of this method are not private, so none is published" in line for line in output.wrong)
+        assert all("answers of this method are not private, so none is published" in line for line in output.failures)
     if SENT[method] is dict:
-        assert "the threshold was recomputed from 4 signed answers" in output.found
+        assert "the threshold was recomputed from 4 signed answers" in output.statements
     other = federated.SiloKeys.generate("coordinator").public()
-    assert "signed with another key than that of 'coordinator'" in federated.verify(again, other).wrong
+    assert "signed with another key than that of 'coordinator'" in federated.verify(again, other).failures
     unsigned = federated.verify(federated.FederatedCalibration.from_json(plain.to_json()), None, answers[:1])
-    assert unsigned.found[0] == "not signed: no signature vouches for the threshold"
-    assert "but it cannot be identified: the calibration is not signed" in unsigned.wrong[0]
+    assert unsigned.statements[0] == "not signed: no signature vouches for the threshold"
+    assert "but it cannot be identified: the calibration is not signed" in unsigned.failures[0]
     assert not federated.verify(plain, coordinator).holds
 
 
@@ -68,9 +68,9 @@ def test_opened_sums_list_the_answers(tmp_path):
     released = federated.aggregate(plan, answers, parts=parts, keys=five.coordinator, drop_refused=True)
     released = federated.FederatedCalibration.from_json(released.to_json())
     output = federated.verify(released, five.coordinator.public(), answers)
-    assert output.found[-4:] == tuple(f"the answer of 'silo {i}' counts" for i in range(4))
-    assert output.wrong == ("the answer of 'silo 4' was left out (late)",)
-    assert "signed parts of share holders" in output.found[1]
+    assert output.statements[-4:] == tuple(f"the answer of 'silo {i}' counts" for i in range(4))
+    assert output.failures == ("the answer of 'silo 4' was left out (late)",)
+    assert "signed parts of share holders" in output.statements[1]
 
 
 def test_what_was_changed_is_refused(four):
@@ -92,9 +92,9 @@ def test_what_was_changed_is_refused(four):
     ]
     for change in changes:  # even the coordinator cannot sign another threshold than that of the answers
         with pytest.raises(FormatError):
-            confide.Calibration.from_json(seal("calibration", content | change, four.coordinator.signing))
+            confide.Calibration.from_json(sign_message("calibration", content | change, four.coordinator.signing))
     with pytest.raises(FormatError):
-        confide.Calibration.from_json(seal("calibration", content, four.keys[0].signing))
+        confide.Calibration.from_json(sign_message("calibration", content, four.keys[0].signing))
     with pytest.raises(FormatError):
         confide.Calibration.from_json(dataclasses.replace(released, refused=(("silo 3", "late"),)).to_json())
     with refused(InputError, "keys"):
@@ -106,14 +106,14 @@ def test_another_answer_of_the_silo_does_not_count(four):
     answers = four.answers(plan)
     released = federated.aggregate(plan, answers[1:], keys=four.coordinator)
     changed = json.loads(answers[1])["content"] | {"answered": "2020-01-01T00:00:00Z"}
-    two = seal("answer", changed, four.keys[1].signing)
+    two = sign_message("answer", changed, four.keys[1].signing)
     output = federated.verify(released, None, [answers[0], two, "garbage", answers[2]])
-    assert output.wrong[:2] == (
+    assert output.failures[:2] == (
         "the answer of 'silo 0' does not count",
         "another answer of 'silo 1' counts than this one",
     )
-    assert output.wrong[2].startswith("an answer cannot be used: malformed")
-    assert output.found[-1] == "the answer of 'silo 2' counts"
+    assert output.failures[2].startswith("an answer cannot be used: malformed")
+    assert output.statements[-1] == "the answer of 'silo 2' counts"
 
 
 def test_on_the_command_line(four, tmp_path, capsys):

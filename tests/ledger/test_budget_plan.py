@@ -12,7 +12,7 @@ from scipy import optimize, stats
 
 import confide
 from confide.errors import InputError, InputTypeError, MissingExtraError
-from confide.ledger import Planned, Schedule, best_of, budget_plan, by_rules, compose
+from confide.ledger import PlannedReleases, Schedule, best_of, budget_plan, by_rules, compose
 from tests.builders import slow
 from tests.exact import divergence, zcdp
 from tests.refused import refused
@@ -199,10 +199,10 @@ def test_the_clearest_looks_without_releases():
 @pytest.mark.slow
 def test_the_least_coverage_with_releases():
     """The best rule has the least excess coverage, by the plans of its releases."""
-    exponential = Schedule(3.0, 1e-6, "zcdp", (Planned("calibration", 12, 12, 0.5, "exponential"),))
-    flipped = Schedule(6.0, 0.0, "basic", (Planned("calibration", 12, 12, 0.5, "permute_and_flip"),))
+    exponential = Schedule(3.0, 1e-6, "zcdp", (PlannedReleases("calibration", 12, 12, 0.5, "exponential"),))
+    flipped = Schedule(6.0, 0.0, "basic", (PlannedReleases("calibration", 12, 12, 0.5, "permute_and_flip"),))
     assert best_of({"zcdp": exponential, "basic": flipped}, n=[200]) is flipped
-    finer = Schedule(9.0, 1e-6, "zcdp", (Planned("calibration", 12, 12, 1.0, "exponential"),))
+    finer = Schedule(9.0, 1e-6, "zcdp", (PlannedReleases("calibration", 12, 12, 1.0, "exponential"),))
     assert best_of({"basic": flipped, "zcdp": finer}, n=200) is finer
     made = finer.plan(200, 0.1)
     asked = confide.plan(0.1, 1.0, 200, n_typical=200, selector="exponential")
@@ -212,11 +212,14 @@ def test_the_least_coverage_with_releases():
 def test_how_many_records_a_look_needs():
     """22/epsilon**2 at a level of .9: the variance of the noise compared with n p (1 - p)."""
     for epsilon, records in ((1.0, 21), (0.3, 246), (0.1, 2221)):
-        schedule = Schedule(3.0, 0.0, "basic", (Planned("look", 2, 2, epsilon),))
+        schedule = Schedule(3.0, 0.0, "basic", (PlannedReleases("look", 2, 2, epsilon),))
         assert schedule.records_of("look") == records
         assert records == pytest.approx(22 / epsilon**2, rel=0.08)
-    assert Schedule(3.0, 0.0, "basic", (Planned("look", 2, 2, 1.0),), "replace_one").records_of("look") == 88
-    assert Schedule(3.0, 0.0, "basic", (Planned("look", 2, 2, 1.0),), records_per_person=2).records_of("look") == 88
+    assert Schedule(3.0, 0.0, "basic", (PlannedReleases("look", 2, 2, 1.0),), "replace_one").records_of("look") == 88
+    assert (
+        Schedule(3.0, 0.0, "basic", (PlannedReleases("look", 2, 2, 1.0),), records_per_person=2).records_of("look")
+        == 88
+    )
 
 
 def test_together_it_is_what_a_ledger_composes():
@@ -242,7 +245,7 @@ def test_coverage_of_the_tables(entry):
     selector, epsilon = entry
     rule = "zcdp" if selector == "exponential" else "basic"
     schedule = Schedule(
-        1e3, 1e-6 if rule == "zcdp" else 0.0, rule, (Planned("calibration", 12, 12, epsilon, selector),)
+        1e3, 1e-6 if rule == "zcdp" else 0.0, rule, (PlannedReleases("calibration", 12, 12, epsilon, selector),)
     )
     found = tuple(round(schedule.plan(n).expected_coverage, 3) for n in (500, 1000, 5000))
     assert found == COVERAGE[entry]

@@ -142,15 +142,15 @@ def test_every_front_refuses_the_second_cell(release, ledger):
 
 def test_the_check_is_within_the_charge(ledger, monkeypatch):
     """Another process may charge another cell after the limit was checked: the transaction checks again."""
-    from confide.ledger import Bill
+    from confide.ledger import Transaction
 
-    look = Bill.refuse_over_limit
+    look = Transaction.check_limit
 
-    def then_another_charges(bill):
-        look(bill)
+    def then_another_charges(transaction):
+        look(transaction)
         ledger.charge(SOUTH, confide.ledger.Cost(1.0, "add_remove", "m", None, SOUTH.group), "0" * 64)
 
-    monkeypatch.setattr(Bill, "refuse_over_limit", then_another_charges)
+    monkeypatch.setattr(Transaction, "check_limit", then_another_charges)
     with refused(InputError, "dataset"):
         released(records([0, 1], [0, 1]), NORTH, ledger)
 

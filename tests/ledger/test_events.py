@@ -9,42 +9,44 @@ import pytest
 from confide.errors import FormatError
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import (
-    FIRST_SEAL,
-    Charged,
-    Keyed,
-    Limited,
-    Opened,
-    Released,
+    FIRST_HASH,
+    ChargedEvent,
+    KeyedEvent,
+    LimitedEvent,
+    OpenedEvent,
+    ReleasedEvent,
+    entry_hash,
     read_event,
-    seal,
     write_event,
 )
 
 TOKEN, REQUEST = "0123456789abcdef" * 2, "fedcba9876543210" * 4
 WRITTEN = {
-    '{"kind": "opened", "dataset": "patients", "neighbors": "add_remove", "fingerprint": null}': Opened(
+    '{"kind": "opened", "dataset": "patients", "neighbors": "add_remove", "fingerprint": null}': OpenedEvent(
         "patients", "add_remove", None
     ),
-    f'{{"kind": "opened", "dataset": "caf\\u00e9", "neighbors": "replace_one", "fingerprint": "{REQUEST}"}}': Opened(
-        "café", "replace_one", REQUEST
+    f'{{"kind": "opened", "dataset": "caf\\u00e9", "neighbors": "replace_one", "fingerprint": "{REQUEST}"}}': (
+        OpenedEvent("café", "replace_one", REQUEST)
     ),
-    '{"kind": "limited", "dataset": "patients", "epsilon": 3.0, "dp_delta": 1e-06}': Limited("patients", 3.0, 1e-6),
-    '{"kind": "limited", "dataset": "patients", "epsilon": null, "dp_delta": 0.0}': Limited("patients", None, 0.0),
+    '{"kind": "limited", "dataset": "patients", "epsilon": 3.0, "dp_delta": 1e-06}': LimitedEvent(
+        "patients", 3.0, 1e-6
+    ),
+    '{"kind": "limited", "dataset": "patients", "epsilon": null, "dp_delta": 0.0}': LimitedEvent("patients", None, 0.0),
     f'{{"kind": "charged", "dataset": "patients", "token": "{TOKEN}", "request": "{REQUEST}", "epsilon": '
     '0.30000000000000004, "neighbors": "add_remove", "mechanism": "slopes", "rho": 0.125, "group": '
-    '["ward", "north"]}': Charged(
+    '["ward", "north"]}': ChargedEvent(
         "patients", TOKEN, REQUEST, Cost(0.30000000000000004, "add_remove", "slopes", 0.125, ("ward", "north"))
     ),
     f'{{"kind": "charged", "dataset": "patients", "token": "{TOKEN}", "request": "{REQUEST}", "epsilon": "+inf", '
-    '"neighbors": "replace_one", "mechanism": "none", "rho": null, "group": null}': Charged(
+    '"neighbors": "replace_one", "mechanism": "none", "rho": null, "group": null}': ChargedEvent(
         "patients", TOKEN, REQUEST, Cost(math.inf, "replace_one", "none")
     ),
-    f'{{"kind": "keyed", "key": "{REQUEST}"}}': Keyed(REQUEST),
-    f'{{"kind": "released", "token": "{TOKEN}", "text": "{{}}", "fingerprint": "{REQUEST}"}}': Released(
+    f'{{"kind": "keyed", "key": "{REQUEST}"}}': KeyedEvent(REQUEST),
+    f'{{"kind": "released", "token": "{TOKEN}", "text": "{{}}", "fingerprint": "{REQUEST}"}}': ReleasedEvent(
         TOKEN, "{}", REQUEST
     ),
     f'{{"kind": "released", "token": "{TOKEN}", "text": "{{\\"threshold\\": \\"+inf\\", \\"s\\": '
-    '\\"\\\\ud800\\"}\\n"}': Released(TOKEN, '{"threshold": "+inf", "s": "\\ud800"}\n'),
+    '\\"\\\\ud800\\"}\\n"}': ReleasedEvent(TOKEN, '{"threshold": "+inf", "s": "\\ud800"}\n'),
 }
 """Lines of ledgers, and their events."""
 
@@ -83,7 +85,7 @@ def add(path, line):
     made = "2026-01-01T00:00:00+00:00"
     with closing(sqlite3.connect(path)) as connection:
         last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()
-        row = (made, line, seal(last[0] if last else FIRST_SEAL, made, line))
+        row = (made, line, entry_hash(last[0] if last else FIRST_HASH, made, line))
         connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
         connection.commit()
 
@@ -105,9 +107,9 @@ def test_a_ledger_of_such_lines_opens_and_one_with_a_repeated_field_does_not(tmp
 def test_a_second_key_is_refused(tmp_path):
     path = tmp_path / "budget.db"
     Ledger(path)
-    add(path, write_event(Keyed(REQUEST)))
+    add(path, write_event(KeyedEvent(REQUEST)))
     Ledger(path).charge("patients", Cost(1.0, "add_remove", "slopes"), REQUEST)
-    add(path, write_event(Keyed(REQUEST)))
+    add(path, write_event(KeyedEvent(REQUEST)))
     with pytest.raises(FormatError):
         Ledger(path).accounts()
 

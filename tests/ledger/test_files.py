@@ -260,7 +260,7 @@ def test_sealed_nonsense_is_refused(path, body):
     """Records with a correct hash that cannot be read, or contradict earlier ones."""
     with closing(sqlite3.connect(path)) as connection:
         last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()[0]
-        row = ("2020-01-01T00:00:00+00:00", body, store.seal(last, "2020-01-01T00:00:00+00:00", body))
+        row = ("2020-01-01T00:00:00+00:00", body, store.entry_hash(last, "2020-01-01T00:00:00+00:00", body))
         connection.execute("INSERT INTO record (made, body, seal) VALUES (?, ?, ?)", row)
         connection.commit()
     with pytest.raises(FormatError):

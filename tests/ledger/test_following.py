@@ -15,8 +15,19 @@ import pytest
 
 import confide
 from confide.errors import BudgetError, InputError, InputTypeError
-from confide.ledger import Charge, Cost, Dataset, Group, Ledger, Limit, Planned, Schedule, budget_plan, request_digest
-from confide.ledger.limit import stage_of
+from confide.ledger import (
+    Charge,
+    Cost,
+    Dataset,
+    Group,
+    Ledger,
+    Limit,
+    PlannedReleases,
+    Schedule,
+    budget_plan,
+    request_digest,
+)
+from confide.ledger.limit import epoch_of
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
 from tests.exact import added, divergence, histograms, mechanism_law
@@ -29,7 +40,7 @@ YEAR = Schedule(
     3.0,
     0.0,
     "basic",
-    (Planned("calibration", 4, 4, 0.5, "permute_and_flip"), Planned("look", 10, 1, 1.0)),
+    (PlannedReleases("calibration", 4, 4, 0.5, "permute_and_flip"), PlannedReleases("look", 10, 1, 1.0)),
 )
 numbers = itertools.count()
 
@@ -217,18 +228,18 @@ def test_a_delta_is_spent_once(ledger):
 
 def test_after_pld_nothing_but_sums(ledger):
     """A basic schedule after one by PLD: the limit's delta allows nothing more."""
-    first = Schedule(2.0, 1e-6, "pld", (Planned("look", 4, 4, 0.5),))
-    last = Schedule(1.5, 0.0, "basic", (Planned("look", 4, 4, 0.375),))
-    stages = [stage_of(first, [(cost("look", 0.5), False)] * 3), stage_of(last, [(cost("look", 0.375), False)] * 4)]
+    first = Schedule(2.0, 1e-6, "pld", (PlannedReleases("look", 4, 4, 0.5),))
+    last = Schedule(1.5, 0.0, "basic", (PlannedReleases("look", 4, 4, 0.375),))
+    epochs = [epoch_of(first, [(cost("look", 0.5), False)] * 3), epoch_of(last, [(cost("look", 0.375), False)] * 4)]
     fits = sys.modules["confide.ledger.limit"].fits
-    assert fits(Limit(3.0, 1e-6), stages)
-    assert not fits(Limit(2.999, 1e-2), stages)
+    assert fits(Limit(3.0, 1e-6), epochs)
+    assert not fits(Limit(2.999, 1e-2), epochs)
 
 
 def test_refusals(ledger, tmp_path):
     with refused(InputTypeError, "schedule"):
         ledger.follow("patients", {})
-    greedy = Schedule(1.0, 0.0, "basic", (Planned("look", 2, 2, 0.6),))
+    greedy = Schedule(1.0, 0.0, "basic", (PlannedReleases("look", 2, 2, 0.6),))
     with refused(InputError, "entries"):
         ledger.follow("patients", greedy)
     ledger.set_limit("hospitals", 9.0, neighbors="replace_one")
@@ -340,7 +351,7 @@ def test_a_small_year_by_enumeration(rule, delta, looks_per_person, epsilon):
 
 def test_a_year_nearly_spends_what_it_says():
     """Looks by PLD or sums cost as much as stated: at nine tenths of it the divergence is too large."""
-    year = Schedule(2.0, 0.0, "basic", (Planned("look", 3, 2, 1.0),))
+    year = Schedule(2.0, 0.0, "basic", (PlannedReleases("look", 3, 2, 1.0),))
     p, q = (np.outer(noisy(c, 1.0), noisy(c, 1.0)).ravel() for c in (1, 0))
     assert divergence(p, q, year.loss) < 1e-12
     assert divergence(p, q, 0.9 * year.loss) > 1e-3

@@ -13,7 +13,7 @@ import pytest
 from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, request_digest
 from confide.ledger.events import read_event
-from confide.ledger.log import AloneError, NothingWrittenError
+from confide.ledger.log import NotWrittenError, StandbyError
 from confide.ledger.stores import Server, open_log
 from tests.ledger.proxy import proxy
 from tests.ledger.servers import JOBS, ServerLedger, make_template, new_database
@@ -120,7 +120,7 @@ def test_a_terminated_session_has_charged_nothing(on_server):
             on_server.execute("SELECT pg_terminate_backend(%s)", writer._connection.info.backend_pid)
             writer.append(read_event(writer.rows[0][2]))
 
-    with refused(NothingWrittenError, "ledger"):
+    with refused(NotWrittenError, "ledger"):
         cut()
     ledger = Ledger(on_server.url(JOBS))
     assert ledger.account("patients").entries == ()
@@ -175,7 +175,7 @@ def test_a_standby_that_does_not_confirm(on_server):
         output = pool.submit(
             to_the_one_that_waits, on_server, lambda pid: on_server.execute("SELECT pg_cancel_backend(%s)", pid)
         )
-        with refused(AloneError, "ledger"):
+        with refused(StandbyError, "ledger"):
             ledger.charge("patients", COST, DIGEST)
         output.result()
         assert len(ledger.account("patients").entries) == 1
@@ -213,7 +213,7 @@ def test_a_charge_that_no_standby_has_is_not_acknowledged(request, lost):
 
     with without_its_standby(server), ThreadPoolExecutor(1) as pool:
         ended = pool.submit(end_and_tell_not_to_wait)
-        with refused(AloneError, "ledger"):
+        with refused(StandbyError, "ledger"):
             ledger.charge("patients", COST, DIGEST)
         ended.result()
         assert len(ledger.account("patients").entries) == 1  # it counts
@@ -251,6 +251,6 @@ def test_a_client_that_falls_silent_gives_the_lock_back(on_server):
                 pool.submit(spend, Ledger(on_server.url(JOBS))).result(timeout=20)  # waits for the lock
             writer.append(read_event(writer.rows[0][2]))
 
-    with refused(NothingWrittenError, "ledger"):
+    with refused(NotWrittenError, "ledger"):
         fall_silent()
     assert len(Ledger(on_server.url(JOBS)).account("patients").entries) == 1

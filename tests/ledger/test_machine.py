@@ -23,16 +23,16 @@ from confide.ledger import (
     Dataset,
     Ledger,
     Limit,
-    Once,
     Payment,
-    Planned,
+    PlannedReleases,
     Schedule,
+    SingleRelease,
     check_head,
     move,
     pay,
     request_digest,
 )
-from confide.ledger.state import ForgottenError
+from confide.ledger.state import MissingRecordsError
 from tests.ledger.servers import make
 from tests.refused import refused
 
@@ -140,7 +140,7 @@ class Machine(RuleBasedStateMachine):
         """Run an operation: an error if records are missing or for a stated reason; else update the model."""
         ledger = self.open[which]
         if not self.model.follows(self.seen[which]):
-            with refused(ForgottenError, "ledger"):
+            with refused(MissingRecordsError, "ledger"):
                 work(ledger)
             return None
         if error is not None:
@@ -152,7 +152,7 @@ class Machine(RuleBasedStateMachine):
         if error is not None or after is None:
             ledger.snapshot()
         else:
-            now = self.reader.seals()[-1]
+            now = self.reader.hashes()[-1]
             self.model = Model({**self.model.accounts, **after}, (*self.model.changes, now))
         self.compare(self.reader)
         self.seen[which] = self.model.changes
@@ -294,7 +294,7 @@ class Machine(RuleBasedStateMachine):
             return entry.release
 
         def work(ledger):
-            payment = Payment(ledger, Dataset(name), self.cost(request), request, once=Once(token, kept))
+            payment = Payment(ledger, Dataset(name), self.cost(request), request, once=SingleRelease(token, kept))
             if fails and entry is None:
                 with pytest.raises(ZeroDivisionError):
                     pay(payment, lambda: b"seen", bytes, draw)
@@ -326,7 +326,9 @@ class Machine(RuleBasedStateMachine):
         most, account = Fraction(price), self.model.accounts.get(name, Account())
         limit = PER_PERSON * most if account.limit is None else account.limit
         fits = account.lost + PER_PERSON * most <= limit
-        schedule = Schedule(float(PER_PERSON * most), 0.0, "basic", (Planned("look", LOOKS, PER_PERSON, float(most)),))
+        schedule = Schedule(
+            float(PER_PERSON * most), 0.0, "basic", (PlannedReleases("look", LOOKS, PER_PERSON, float(most)),)
+        )
         after = Account(limit, (*account.stages, (most, ())))
         self.use(
             which, lambda ledger: ledger.follow(name, schedule), after={name: after},

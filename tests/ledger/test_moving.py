@@ -15,7 +15,7 @@ import confide
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Cost, Ledger, check_head, move, postgres_store, request_digest, store
 from confide.ledger import stores as storing
-from confide.ledger.state import ForgottenError
+from confide.ledger.state import MissingRecordsError
 from confide.ledger.store import Store
 from confide.support import OutputExistsError
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
@@ -38,10 +38,10 @@ def old(tmp_path):
 
 def test_to_a_server_and_back(old, on_server, tmp_path):
     """Times, charges, releases, key and seals are the same; each place but the last is closed, and can be read."""
-    output, key, seals = old.export(), old.snapshot().key, old.seals()
+    output, key, seals = old.export(), old.snapshot().key, old.hashes()
     assert move(old.path, on_server.url(), charge_roles=[JOBS]) == len(seals)
     there = Ledger(on_server.url(JOBS))
-    assert (there.export(), there.snapshot().key, there.seals()) == (output, key, seals)
+    assert (there.export(), there.snapshot().key, there.hashes()) == (output, key, seals)
     assert old.moved_to() == str(Ledger(on_server.url()).path)
     assert old.export() == output
     with refused(LedgerError, "ledger"):
@@ -55,7 +55,7 @@ def test_to_a_server_and_back(old, on_server, tmp_path):
         with refused(LedgerError, "ledger"):
             Ledger(on_server.url(*filter(None, [role]))).charge("patients", COST, DIGEST)
     new = Ledger(back)
-    assert new.seals()[: len(seals)] == seals
+    assert new.hashes()[: len(seals)] == seals
     assert [entry.by for entry in new.account("patients").entries] == ["audit team", JOBS]
     new.charge("patients", COST, DIGEST)
     assert Ledger(on_server.url(OFFICERS)).moved_to() == str(back)
@@ -91,7 +91,7 @@ def test_moves_that_are_refused(old, tmp_path):
     move(old.path, tmp_path / "new.db")
     with refused(LedgerError, "ledger"):
         move(old.path, tmp_path / "newer.db")
-    assert move(old.path, tmp_path / "new.db") == len(old.seals()) - 1  # it is there already
+    assert move(old.path, tmp_path / "new.db") == len(old.hashes()) - 1  # it is there already
 
 
 def test_servers_that_are_refused(old, on_server):
@@ -130,7 +130,7 @@ def stop_at(monkeypatch, step):
     counted(store, "to_disk")
     counted(store.Writer, "append")
     counted(postgres_store.Writer, "append")
-    counted(postgres_store, "end_of_filling")
+    counted(postgres_store, "commit_ledger")
     return steps
 
 
@@ -177,19 +177,19 @@ def can_charge(place):
 def test_missing_charges_are_detected(old, tmp_path):
     """A restored backup is a valid ledger; a later stored head detects it."""
     head, backup = tmp_path / "head.json", tmp_path / "backup.db"
-    assert check_head(old, head).number == len(old.seals())
+    assert check_head(old, head).number == len(old.hashes())
     shutil.copy(old.path, backup)
     old.charge("patients", COST, DIGEST)
-    assert check_head(old, head) == (len(old.seals()), old.seals()[-1])
-    assert json.loads(head.read_text())["seal"] == old.seals()[-1]
+    assert check_head(old, head) == (len(old.hashes()), old.hashes()[-1])
+    assert json.loads(head.read_text())["seal"] == old.hashes()[-1]
     kept = head.read_text()
     shutil.copy(backup, old.path)
     anew = Ledger(old.path)
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         check_head(anew, head)
     anew.charge("patients", COST, DIGEST)  # as many records as before, and others
     anew.attach(anew.charge("patients", COST, DIGEST), "release")
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         check_head(anew, head)
     assert head.read_text() == kept
 
@@ -214,7 +214,7 @@ def test_a_copy_that_is_put_back_under_an_open_ledger_is_refused(old, tmp_path, 
     if since == "as many records":
         Ledger(old.path).charge("patients", COST, DIGEST, token=token)
     for _ in range(2):
-        with refused(ForgottenError, "ledger"):
+        with refused(MissingRecordsError, "ledger"):
             USES[use](old)
     assert len(Ledger(old.path).account("patients").entries) == (1 if since == "nothing" else 2)
 
@@ -229,7 +229,7 @@ def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp
     assert again.accounts() == copy.deepcopy(again).accounts() == old.accounts()
     shutil.copy(tmp_path / "backup.db", old.path)
     for one in (again, copy.deepcopy(old)):
-        with refused(ForgottenError, "ledger"):
+        with refused(MissingRecordsError, "ledger"):
             one.charge("patients", COST, DIGEST)
 
 
@@ -248,7 +248,7 @@ def test_only_new_entries_are_read_including_those_of_others(old, monkeypatch):
 def test_what_a_ledger_hands_out_is_not_what_it_remembers(old):
     before = old.accounts()
     old.records().clear()
-    old.seals().clear()
+    old.hashes().clear()
     old.charge("others", COST, DIGEST)
     assert old.accounts()["patients"] == before["patients"]
     assert old.records() == Ledger(old.path).records()
@@ -288,7 +288,7 @@ def test_a_restored_server_is_found(on_server, tmp_path):
     off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
     on_server.execute(f"{off}; {FORBIDDEN['delete the last']}; {on}")
     assert Ledger(on_server.url(JOBS)).account("patients").spent().epsilon == 1.0  # the chain alone tells nothing
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         ledger.account("patients")
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         check_head(Ledger(on_server.url(OFFICERS)), tmp_path / "head.json")

@@ -4,7 +4,7 @@ import pytest
 
 from confide import BudgetError, InputError, Ledger, SimilarNameWarning
 from confide.ledger import Cost
-from confide.ledger.events import Charged, Opened, write_event
+from confide.ledger.events import ChargedEvent, OpenedEvent, write_event
 from tests.ledger.test_events import add
 from tests.refused import refused
 
@@ -95,8 +95,8 @@ def test_ledgers_of_0_1_with_several_spellings_go_on(tmp_path):
     path = tmp_path / "budget.db"
     Ledger(path)
     for k, name in enumerate((COMPOSED, CAPITAL)):
-        add(path, write_event(Opened(name, "add_remove", None)))
-        add(path, write_event(Charged(name, f"{k}" * 32, "f" * 64, Cost(k + 1.0, "add_remove", "slopes"))))
+        add(path, write_event(OpenedEvent(name, "add_remove", None)))
+        add(path, write_event(ChargedEvent(name, f"{k}" * 32, "f" * 64, Cost(k + 1.0, "add_remove", "slopes"))))
     ledger = Ledger(path)
     assert [ledger.account(name).spent().epsilon for name in (COMPOSED, CAPITAL)] == [1.0, 2.0]
     ledger.charge(CAPITAL, COST, "0" * 64)

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from confide.ledger import Ledger
-from confide.ledger.events import Opened
+from confide.ledger.events import OpenedEvent
 from confide.ledger.stores import open_log
 from tests.builders import slow
 from tests.refused import refused
@@ -34,23 +34,23 @@ print(done)
 
 # Every step of a paid release, as (module or class, function, whether to die before it, in the middle, or after).
 STEPS = {
-    "before the charge": ("confide.ledger.book.Ledger.charge_all", "before"),
+    "before the charge": ("confide.ledger.ledger.Ledger.charge_all", "before"),
     "key written, not committed": ("confide.ledger.store.Writer.append:Keyed", "after"),
     "charge written, not committed": ("confide.ledger.store.Writer.append:Charged", "after"),
-    "charge committed": ("confide.ledger.book.Ledger.charge_all", "after"),
+    "charge committed": ("confide.ledger.ledger.Ledger.charge_all", "after"),
     "before the draw": ("confide.mechanisms.slopes.Slopes.choose", "before"),
     "after the draw": ("confide.mechanisms.slopes.Slopes.choose", "after"),
-    "before the release is kept": ("confide.ledger.book.Ledger.attach_all", "before"),
+    "before the release is kept": ("confide.ledger.ledger.Ledger.attach_all", "before"),
     "release written, not committed": ("confide.ledger.store.Writer.append:Released", "after"),
-    "release kept": ("confide.ledger.book.Ledger.attach_all", "after"),
+    "release kept": ("confide.ledger.ledger.Ledger.attach_all", "after"),
     "calibration returned": ("confide.calibration.release.PreparedRelease.release", "after"),
 }
 
 # The same for a request of which one threshold was released before, and another is new.
 LATER_STEPS = {
-    "compared, not charged": ("confide.ledger.payment.Bill.recall", "after"),
-    "the other one charged": ("confide.ledger.book.Ledger.charge_all", "after"),
-    "the other one kept": ("confide.ledger.book.Ledger.attach_all", "after"),
+    "compared, not charged": ("confide.ledger.payment.Transaction.earlier_releases", "after"),
+    "the other one charged": ("confide.ledger.ledger.Ledger.charge_all", "after"),
+    "the other one kept": ("confide.ledger.ledger.Ledger.attach_all", "after"),
 }
 
 # A process of its own that imports once and forks a child per step; each child arms one step and really dies there.
@@ -251,7 +251,7 @@ def test_opening_a_ledger_leaves_the_locks_of_other_threads_in_place(tmp_path):
     """
     ledger = Ledger(tmp_path / "budget.db")
     with open_log(ledger.path, create=False, timeout=5.0).writing(0) as writer:
-        writer.append(Opened("patients", "add_remove", None))
+        writer.append(OpenedEvent("patients", "add_remove", None))
         with ThreadPoolExecutor(1) as pool:
             assert pool.submit(lambda: Ledger(ledger.path).accounts()).result() == {}
         done = subprocess.run(

@@ -3,7 +3,7 @@
 import pytest
 
 from confide.errors import InputError, InputTypeError
-from confide.ledger import Dataset, Schedule, compose, fingerprint, place_of
+from confide.ledger import Dataset, Schedule, compose, fingerprint, parse_location
 from tests.refused import refused
 
 KEY = bytes(range(32))
@@ -17,7 +17,7 @@ KEY = bytes(range(32))
         (lambda path: fingerprint(KEY, str(path)), InputTypeError, "data"),
         (lambda _: Dataset("a", fingerprint="0" * 63), InputError, "fingerprint"),
         (lambda _: Dataset("a", group=("region", "north", "x")), InputTypeError, "group"),
-        (lambda _: place_of(5), InputTypeError, "path"),
+        (lambda _: parse_location(5), InputTypeError, "path"),
         (lambda _: Schedule(1.0, 0.0, "basic", ["look"]), InputTypeError, "entries"),
         (lambda _: compose([], dp_delta=1e-301), InputError, "dp_delta"),
     ],
@@ -29,5 +29,5 @@ def test_by_name(call, error, argument, tmp_path):
 
 
 def test_a_place_that_was_read_is_kept(tmp_path):
-    found = place_of(str(tmp_path / "budget.db"))
-    assert place_of(found) == found == tmp_path / "budget.db"
+    found = parse_location(str(tmp_path / "budget.db"))
+    assert parse_location(found) == found == tmp_path / "budget.db"

@@ -9,7 +9,7 @@ import pytest
 import confide
 from confide import EarlierReleaseWarning, InputError, Ledger, OtherDataError
 from confide.ledger import Dataset, fingerprint
-from confide.ledger.events import Keyed
+from confide.ledger.events import KeyedEvent
 from confide.mechanisms import slopes
 from confide.tables import Scored, calibrate_table
 from tests.builders import slow
@@ -68,7 +68,7 @@ def test_only_the_same_data_get_the_earlier_release(ledger, kind):
         assert ask(month(1), **paid) == first
     (earlier,) = [one for one in said if one.category is EarlierReleaseWarning]
     assert earlier.filename == __file__
-    assert set(earlier.message.made) <= {entry.made for entry in ledger.account("clinic").entries}
+    assert set(earlier.message.made) <= {entry.charged_at for entry in ledger.account("clinic").entries}
     with refused(OtherDataError, "dataset"):
         ask(month(2), **paid)
     assert charges(ledger) == before
@@ -81,7 +81,7 @@ def test_the_refusal_has_a_remedy_and_no_value(ledger):
     with refused(OtherDataError, "dataset") as caught:
         confide.calibrate(month(2), 0.1, 1.0, ledger=ledger, dataset="clinic")
     assert "again=True" in caught.value.remedy
-    assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].made, "")
+    assert "0." not in str(caught.value).replace(ledger.account("clinic").entries[0].charged_at, "")
 
 
 def test_twelve_months_are_twelve_charges(ledger):
@@ -185,7 +185,7 @@ def test_again_belongs_to_a_ledger():
 
 def test_key_and_fingerprints_stay_in_the_file(ledger):
     confide.calibrate(month(1), 0.1, 1.0, ledger=ledger, dataset="clinic")
-    keys = [event.key for _, event in ledger.records() if isinstance(event, Keyed)]
+    keys = [event.key for _, event in ledger.records() if isinstance(event, KeyedEvent)]
     marks = [entry.fingerprint for entry in ledger.account("clinic").entries]
     assert [len(text) for text in (*keys, *marks)] == [64, 64]
     shown = json.dumps(ledger.export()) + repr(ledger) + repr(ledger.account("clinic")) + repr(ledger.accounts())

@@ -39,7 +39,7 @@ SAME_MECHANISM = ("noisy-histogram", "pps")
 @pytest.mark.filterwarnings("ignore::confide.EarlierReleaseWarning")
 def test_identical_requests_are_known_from_the_sample(path, monkeypatch):
     """Today's requests, mechanisms and candidates have the digests that 0.1 gave them; its releases are read."""
-    monkeypatch.setattr(payment, "recognised", lambda dataset, entries, seen, key: entries[-1])
+    monkeypatch.setattr(payment, "find_same_data", lambda dataset, entries, seen, key: entries[-1])
     ledger = Ledger(path, create=False)
     before = ledger.accounts()
     served = ledger_requests(ledger, SAME_MECHANISM)

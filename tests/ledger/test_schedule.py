@@ -8,8 +8,8 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from confide.errors import ConfideError, FormatError, InputError, InputTypeError
-from confide.ledger import Planned, Schedule, budget_plan
-from confide.ledger.events import Followed, read_event, schema_of, write_event
+from confide.ledger import PlannedReleases, Schedule, budget_plan
+from confide.ledger.events import FollowedEvent, read_event, schema_of, write_event
 from confide.support.shapes import checksum
 from fuzz.source import one_line
 from tests.refused import refused
@@ -19,9 +19,9 @@ YEAR = Schedule(
     1e-6,
     "zcdp",
     (
-        Planned("calibration", 12, 12, 0.25, "exponential"),
-        Planned("evaluation", 4, 1, 0.2),
-        Planned("look", 52, 2, 0.1),
+        PlannedReleases("calibration", 12, 12, 0.25, "exponential"),
+        PlannedReleases("evaluation", 4, 1, 0.2),
+        PlannedReleases("look", 52, 2, 0.1),
     ),
     records_per_person=3,
 )
@@ -50,9 +50,9 @@ def test_a_file_says_what_the_schedule_says(tmp_path):
 
 def test_a_ledger_keeps_it_whole():
     """The record of a schedule, which raises the ledger's schema; it is not computed again when the ledger is read."""
-    line = write_event(Followed("patients", YEAR))
-    assert read_event(line) == Followed("patients", YEAR)
-    assert schema_of(Followed("patients", YEAR)) == 3
+    line = write_event(FollowedEvent("patients", YEAR))
+    assert read_event(line) == FollowedEvent("patients", YEAR)
+    assert schema_of(FollowedEvent("patients", YEAR)) == 3
     greedy = json.loads(line)
     greedy["schedule"]["entries"][0]["count"] = 10
     with pytest.raises(FormatError):  # one person in 12 of 10

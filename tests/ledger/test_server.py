@@ -13,8 +13,8 @@ import pytest
 import confide
 from confide.errors import BudgetError, ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import Charge, Cost, Dataset, Ledger, Server, budget_plan, make_server_ledger, move, request_digest
-from confide.ledger.events import Limited, Opened, Released, write_event
-from confide.ledger.log import NothingWrittenError
+from confide.ledger.events import LimitedEvent, OpenedEvent, ReleasedEvent, write_event
+from confide.ledger.log import NotWrittenError
 from tests.builders import slow
 from tests.ledger.servers import JOBS, OFFICERS, OTHER_JOBS
 from tests.refused import refused
@@ -44,7 +44,8 @@ def test_jobs_charge_and_the_server_says_who_and_when(charged):
     entries = ledger.account("patients").entries
     assert [entry.by for entry in entries] == [JOBS] * 3
     assert (
-        entries[0].made == charged.execute("SELECT made FROM confide.record WHERE kind = 'charged' ORDER BY id")[0][0]
+        entries[0].charged_at
+        == charged.execute("SELECT made FROM confide.record WHERE kind = 'charged' ORDER BY id")[0][0]
     )
     assert ledger.export()["datasets"][0]["entries"][0]["by"] == JOBS
 
@@ -79,7 +80,7 @@ def test_schedules_are_the_owners_and_hold_everybody(on_server, tmp_path):
 
 ANOTHER_GUARD = """CREATE OR REPLACE FUNCTION confide.refuse() RETURNS trigger LANGUAGE plpgsql
     AS 'BEGIN RETURN new; END'"""
-OPENED, RAISED = write_event(Opened("x", "add_remove", None)), Limited("patients", 1e9, 0.0, JOBS)
+OPENED, RAISED = write_event(OpenedEvent("x", "add_remove", None)), LimitedEvent("patients", 1e9, 0.0, JOBS)
 FORBIDDEN = {
     "delete": "DELETE FROM confide.record",
     "delete the last": "DELETE FROM confide.record WHERE id = (SELECT max(id) FROM confide.record)",
@@ -129,7 +130,7 @@ FORBIDDEN = {
     "the same charge": "INSERT INTO confide.record (body) SELECT body FROM confide.record WHERE kind = 'charged'",
     "the same release": "INSERT INTO confide.record (body) SELECT body FROM confide.record WHERE kind = 'released'",
     "a release of nobody's charge": f"""INSERT INTO confide.record (body)
-        VALUES ('{write_event(Released("1" * 32, "text"))}')""",
+        VALUES ('{write_event(ReleasedEvent("1" * 32, "text"))}')""",
 }  # fmt: skip
 
 
@@ -176,7 +177,7 @@ def test_names_in_temporary_schemas_are_not_looked_up(charged):
     import psycopg
 
     charged.execute("GRANT TEMPORARY ON DATABASE " + charged.database + " TO PUBLIC")
-    body = write_event(Opened("new", "add_remove", None))
+    body = write_event(OpenedEvent("new", "add_remove", None))
     with psycopg.connect(charged.url(JOBS), autocommit=True) as connection:
         connection.execute("CREATE TEMP TABLE record (id int)")
         for made in (
@@ -204,7 +205,7 @@ def test_what_others_put_into_the_public_schema_is_not_run(charged):
 
 
 @pytest.mark.slow
-@pytest.mark.parametrize("body", ['{"kind": "opened"}', write_event(Opened("patients", "add_remove", None))])
+@pytest.mark.parametrize("body", ['{"kind": "opened"}', write_event(OpenedEvent("patients", "add_remove", None))])
 def test_the_owner_takes_out_a_record_that_cannot_be_read(charged, body):
     """The worst record by a charging role: the ledger raises errors, and a repair loses no charge."""
     charged.execute("INSERT INTO confide.record (body) VALUES (%s)", body, role=JOBS)
@@ -344,9 +345,9 @@ def test_a_busy_ledger_says_so_and_readers_do_not_wait(charged):
 def test_where_there_is_no_ledger(postgres, on_server):
     with refused(LedgerError, "ledger"):
         Ledger(postgres.url("owner"))
-    with refused(NothingWrittenError, "ledger"):
+    with refused(NotWrittenError, "ledger"):
         Ledger(on_server.url("nobody-knows-me"))
-    with refused(NothingWrittenError, "ledger"):
+    with refused(NotWrittenError, "ledger"):
         Ledger("postgresql://me:secret@127.0.0.1:1/db", timeout=1.0)
 
 

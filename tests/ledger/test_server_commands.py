@@ -13,7 +13,7 @@ from confide import federated
 from confide.cli import main
 from confide.errors import LedgerError
 from confide.ledger import Cost, Ledger, check_head, request_digest
-from confide.ledger.state import ForgottenError
+from confide.ledger.state import MissingRecordsError
 from confide.releases import Document
 from confide.watching import Watch
 from tests.calibrations import calibration_at
@@ -103,12 +103,12 @@ def test_a_second_request_waits_for_the_first_on_a_server(on_server, tmp_path, m
 @pytest.mark.slow
 def test_one_waits_for_a_token_on_a_server_until_its_timeout(on_server):
     ledger = Ledger(on_server.url(JOBS), timeout=0.1)
-    with ledger.held("ab" * 16):
-        with ledger.held("cd" * 16):  # another one is another matter
+    with ledger.lock("ab" * 16):
+        with ledger.lock("cd" * 16):  # another one is another matter
             pass
-        with refused(LedgerError, "ledger"), ledger.held("ab" * 16):
+        with refused(LedgerError, "ledger"), ledger.lock("ab" * 16):
             pass
-    with ledger.held("ab" * 16):
+    with ledger.lock("ab" * 16):
         pass
 
 
@@ -158,10 +158,10 @@ def test_failover_to_a_restored_backup(new_server_ledger, tmp_path):
     Ledger(today.url(JOBS)).charge("patients", *charge)
     check_head(Ledger(today.url(OFFICERS)), tmp_path / "head.json")
     assert Ledger(backup.url(JOBS)).account("patients").remaining() == 1.0
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         check_head(Ledger(backup.url(OFFICERS)), tmp_path / "head.json")
     Ledger(backup.url(JOBS)).charge("patients", *charge)  # as many records as before the failover
-    with refused(ForgottenError, "ledger"):
+    with refused(MissingRecordsError, "ledger"):
         check_head(Ledger(backup.url(OFFICERS)), tmp_path / "head.json")
 
 

@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide import BudgetError, Ledger
-from confide.ledger import Cost, compose, plain
+from confide.ledger import Cost, account_as_json, compose
 from tests.ledger.test_events import REQUEST, TOKEN, add
 from tests.refused import refused
 
@@ -30,7 +30,7 @@ def test_without_a_limit_the_total_is_infinite(ledger):
         assert loss.epsilon == math.inf
         assert str(loss) == "NOT PRIVATE: 1 of 2 releases is without privacy, which no sum can hold"
     assert account.remaining() is None
-    document = json.loads(json.dumps(plain(account), allow_nan=False))
+    document = json.loads(json.dumps(account_as_json(account), allow_nan=False))
     assert document["spent"] == "+inf"
     assert [entry["epsilon"] for entry in document["entries"]] == [account.entries[0].cost.epsilon, "+inf"]
 

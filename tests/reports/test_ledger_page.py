@@ -11,7 +11,7 @@ import pytest
 import confide
 from confide.errors import InputError
 from confide.ledger import Cost, Dataset, Group, Ledger, budget_plan, request_digest
-from confide.ledger.composition import worst
+from confide.ledger.composition import largest_sum
 from confide.reports import ledger_page
 from confide.reports.ledger_page import MOST_CHARGES, running
 from tests.refused import refused
@@ -63,7 +63,7 @@ def test_spent_and_remaining_budget(ledger):
         "open +∞ (not private) none unlimited",
         "56.25\u00a0% of the limit is spent".replace("\u00a0", " "),
         "by a factor of at most 9.49",  # e^2.25 = 9.488
-        f"Hash of the last record {ledger.seals()[-1]}",
+        f"Hash of the last record {ledger.hashes()[-1]}",
         "Left for one more release 1.75",
         "region = north",
     ):
@@ -159,7 +159,7 @@ def test_chart_ends_at_total():
     costs = [Cost(0.1 * (k % 7), "add_remove", "m", None, Group(f"p{k % 2}", str(k % 3))) for k in range(20)]
     costs += [Cost(0.3, "add_remove", "m")]
     for k, total in enumerate(running(costs), 1):
-        assert total == worst(costs[:k], lambda cost: cost.exact)
+        assert total == largest_sum(costs[:k], lambda cost: cost.exact)
     assert running([]) == []
     assert running(costs)[-1] > Fraction(1)
 
@@ -172,12 +172,12 @@ def test_on_the_command_line(ledger, tmp_path, capfd):
     assert (tmp_path / "l.html").read_text() == ledger_page(ledger, who=False, title="T").html
     assert main(["ledger", "report", place, "--out", place]) != 0
     assert main(["ledger", "check", place, "--head", str(tmp_path / "head.json"), "--json"]) == 0
-    assert json.loads(capfd.readouterr().out.partition("\n")[2])["seal"] == ledger.seals()[-1]
+    assert json.loads(capfd.readouterr().out.partition("\n")[2])["seal"] == ledger.hashes()[-1]
     assert main(["ledger", "check", place, "--head", place]) != 0
     assert main(["ledger", "move", place, str(tmp_path / "new.db")]) == 0
     assert main(["ledger", "list", place]) == 0
     out = capfd.readouterr().out
-    assert f"moved {len(ledger.seals()) - 1} records" in out
+    assert f"moved {len(ledger.hashes()) - 1} records" in out
     assert f"moved to {tmp_path / 'new.db'}: charged there only" in out
     assert "Moved. This ledger is closed" in words(ledger_page(ledger))
 

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide.cli.choices import stated_words
+from confide.cli.choices import parse_metadata
 from confide.evaluation import evaluate_sets
 from confide.planning import Pilot
 from confide.releases import ABOUT
@@ -65,7 +65,7 @@ def test_metadata_and_missing_metadata():
     assert "Contact dpo@example.org" in words
     assert text.count('class="unsaid"') == len(EXAMPLES) - 2
     command = re.search(r"<code>(--about .*?)</code>", text)[1]
-    given = stated_words(shlex.split(command.replace("&#39;", "'"))[1::2])
+    given = parse_metadata(shlex.split(command.replace("&#39;", "'"))[1::2])
     assert set(given) == set(EXAMPLES) - set(output)
     assert set(EXAMPLES) <= set(ABOUT)
 

@@ -16,7 +16,7 @@ from confide.errors import InputError
 from confide.federated import envelope, keys, sharing
 from confide.federated.certificates import order_statistic_coverage
 from confide.federated.reply_laws import RandomRankReply
-from confide.ledger.events import FIRST_SEAL, seal
+from confide.ledger.events import FIRST_HASH, entry_hash
 from confide.ledger.state import State
 from confide.mechanisms import Slopes
 from confide.mechanisms.interface import split_conformal_for
@@ -138,12 +138,12 @@ def _canonical(text: str) -> str:
 
 
 def _unseal(kind: str, text: str) -> dict[str, Any]:
-    content, signer = envelope.unseal(kind, text)
+    content, signer = envelope.verify_message(kind, text)
     return {"signer": signer, "silo": content["silo"]}
 
 
 def _public_keys(signing: str, agreement: str) -> list[str]:
-    face = federated.SiloKeys("silo", bytes.fromhex(signing), bytes.fromhex(agreement)).face()
+    face = federated.SiloKeys("silo", bytes.fromhex(signing), bytes.fromhex(agreement)).public_keys()
     return [face.signing, face.agreement]
 
 
@@ -165,7 +165,7 @@ def _combine(shares: Any, threshold: int) -> dict[str, Any]:
 
 def _read_share(box: str, size: int, own: str, agreement: str, dealer: str, ephemeral: str, context: str) -> list[str]:
     key = bytes.fromhex(agreement)
-    return list(map(str, sharing.read_share(box, size, own, key, dealer, ephemeral, context.encode()).tolist()))
+    return list(map(str, sharing.decrypt_share(box, size, own, key, dealer, ephemeral, context.encode()).tolist()))
 
 
 def _noise_law(epsilon: float, noises: int, values: list[int]) -> Any:
@@ -197,9 +197,9 @@ def _evidence(p0: float, bets: Any, epsilon: float, looks: int, counts: Any) -> 
 
 
 def _seals(records: Any) -> list[str]:
-    last, made = FIRST_SEAL, []
+    last, made = FIRST_HASH, []
     for time, body in records:
-        last = seal(last, time, body)
+        last = entry_hash(last, time, body)
         made.append(last)
     return made
 
@@ -255,9 +255,9 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "release": _release,
     "release_claims": _release,
     "seals": _seals,
-    "chain": lambda rows: list(State().then(tuple(row) for row in rows).head),
+    "chain": lambda rows: list(State().after(tuple(row) for row in rows).head),
     "signed_bytes": lambda kind, content: envelope.canonical(envelope._head(kind, content)).decode(),
-    "seal": lambda kind, content, signing: envelope.seal(kind, content, bytes.fromhex(signing)),
+    "seal": lambda kind, content, signing: envelope.sign_message(kind, content, bytes.fromhex(signing)),
     "unseal": _unseal,
     "identity": keys.identity_of,
     "roster": lambda identities: _roster(identities),

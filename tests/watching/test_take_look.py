@@ -236,7 +236,7 @@ import numpy as np, pyarrow as pa
 import confide
 from confide.ledger import Ledger
 from confide.tables import Scored
-import confide.ledger.book, confide.watching.take_look, confide.watching.watch_state
+import confide.ledger.ledger, confide.watching.take_look, confide.watching.watch_state
 from confide.watching import watch
 from pathlib import Path
 
@@ -285,9 +285,9 @@ for folder, steps in json.loads(sys.argv[1]).items():
 
 STEPS = {
     "before the count": ("confide.watching.take_look.covered_counts", "before"),
-    "before the charge": ("confide.ledger.book.Ledger.charge_all", "before"),
+    "before the charge": ("confide.ledger.ledger.Ledger.charge_all", "before"),
     "charged, not drawn": ("confide.watching.watch_state.draw_counts", "before"),
-    "drawn, not kept": ("confide.ledger.book.Ledger.attach_all", "before"),
+    "drawn, not kept": ("confide.ledger.ledger.Ledger.attach_all", "before"),
     "kept, state not written": ("confide.watching.take_look.write_text", "before"),
     "state written": ("confide.watching.take_look.write_text", "after"),
 }

@@ -37,13 +37,14 @@ from confide.releases import (
 from confide.support import canonical, library_versions, listening, outside, tell
 
 if TYPE_CHECKING:
-    from confide.ledger import Account, Bill, Dataset, Entry, Ledger, Payment
+    from confide.ledger import Account, Dataset, Entry, Ledger, Payment, Transaction
 
 
 # Thresholds are validated and priced together; then compared, charged, drawn and stated.
 #
 # prepare(request, n, payer)     computes the price from public numbers; nothing is charged, no record is read
-# prepared.release(look)         does the rest, in the order of `confide.ledger.Bill.settle`; without a ledger, it draws
+# prepared.release(look)         does the rest, in the order of `confide.ledger.Transaction.run`; without a ledger, it
+#                                draws
 
 
 Item = TypeVar("Item")
@@ -207,8 +208,8 @@ class PreparedRelease:
 
     def refuse_early(self) -> None:
         """Raise an error if the request exceeds the ledger's limit; nothing is charged."""
-        if (bill := self._bill()) is not None:
-            bill.refuse_over_limit()
+        if (transaction := self._transaction()) is not None:
+            transaction.check_limit()
 
     def release(self, look: Look, *, charge_first: bool = False) -> Any:
         """Compare, charge, draw: in this order.
@@ -228,13 +229,13 @@ class PreparedRelease:
         BudgetError
             If the ledger's limit does not allow all of it together; nothing was charged.
         """
-        bill = self._bill()
+        transaction = self._transaction()
         drawn: Mapping[Key, Calibration]
         earlier: Mapping[Key, Entry] = {}
-        if bill is None:
+        if transaction is None:
             drawn = self._draw(self._inputs(look()), self.thresholds)
         else:
-            drawn, earlier = bill.settle(
+            drawn, earlier = transaction.run(
                 lambda: self._inputs(look()),
                 self._fingerprints,
                 self._draw,
@@ -257,15 +258,15 @@ class PreparedRelease:
         warn_of_choices(result)
         return result
 
-    def _bill(self) -> "Bill[Any] | None":
+    def _transaction(self) -> "Transaction[Any] | None":
         payments = {
             key: threshold.payment for key, threshold in self.thresholds.items() if threshold.payment is not None
         }
         if not payments:
             return None
-        from confide.ledger import Bill
+        from confide.ledger import Transaction
 
-        return Bill.of(payments)
+        return Transaction.of(payments)
 
     def _inputs(self, seen: Mapping[Key, Seen]) -> dict[Key, Seen]:
         return {key: threshold.own(seen[threshold.part.row]) for key, threshold in self.thresholds.items()}

@@ -17,7 +17,7 @@ from confide.cli.exit_codes import IN_WORDS
 from confide.cli.federated import federated
 from confide.cli.ledger import ledger
 from confide.cli.machine import audit, demo, doctor
-from confide.cli.output import say
+from confide.cli.output import print_text
 from confide.cli.plan import budget_plan, plan
 from confide.cli.predict import predict, randomise_labels
 from confide.cli.show import report, show, sign_release, verify
@@ -28,12 +28,12 @@ LOG = "CONFIDE_LOG"
 _LEVELS = ("info", "debug")
 
 
-def wanted_level(times: int) -> str | None:
+def log_level(times: int) -> str | None:
     """The log level: `info` for one `--verbose`, `debug` for two; else that of the environment variable, or None.
 
     Examples
     --------
-    >>> wanted_level(2)
+    >>> log_level(2)
     'debug'
     """
     if times:
@@ -45,7 +45,7 @@ def wanted_level(times: int) -> str | None:
 
 
 @contextmanager
-def told_on_stderr(level: str) -> Iterator[None]:
+def log_to_stderr(level: str) -> Iterator[None]:
     """Within the block, print the library's events of this level and above on stderr."""
     import logging
 
@@ -201,14 +201,14 @@ def _version(context: click.Context, parameter: click.Parameter, wanted: bool) -
     if wanted and not context.resilient_parsing:
         from importlib.metadata import version
 
-        say(f"confide {version('confide')}")
+        print_text(f"confide {version('confide')}")
         context.exit()
 
 
 @click.pass_context
 def _confide(context: click.Context, verbose: int) -> None:
-    if level := wanted_level(verbose):
-        context.with_resource(told_on_stderr(level))
+    if level := log_level(verbose):
+        context.with_resource(log_to_stderr(level))
 
 
 _VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or set {LOG}=info."

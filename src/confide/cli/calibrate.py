@@ -13,12 +13,20 @@ from typing import Any
 import click
 
 from confide.calibration import Payer, Request, asked_of_labels, typical_of_groups
-from confide.cli.choices import ShiftOptions, chosen_candidates, levels_of, one_level, parsed, split, stated_words
-from confide.cli.columns import Columns, check_fits
+from confide.cli.charging import LedgerOptions, Receipt, check_renewal_schedule, options_from_schedule
+from confide.cli.choices import (
+    ShiftOptions,
+    candidates_of_options,
+    levels_of,
+    one_level,
+    optional_candidates,
+    parse_metadata,
+    split,
+)
+from confide.cli.columns import Columns, check_score
 from confide.cli.command import command
-from confide.cli.output import check_output, left_out_text, say, tell
-from confide.cli.paying import LedgerOptions, Receipt, refuse_another_request, scheduled
-from confide.cli.show import renewed
+from confide.cli.output import check_output, left_out_text, print_result, print_text
+from confide.cli.show import renewal_text
 from confide.cli.values import (
     GroupOptions,
     OptionalSource,
@@ -74,10 +82,10 @@ class RequestOptions:
     def arguments(self, what: What | None) -> dict[str, Any]:
         """The arguments of a request to a table or to the plan of a warehouse."""
         alpha, people = self.levels, self.people.people
-        candidates = chosen_candidates(self.candidates, self.unit, what)
+        candidates = candidates_of_options(self.candidates, self.unit, what)
         privacy = self.privacy
         if self.schedule is not None:
-            privacy = scheduled(self.schedule, "calibration", privacy, people)
+            privacy = options_from_schedule(self.schedule, "calibration", privacy, people)
         if people is not None:
             if privacy.records_per_person not in (1, people.most):
                 raise InputError("records_per_person", "must be left out with --max-records-per-person")
@@ -88,17 +96,17 @@ class RequestOptions:
 
     def plan(self) -> CountingPlan:
         """The plan for counting in a warehouse."""
-        what = self.columns.what()
+        what = self.columns.columns_to_read()
         arguments = self.arguments(what)
         if what is None:
-            raise click.UsageError(f"name the columns to count: {self.columns.ways}")
+            raise click.UsageError(f"name the columns to count: {self.columns.ALTERNATIVES}")
         return CountingPlan.of(what, **arguments)
 
     def of_table(self, source: Source, shifted: ShiftOptions, budget: LedgerOptions, words: Any) -> TableRequest:
         """The request to a table; its public choices are checked before anything is opened."""
-        what = self.columns.what()
+        what = self.columns.columns_to_read()
         arguments, shift = self.arguments(what), shifted.arguments()
-        if self.groups.asked:
+        if self.groups.has_groups:
             check_partition(budget.ledger, self.groups.partition)
         if self.n is not None and arguments["neighbors"] != "replace_one":
             raise InputError(
@@ -110,7 +118,7 @@ class RequestOptions:
             raise click.UsageError(
                 "weights need a single threshold: give one level in --alpha, or leave the weights out"
             )
-        return TableRequest.of(source.what(what, self.columns.ways), **arguments, **shift, about=words)
+        return TableRequest.of(source.what(what, self.columns.ALTERNATIVES), **arguments, **shift, about=words)
 
 
 @dataclass(frozen=True)
@@ -155,7 +163,7 @@ def calibrate(
       confide calibrate records.parquet --probabilities 'p_*' --label label \
         --alpha 0.1 --epsilon 1 --out cal.json
     """
-    words = stated_words(about)
+    words = parse_metadata(about)
     if counted.counts:
         _from_counts(counted, request, budget, words, output)
         return
@@ -167,7 +175,7 @@ def calibrate(
     table_request = request.of_table(source, shifted, budget, words)
     output.check(Kind.RELEASE, *source.files, *budget.files, request.schedule)
     cost_known = request.n is not None or not table_request.request.public_n
-    early = cost_known and not request.groups.asked
+    early = cost_known and not request.groups.has_groups
     public = table_request.request.neighbors == "replace_one"
     _release(table_request, source, budget, request.groups.partition, output, early=early, tells_left_out=public)
 
@@ -183,7 +191,7 @@ def _release(
     tells_left_out: bool,
 ) -> Release:
     """Pay for, write and print a release; with `early` the limit is checked before the table is opened."""
-    with budget.paying() as receipt:
+    with budget.charging() as receipt:
         account = budget.account(source.file)
         request = replace(request, payer=Payer(**account, partition=partition))
         if account and early:  # check the ledger's limit first
@@ -200,7 +208,7 @@ def _from_noisy_labels(
     source: Source, label_epsilon: str, request: RequestOptions, words: Mapping[str, str] | None, output: PrintedOutput
 ) -> None:
     """Release a calibration from randomised labels."""
-    what = request.columns.what()
+    what = request.columns.columns_to_read()
     assert isinstance(what, Classified)
     try:
         loss: float | LabelStatement = float(label_epsilon)
@@ -208,11 +216,11 @@ def _from_noisy_labels(
     except ValueError:
         loss, read = LabelStatement.load(label_epsilon), (label_epsilon,)
     _ = request.levels
-    candidates = chosen_candidates(request.candidates, request.unit, what)
+    candidates = candidates_of_options(request.candidates, request.unit, what)
     label_request = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
     output.check(Kind.RELEASE, *source.files, *read)
     with (
-        LedgerOptions().paying() as receipt,
+        LedgerOptions().charging() as receipt,
         output.new(Kind.RELEASE) as part,
         source.opened(source.file, "counting") as (opened, progress),
     ):
@@ -234,7 +242,7 @@ def _from_counts(
     """Release a calibration from the counts of a warehouse."""
     plan, partition = counted.planned(request), request.groups.partition
     output.check(Kind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
-    with budget.paying() as receipt, output.new(Kind.RELEASE) as part:
+    with budget.charging() as receipt, output.new(Kind.RELEASE) as part:
         if budget.ledger_key is not None and len(counted.counts) > 1:
             raise InputError("ledger_key", "binds to one file's bytes", remedy="Leave it out for several --counts")
         account = budget.account(str(counted.counts[0]))
@@ -251,7 +259,7 @@ def _from_counts(
 
 
 @dataclass(frozen=True)
-class Renewing:
+class RenewalOptions:
     """The options of a renewal; the rest of the request comes from the release."""
 
     epsilon: float | None = None
@@ -263,7 +271,10 @@ class Renewing:
 
     def arguments(self, schedule: Path | None) -> dict[str, Any]:
         """The options as arguments; a schedule can set the privacy loss."""
-        return {**vars(scheduled(schedule, "calibration", self)), "candidates": parsed(self.candidates)}
+        return {
+            **vars(options_from_schedule(schedule, "calibration", self)),
+            "candidates": optional_candidates(self.candidates),
+        }
 
 
 @command("recalibrate", without="score loss bound groups by_class")
@@ -273,7 +284,7 @@ def recalibrate(
     columns: Columns,
     groups: GroupOptions,
     weight_column: str | None = None,
-    renewing: Renewing,
+    renewing: RenewalOptions,
     people: PeopleOptions,
     budget: LedgerOptions,
     schedule: Path | None = None,
@@ -295,11 +306,11 @@ def recalibrate(
         --probabilities 'p_*' --label label --out february.json
     """
     previous, records = source.separate()
-    release, words, n = load_release(previous), stated_words(about), renewing.n
+    release, words, n = load_release(previous), parse_metadata(about), renewing.n
     columns_read = _what(columns, release, previous)
     again = TableRequest.again(
         release,
-        records.what(columns_read, columns.ways),
+        records.what(columns_read, columns.ALTERNATIVES),
         by=groups.by,
         weights=weight_column,
         people=people.people,
@@ -309,7 +320,7 @@ def recalibrate(
     )
     request = again.request
     terms = next(iter(request.parts.values())).terms
-    refuse_another_request(schedule, release.privacy, terms.selector if terms.mechanism == "slopes" else None)
+    check_renewal_schedule(schedule, release.privacy, terms.selector if terms.mechanism == "slopes" else None)
     if release.disjoint:
         check_partition(budget.ledger, groups.partition)
     if n is not None and not request.public_n:
@@ -318,7 +329,7 @@ def recalibrate(
     known, public = n is not None or not request.public_n, request.public_n
     released = _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
     if not output.as_json:
-        say(renewed(released))
+        print_text(renewal_text(released))
 
 
 def _what(columns: Columns, release: Release, path: Path) -> What | None:
@@ -328,20 +339,20 @@ def _what(columns: Columns, release: Release, path: Path) -> What | None:
             raise InputError(
                 "calibration", f"{str(path)!r} bounds a loss", remedy="Name --probabilities with --truth, or --losses"
             )
-        return replace(columns, loss=release.bounded[0], bound=release.bounded[1]).what()
+        return replace(columns, loss=release.bounded[0], bound=release.bounded[1]).columns_to_read()
     if columns.task is None:
         return None
     if columns.task == "losses" or columns.truth is not None:
-        raise InputError("calibration", f"{str(path)!r} bounds no loss", remedy=f"Name {columns.ways}")
+        raise InputError("calibration", f"{str(path)!r} bounds no loss", remedy=f"Name {columns.ALTERNATIVES}")
     if columns.task != "score":
-        check_fits(columns.way, release, path)
+        check_score(columns.way, release, path)
     score = SIDES if release.by == "side" else release.first.score
     if release.by == "side" and columns.task == "score":
         raise click.UsageError("a release of two sides needs --prediction LOWER,UPPER with --target")
-    return replace(columns, score=score).what()
+    return replace(columns, score=score).columns_to_read()
 
 
-def expected_of(released: Any, request: Request) -> Plan | None:
+def expected_plan(released: Any, request: Request) -> Plan | None:
     """The plan with the expected cost of one threshold; None where it is not informative."""
     if not isinstance(released, Calibration) or not isinstance(released.mechanism, Slopes) or remarks(released):
         return None
@@ -357,7 +368,7 @@ def report_release(
 
     The request is None for noisy labels, whose cost was paid elsewhere.
     """
-    plan = None if request is None else expected_of(released, request)
+    plan = None if request is None else expected_plan(released, request)
     guessed = None if request is None else guessed_for_groups(released, request)
     heard = receipt.heard
     heard.warn()
@@ -384,7 +395,7 @@ def report_release(
         return {**own, **({} if request is None else receipt.fields()), **left_out}
 
     paid = request is not None and (receipt.ledger is not None or not math.isinf(released.privacy.epsilon))
-    tell(
+    print_result(
         document,
         *heard.earlier,
         str(released),
@@ -441,4 +452,4 @@ def sql(
         text = counting_query(counting_plan, dialects[0], table)
     if plan is not None:
         counting_plan.save(plan, overwrite=force)
-    say(text.rstrip("\n"))
+    print_text(text.rstrip("\n"))

@@ -47,12 +47,12 @@ def one_level(alpha: str) -> str:
     return alpha
 
 
-def stated_words(stated: Sequence[str]) -> Mapping[str, str] | None:
+def parse_metadata(stated: Sequence[str]) -> Mapping[str, str] | None:
     """The metadata of all --about options; None if there are none.
 
     Examples
     --------
-    >>> dict(stated_words(["date=2026-11-21", "model = resnet"]))
+    >>> dict(parse_metadata(["date=2026-11-21", "model = resnet"]))
     {'model': 'resnet', 'date': '2026-11-21'}
     """
     pairs = [text.partition("=")[::2] for text in stated]
@@ -156,23 +156,23 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
         raise InputError("candidates", f"{error.argument} of {spec!r} {error.requirement}", error.got) from None
 
 
-def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> AnyCandidates:
+def candidates_of_options(spec: str | None, unit: float | None, what: What | None) -> AnyCandidates:
     """The candidates of --candidates or --unit; None for the default of the score."""
     if unit is None:
-        return parsed(spec)
+        return optional_candidates(spec)
     if not isinstance(what, Regressed | Scored):
         raise click.UsageError("--unit needs --prediction or --score-column")
     return what.kind.spread(unit)
 
 
-def parsed(spec: str | None) -> AnyCandidates:
+def optional_candidates(spec: str | None) -> AnyCandidates:
     """The candidates of --candidates: a list, a spread, or a number."""
     return None if spec is None else parse_candidates(spec)
 
 
-def parsed_list(spec: str | None) -> Candidates | None:
+def candidate_list(spec: str | None) -> Candidates | None:
     """The candidates of --candidates, which must be a list."""
-    candidates = parsed(spec)
+    candidates = optional_candidates(spec)
     if isinstance(candidates, Spread | int):
         raise InputError("candidates", "must be the list of the losses, such as unit:1000", got=repr(spec))
     return candidates

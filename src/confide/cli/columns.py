@@ -7,7 +7,7 @@ import click
 
 from confide.candidates import Candidates
 from confide.cli.choices import split
-from confide.cli.output import warn
+from confide.cli.output import print_warning
 from confide.errors import InputError
 from confide.releases import FROM_LOGITS, Release, about_of
 from confide.scores import FAMILIES, score_kind
@@ -41,7 +41,7 @@ class Columns:
     loss: str | None = None
     bound: float = 1.0
 
-    ways: ClassVar[str] = "--probabilities with --label, --prediction with --target, or --score-column"
+    ALTERNATIVES: ClassVar[str] = "--probabilities with --label, --prediction with --target, or --score-column"
 
     @property
     def predictions(self) -> str | tuple[str, str]:
@@ -83,7 +83,7 @@ class Columns:
                     "calibration", f"{str(path)!r} is for sets of labels", remedy="Name their --probabilities"
                 )
             return Losses(probabilities=self.class_columns, classes=self.class_names)
-        check_fits(self.way, release, path)
+        check_score(self.way, release, path)
         if self.probabilities is not None:
             return Classified(self.class_columns, None, self.class_names, logits=self.logits)
         return Regressed(self.predictions, None, _score_of(release))
@@ -95,7 +95,7 @@ class Columns:
         if self.probabilities is None or self.logits:
             return
         if about_of(release).get("outputs") == FROM_LOGITS:
-            warn(
+            print_warning(
                 f"calibration {str(path)!r} was made from {FROM_LOGITS}; {self.probabilities!r} is read as "
                 "probabilities, which must be that softmax: give --logits for logits"
             )
@@ -114,7 +114,7 @@ class Columns:
             self._check_score(task)
         return task
 
-    def what(self, candidates: Candidates | None = None) -> What | None:
+    def columns_to_read(self, candidates: Candidates | None = None) -> What | None:
         """The columns to read; None if none were named."""
         match self.task:
             case "score":
@@ -139,14 +139,14 @@ class Columns:
 
     def to_evaluate(self, release: Release, path: object, candidates: Candidates | None = None) -> What | None:
         """The columns for an evaluation with the score of a release."""
-        what = self.what(candidates)
+        what = self.columns_to_read(candidates)
         self.check_logits(release, path)
         if isinstance(what, Scored):
             if release.by == "side":
                 raise click.UsageError("a calibration of two sides needs --prediction LOWER,UPPER with --target")
             return Scored(what.column, _score_of(release) if self.score is None else self.score)
         if isinstance(what, Classified | Regressed):
-            check_fits(self.way, release, path)
+            check_score(self.way, release, path)
         if isinstance(what, Regressed):
             return Regressed(what.prediction, what.target, _score_of(release) or what.score)
         return what
@@ -168,7 +168,7 @@ def _column_names(text: str) -> str | tuple[str, ...]:
     return tuple(split(text)) if "," in text and "*" not in text else text
 
 
-def check_fits(way: str, release: Release, path: object) -> None:
+def check_score(way: str, release: Release, path: object) -> None:
     """Check that a release is for the score that these columns give."""
     for part in release.parts.values():
         made_for = part.score

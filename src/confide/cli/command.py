@@ -31,7 +31,7 @@ _SHIFT = "class_weights source_shares target_shares weight_column weight_bound"
 _ACCOUNT = "again group one_cell charged_by ledger_key"
 
 
-class Apart(NamedTuple):
+class Exclusive(NamedTuple):
     """No option of `without` may be typed with an option of `given`."""
 
     given: str
@@ -41,7 +41,7 @@ class Apart(NamedTuple):
     error: type[Exception] = click.UsageError
 
 
-class Belongs(NamedTuple):
+class Requires(NamedTuple):
     """Each option of `given` needs one of `to`, or with `every` all of them."""
 
     given: str
@@ -53,85 +53,87 @@ class Belongs(NamedTuple):
 
 
 APART = (
-    Apart("probabilities", "prediction score_column losses", "only one of them may name columns"),
-    Apart("prediction", "score_column losses", "only one of them may name columns"),
-    Apart("score_column", "losses", "only one of them may name columns"),
-    Apart("prediction score_column losses", "label truth classes logits", "it needs --probabilities"),
-    Apart("probabilities score_column losses", "target", "it needs --prediction"),
-    Apart("probabilities prediction score_column", "loss", "it needs --losses"),
-    Apart("label", "truth", "either one class is true, or several can be"),
-    Apart("truth", "score", "with several true classes, the share of missed ones is bounded"),
-    Apart("truth", "logits", "logits need exactly one true class"),
-    Apart("unit", "candidates", "both determine the candidates", _COUNTED),
-    Apart("by_class", "by groups", "thresholds depend either on classes or on groups", (*_COUNTED, *_FEDERATED_PLAN)),
-    Apart(_GROUPS, "n", "the sizes of groups are secret", _CALIBRATE, InputError),
-    Apart("class_weights", "source_shares target_shares", "weights are either given or computed from shares"),
-    Apart("class_weights source_shares target_shares", "weight_column", "a shift is either of classes or of records",
-          _CALIBRATE),
-    Apart(_GROUPS, _SHIFT, "the promise of thresholds per group or class holds under every shift of shares",
-          _CALIBRATE),
-    Apart("counts plan", _SHIFT, "weights of classes and records are not counted in SQL", _CALIBRATE),
-    Apart("counts plan", "file table decimal", "the counts of a warehouse replace the table", _CALIBRATE),
-    Apart("plan", f"alpha delta {_COLUMNS} classes score {_BUDGET} candidates unit {_PEOPLE} {_GROUPS} skip_incomplete",
-          "the plan contains the request", _CALIBRATE),
-    Apart("label_epsilon", f"{_BUDGET} {_PEOPLE} {_GROUPS} partition {_SHIFT} ledger dataset {_ACCOUNT}",
-          "its cost was paid when the labels were randomised, and it needs a single threshold: of the options for "
-          "privacy, people, groups, shifts and the ledger give --delta alone", _CALIBRATE),
-    Apart("label_epsilon", "counts plan prediction score_column losses truth", "only labels were randomised",
-    _CALIBRATE), Apart("examples", "epsilon schedule", "unchanged records cannot be private", _EVALUATE),
-    Apart("examples", "truth prediction score_column losses", "examples need sets of classes with one label",
-    _EVALUATE), Apart("unlabelled", "score_column losses", "scores have no sets whose sizes count; it needs "
+    Exclusive("probabilities", "prediction score_column losses", "only one of them may name columns"),
+    Exclusive("prediction", "score_column losses", "only one of them may name columns"),
+    Exclusive("score_column", "losses", "only one of them may name columns"),
+    Exclusive("prediction score_column losses", "label truth classes logits", "it needs --probabilities"),
+    Exclusive("probabilities score_column losses", "target", "it needs --prediction"),
+    Exclusive("probabilities prediction score_column", "loss", "it needs --losses"),
+    Exclusive("label", "truth", "either one class is true, or several can be"),
+    Exclusive("truth", "score", "with several true classes, the share of missed ones is bounded"),
+    Exclusive("truth", "logits", "logits need exactly one true class"),
+    Exclusive("unit", "candidates", "both determine the candidates", _COUNTED),
+    Exclusive("by_class", "by groups", "thresholds depend either on classes or on groups",
+              (*_COUNTED, *_FEDERATED_PLAN)),
+    Exclusive(_GROUPS, "n", "the sizes of groups are secret", _CALIBRATE, InputError),
+    Exclusive("class_weights", "source_shares target_shares", "weights are either given or computed from shares"),
+    Exclusive("class_weights source_shares target_shares", "weight_column",
+              "a shift is either of classes or of records", _CALIBRATE),
+    Exclusive(_GROUPS, _SHIFT, "the promise of thresholds per group or class holds under every shift of shares",
+              _CALIBRATE),
+    Exclusive("counts plan", _SHIFT, "weights of classes and records are not counted in SQL", _CALIBRATE),
+    Exclusive("counts plan", "file table decimal", "the counts of a warehouse replace the table", _CALIBRATE),
+    Exclusive("plan",
+              f"alpha delta {_COLUMNS} classes score {_BUDGET} candidates unit {_PEOPLE} {_GROUPS} skip_incomplete",
+              "the plan contains the request", _CALIBRATE),
+    Exclusive("label_epsilon", f"{_BUDGET} {_PEOPLE} {_GROUPS} partition {_SHIFT} ledger dataset {_ACCOUNT}",
+              "its cost was paid when the labels were randomised, and it needs a single threshold: of the options for "
+              "privacy, people, groups, shifts and the ledger give --delta alone", _CALIBRATE),
+    Exclusive("label_epsilon", "counts plan prediction score_column losses truth", "only labels were randomised",
+    _CALIBRATE), Exclusive("examples", "epsilon schedule", "unchanged records cannot be private", _EVALUATE),
+    Exclusive("examples", "truth prediction score_column losses", "examples need sets of classes with one label",
+    _EVALUATE), Exclusive("unlabelled", "score_column losses", "scores have no sets whose sizes count; it needs "
           "--probabilities"),
-    Apart("dbt", "table", "the model names it, such as ref('records')"),
-    Apart("compare", "method", "all methods are compared"),
-    Apart("policy", "coordinator budget peer allow least_colluding", "the policy contains it"),
-    Apart("second", "calibration", "an argument names the release; name it once"),
-    Apart("file", "calibration", "an argument names the release; name it once", ("show", "verify", "report")),
+    Exclusive("dbt", "table", "the model names it, such as ref('records')"),
+    Exclusive("compare", "method", "all methods are compared"),
+    Exclusive("policy", "coordinator budget peer allow least_colluding", "the policy contains it"),
+    Exclusive("second", "calibration", "an argument names the release; name it once"),
+    Exclusive("file", "calibration", "an argument names the release; name it once", ("show", "verify", "report")),
 )  # fmt: skip
 """Options that exclude each other."""
 
 BELONGS = (
-    Belongs("label_positions", "label"),
-    Belongs("logits", "probabilities"),
-    Belongs("label_epsilon", "probabilities label", every=True),
-    Belongs("by_class", "probabilities label", commands=_COUNTED, every=True),
-    Belongs("by_class", "classes", "the names of all classes", _FEDERATED_PLAN),
-    Belongs("groups", "by", "the column of each record's group", _COUNTED),
-    Belongs("by", "groups", "the public list of its values", _COUNTED),
-    Belongs("partition", "by by_class plan", "it is the name of a division into groups", _CALIBRATE),
-    Belongs("partition", "ledger", commands=_CALIBRATE),
-    Belongs("source_shares", "target_shares"),
-    Belongs("target_shares", "source_shares"),
-    Belongs("weight_column", "weight_bound", commands=_CALIBRATE),
-    Belongs("weight_bound", "weight_column", commands=_CALIBRATE),
-    Belongs("plan", "counts", "the result of the query of `confide sql`", _CALIBRATE),
-    Belongs("sample", "order", "it draws records by the columns of --order", error=InputError),
-    Belongs("person", "max_records_per_person order", every=True, error=InputError),
-    Belongs("max_records_per_person", "person order", every=True, error=InputError),
-    Belongs("order", "person max_records_per_person", every=True, error=InputError),
-    Belongs("ledger", "dataset", "they must be given together", _PAYING, error=InputError),
-    Belongs(f"dataset {_ACCOUNT}", "ledger", "the ledger charges", _PAYING, error=InputError),
-    Belongs(f"neighbors records_per_person n confidence groups parts width_bins {_PEOPLE} ledger dataset {_ACCOUNT}",
-            "epsilon schedule", "a private evaluation", _EVALUATE),
-    Belongs("examples", "out"),
-    Belongs("examples", "probabilities", commands=_EVALUATE),
-    Belongs("watch_epsilon tolerance drop looks", "watch_batch"),
-    Belongs(f"{_COLUMNS} classes {_READING}", "pilot", "it is about the pilot's columns",
-            _PLAN),
-    Belongs(f"{_COLUMNS} {_READING}", "pilot", "it is about the pilot's columns",
-            _FEDERATED_PLAN),
-    Belongs("also pilot", "compare", commands=_FEDERATED_PLAN),
-    Belongs("neighbors", "epsilon_at_most", commands=("verify",)),
-    Belongs("seconds", "mechanism", "the library's own mechanisms are run a fixed number of times", error=InputError),
+    Requires("label_positions", "label"),
+    Requires("logits", "probabilities"),
+    Requires("label_epsilon", "probabilities label", every=True),
+    Requires("by_class", "probabilities label", commands=_COUNTED, every=True),
+    Requires("by_class", "classes", "the names of all classes", _FEDERATED_PLAN),
+    Requires("groups", "by", "the column of each record's group", _COUNTED),
+    Requires("by", "groups", "the public list of its values", _COUNTED),
+    Requires("partition", "by by_class plan", "it is the name of a division into groups", _CALIBRATE),
+    Requires("partition", "ledger", commands=_CALIBRATE),
+    Requires("source_shares", "target_shares"),
+    Requires("target_shares", "source_shares"),
+    Requires("weight_column", "weight_bound", commands=_CALIBRATE),
+    Requires("weight_bound", "weight_column", commands=_CALIBRATE),
+    Requires("plan", "counts", "the result of the query of `confide sql`", _CALIBRATE),
+    Requires("sample", "order", "it draws records by the columns of --order", error=InputError),
+    Requires("person", "max_records_per_person order", every=True, error=InputError),
+    Requires("max_records_per_person", "person order", every=True, error=InputError),
+    Requires("order", "person max_records_per_person", every=True, error=InputError),
+    Requires("ledger", "dataset", "they must be given together", _PAYING, error=InputError),
+    Requires(f"dataset {_ACCOUNT}", "ledger", "the ledger charges", _PAYING, error=InputError),
+    Requires(f"neighbors records_per_person n confidence groups parts width_bins {_PEOPLE} ledger dataset {_ACCOUNT}",
+             "epsilon schedule", "a private evaluation", _EVALUATE),
+    Requires("examples", "out"),
+    Requires("examples", "probabilities", commands=_EVALUATE),
+    Requires("watch_epsilon tolerance drop looks", "watch_batch"),
+    Requires(f"{_COLUMNS} classes {_READING}", "pilot", "it is about the pilot's columns",
+             _PLAN),
+    Requires(f"{_COLUMNS} {_READING}", "pilot", "it is about the pilot's columns",
+             _FEDERATED_PLAN),
+    Requires("also pilot", "compare", commands=_FEDERATED_PLAN),
+    Requires("neighbors", "epsilon_at_most", commands=("verify",)),
+    Requires("seconds", "mechanism", "the library's own mechanisms are run a fixed number of times", error=InputError),
 )  # fmt: skip
 """Options that need others."""
 
 
-def concerns(rule: Apart | Belongs, path: str, fields: Iterable[str]) -> bool:
+def concerns(rule: Exclusive | Requires, path: str, fields: Iterable[str]) -> bool:
     """Whether a row applies to a command with these fields."""
     if rule.commands:
         return path in rule.commands
-    others = rule.without if isinstance(rule, Apart) else rule.to
+    others = rule.without if isinstance(rule, Exclusive) else rule.to
     names = set(fields)
     return bool(names.intersection(rule.given.split())) and bool(names.intersection(others.split()))
 
@@ -156,21 +158,21 @@ def check_together(path: str, typed: frozenset[str], command: click.Command) -> 
             raise _refusal(need, names, given, f"needs {(' and ' if need.every else ' or ').join(others)}{why}")
 
 
-def _refusal(rule: Apart | Belongs, names: Mapping[str, str], option: str, requirement: str) -> Exception:
+def _refusal(rule: Exclusive | Requires, names: Mapping[str, str], option: str, requirement: str) -> Exception:
     """The error of a row about an option."""
     if rule.error is InputError:
         return InputError(option, requirement)
     return click.UsageError(f"{names[option]} {requirement}")
 
 
-def _clash(rule: Apart, typed: frozenset[str]) -> tuple[str, str] | None:
+def _clash(rule: Exclusive, typed: frozenset[str]) -> tuple[str, str] | None:
     """A typed option, and another one that it excludes."""
     given = [one for one in rule.given.split() if one in typed]
     others = [one for one in rule.without.split() if one in typed and one not in given]
     return (given[0], others[0]) if given and others else None
 
 
-def _lacking(rule: Belongs, typed: frozenset[str], names: Mapping[str, str]) -> tuple[str, list[str]] | None:
+def _lacking(rule: Requires, typed: frozenset[str], names: Mapping[str, str]) -> tuple[str, list[str]] | None:
     """A typed option, and the options of which it needs one, or all."""
     given = next((one for one in rule.given.split() if one in typed), None)
     needed = [one for one in rule.to.split() if one in names]
@@ -324,7 +326,7 @@ def command(path: str, *, without: str = "", required: str = "") -> Callable[[Ca
         }
 
         def run(**given: object) -> int | None:
-            check_together(path, typed_here(), click.get_current_context().command)
+            check_together(path, typed_fields(), click.get_current_context().command)
             return function(**_values(parameters, given))
 
         name = path.rpartition(" ")[2]
@@ -358,7 +360,7 @@ def _values(named: _Fields, given: Mapping[str, object]) -> dict[str, Any]:
     return single | {name: kind(**_values(_fields_of(kind), given)) for name, kind in groups.items()}
 
 
-def typed_here() -> frozenset[str]:
+def typed_fields() -> frozenset[str]:
     """The fields of the running command whose options or arguments were typed, even with their default values."""
     context = click.get_current_context()
     return frozenset(
@@ -418,8 +420,10 @@ def _write_parameters(
                 formatter.write_dl(rows, col_max=_WIDEST)
 
 
-def walk(command: click.Command, words: tuple[str, ...] = ()) -> Iterator[tuple[tuple[str, ...], click.Command]]:
+def all_commands(
+    command: click.Command, words: tuple[str, ...] = ()
+) -> Iterator[tuple[tuple[str, ...], click.Command]]:
     """Yield the command and all below it, each with its words."""
     yield words, command
     for name, below in getattr(command, "commands", {}).items():
-        yield from walk(below, (*words, name))
+        yield from all_commands(below, (*words, name))

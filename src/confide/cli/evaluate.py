@@ -8,12 +8,12 @@ from typing import Any
 
 import click
 
-from confide.cli.choices import parsed_list, split
+from confide.cli.charging import LedgerOptions, Receipt, options_from_schedule
+from confide.cli.choices import candidate_list, split
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
-from confide.cli.output import left_out_text, tell, warn
-from confide.cli.paying import LedgerOptions, Receipt, scheduled
+from confide.cli.output import left_out_text, print_result, print_warning
 from confide.cli.values import Findings, PeopleOptions, Released, Source
 from confide.errors import InputError
 from confide.evaluation import (
@@ -98,19 +98,19 @@ def evaluate(
         --probabilities 'p_*' --label label --epsilon 1 --out private.json
     """
     bounded = people.people
-    private = scheduled(schedule, "evaluation", private, bounded)
+    private = options_from_schedule(schedule, "evaluation", private, bounded)
     kind = Kind.EVALUATION if private.epsilon is None else Kind.PRIVATE_EVALUATION
     output.check(kind, *source.files, release.calibration, *budget.files, schedule)
     released = release.load()
-    what = columns.to_evaluate(released, release.calibration, parsed_list(candidates))
+    what = columns.to_evaluate(released, release.calibration, candidate_list(candidates))
     release.check_group(released, of_classes=columns.task == "score", any_groups=True)
     if fail_below_promise:
-        refuse_unjudged(released)
+        check_has_law(released)
     read: dict[str, Any] = {"by": release.by, "skip_incomplete": source.skip_incomplete}
     found: Evaluation | LevelEvaluation | PrivateEvaluation
-    with budget.paying() as receipt:
+    with budget.charging() as receipt:
         request = private.request(budget.account(source.file))
-        with source.open("evaluating", what, columns.ways) as (opened, what, progress):
+        with source.open("evaluating", what, columns.ALTERNATIVES) as (opened, what, progress):
             if request is None:
                 found = evaluate_table(opened, what, released, examples=examples, progress=progress, **read)
             else:
@@ -133,28 +133,28 @@ def _tell(
     """Print an evaluation, as text or as JSON."""
     notes = [*remarks(released), *(shortfall_notes(found) if output.as_json else [])]  # the text contains them
     for note in notes:
-        warn(note)
+        print_warning(note)
 
     def document() -> dict[str, Any]:
         worst, short = worst_fields(found, released), shortfall_fields(found)
         return {**found.fields(), "shortfalls": short, "worst": worst, "warnings": list(notes), **left_out}
 
-    texts = evaluated(found, released), left_out_text(left_out), output.saved(), NOT_PRIVATE
-    tell(document, *texts, as_json=output.as_json)
+    texts = evaluation_text(found, released), left_out_text(left_out), output.saved(), NOT_PRIVATE
+    print_result(document, *texts, as_json=output.as_json)
 
 
 def _tell_private(found: PrivateEvaluation, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]) -> None:
     """Print a private evaluation and its cost."""
     notes = [*receipt.heard.notes, *(shortfall_notes(found) if output.as_json else [])]
     for note in notes:
-        warn(note)
+        print_warning(note)
 
     def document() -> dict[str, Any]:
         short = {"shortfalls": shortfall_fields(found), **receipt.heard.fields(), "warnings": notes}
         return {**json.loads(found.to_json()), **short, **receipt.fields(), **left_out}
 
     texts = found, left_out_text(left_out), receipt.text(), output.saved(), PUBLISHABLE
-    tell(document, *receipt.heard.earlier, *texts, as_json=output.as_json)
+    print_result(document, *receipt.heard.earlier, *texts, as_json=output.as_json)
 
 
 def _numbers(text: str) -> tuple[float, ...]:
@@ -167,7 +167,7 @@ def _numbers(text: str) -> tuple[float, ...]:
 # Results compared with the promise of the release
 
 
-def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
+def evaluation_text(found: Evaluation | LevelEvaluation, release: Release) -> str:
     """Coverage compared with the promise, sizes, and a table of parts with their own thresholds; level by level."""
     if isinstance(found, Evaluation):
         parts: tuple[Section, ...] = (described(found, _promise(found, release), release.bounded),)
@@ -198,7 +198,7 @@ def shortfall_notes(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> 
     return [sentence_of(name, one) for name, one in found.shortfalls.items()]
 
 
-def refuse_unjudged(release: Release) -> None:
+def check_has_law(release: Release) -> None:
     """Reject --fail-below-promise for a release without a known law of its coverage over calibrations."""
     if not has_law(release):
         raise InputError(

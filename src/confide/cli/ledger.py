@@ -5,9 +5,18 @@ from pathlib import Path
 from typing import Any
 
 from confide.cli.command import Group, command
-from confide.cli.output import check_output, heard, say, tell
+from confide.cli.output import capture_warnings, check_output, print_result, print_text
 from confide.cli.values import OptionalOutput, Output
-from confide.ledger import Ledger, Schedule, check_head, file_of, make_server_ledger, move, place_of, plain
+from confide.ledger import (
+    Ledger,
+    Schedule,
+    account_as_json,
+    check_head,
+    file_of,
+    make_server_ledger,
+    move,
+    parse_location,
+)
 from confide.mechanisms import Neighbors
 from confide.support import Kind
 
@@ -20,9 +29,9 @@ def list_(*, file: str, as_json: bool = False) -> None:
     """
     found = Ledger(file, create=False).snapshot()
     accounts = found.accounts
-    rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
+    rows = [{k: v for k, v in account_as_json(a).items() if k != "entries"} for a in accounts.values()]
     datasets = [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]
-    tell(lambda: {"datasets": datasets}, found, as_json=as_json)
+    print_result(lambda: {"datasets": datasets}, found, as_json=as_json)
 
 
 @command("ledger show")
@@ -34,7 +43,7 @@ def show(*, file: str, dataset: str, dp_delta: float = 0.0, as_json: bool = Fals
     account = Ledger(file, create=False).account(dataset)
     loss = account.spent(dp_delta)
     together = [vars(bound) for bound in loss.bounds]
-    tell(lambda: plain(account) | {"together": together}, account.told(dp_delta), as_json=as_json)
+    print_result(lambda: account_as_json(account) | {"together": together}, account.describe(dp_delta), as_json=as_json)
 
 
 @command("ledger limit")
@@ -52,10 +61,10 @@ def limit(
     Example: confide ledger limit budget.db patients 2.0
     """
     new_limit = None if epsilon is None else (epsilon, dp_delta)
-    with heard() as said:
+    with capture_warnings() as said:
         account = Ledger(file).set_limit(dataset, new_limit, neighbors=neighbors)
     said.warn()
-    tell(lambda: plain(account), f"{account.dataset}: {account.summary}", as_json=as_json)
+    print_result(lambda: account_as_json(account), f"{account.dataset}: {account.summary}", as_json=as_json)
 
 
 @command("ledger follow")
@@ -70,10 +79,12 @@ def follow(*, file: str, schedule: Path, dataset: str, as_json: bool = False) ->
     Example: confide ledger follow budget.db schedule.json --dataset patients
     """
     read = Schedule.load(schedule)
-    with heard() as said:
+    with capture_warnings() as said:
         account = Ledger(file).follow(dataset, read)
     said.warn()
-    tell(lambda: plain(account), f"{account.dataset}: {account.summary}", read.statement, as_json=as_json)
+    print_result(
+        lambda: account_as_json(account), f"{account.dataset}: {account.summary}", read.statement, as_json=as_json
+    )
 
 
 @command("ledger export")
@@ -85,7 +96,7 @@ def export(*, file: str, output: OptionalOutput) -> None:
     output.check(Kind.EXPORT, file_of(file))
     document: dict[str, Any] = Ledger(file, create=False).export()
     output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
-    tell(lambda: document, output.saved(), as_json=output.out is None)
+    print_result(lambda: document, output.saved(), as_json=output.out is None)
 
 
 @command("ledger report")
@@ -127,11 +138,11 @@ def init(*, server: str, charge_role: tuple[str, ...] = (), read_role: tuple[str
       confide ledger init postgresql://dpo@db/budget --charge-role jobs
     """
     made = make_server_ledger(server, charge_roles=charge_role, read_roles=read_role)
-    say(f"ledger: {made}")
+    print_text(f"ledger: {made}")
     for role in charge_role:
-        say(f"may charge: {role}")
+        print_text(f"may charge: {role}")
     for role in read_role:
-        say(f"may read: {role}")
+        print_text(f"may read: {role}")
 
 
 @command("ledger move")
@@ -147,7 +158,9 @@ def move_(*, old: str, new: str, charge_role: tuple[str, ...] = (), read_role: t
         --charge-role jobs
     """
     records = move(old, new, charge_roles=charge_role, read_roles=read_role)
-    say(f"moved {records:,} records from {place_of(old)} to {place_of(new)}; the old ledger is closed")
+    print_text(
+        f"moved {records:,} records from {parse_location(old)} to {parse_location(new)}; the old ledger is closed"
+    )
 
 
 @command("ledger check")
@@ -164,12 +177,12 @@ def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None
     check_output(head, Kind.HEAD, file_of(file), force=True)
     opened = Ledger(file, create=False)
     found = opened.snapshot()
-    number, seal = len(found.seals), found.seals[-1] if found.seals else ""
+    number, seal = len(found.hashes), found.hashes[-1] if found.hashes else ""
     if head is not None:
         check_head(opened, head)
     right = f"{number:,} records, every hash is correct{f'; the last is {seal}' if seal else ''}"
     moved = None if found.moved_to is None else f"moved to {found.moved_to}"
-    tell(lambda: {"records": number, "seal": seal, "moved_to": found.moved_to}, right, moved, as_json=as_json)
+    print_result(lambda: {"records": number, "seal": seal, "moved_to": found.moved_to}, right, moved, as_json=as_json)
 
 
 ledger = Group(

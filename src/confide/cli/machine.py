@@ -11,7 +11,7 @@ import click
 
 from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE, FOUND
-from confide.cli.output import progress_bar, say, tell, warn
+from confide.cli.output import print_result, print_text, print_warning, progress_bar
 from confide.cli.values import Findings
 from confide.mechanisms import Neighbors
 from confide.support import Kind
@@ -59,7 +59,7 @@ def audit(
             limit = (SECONDS if seconds is None else seconds) * (10 if long else 1)
             report = run_audit([foreign], seconds=limit, level=level, on_subject=announce, on_start=watch)
     output.write(report.to_json())
-    tell(lambda: json.loads(report.to_json()), report, as_json=output.as_json)
+    print_result(lambda: json.loads(report.to_json()), report, as_json=output.as_json)
     return DONE if report.passed else CLAIM_FAILED
 
 
@@ -81,9 +81,9 @@ def doctor(*, paths: tuple[Path, ...] = (), as_json: bool = False) -> int:
     from confide.checkup import doctor as examine
 
     found = examine(*paths)
-    tell(found.fields, found, as_json=as_json)
+    print_result(found.fields, found, as_json=as_json)
     for line in found.findings:
-        warn(line)
+        print_warning(line)
     return FOUND if found.findings else DONE
 
 
@@ -101,4 +101,4 @@ def demo(*, out: Path = Path("demo-output"), force: bool = False) -> None:
     """
     from confide.demo import run
 
-    say(run(out, force=force))
+    print_text(run(out, force=force))

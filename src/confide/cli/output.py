@@ -26,17 +26,17 @@ from confide.support import (
 from confide.tables import Progress, refuse_existing_predictions
 
 
-def say(text: str) -> None:
+def print_text(text: str) -> None:
     """Print lines on stdout, with control characters escaped."""
     sys.stdout.write(harmless(text) + "\n")
 
 
-def warn(text: str) -> None:
+def print_warning(text: str) -> None:
     """Print a warning on stderr."""
     sys.stderr.write(f"warning: {one_line(text)}\n")
 
 
-def note(text: str) -> None:
+def print_note(text: str) -> None:
     """Print a note on stderr."""
     sys.stderr.write(f"note: {one_line(text)}\n")
 
@@ -46,7 +46,7 @@ EXPECTED = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
 
 
 @dataclass(frozen=True)
-class Heard:
+class CapturedWarnings:
     """The library's warnings during a command, which the command prints itself."""
 
     kinds: tuple[type[Warning], ...]
@@ -66,7 +66,7 @@ class Heard:
     def warn(self) -> None:
         """Print the notes on stderr."""
         for text in self.notes:
-            warn(text)
+            print_warning(text)
 
     def fields(self) -> dict[str, Any]:
         """All warnings as JSON values."""
@@ -74,27 +74,27 @@ class Heard:
 
 
 @contextmanager
-def heard(*kinds: type[Warning]) -> Iterator[Heard]:
+def capture_warnings(*kinds: type[Warning]) -> Iterator[CapturedWarnings]:
     """Capture the library's warnings of these kinds, by default of `EXPECTED`, for the command to print."""
     with warnings.catch_warnings(record=True) as caught:
         for kind in (*EXPECTED, *kinds):
             warnings.simplefilter("always", kind)
-        yield Heard(kinds or EXPECTED, caught)
+        yield CapturedWarnings(kinds or EXPECTED, caught)
 
 
-def tell(document: Callable[[], Mapping[str, Any]], *texts: object, as_json: bool) -> None:
+def print_result(document: Callable[[], Mapping[str, Any]], *texts: object, as_json: bool) -> None:
     """Print a JSON document, or else these texts, one below the other; None is skipped."""
     if as_json:
-        emit(document())
+        print_json(document())
         return
     for text in texts:
         if text is not None:
-            say(str(text))
+            print_text(str(text))
 
 
-def emit(document: Mapping[str, Any]) -> None:
+def print_json(document: Mapping[str, Any]) -> None:
     """Print one JSON document on stdout, as one line."""
-    say(harmless_json(json.dumps(plain(document), allow_nan=False, ensure_ascii=False)))
+    print_text(harmless_json(json.dumps(plain(document), allow_nan=False, ensure_ascii=False)))
 
 
 def plain(value: Any) -> Any:

@@ -5,12 +5,12 @@ from typing import Any
 
 import click
 
-from confide.cli.choices import ClassShiftOptions, one_level, parsed, split
+from confide.cli.choices import ClassShiftOptions, one_level, optional_candidates, split
 from confide.cli.command import command
-from confide.cli.output import left_out_text, progress_bar, tell
+from confide.cli.output import left_out_text, print_result, progress_bar
 from confide.cli.values import Findings, PilotOptions, PrivacyOptions
 from confide.errors import InputError
-from confide.ledger import IN_WORDS, Planned, Schedule, best_of, by_rules, decimal_form
+from confide.ledger import IN_WORDS, PlannedReleases, Schedule, best_of, by_rules, decimal_form
 from confide.planning import Plan
 from confide.planning import plan as make_plan
 from confide.support import Kind, aligned
@@ -69,7 +69,7 @@ def plan(
     output.check(Kind.PAGE, *pilot.files)
     what = pilot.what()
     score = pilot.columns.score or ("lac" if what is None else what.kind.name)
-    options = {"score": score, "candidates": parsed(candidates), "unit": unit, **vars(privacy)}
+    options = {"score": score, "candidates": optional_candidates(candidates), "unit": unit, **vars(privacy)}
     options |= {"class_weights": shifted.shift, "weight_bound": weight_bound}
     made = make_plan(level, n=n, **options)  # checks public choices before anything is opened
     sample, left_out = pilot.sample()
@@ -82,7 +82,7 @@ def plan(
     power = watched.power(made)
     watch = None if power is None else {**asdict(power), "small": power.small}
     document = {**_document(made), "watch": watch, **left_out}
-    tell(lambda: document, made, power, left_out_text(left_out), output.saved(), as_json=output.as_json)
+    print_result(lambda: document, made, power, left_out_text(left_out), output.saved(), as_json=output.as_json)
 
 
 def _document(made: Plan) -> dict[str, object]:
@@ -161,7 +161,7 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
         rows = [_row(entry, worth, sizes) for entry, worth in zip(one.entries, rules[name], strict=True)]
         texts.append(f"{IN_WORDS[name]}{', chosen' if one is chosen else ''}:\n{aligned(rows)}")
     document = {"schedule": chosen.fields, "statement": chosen.statement, "n": sizes, "rules": rules, "out": saved}
-    tell(lambda: document, *texts, output.saved(), as_json=output.as_json)
+    print_result(lambda: document, *texts, output.saved(), as_json=output.as_json)
 
 
 def _whole(text: str) -> int:
@@ -170,7 +170,7 @@ def _whole(text: str) -> int:
     return int(text)
 
 
-def _worth(schedule: Schedule, entry: Planned, sizes: list[int], alpha: str) -> dict[str, Any]:
+def _worth(schedule: Schedule, entry: PlannedReleases, sizes: list[int], alpha: str) -> dict[str, Any]:
     """The epsilon of one release of a kind, and its expected coverage or least number of records."""
     worth: dict[str, Any] = {"kind": entry.kind, "epsilon": entry.epsilon}
     if entry.kind == "calibration":
@@ -179,7 +179,7 @@ def _worth(schedule: Schedule, entry: Planned, sizes: list[int], alpha: str) -> 
     return {**worth, "records": schedule.records_of(entry.kind, alpha)}
 
 
-def _row(entry: Planned, worth: dict[str, Any], sizes: list[int]) -> tuple[str, str]:
+def _row(entry: PlannedReleases, worth: dict[str, Any], sizes: list[int]) -> tuple[str, str]:
     each = f"epsilon {decimal_form(entry.epsilon)} each"
     if entry.kind == "calibration":
         coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])

@@ -7,12 +7,12 @@ from typing import Any
 
 import click
 
+from confide.cli.charging import LedgerOptions
 from confide.cli.choices import split
 from confide.cli.columns import Columns
 from confide.cli.command import command
-from confide.cli.output import check_output, heard, left_out_text, tell, warn
-from confide.cli.paying import LedgerOptions
-from confide.cli.values import Released, Source, names_in
+from confide.cli.output import capture_warnings, check_output, left_out_text, print_result, print_warning
+from confide.cli.values import Released, Source, option_names
 from confide.errors import CoverageWarning
 from confide.releases import Calibration, Release
 from confide.sets import count_shortfall
@@ -64,10 +64,10 @@ def predict(
         check_output(place, Kind.PREDICTIONS, *source.files, release.calibration, force=force)
     elif place is not None:
         refuse_existing_folder(place)
-    ways = "--probabilities or --prediction"
+    alternatives = "--probabilities or --prediction"
     with (
-        heard(CoverageWarning) as caught,
-        source.open("predicting", what, ways, write=out_table is not None) as (opened, what, progress),
+        capture_warnings(CoverageWarning) as caught,
+        source.open("predicting", what, alternatives, write=out_table is not None) as (opened, what, progress),
     ):
         found = predict_table(
             opened,
@@ -76,7 +76,7 @@ def predict(
             out,
             out_table=out_table,
             by=release.by,
-            keep=names_in(keep),
+            keep=option_names(keep),
             partition_by=() if partition_by is None else split(partition_by),
             overwrite=force,
             skip_incomplete=source.skip_incomplete,
@@ -86,10 +86,10 @@ def predict(
     where = str(out or out_table)
     notes = [*caught.notes, *_too_many_empty(released, found)]
     for note in notes:
-        warn(note)
+        print_warning(note)
     size = f", {found['mean_set_size']:.2f} classes each on average" if "mean_set_size" in found else ""
     empty = int(found.get("empty_sets", 0))
-    tell(
+    print_result(
         lambda: {"out": where, **_promised(released), **found, "warnings": notes},
         f"{short_number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}",
         f"empty sets: {_empty(empty, int(found['rows']))}" if empty else None,
@@ -157,7 +157,7 @@ def randomise_labels(
         check_output(path, kind, *source.files, *budget.files, force=False)
     if statement_path.exists():
         raise OutputExistsError("output", f"{str(statement_path)!r} already exists", remedy="Choose another name")
-    with budget.paying() as receipt:
+    with budget.charging() as receipt:
         account = budget.account(source.file)
         with source.opened(source.file, "randomising") as (opened, progress):
             statement = randomise_table(
@@ -166,7 +166,7 @@ def randomise_labels(
                 split(classes),
                 epsilon,
                 out,
-                keep=names_in(keep),
+                keep=option_names(keep),
                 skip_incomplete=source.skip_incomplete,
                 progress=progress,
                 **account,
@@ -175,9 +175,9 @@ def randomise_labels(
     receipt.heard.warn()
     if not as_json:
         for one in receipt.heard.earlier:
-            warn(str(one))
+            print_warning(str(one))
     saved = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(statement_path)}
-    tell(
+    print_result(
         lambda: {**saved, **receipt.heard.fields(), **receipt.fields()},
         statement,
         receipt.text(),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.coordinator import policy_rows, read_policy, read_silo, silo_rows
-from confide.cli.output import say, tell, warn
+from confide.cli.output import print_result, print_text, print_warning
 from confide.cli.values import Output, named_release
 from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation, load_evaluation
@@ -118,11 +118,11 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
     else:
         shown = _document(load(path), k)
     for note in () if as_json else shown.warnings:
-        warn(note)
-    tell(lambda: shown.document, to_text(shown.section), as_json=as_json)
+        print_warning(note)
+    print_result(lambda: shown.document, to_text(shown.section), as_json=as_json)
 
 
-class Shown(NamedTuple):
+class FileDescription(NamedTuple):
     """The description of a file, as text and as JSON values."""
 
     section: Section
@@ -136,74 +136,74 @@ def _with(value: object, *facts: tuple[str, str], lead: str = "") -> Section:
     return replace(section, parts=(*section.parts, Section("", lead, facts)))
 
 
-def _document(found: Document, k: int) -> Shown:
+def _document(found: Document, k: int) -> FileDescription:
     """A release or a private evaluation, with its privacy loss for k records, or a monitor."""
     if isinstance(found, Watch):
         versions = dict.fromkeys(versions_text(look.versions) for look in found.looks)
         alarm = None if found.alarm is None else found.alarm.look.name
         section = _with(found, *(("made with", one) for one in versions))
-        return Shown(section, {"watch": json.loads(found.to_json()), "alarm": alarm})
+        return FileDescription(section, {"watch": json.loads(found.to_json()), "alarm": alarm})
     losses: dict[str, float] = {relation: found.privacy.loss(relation, k) for relation in NEIGHBORS}
     values: dict[str, Any] = {"records": k, "losses": losses}
     if isinstance(found, PrivateEvaluation):
         n = "secret" if found.query.n is None else str(found.query.n)
         rows = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
         section = _with(found, *_losses(found.privacy, k), *rows, ("made with", versions_text(found.versions)))
-        return Shown(section, {"evaluation": json.loads(found.to_json()), **values, "warnings": []})
+        return FileDescription(section, {"evaluation": json.loads(found.to_json()), **values, "warnings": []})
     released = as_release(found)
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
     notes = list(remarks(released))
     values |= {"records_needed": most_needed(released.parts.values()), "warnings": notes}
     making = _making(released) if isinstance(released, Calibration) else ()
-    facts = (*_words(released), *_losses(released.privacy, k), *making, *course(released))
-    section = _with(released, *facts, lead=renewed(released))
-    return Shown(section, {"calibration": json.loads(released.to_json()), **values}, notes)
+    facts = (*_words(released), *_losses(released.privacy, k), *making, *lineage_rows(released))
+    section = _with(released, *facts, lead=renewal_text(released))
+    return FileDescription(section, {"calibration": json.loads(released.to_json()), **values}, notes)
 
 
-def _counting(path: Path) -> Shown:
+def _counting(path: Path) -> FileDescription:
     plan = CountingPlan.load(path)
-    return Shown(describe(plan), {"counting_plan": json.loads(plan.to_json())})
+    return FileDescription(describe(plan), {"counting_plan": json.loads(plan.to_json())})
 
 
-def _schedule(path: Path) -> Shown:
+def _schedule(path: Path) -> FileDescription:
     schedule = Schedule.load(path)
     each = ((entry.words, f"epsilon {decimal_form(entry.epsilon)} each") for entry in schedule.entries)
-    return Shown(_with(schedule, *each), {"schedule": schedule.fields, "statement": schedule.statement})
+    return FileDescription(_with(schedule, *each), {"schedule": schedule.fields, "statement": schedule.statement})
 
 
-def _labelling(path: Path) -> Shown:
+def _labelling(path: Path) -> FileDescription:
     statement = LabelStatement.load(path)
     section = _with(statement, ("made with", versions_text(statement.versions)))
-    return Shown(section, {"labelling": json.loads(statement.to_json())})
+    return FileDescription(section, {"labelling": json.loads(statement.to_json())})
 
 
-def _measured(path: Path) -> Shown:
+def _measured(path: Path) -> FileDescription:
     """An evaluation that is not private."""
     found = load_evaluation(path)
     section = _with(found, ("of the release with SHA-256", found.calibration))
-    return Shown(section, {"evaluation": json.loads(found.to_json())})
+    return FileDescription(section, {"evaluation": json.loads(found.to_json())})
 
 
-def _file(what: str, facts: Sequence[tuple[str, str]], **document: Any) -> Shown:
+def _file(what: str, facts: Sequence[tuple[str, str]], **document: Any) -> FileDescription:
     """A file of a federation: one sentence, and its facts."""
-    return Shown(Section(what, what, parts=(Section("", facts=tuple(facts)),)), document)
+    return FileDescription(Section(what, what, parts=(Section("", facts=tuple(facts)),)), document)
 
 
-def _silo(path: Path) -> Shown:
+def _silo(path: Path) -> FileDescription:
     silo = read_silo(path)
     values = {"silo": silo.fields(), "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
     return _file(f"public file of {silo.name!r}", silo_rows(silo), **values)
 
 
-def _keys(path: Path) -> Shown:
-    silo = SiloKeys.load(path).face()
+def _keys(path: Path) -> FileDescription:
+    silo = SiloKeys.load(path).public_keys()
     rows = [("name", silo.name), ("fingerprint", fingerprint(silo.identity))]
     values = {"name": silo.name, "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
     return _file(f"private keys of {silo.name!r}: send them to no one", rows, keys=values)
 
 
-def _plan(path: Path) -> Shown:
+def _plan(path: Path) -> FileDescription:
     plan, envelope = read_plan(read_text(path))
     unsigned = [("signed by", envelope.signer), *((f"silo {silo.name}", "not signed") for silo in plan.silos)]
     identities = identity_rows(plan, silos=True) or unsigned
@@ -218,7 +218,7 @@ def _plan(path: Path) -> Shown:
     if plan.coordinator is not None:
         values["coordinator"] = fingerprint(plan.coordinator.identity)
         values["roster"] = roster_number([plan.coordinator, *plan.silos])
-    return Shown(_with(plan, *identities), values)
+    return FileDescription(_with(plan, *identities), values)
 
 
 def _plans(plan: AnyPlan) -> dict[str, Any]:
@@ -254,35 +254,35 @@ def round_rows(head: RoundHead) -> list[tuple[str, str]]:
     ]
 
 
-def _answer(path: Path) -> Shown:
+def _answer(path: Path) -> FileDescription:
     head = message_head(read_text(path))
     return _file(f"answer of {head.silo!r}", answer_rows(head), answer=head._asdict())
 
 
-def _opening(path: Path) -> Shown:
+def _opening(path: Path) -> FileDescription:
     head = opening_head(read_text(path))
     return _file(f"request of the coordinator to {head.opener!r}", round_rows(head), opening=head._asdict())
 
 
-def _part(path: Path) -> Shown:
+def _part(path: Path) -> FileDescription:
     head = part_head(read_text(path))
     return _file(f"part of {head.opener!r}", round_rows(head), part=head._asdict())
 
 
-def _policy(path: Path) -> Shown:
+def _policy(path: Path) -> FileDescription:
     policy = read_policy(path)
     prints = {name: fingerprint(identity) for name, identity in policy.peers.items()}
     stated = {**vars(policy), "peers": dict(policy.peers)}
     return _file("policy of a silo", policy_rows(policy), policy=stated, fingerprints=prints)
 
 
-def _report(path: Path) -> Shown:
+def _silo_report(path: Path) -> FileDescription:
     report = SiloReport.load(path)
     estimate = vars(report.estimate)
-    return Shown(describe(report), {"report": {"silo": report.silo, "epsilon": report.epsilon, **estimate}})
+    return FileDescription(describe(report), {"report": {"silo": report.silo, "epsilon": report.epsilon, **estimate}})
 
 
-_BY_KIND: Mapping[Kind, Callable[[Path], Shown]] = {
+_BY_KIND: Mapping[Kind, Callable[[Path], FileDescription]] = {
     Kind.COUNTING: _counting,
     Kind.SCHEDULE: _schedule,
     Kind.LABELLING: _labelling,
@@ -294,7 +294,7 @@ _BY_KIND: Mapping[Kind, Callable[[Path], Shown]] = {
     Kind.OPENING: _opening,
     Kind.PART: _part,
     Kind.POLICY: _policy,
-    Kind.REPORT: _report,
+    Kind.REPORT: _silo_report,
 }
 
 
@@ -381,7 +381,7 @@ def _mechanism(released: Calibration) -> str:
 # A chain of releases
 
 
-def renewed(release: Release) -> str:
+def renewal_text(release: Release) -> str:
     """The release that a release renews, the origin of its candidates, and the records of its promise.
 
     Examples
@@ -389,7 +389,7 @@ def renewed(release: Release) -> str:
     >>> import confide, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> first = confide.calibrate(rng.random(2000), 0.1, 1.0, score="lac")
-    >>> print(renewed(confide.recalibrate(first, rng.random(2000), cold=True)))
+    >>> print(renewal_text(confide.recalibrate(first, rng.random(2000), cold=True)))
     release 2 of a chain; it renews release 1
     start: cold; the promise does not depend on what was released before
     """
@@ -417,7 +417,7 @@ def condition(release: Release) -> str:
     )
 
 
-def course(release: Release) -> list[tuple[str, str]]:
+def lineage_rows(release: Release) -> list[tuple[str, str]]:
     """A row for each release of the chain: number, date and threshold."""
     line = predecessors_of(release)
     if not line:
@@ -486,8 +486,8 @@ def verify(
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         signed = signed_by(key, public, what)
     chain, broken = _chain(released, previous)
-    found = [head, *signed.found, _untold(what), *chain, *conditions.found]
-    return _told(found, [*conditions.wrong, *signed.wrong, *broken], as_json=as_json)
+    found = [head, *signed.statements, _noise_statement(what), *chain, *conditions.statements]
+    return _report(found, [*conditions.failures, *signed.failures, *broken], as_json=as_json)
 
 
 @command("sign")
@@ -507,7 +507,7 @@ def sign_release(*, file: Path, keys: Path, output: Output) -> None:
     output.save(sign(load_release(file), SiloKeys.load(keys)), "signed")
 
 
-def _untold(what: str) -> str:
+def _noise_statement(what: str) -> str:
     """The statement about noise, which no file can show."""
     return f"not shown: that the {what} were drawn with noise; this rests on those who ran the calibration"
 
@@ -520,12 +520,12 @@ def _chain(released: Document, previous: Sequence[Path]) -> tuple[list[str], Seq
     return [f"chain: this is release {len(predecessors_of(released)) + 1}", *result.found], result.wrong
 
 
-def _told(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
+def _report(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
     """Print findings and errors, and return the exit code."""
     lines = [line for text in found for line in text.splitlines()]
-    tell(lambda: {"holds": not wrong, "found": lines, "wrong": wrong}, *found, as_json=as_json)
+    print_result(lambda: {"holds": not wrong, "found": lines, "wrong": wrong}, *found, as_json=as_json)
     for line in wrong:
-        warn(line)
+        print_warning(line)
     return CLAIM_FAILED if wrong else DONE
 
 
@@ -577,6 +577,6 @@ def report(
     output.save(page.html)
     if isinstance(measured, PrivateEvaluation):
         whole = "" if not released.privacy.is_private else ": the whole page may be published"
-        say(f"The page shows a private evaluation{whole}.")
+        print_text(f"The page shows a private evaluation{whole}.")
     elif measured is not None:
-        say("The page shows numbers from labelled records: this part is not private.")
+        print_text("The page shows numbers from labelled records: this part is not private.")

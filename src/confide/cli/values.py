@@ -13,7 +13,7 @@ import click
 
 from confide.cli.choices import split
 from confide.cli.columns import Columns
-from confide.cli.output import check_output, progress_bar, say
+from confide.cli.output import check_output, print_text, progress_bar
 from confide.errors import InputError
 from confide.planning import Pilot
 from confide.releases import Release, load_release
@@ -58,9 +58,9 @@ class PilotOptions:
 
     def what(self) -> What | None:
         """The columns to read, which a sample requires."""
-        what = self.columns.what()
+        what = self.columns.columns_to_read()
         if self.pilot is not None and what is None:
-            raise click.UsageError(f"--pilot needs {self.columns.ways}")
+            raise click.UsageError(f"--pilot needs {self.columns.ALTERNATIVES}")
         return what
 
     def sample(self) -> tuple[Pilot | None, dict[str, int]]:
@@ -86,18 +86,18 @@ class Source(ReadingOptions):
 
     @contextmanager
     def open(
-        self, doing: str, what: What | None, ways: str, *, write: bool = False
+        self, doing: str, what: What | None, alternatives: str, *, write: bool = False
     ) -> Iterator[tuple[Any, What, Progress]]:
-        """Open the table, with its columns and a progress bar; missing columns raise an error that lists `ways`."""
+        """Open the table, with its columns and a progress bar; an error about missing columns lists `ALTERNATIVES`."""
         with self.opened(self.file, doing, write=write) as (opened, progress):
             if what is None:
-                raise InputError("probabilities", f"name the columns to read: {ways}", remedy=opened.existing())
+                raise InputError("probabilities", f"name the columns to read: {alternatives}", remedy=opened.existing())
             yield opened, what, progress
 
-    def what(self, what: What | None, ways: str) -> What:
+    def what(self, what: What | None, alternatives: str) -> What:
         """The columns; without them the table is opened for an error that lists its columns."""
         if what is None:
-            with self.open("reading", what, ways) as (_, columns, _):
+            with self.open("reading", what, alternatives) as (_, columns, _):
                 return columns
         return what
 
@@ -205,14 +205,14 @@ class GroupOptions:
     partition: str | None = None
 
     @property
-    def asked(self) -> bool:
+    def has_groups(self) -> bool:
         """Whether thresholds for groups or classes are requested."""
         return self.by is not None or self.by_class
 
     def arguments(self) -> dict[str, Any]:
         """The arguments of a request to a table; empty for one threshold."""
         groups = None if self.groups is None else tuple(split(self.groups))
-        return {"by": self.by, "groups": groups, "by_class": self.by_class} if self.asked else {}
+        return {"by": self.by, "groups": groups, "by_class": self.by_class} if self.has_groups else {}
 
 
 def check_partition(ledger: str | None, partition: str | None) -> None:
@@ -256,7 +256,7 @@ class Output(_Written):
     def save(self, text: str, what: str = "saved") -> None:
         """Write the file, and print its path."""
         self.write(text)
-        say(f"{what}: {self.out}")
+        print_text(f"{what}: {self.out}")
 
 
 @dataclass(frozen=True)
@@ -281,6 +281,6 @@ class Findings(OptionalOutput):
     as_json: bool = False
 
 
-def names_in(texts: Sequence[str]) -> list[str] | None:
+def option_names(texts: Sequence[str]) -> list[str] | None:
     """All names in repeatable options; None if none was typed."""
     return [name for text in texts for name in split(text)] or None

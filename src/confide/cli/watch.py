@@ -7,11 +7,11 @@ from typing import Any
 
 import click
 
+from confide.cli.charging import LedgerOptions, options_from_schedule
 from confide.cli.columns import Columns
 from confide.cli.command import command
 from confide.cli.exit_codes import ALARM, DONE
-from confide.cli.output import say, tell, warn
-from confide.cli.paying import LedgerOptions, scheduled
+from confide.cli.output import print_result, print_text, print_warning
 from confide.cli.values import Findings, Released, SourceOfRelease
 from confide.errors import EarlierReleaseWarning, SimilarNameWarning
 from confide.evaluation import PrivateEvaluation
@@ -39,7 +39,7 @@ class Settings:
     def arguments(self, schedule: Path | None) -> dict[str, Any]:
         """The options, or the entry of a schedule, as arguments of `confide.watching`."""
         reference = None if self.reference is None else PrivateEvaluation.load(self.reference)
-        spent = vars(scheduled(schedule, "look", self))
+        spent = vars(options_from_schedule(schedule, "look", self))
         return {**spent, "unlabelled": self.unlabelled or None, "reference": reference}
 
 
@@ -90,10 +90,10 @@ def watch(
         if not output.as_json:
             _say_start(before)
     for note in notes:
-        warn(note)
-    with budget.paying(EarlierReleaseWarning, SimilarNameWarning) as receipt:
+        print_warning(note)
+    with budget.charging(EarlierReleaseWarning, SimilarNameWarning) as receipt:
         account = budget.account(records.file)
-        with records.open("looking", what, columns.ways) as (table, read, progress):
+        with records.open("looking", what, columns.ALTERNATIVES) as (table, read, progress):
             after = take_look(
                 table,
                 read,
@@ -118,7 +118,7 @@ def watch(
         return {**_document(after, name), **warned, **receipt.fields()}
 
     texts = *heard.earlier, *_look_texts(after, name, budget), receipt.text(), output.saved()
-    tell(document, *texts, as_json=output.as_json)
+    print_result(document, *texts, as_json=output.as_json)
     return DONE if after.alarm is None else ALARM
 
 
@@ -134,9 +134,9 @@ def _look_name(look: str | None, budget: LedgerOptions) -> str:
 def _say_start(before: Watch) -> None:
     """Print the settings before the first look, and the detection delay of a drop."""
     made = before.settings
-    say(f"a new monitor; its first look fixes these settings\n{before}")
+    print_text(f"a new monitor; its first look fixes these settings\n{before}")
     if before.monitors_sizes:
-        say("a larger reference detects smaller drifts")
+        print_text("a larger reference detects smaller drifts")
         return
     level = min(made.promised.values())
     size = max(1, made.batch // len(made.promised))
@@ -145,10 +145,12 @@ def _say_start(before: Watch) -> None:
             level, made.noise_epsilon, size, tolerance=made.tolerance, drop=made.tolerance + 0.03, looks=made.looks,
             error=made.error, per_person=min(made.records_per_person, size),
         )  # fmt: skip
-        say(power.sentence + ("" if len(made.promised) == 1 else " of a part, if it were monitored alone"))
+        print_text(power.sentence + ("" if len(made.promised) == 1 else " of a part, if it were monitored alone"))
     if made.tolerance:
         least = records_for(made.tolerance, level)
-        say(f"the tolerance suits a release from {least:,} records or more: with fewer, chance can raise the alarm")
+        print_text(
+            f"the tolerance suits a release from {least:,} records or more: with fewer, chance can raise the alarm"
+        )
 
 
 def _look_texts(after: Watch, name: str, budget: LedgerOptions) -> list[str]:

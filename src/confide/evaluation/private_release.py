@@ -2,8 +2,8 @@
 
 Records are counted as in any evaluation. Exact counts are secret; only `draw` returns numbers, which have noise.
 
-The order is that of every release (`confide.ledger.Bill.settle`). Check the limit of the ledger, compare the request
-with stored answers, charge, draw, store.
+The order is that of every release (`confide.ledger.Transaction.run`). Check the limit of the ledger, compare the
+request with stored answers, charge, draw, store.
 
 `evaluate_arrays` evaluates labelled records in arrays, privately or not. The names of the arrays choose the kind.
 """
@@ -305,10 +305,10 @@ def _point_out_same_people(request: PrivateRequest) -> None:
     """Warn if the data set was used for calibration, because evaluation records should be others."""
     if request.ledger is None or request.dataset is None:
         return
-    from confide.ledger import Dataset, known
+    from confide.ledger import Dataset, find_account
 
     name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
-    account = known(request.ledger.accounts(), name)
+    account = find_account(request.ledger.accounts(), name)
     if account is not None and any(entry.kind == "calibration" for entry in account.entries):
         text = (
             f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "

@@ -27,7 +27,7 @@ Three hospitals and a coordinator, here in one process:
 
 from confide.federated.aggregate import aggregate
 from confide.federated.answer import answer
-from confide.federated.answers import read_answer, replies, unlike_replies
+from confide.federated.answers import distant_replies, read_answer, replies
 from confide.federated.calibration import (
     FederatedCalibration,
     FederatedGroups,
@@ -52,7 +52,15 @@ from confide.federated.keys import Silo, SiloKeys, fingerprint, roster
 from confide.federated.message_head import MessageHead, RoundHead, message_head, opening_head, part_head
 from confide.federated.open_part import open_part
 from confide.federated.openings import openings
-from confide.federated.plan import AnyPlan, By, FederatedPlan, colluders, identity_rows, openers, roster_number
+from confide.federated.plan import (
+    AnyPlan,
+    By,
+    FederatedPlan,
+    collusion_text,
+    identity_rows,
+    roster_number,
+    share_holders_text,
+)
 from confide.federated.planning import COMPARABLE, Alternative, plan
 from confide.federated.policy import DEFAULT_METHODS, Policy
 from confide.federated.private_quantiles import best_private_qq
@@ -96,13 +104,56 @@ from confide.federated.silo_report import (
 from confide.federated.verification import Verification, verify
 
 __all__ = [
-    "Alternative", "Conditions", "FederatedCalibration", "FederatedGroups", "FederatedLevels", "FederatedPlan",
-    "FederatedSides", "OwnShare", "Policy", "Refusal", "SeveralPlans", "Silo", "SiloKeys", "SiloLedger", "SiloReport",
-    "Verification", "aggregate", "answer", "average_threshold", "best_private_qq", "best_qq", "best_qq_unequal",
-    "centralised_threshold", "check_integrity", "clones_delta", "clones_epsilon", "clones_local", "compare",
-    "coverage_in_silo", "expectation", "fingerprint", "open_part", "openers", "openings", "own_calibration",
-    "own_share", "plan", "plan_groups", "plan_levels", "plan_sides", "qq_coverage", "read_answer", "read_plan",
-    "read_signed", "replies", "roster", "shrunk_threshold", "sign", "unlike_replies", "verify",
+    "Alternative",
+    "Conditions",
+    "FederatedCalibration",
+    "FederatedGroups",
+    "FederatedLevels",
+    "FederatedPlan",
+    "FederatedSides",
+    "OwnShare",
+    "Policy",
+    "Refusal",
+    "SeveralPlans",
+    "Silo",
+    "SiloKeys",
+    "SiloLedger",
+    "SiloReport",
+    "Verification",
+    "aggregate",
+    "answer",
+    "average_threshold",
+    "best_private_qq",
+    "best_qq",
+    "best_qq_unequal",
+    "centralised_threshold",
+    "check_integrity",
+    "clones_delta",
+    "clones_epsilon",
+    "clones_local",
+    "compare",
+    "coverage_in_silo",
+    "distant_replies",
+    "expectation",
+    "fingerprint",
+    "open_part",
+    "openings",
+    "own_calibration",
+    "own_share",
+    "plan",
+    "plan_groups",
+    "plan_levels",
+    "plan_sides",
+    "qq_coverage",
+    "read_answer",
+    "read_plan",
+    "read_signed",
+    "replies",
+    "roster",
+    "share_holders_text",
+    "shrunk_threshold",
+    "sign",
+    "verify",
 ]  # fmt: skip
 
 

@@ -4,10 +4,10 @@ import warnings
 from collections.abc import Sequence
 
 from confide.errors import CoverageWarning, FormatError, InputError
-from confide.federated.answers import in_order, read_answers, replies_of, unlike_replies
+from confide.federated.answers import distant_replies, read_answers, replies_of, sorted_refusals
 from confide.federated.calibration import FederatedRelease, make_release, sign_release
 from confide.federated.keys import SiloKeys
-from confide.federated.openings import open_parts
+from confide.federated.openings import combine_parts
 from confide.federated.several_plans import read_plan
 from confide.support import outside
 
@@ -46,7 +46,7 @@ def aggregate(
     Warns
     -----
     CoverageWarning
-        If replies differ so much that silos are hardly IID, as the guarantee assumes: see `unlike_replies`.
+        If replies differ so much that silos are hardly IID, as the guarantee assumes: see `distant_replies`.
 
     Raises
     ------
@@ -56,19 +56,19 @@ def aggregate(
         If the keys are not those that signed the plan.
     """
     read, envelope = read_plan(plan)
-    if keys is not None and keys.face().signing != envelope.signer:
+    if keys is not None and keys.public_keys().signing != envelope.signer:
         raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
-    if far := unlike_replies(read, replies_of(read, messages)):
+    if far := distant_replies(read, replies_of(read, messages)):
         warnings.warn(CoverageWarning(far), stacklevel=outside())
     opened = None
     if parts:
-        opened, others = open_parts(read, accepted, parts, drop_refused, after=len(answers))
+        opened, others = combine_parts(read, accepted, parts, drop_refused, after=len(answers))
         refused |= others
     who = sorted(accepted) if opened is None else opened.who(read)
     total = read.add(accepted) if opened is None else opened.total(read)
-    made = make_release(plan, read, envelope, who, total, in_order(refused), opened)
+    made = make_release(plan, read, envelope, who, total, sorted_refusals(refused), opened)
     return made if keys is None else _readable(sign_release(made, keys, [messages[i] for i in who if i in messages]))
 
 

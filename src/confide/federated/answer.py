@@ -13,8 +13,8 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.counting import ScoreHistogram
 from confide.errors import InputError, InputTypeError
-from confide.federated.envelope import SCHEMA, Envelope, schema_of, seal, write_time
-from confide.federated.keys import SiloKeys, refuse_served, remember
+from confide.federated.envelope import SCHEMA, Envelope, schema_of, sign_message, write_time
+from confide.federated.keys import SiloKeys, check_sessions, update_checkpoint
 from confide.federated.plan import AnyPlan, FederatedPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
@@ -35,11 +35,11 @@ def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) ->
     InputError, InputTypeError
         If the scores do not match the plan, or `groups` are missing, not allowed, or not in the plan.
     """
-    one = plan.asks[0]
+    one = plan.single_plans[0]
     if plan.by == "side":
         if groups is not None or not isinstance(scores, Mapping) or set(scores) != set(plan.names):
             raise InputError("scores", f"must be given for both sides, by the names {' and '.join(plan.names)}")
-        rows = [_histogram(ask, scores[name]).counts for name, ask in zip(plan.names, plan.asks, strict=True)]
+        rows = [_histogram(ask, scores[name]).counts for name, ask in zip(plan.names, plan.single_plans, strict=True)]
         if rows[0].sum() != rows[1].sum():
             raise InputError("scores", "must be of the same records for both sides", got="different numbers of scores")
         return np.array(rows)
@@ -134,27 +134,27 @@ def answer(
     """
     time = now or datetime.now(UTC)
     read, envelope = read_plan(plan)
-    own = invited(read, keys, ledger)
+    own = silo_position(read, keys, ledger)
     policy.check(read, envelope.signer, own)
     cost = ledger.cost(read, own)
     policy.check_cost(read, cost)
     drawn: list[str] = []
 
     def look() -> NDArray[np.int64]:
-        refuse_served(keys.memory, read.session)
+        check_sessions(keys.checkpoint, read.session)
         if read.closed(time):
             raise Refusal("late", "the plan is closed; request a new one")
-        if ledger.has_opened(read):
+        if ledger.has_opened_list(read):
             raise Refusal("late", "this silo has helped to open the sum of the others; request a new plan")
         counts = count_for(read, scores, groups)
         counted = int(counts.sum()) // (len(counts) if read.by == "side" else 1)
         if read.silos[own].size not in (None, counted):
             raise Refusal("size-differs", "the silo does not have the number of records that the plan states")
-        remember(keys.memory, ledger.ledger, charged=False)
+        update_checkpoint(keys.checkpoint, ledger.ledger, charged=False)
         return counts
 
     def draw(counts: NDArray[np.int64]) -> str:
-        remember(keys.memory, ledger.ledger, charged=True)
+        update_checkpoint(keys.checkpoint, ledger.ledger, charged=True)
         context = f"{read.session}|{read.digest}".encode()
         content = {
             "plan": read.digest,
@@ -164,26 +164,26 @@ def answer(
             **_drawn_with(read, envelope),
             **read.message(own, counts, keys.agreement, context),
         }
-        drawn.append(seal("answer", content, keys.signing))
+        drawn.append(sign_message("answer", content, keys.signing))
         return drawn[0]
 
     def look_again() -> bytes:
         return _seen_again(read, scores, groups)
 
-    message = ledger.pay_answer(read, cost, policy.budget, look, _seen, draw, look_again=look_again)
+    message = ledger.charge_answer(read, cost, policy.budget, look, _seen, draw, read_again=look_again)
     if drawn:
         tell("federated", "answered", silo=keys.name, session=read.session, plan=read.digest)
     return message
 
 
-def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
+def silo_position(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
     """The position of the silo with these keys in a plan; raises `not-invited` if the plan does not name it.
 
     If the plan or the keys name a ledger, it must be this one. Two copies of the keys with a ledger each would answer a
     plan twice. Under masks, which follow from keys and session, the difference of the two messages would be the
     difference of the data.
     """
-    me = keys.face().identity
+    me = keys.public_keys().identity
     for i, silo in enumerate(plan.silos):
         if silo.identity == me:
             if silo.ledger is not None and silo.ledger != ledger.identity:

@@ -6,7 +6,7 @@ from statistics import median_low
 from typing import Any, NamedTuple
 
 from confide.candidates import Candidates
-from confide.federated.envelope import digest, fields_of, read_time, unseal
+from confide.federated.envelope import digest, fields_of, read_time, verify_message
 from confide.federated.plan import AnyPlan
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import read_plan
@@ -85,10 +85,10 @@ def replies_of(plan: AnyPlan, accepted: Mapping[int, Answer]) -> dict[str, float
 
 def _replied(plan: AnyPlan) -> Candidates | None:
     """The candidates of the replies; None for sums and for several thresholds."""
-    return plan.asks[0].candidates if plan.by is None and plan.channel.each else None
+    return plan.single_plans[0].candidates if plan.by is None and plan.channel.single_replies else None
 
 
-def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
+def distant_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
     """A warning about silos whose replies differ from the median reply by a factor of 100; None without such silos.
 
     This is a rule of thumb and no test, because replies do not show the shape of scores. For residuals of any common
@@ -123,7 +123,7 @@ def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
 _FAR, _SHOWN = 100, 5
 
 
-def in_order(refused: Mapping[str | int, str]) -> tuple[tuple[str | int, str], ...]:
+def sorted_refusals(refused: Mapping[str | int, str]) -> tuple[tuple[str | int, str], ...]:
     """Messages left out: silos by their names, then the numbers of messages without a silo."""
     return tuple(sorted(refused.items(), key=lambda pair: (isinstance(pair[0], int), pair[0])))
 
@@ -136,7 +136,7 @@ def read_answer(plan: AnyPlan, text: str) -> Answer:
     Refusal
         `malformed`, `altered`, `foreign`, `late` or `out-of-range`.
     """
-    envelope, signed = unseal("answer", text), ""
+    envelope, signed = verify_message("answer", text), ""
     try:
         with fields_of("answer", envelope.content) as fields:
             name = fields.read("silo", shapes.TEXT)

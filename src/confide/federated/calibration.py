@@ -19,15 +19,15 @@ from confide.federated.envelope import (
     Envelope,
     fields_of,
     parse,
-    seal,
+    sign_message,
 )
 from confide.federated.evidence import (
     Refused,
+    evidence_of,
     open_release,
     read_answered,
+    read_evidence,
     read_refused,
-    read_told,
-    told_of,
     write_release,
 )
 from confide.federated.keys import SiloKeys
@@ -158,7 +158,7 @@ class FederatedCalibration(Calibration):
         InputError
             If it is one of several thresholds from a sum with dropouts.
         """
-        if self.plan.channel.second and self.opened is None:
+        if self.plan.channel.second_message and self.opened is None:
             raise InputError(
                 "calibration", "must be saved with the other thresholds of its release, which has the opened sum"
             )
@@ -326,8 +326,8 @@ def make_release(
 def sign_release(release: FederatedRelease, coordinator: SiloKeys, messages: Sequence[Answer]) -> FederatedRelease:
     """The release signed with the key that signed the plan, with the messages that count if they may be public."""
     plan, text = plan_of(release), _plan_text(release)
-    made = replace(release, sent=told_of(plan, text, messages), signature="")
-    signed = json.loads(seal(_kind(made), _content(made), coordinator.signing))
+    made = replace(release, sent=evidence_of(plan, text, messages), signature="")
+    signed = json.loads(sign_message(_kind(made), _content(made), coordinator.signing))
     return replace(made, signature=signed["signature"])
 
 
@@ -344,10 +344,10 @@ def _built(
 ) -> FederatedRelease:
     """Make the release with everything that follows from the plan."""
     texts = [text] if plan.by is None else plan_texts(by)
-    texts = texts if len(texts) == len(plan.asks) else texts * len(plan.asks)
+    texts = texts if len(texts) == len(plan.single_plans) else texts * len(plan.single_plans)
     answered = tuple(plan.silos[i].name for i in who)
     parts: dict[Any, Calibration] = {}
-    each = zip(plan.names, plan.asks, texts, certified, thresholds, strict=True)
+    each = zip(plan.names, plan.single_plans, texts, certified, thresholds, strict=True)
     for name, ask, own, (k, guarantee), threshold in each:
         parts[name] = FederatedCalibration.build(
             threshold=threshold,
@@ -459,13 +459,13 @@ def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | 
     thresholds = _read_thresholds(kind, plan, fields, [k > len(who) for k, _ in certified])
     refused = read_refused(fields.read("refused", shapes.LIST))
     opened = None
-    if plan.channel.second:
+    if plan.channel.second_message:
         with fields_of("opened sum", fields.read("opened", shapes.OBJECT)) as of_openers:
             opened = OpenedList.read(plan, of_openers)
         if opened.who(plan) != who:
             raise Refusal("malformed", "the threshold does not follow from the share holders' parts; do not use it")
     sent = {} if signature is None else fields.read("sent", shapes.OBJECT)
-    replies = {} if signature is None else read_told(plan, text, sent, [plan.silos[i].name for i in who])
+    replies = {} if signature is None else read_evidence(plan, text, sent, [plan.silos[i].name for i in who])
     for source, total in (
         ("share holders' parts", None if opened is None else opened.total(plan)),
         ("silos' signed answers", plan.add(replies) if replies else None),
@@ -504,9 +504,9 @@ def _read_thresholds(kind: Kind, plan: AnyPlan, fields: Fields, too_few: Sequenc
     """Read thresholds and check that they can follow from the plan, and are +inf where too few silos answered."""
     one = shapes.or_infinite(shapes.number())
     read = [fields.read("threshold", one)] if kind == _ONE else list(fields.read("thresholds", shapes.listed(one)))
-    if len(read) != len(plan.asks):
+    if len(read) != len(plan.single_plans):
         raise Refusal("malformed", "the thresholds must be numbers, one for each part of the plans")
-    for ask, threshold, infinite in zip(plan.asks, read, too_few, strict=True):
+    for ask, threshold, infinite in zip(plan.single_plans, read, too_few, strict=True):
         if not ask.protocol.can_release(ask, threshold) or (infinite and threshold != math.inf):
             what = "the threshold does not follow from the" if kind == _ONE else "a threshold does not follow from its"
             raise Refusal("malformed", f"{what} plan; do not use it")

@@ -94,7 +94,7 @@ def probabilities(
     """G_j(t), float64 of shape (silos, nodes); with `honest` the largest ones at every t, shape (honest, nodes)."""
     table = ReplyTable.of(replies)
     rows = table.below(t)
-    if honest is None or honest >= len(rows) or table.alike:
+    if honest is None or honest >= len(rows) or table.identical:
         return rows[: len(rows) if honest is None else honest]
     return np.sort(rows, axis=0)[len(rows) - honest :]
 
@@ -139,12 +139,12 @@ def certified(
     table = ReplyTable.of(replies)
     if delta is not None:
         return level if conditional_coverage_failure(table, k, float(level), honest) <= delta else Fraction(0)
-    if k == 1 and (alone := table.alone) is not None:
+    if k == 1 and (alone := table.single_law) is not None:
         return alone.coverage
     coverage = order_statistic_coverage(table, k, honest)
     if abs(coverage - float(level)) >= DOUBT:
         return coverage
-    fixed = table.fixed() if honest is None or honest >= len(table) or table.alike else None
+    fixed = table.fixed() if honest is None or honest >= len(table) or table.identical else None
     if fixed is None:
         return coverage
     sizes, ranks = zip(*fixed[:honest], strict=True)

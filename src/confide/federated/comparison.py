@@ -14,8 +14,8 @@ from confide.federated.plan import By
 from confide.federated.planning import (
     COMPARABLE,
     Alternative,
-    Make,
-    alternative,
+    PlanMaker,
+    alternative_plan,
     alternatives,
     answer_law,
     one_threshold,
@@ -80,14 +80,14 @@ def compare(
     if pilot is not None and by == "side":
         raise InputError("pilot", "must be left out for two sides, which have two scores")
     make = _make(alpha, epsilon, by, names)
-    published = [alternative(silos, make, one_of("also", name, COMPARABLE), options) for name in also]
+    published = [alternative_plan(silos, make, one_of("also", name, COMPARABLE), options) for name in also]
     options.pop("dp_delta", None)
     found = alternatives(silos, make, options) + published
     sample = None if pilot is None else Pilot.of(pilot, options.get("score") or "lac")
     return tuple(with_pilot(one, sample) for one in found)
 
 
-def _make(alpha: Any, epsilon: float, by: By | None, names: Sequence[str | int] | None) -> Make:
+def _make(alpha: Any, epsilon: float, by: By | None, names: Sequence[str | int] | None) -> PlanMaker:
     if by is not None:
         one_of("by", by, BY)
     if (names is None) == (by in ("group", "class")):
@@ -109,7 +109,7 @@ def with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
     """The alternative with its results on a public pilot sample; for several levels those of the last one."""
     if one.plan is None or sample is None:
         return one
-    ask = one.plan.asks[-1]
+    ask = one.plan.single_plans[-1]
     law = answer_law(ask, share_of_pilot(sample, ask.candidates))
     on_pilot = answered_on_pilot(sample, law, ask.candidates, ask.level, ask.size or one.silos * 1000)
     return replace(one, on_pilot=on_pilot)

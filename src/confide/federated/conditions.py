@@ -38,9 +38,9 @@ class Conditions:
     >>> import confide, numpy as np
     >>> released = confide.calibrate(np.random.default_rng(0).random(2000), 0.1, 1.0, neighbors="replace_one")
     >>> found = Conditions(epsilon_at_most=1, coverage_at_least=0.95).check(released)
-    >>> found.found
+    >>> found.statements
     ('epsilon at most 1 is required; stated: 1 under replace_one',)
-    >>> found.wrong
+    >>> found.failures
     ('coverage of at least 0.95 is required; promised: 0.9',)
     """
 
@@ -72,7 +72,7 @@ class Conditions:
         Returns
         -------
         Verification
-            One line for each condition: in `found` if it holds, else in `wrong`.
+            One line for each condition: in `statements` if it holds, else in `failures`.
         """
         privacy = document.privacy
         found: list[str] = []

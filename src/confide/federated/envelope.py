@@ -31,7 +31,7 @@ class Envelope(NamedTuple):
     signer: str
 
 
-def seal(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
+def sign_message(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
     """Sign a content of plain JSON values with an Ed25519 private key; `kind` is for example "plan" or "answer"."""
     with needs_extra("federation", "standard"):
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -50,7 +50,7 @@ def _head(kind: str, content: Mapping[str, Any]) -> dict[str, Any]:
     return {"kind": PREFIX + kind, "schema": schema_of(content), "content": content}
 
 
-def unseal(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
+def verify_message(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
     """Check size, form, version and signature of a message.
 
     Raises

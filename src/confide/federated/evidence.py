@@ -6,17 +6,17 @@ from collections.abc import Collection, Mapping, Sequence
 from typing import Any, TypeAlias
 
 from confide.federated.answers import Answer, read_answer
-from confide.federated.envelope import PREFIX, envelope, parse, unseal
+from confide.federated.envelope import PREFIX, envelope, parse, verify_message
 from confide.federated.plan import AnyPlan
 from confide.federated.refusals import CODES, Refusal
-from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE, tells_whole
+from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE, fits_whole_answers
 from confide.support import Form
 
 Refused: TypeAlias = tuple[tuple[str | int, str], ...]
 """Messages left out: pairs of a silo, or the number of a message without a silo, and a code."""
 
 
-def told_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, Any]:
+def evidence_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, Any]:
     """The evidence by silo: the messages that count, if all readers of the release may see them.
 
     A reply that is private by itself is private from these readers, too. For a masked vector the evidence is its
@@ -25,13 +25,13 @@ def told_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, A
     answers. If all replies would make the file longer than the limit, the evidence is their digests; this follows from
     the plan, signed as `text`.
     """
-    if not _is_told(plan):
+    if not _has_evidence(plan):
         return {}
-    by_digest = not plan.channel.each or not tells_whole(text, plan)
+    by_digest = not plan.channel.single_replies or not fits_whole_answers(text, plan)
     return {plan.silos[one.silo].name: one.digest if by_digest else json.loads(one.text) for one in messages}
 
 
-def read_told(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: Collection[str]) -> dict[int, Any]:
+def read_evidence(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: Collection[str]) -> dict[int, Any]:
     """The replies by position, from the signed answers in the evidence of a release; empty if it has digests.
 
     Raises
@@ -41,10 +41,10 @@ def read_told(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: Colle
     """
     whole = {name: item for name, item in sent.items() if isinstance(item, dict)}
     digests = {name for name, item in sent.items() if isinstance(item, str) and re.fullmatch("[0-9a-f]{64}", item)}
-    expected = set(answered) if _is_told(plan) else set()
-    by_digest = not plan.channel.each
+    expected = set(answered) if _has_evidence(plan) else set()
+    by_digest = not plan.channel.single_replies
     if digests and not by_digest:  # version 0.2 wrote whole answers into files of any length
-        by_digest = not tells_whole(text, plan)
+        by_digest = not fits_whole_answers(text, plan)
     if expected != (digests if by_digest else whole.keys()) or len(sent) != len(expected):
         raise Refusal("malformed", "the calibration does not contain the required evidence; do not use it")
     replies = {}
@@ -99,7 +99,7 @@ def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, s
     found = parse(text, "file", most)
     if "signature" not in found:
         return _form(kind).open(text).content, None, None
-    content, signer = unseal(kind, text, most)
+    content, signer = verify_message(kind, text, most)
     return content, str(found["signature"]), signer
 
 
@@ -107,5 +107,5 @@ def _form(kind: str) -> Form:
     return Form(PREFIX + kind, "release", most_characters=MOST_CHARACTERS_OF_RELEASE, integer_bits=64, indent=1)
 
 
-def _is_told(plan: AnyPlan) -> bool:
-    return plan.protocol.private and not plan.channel.second
+def _has_evidence(plan: AnyPlan) -> bool:
+    return plan.protocol.private and not plan.channel.second_message

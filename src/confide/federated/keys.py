@@ -37,20 +37,20 @@ from confide.federated.envelope import (
     parse,
     read_file,
     read_time,
-    seal,
-    unseal,
+    sign_message,
     verify,
+    verify_message,
     write_time,
 )
 from confide.federated.refusals import Refusal
-from confide.ledger import ForgottenError, Ledger, check_head
+from confide.ledger import Ledger, MissingRecordsError, check_head
 from confide.support import MOST_RECORDS, has_locks, locked, needs_extra, positive_integer, read_text, shapes, to_disk
 
 _IDENTITY = b"confide/federated/identity/1\n"
 _ROSTER = b"confide/federated/roster/1\n"
 
 
-class Identified(Protocol):
+class HasIdentity(Protocol):
     """A participant with an identity."""
 
     @property
@@ -70,7 +70,7 @@ def identity_of(name: str, signing: str, agreement: str) -> str:
     return hashlib.sha256(_IDENTITY + name.encode() + b"\n" + keys).hexdigest()
 
 
-def roster(silos: Iterable[Identified]) -> str:
+def roster(silos: Iterable[HasIdentity]) -> str:
     r"""SHA-256 over the identities of all participants, independent of their order; 64 hexadecimal digits.
 
     Parameters
@@ -122,7 +122,7 @@ _SESSION = re.compile(r"([0-9a-f]{32}) ([0-9a-f]{64})")
 """A line. After a line torn by a crash, version 0.2 wrote the next one without a break: it is matched there, too."""
 
 
-def served(sessions: Path) -> dict[str, str]:
+def served_sessions(sessions: Path) -> dict[str, str]:
     """The requests that keys answered with version 0.2, by token.
 
     Raises
@@ -138,7 +138,7 @@ def served(sessions: Path) -> dict[str, str]:
         raise Refusal("internal", "the list of sessions next to the keys cannot be read; restore it") from None
 
 
-def refuse_served(memory: Path | None, token: str, request: str | None = None) -> None:
+def check_sessions(memory: Path | None, token: str, request: str | None = None) -> None:
     """Reject a session that version 0.2 served and that the ledger lacks, unless it was for this request.
 
     Raises
@@ -146,7 +146,7 @@ def refuse_served(memory: Path | None, token: str, request: str | None = None) -
     Refusal
         `session-used`.
     """
-    if memory is not None and served(memory.with_suffix(SESSIONS)).get(token, request) != request:
+    if memory is not None and served_sessions(memory.with_suffix(SESSIONS)).get(token, request) != request:
         raise Refusal(
             "session-used",
             "these keys have served this session, and the ledger does not contain it: it is another ledger or an older "
@@ -154,7 +154,7 @@ def refuse_served(memory: Path | None, token: str, request: str | None = None) -
         )
 
 
-def remember(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
+def update_checkpoint(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
     """Compare a ledger with the keys' checkpoint and write the new checkpoint, which is on disk when this returns.
 
     Call it before a charge and, with `charged`, after it, before anything is drawn. Keys that were not read from a file
@@ -174,7 +174,7 @@ def remember(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
             check_head(ledger, memory)
     except FormatError:
         raise
-    except ForgottenError as error:
+    except MissingRecordsError as error:
         lost = "If it is lost, make new keys: with these keys the lost answers could be given again"
         raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
     except (InputError, OSError) as error:
@@ -308,7 +308,7 @@ class Silo:
                 "the public file of version 0.1 is not signed by its own key; its owner must issue it anew, with the "
                 "same keys: confide federated public",
             )
-        content, signer = unseal("silo", text)
+        content, signer = verify_message("silo", text)
         if signer != content.get("signing"):
             raise Refusal(
                 "altered", "the public file is signed with another key than its own; request another from its owner"
@@ -371,7 +371,7 @@ class SiloKeys:
     name: str
     signing: bytes = field(repr=False)
     agreement: bytes = field(repr=False)
-    memory: Path | None = field(default=None, repr=False, compare=False)
+    checkpoint: Path | None = field(default=None, repr=False, compare=False)
     """The file of the checkpoint of their ledger, next to the key file; None for keys that are in no file."""
     ledger: str | None = field(default=None, repr=False, kw_only=True)
     """`SiloLedger.identity` of the one ledger with which these keys and all copies of them answer; None for any."""
@@ -385,7 +385,7 @@ class SiloKeys:
 
         signing, agreement = Ed25519PrivateKey.generate(), X25519PrivateKey.generate()
         keys = cls(name, signing.private_bytes_raw(), agreement.private_bytes_raw())
-        keys.face()  # checks the name
+        keys.public_keys()  # checks the name
         return keys
 
     def public(self, size: int | None = None, *, ledger: str | None = None, now: datetime | None = None) -> Silo:
@@ -405,11 +405,11 @@ class SiloKeys:
             The present time; by default that of the system clock.
         """
         named = self.ledger if ledger is None else ledger
-        face, issued = replace(self.face(size), ledger=named), write_time(now or datetime.now(UTC))
-        signature = json.loads(seal("silo", {**face.fields(), "issued": issued}, self.signing))["signature"]
+        face, issued = replace(self.public_keys(size), ledger=named), write_time(now or datetime.now(UTC))
+        signature = json.loads(sign_message("silo", {**face.fields(), "issued": issued}, self.signing))["signature"]
         return replace(face, issued=issued, signature=signature)
 
-    def face(self, size: int | None = None) -> Silo:
+    def public_keys(self, size: int | None = None) -> Silo:
         """The name, the public keys and the size, without a signature."""
         with needs_extra("federation", "standard"):
             from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -467,7 +467,7 @@ class SiloKeys:
         hint = "the file does not contain private keys; keygen writes such a file"
         content = read_file("private-keys", read_text(Path(path)), "key file", hint, _MOST)
         with fields_of("keys", content) as fields:
-            return cls(**shapes.read_shape(fields, _PRIVATE), memory=Path(f"{path}{CHECKPOINT}"))
+            return cls(**shapes.read_shape(fields, _PRIVATE), checkpoint=Path(f"{path}{CHECKPOINT}"))
 
 
 _KEY = shapes.hexadecimal()

@@ -61,7 +61,7 @@ class Goal:
         return len(self.sizes) - self.absent
 
     @property
-    def lies(self) -> int:
+    def byzantine(self) -> int:
         """Number of Byzantine answers, which are expected to be lowest."""
         return max(self.present - self.honest, 0)
 

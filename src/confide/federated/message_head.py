@@ -6,7 +6,7 @@ from types import MappingProxyType
 from typing import NamedTuple
 
 from confide.errors import InputError
-from confide.federated.envelope import fields_of, read_time, unseal, write_time
+from confide.federated.envelope import fields_of, read_time, verify_message, write_time
 from confide.federated.keys import check_name
 from confide.support import optional_versions, shapes
 
@@ -46,7 +46,7 @@ def message_head(text: str) -> MessageHead:
     Refusal
         `malformed` or `altered`.
     """
-    content, signer = unseal("answer", text)
+    content, signer = verify_message("answer", text)
     names = ("silo", "plan", "session", "answered", "versions")
     with fields_of("answer", {name: content[name] for name in names if name in content}) as fields:
         silo, plan, session, answered = (fields.read(name, shapes.TEXT) for name in names[:-1])
@@ -99,7 +99,7 @@ def part_head(text: str) -> RoundHead:
 
 
 def _round_head(kind: str, text: str, who: str, listed: str) -> RoundHead:
-    content, signer = unseal(kind, text)
+    content, signer = verify_message(kind, text)
     names = (who, listed, "plan", "session")
     with fields_of(kind, {name: content[name] for name in names if name in content}) as fields:
         plan, session = fields.read("plan", shapes.TEXT), fields.read("session", shapes.TEXT)

@@ -2,15 +2,15 @@
 
 import base64
 
-from confide.federated.answer import invited
-from confide.federated.envelope import seal, unseal
-from confide.federated.keys import SiloKeys, refuse_served, remember
-from confide.federated.openings import Opening, list_digest, opened_sum, read_opening
+from confide.federated.answer import silo_position
+from confide.federated.envelope import sign_message, verify_message
+from confide.federated.keys import SiloKeys, check_sessions, update_checkpoint
+from confide.federated.openings import Opening, list_digest, read_opening, shared_channel
 from confide.federated.plan import AnyPlan
 from confide.federated.policy import Policy
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import read_plan
-from confide.federated.sharing import Elements, add, pack, read_share
+from confide.federated.sharing import Elements, add, decrypt_share, pack
 from confide.federated.silo_ledger import SiloLedger, opening_token
 
 
@@ -45,22 +45,22 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
         With a code of `confide.federated.refusals`; `unreadable` names the silo whose share cannot be decrypted.
     """
     read, envelope = read_plan(plan)
-    own = invited(read, keys, ledger)
+    own = silo_position(read, keys, ledger)
     policy.check_coordinator(read, envelope.signer)
-    if own not in opened_sum(read).openers:
+    if own not in shared_channel(read).openers:
         raise Refusal("not-invited", "the plan does not name this silo as a share holder")
     asked = read_opening(read, opening, envelope.signer)
     _refuse_foreign(read, asked, keys, ledger)
     listed = list_digest(read, asked.counted)
 
     def look() -> Elements:
-        refuse_served(keys.memory, opening_token(read), listed)
+        check_sessions(keys.checkpoint, opening_token(read), listed)
         total = _summed(read, asked, own, keys)
-        remember(keys.memory, ledger.ledger, charged=False)
+        update_checkpoint(keys.checkpoint, ledger.ledger, charged=False)
         return total
 
     def draw(total: Elements) -> str:
-        remember(keys.memory, ledger.ledger, charged=True)
+        update_checkpoint(keys.checkpoint, ledger.ledger, charged=True)
         content = {
             "plan": read.digest,
             "session": read.session,
@@ -69,9 +69,9 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
             "places": [read.position(name) for name, _ in asked.counted],
             "sum": base64.b64encode(pack(total)).decode(),
         }
-        return seal("part", content, keys.signing)
+        return sign_message("part", content, keys.signing)
 
-    return ledger.pay_part(read, listed, look, draw)
+    return ledger.store_part(read, listed, look, draw)
 
 
 def _refuse_foreign(plan: AnyPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:
@@ -80,7 +80,7 @@ def _refuse_foreign(plan: AnyPlan, asked: Opening, keys: SiloKeys, ledger: SiloL
         raise Refusal("foreign", f"the opening is for {asked.to[:64]!r}; use the one with this silo's name")
     if (named := dict(asked.counted).get(keys.name)) is not None:
         message = ledger.kept_answer(plan)
-        if message is None or unseal("answer", message).content.get("ephemeral") != named:
+        if message is None or verify_message("answer", message).content.get("ephemeral") != named:
             raise Refusal("foreign", "the list counts an answer of this silo that is not in its ledger")
 
 
@@ -90,7 +90,9 @@ def _summed(plan: AnyPlan, asked: Opening, own: int, keys: SiloKeys) -> Elements
     for (name, ephemeral), text in zip(asked.counted, asked.shares, strict=True):
         dealer = plan.silos[plan.position(name)].agreement
         try:
-            share = read_share(text, plan.width, plan.silos[own].agreement, keys.agreement, dealer, ephemeral, context)
+            share = decrypt_share(
+                text, plan.width, plan.silos[own].agreement, keys.agreement, dealer, ephemeral, context
+            )
         except ValueError:
             raise Refusal(
                 "unreadable",

@@ -16,10 +16,10 @@ from typing import Any, NamedTuple, TypeAlias
 
 from confide.errors import InputError
 from confide.federated.answers import read_answers
-from confide.federated.envelope import digest, fields_of, seal, unseal
+from confide.federated.envelope import digest, fields_of, sign_message, verify_message
 from confide.federated.keys import SiloKeys
 from confide.federated.plan import AnyPlan
-from confide.federated.protocols import Counts, Dealt, Shared
+from confide.federated.protocols import Counts, Shared, SharedAnswer
 from confide.federated.protocols.channels import read_ephemeral, read_shares
 from confide.federated.refusals import Refusal
 from confide.federated.several_plans import read_plan
@@ -46,7 +46,7 @@ def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
     known = {silo.name for silo in plan.silos}
     if not known.issuperset(names):
         raise Refusal("foreign", "the list names silos that the plan does not name")
-    if len(names) < (least := opened_sum(plan).least(plan.asks[0])):
+    if len(names) < (least := shared_channel(plan).least(plan.single_plans[0])):
         raise Refusal("too-few", f"the list must have at least {least} silos; found {len(names)}")
     return tuple((name, read_ephemeral(key)) for name, key in pairs)
 
@@ -56,7 +56,7 @@ def list_digest(plan: AnyPlan, counted: Counted) -> str:
     return digest([plan.digest, [list(pair) for pair in counted]])
 
 
-def opened_sum(plan: AnyPlan) -> Shared:
+def shared_channel(plan: AnyPlan) -> Shared:
     """The channel of a plan of a sum with dropouts."""
     if not isinstance(plan.channel, Shared):
         raise InputError(
@@ -100,8 +100,8 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
         If the plan has no second message, or other keys signed it.
     """
     read, envelope = read_plan(plan)
-    channel = opened_sum(read)
-    least = channel.least(read.asks[0])
+    channel = shared_channel(read)
+    least = channel.least(read.single_plans[0])
     if keys.public().signing != envelope.signer:
         raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
     messages, _ = read_answers(read, answers, drop_refused)
@@ -125,14 +125,14 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
             "counted": counted,
             "shares": [accepted[j].shares[place] for j in order],
         }
-        texts[read.silos[i].name] = seal("opening", content, keys.signing)
+        texts[read.silos[i].name] = sign_message("opening", content, keys.signing)
     return texts
 
 
 def addressee(text: str) -> str | None:
     """The share holder that an opening is addressed to; None if it cannot be read."""
     try:
-        return str(unseal("opening", text).content.get("to"))
+        return str(verify_message("opening", text).content.get("to"))
     except Refusal:
         return None
 
@@ -145,8 +145,8 @@ def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
     Refusal
         `malformed`, `altered`, `coordinator-unknown`, `foreign` or `too-few`.
     """
-    envelope = unseal("opening", text)
-    opened_sum(plan)
+    envelope = verify_message("opening", text)
+    shared_channel(plan)
     if envelope.signer != coordinator:
         raise Refusal("coordinator-unknown", "the opening is signed with another key than the plan")
     with fields_of("opening", envelope.content) as fields:
@@ -212,8 +212,8 @@ class OpenedList:
         return total
 
 
-def open_parts(
-    plan: AnyPlan, dealt: Mapping[int, Dealt], texts: Sequence[str], drop_refused: bool, after: int = 0
+def combine_parts(
+    plan: AnyPlan, dealt: Mapping[int, SharedAnswer], texts: Sequence[str], drop_refused: bool, after: int = 0
 ) -> tuple[OpenedList, dict[str | int, str]]:
     """The list that the parts have opened, and the codes of messages left out, by silo or message number.
 
@@ -231,12 +231,12 @@ def open_parts(
         Number of messages that precede the parts.
     """
     parts, refused = _read_parts(plan, texts, drop_refused, after)
-    needed = opened_sum(plan).needed
+    needed = shared_channel(plan).needed
     lists = Counter((part.counted, part.places) for part in parts.values())
     listed, count = max(lists.items(), key=lambda item: (item[1], item[0]), default=(("", ()), 0))
     chosen = [part for part in parts.values() if (part.counted, part.places) == listed]
     if count < needed:
-        silent = [plan.silos[i].name for i in opened_sum(plan).openers if i not in parts]
+        silent = [plan.silos[i].name for i in shared_channel(plan).openers if i not in parts]
         names = ", ".join(map(repr, silent[:5])) + (", ..." if len(silent) > 5 else "")
         ask = f"ask {names}" if silent else "the share holders received different lists: make a new plan"
         raise Refusal("missing", f"the sum opens with {needed} parts of one list; found {count}; {ask}")
@@ -264,7 +264,7 @@ def read_part(plan: AnyPlan, text: str) -> Part:
     Refusal
         `malformed`, `altered` or `foreign`.
     """
-    channel, envelope = opened_sum(plan), unseal("part", text)
+    channel, envelope = shared_channel(plan), verify_message("part", text)
     with fields_of("part", envelope.content) as fields:
         if [fields.read(part, shapes.TEXT) for part in ("plan", "session")] != [plan.digest, plan.session]:
             raise Refusal("foreign", "the part belongs to another plan")
@@ -300,7 +300,7 @@ def _read_parts(
     return parts, refused
 
 
-def _counted(plan: AnyPlan, dealt: Mapping[int, Dealt], listed: str, places: Sequence[int]) -> Counted:
+def _counted(plan: AnyPlan, dealt: Mapping[int, SharedAnswer], listed: str, places: Sequence[int]) -> Counted:
     """The list for which parts were made, from the given answers."""
     if absent := [plan.silos[i].name for i in places if i not in dealt]:
         raise Refusal("missing", f"the parts open a list with the answer of {absent[0]!r}; pass this answer, too")
@@ -312,7 +312,7 @@ def _counted(plan: AnyPlan, dealt: Mapping[int, Dealt], listed: str, places: Seq
 
 def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[Counts, int | None]:
     """The opened sum, and the position of a share holder whose part contradicts the others, or None."""
-    channel, listed = opened_sum(plan), list_digest(plan, counted)
+    channel, listed = shared_channel(plan), list_digest(plan, counted)
     if any(part.counted != listed for part in parts) or len({part.opener for part in parts}) < len(parts):
         raise Refusal("foreign", "the parts must be for one list, and from different share holders")
     if len(parts) < channel.needed:
@@ -325,8 +325,8 @@ def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[Coun
             "inconsistent",
             f"the parts contradict each other; with {channel.needed + 2} parts one wrong part can be identified",
         ) from None
-    total = values.reshape(len(plan.draws), -1)
-    plan.refuse_total(sorted(plan.position(name) for name, _ in counted), total)
+    total = values.reshape(len(plan.drawn_plans), -1)
+    plan.check_total(sorted(plan.position(name) for name, _ in counted), total)
     return total, None if wrong is None else channel.openers[wrong - 1]
 
 

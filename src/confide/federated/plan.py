@@ -18,12 +18,12 @@ import numpy as np
 
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import InputError
-from confide.federated.envelope import Envelope, digest, fields_of, read_time, seal, unseal, write_time
+from confide.federated.envelope import Envelope, digest, fields_of, read_time, sign_message, verify_message, write_time
 from confide.federated.keys import SILO, Silo, SiloKeys, fingerprint, roster
 from confide.federated.protocols import METHODS, PROTOCOLS, Channel, Counts, Method, Promise, Shared
-from confide.federated.protocols.plan_fields import VOID, read_unused, refuse_contradiction, write_fields
+from confide.federated.protocols.plan_fields import UNUSED_DEFAULTS, read_unused, refuse_contradiction, write_fields
 from confide.federated.refusals import Refusal
-from confide.federated.release_size import refuse_too_long
+from confide.federated.release_size import check_length
 from confide.federated.terms import MISSING, POPULATIONS, Terms
 from confide.guarantee import Guarantee, silos_text
 from confide.mechanisms import PrivacyStatement
@@ -37,7 +37,7 @@ By: TypeAlias = Literal["level", "group", "class", "side"]
 
 
 class AnyPlan(Described):
-    """A plan that one message answers, for one charge, with one part (`asks`) for each threshold."""
+    """A plan that one message answers, for one charge, with one part (`single_plans`) for each threshold."""
 
     by: By | None
     """What distinguishes the parts: levels, groups, classes or sides; None for one threshold."""
@@ -63,10 +63,10 @@ class AnyPlan(Described):
 
     def closed(self, now: datetime) -> bool:
         """Whether answers made at this time are late."""
-        return Terms.closed(self.asks[0], now)
+        return Terms.closed(self.single_plans[0], now)
 
     @property
-    def asks(self) -> Sequence["FederatedPlan"]:
+    def single_plans(self) -> Sequence["FederatedPlan"]:
         """The parts: a plan of one threshold for each level, group, class or side."""
         raise NotImplementedError
 
@@ -76,14 +76,14 @@ class AnyPlan(Described):
         raise NotImplementedError
 
     @property
-    def draws(self) -> Sequence["FederatedPlan"]:
+    def drawn_plans(self) -> Sequence["FederatedPlan"]:
         """The parts for which silos draw a vector: one for all levels of noisy counts, else every part."""
-        return self.asks[:1] if self.by == "level" and self.protocol.one_draw else self.asks
+        return self.single_plans[:1] if self.by == "level" and self.protocol.one_draw else self.single_plans
 
     @property
     def width(self) -> int:
         """The total length of one silo's vectors."""
-        return len(self.draws) * self.asks[0].candidates.size
+        return len(self.drawn_plans) * self.single_plans[0].candidates.size
 
     @property
     def rows(self) -> list[tuple[str, str]]:
@@ -98,12 +98,12 @@ class AnyPlan(Described):
     @property
     def assumed(self) -> str:
         """The guarantee's assumption about the silos or the new record; empty without a guarantee."""
-        return silos_text(self.protocol.about_silos(self.asks[0]))
+        return silos_text(self.protocol.about_silos(self.single_plans[0]))
 
     @property
-    def words(self) -> list[tuple[str, str]]:
+    def method_rows(self) -> list[tuple[str, str]]:
         """Additional rows of the method, (name, value) each."""
-        return self.protocol.words(self.asks[0])
+        return self.protocol.rows(self.single_plans[0])
 
     @property
     def promise_lines(self) -> list[str]:
@@ -112,7 +112,7 @@ class AnyPlan(Described):
 
     def position(self, name: str) -> int:
         """The position of a silo; raises a `Refusal` with the code `foreign` if there is none."""
-        return Terms.position(self.asks[0], name)
+        return Terms.position(self.single_plans[0], name)
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
@@ -131,50 +131,50 @@ class AnyPlan(Described):
 
         `counts` has shape (m,), for groups and sides (parts, m).
         """
-        rows = counts if counts.ndim == 2 else [counts] * len(self.draws)
-        drawn = [ask.protocol.draw(ask, own, row)[np.newaxis] for ask, row in zip(self.draws, rows, strict=True)]
-        first, of_each = self.asks[0], self.by is not None and self.channel.each
+        rows = counts if counts.ndim == 2 else [counts] * len(self.drawn_plans)
+        drawn = [ask.protocol.draw(ask, own, row)[np.newaxis] for ask, row in zip(self.drawn_plans, rows, strict=True)]
+        first, of_each = self.single_plans[0], self.by is not None and self.channel.single_replies
         if of_each:
             return {"replies": [self.channel.send(first, own, one, agreement, context) for one in drawn]}
         return self.channel.send(first, own, np.concatenate(drawn), agreement, context)
 
     def read_message(self, i: int, fields: Fields) -> Any:
         """Read the content of silo i's message; raises a `Refusal` with the code `malformed` or `out-of-range`."""
-        first = self.asks[0]
-        if not self.channel.each:
-            return self.channel.read_message(first, fields, len(self.draws))
+        first = self.single_plans[0]
+        if not self.channel.single_replies:
+            return self.channel.read_message(first, fields, len(self.drawn_plans))
         if self.by is None:
             return _read_reply(first, i, fields)
         chosen = []
-        for ask, reply in zip(self.draws, _replies(fields, len(self.draws)), strict=True):
+        for ask, reply in zip(self.drawn_plans, _replies(fields, len(self.drawn_plans)), strict=True):
             with fields_of("reply", reply) as own:
                 chosen.append(_read_reply(ask, i, own))
         return tuple(chosen)
 
     def add(self, sent: Mapping[int, Any]) -> Counts:
         """The sum of the silos' messages, given by position; shape (draws, m)."""
-        total = self.channel.add(self.asks[0], sent, len(self.draws))
-        if not self.channel.each:
-            self.refuse_total(sorted(sent), total)
+        total = self.channel.add(self.single_plans[0], sent, len(self.drawn_plans))
+        if not self.channel.single_replies:
+            self.check_total(sorted(sent), total)
         return total
 
-    def refuse_total(self, who: Sequence[int], total: Counts) -> None:
+    def check_total(self, who: Sequence[int], total: Counts) -> None:
         """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
-        for ask, row in zip(self.draws, total, strict=True):
-            ask.protocol.refuse_total(ask, who, row)
+        for ask, row in zip(self.drawn_plans, total, strict=True):
+            ask.protocol.check_total(ask, who, row)
 
     def certified(self, who: Sequence[int], stated: int | None = None) -> list[tuple[int, Guarantee]]:
         """The k and the guarantee of every part (see `FederatedPlan.certify`); the one plan of all groups once."""
-        self.channel.refuse_short(self.asks[0], who)
-        early = stated if self.channel.each else None  # no earlier version had sums of replies
-        found = {id(ask): ask for ask in self.asks}
+        self.channel.check_answers(self.single_plans[0], who)
+        early = stated if self.channel.single_replies else None  # no earlier version had sums of replies
+        found = {id(ask): ask for ask in self.single_plans}
         certified = {place: ask.protocol.certify(ask, who, early) for place, ask in found.items()}
-        return [certified[id(ask)] for ask in self.asks]
+        return [certified[id(ask)] for ask in self.single_plans]
 
     def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
         """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each part."""
-        rows = total if len(total) == len(self.asks) else [total[0]] * len(self.asks)
-        each = zip(self.asks, rows, ks, strict=True)
+        rows = total if len(total) == len(self.single_plans) else [total[0]] * len(self.single_plans)
+        each = zip(self.single_plans, rows, ks, strict=True)
         found = [ask.protocol.read_off(ask, who, row, k) for ask, row, k in each]
         return list(accumulate(found, max)) if self.by == "level" else found  # nested, and coverage only rises
 
@@ -213,7 +213,7 @@ def _records(silo: Silo) -> str:
     return "" if silo.size is None else f", {silo.size} records"
 
 
-def colluders(plan: AnyPlan) -> str | None:
+def collusion_text(plan: AnyPlan) -> str | None:
     """How many colluding silos the privacy of an answer withstands, in words; None if it relies on no other silo."""
     count = plan.channel.colluders
     if count is None:
@@ -222,14 +222,14 @@ def colluders(plan: AnyPlan) -> str | None:
     return f"{who} may collude with the coordinator"
 
 
-def openers(plan: AnyPlan) -> str | None:
+def share_holders_text(plan: AnyPlan) -> str | None:
     """How many share holders open the sum by a second message, in words; None without a second message."""
     if not isinstance(plan.channel, Shared):
         return None
     return f"{plan.channel.needed} of {len(plan.channel.openers)} silos, by a second message that costs nothing"
 
 
-def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
+def promise_ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
     """Ranges of numbers of answers with the same guarantee, the largest numbers first, and its text."""
     for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
         most, *others = numbers
@@ -252,7 +252,7 @@ _ORDER = (
 
 def _read_reply(ask: "FederatedPlan", i: int, fields: Fields) -> int:
     chosen: int = ask.channel.read_message(ask, fields, 1)
-    ask.protocol.refuse_reply(ask, i, chosen)
+    ask.protocol.check_reply(ask, i, chosen)
     return chosen
 
 
@@ -294,7 +294,7 @@ class FederatedPlan(AnyPlan, Terms):
     coordinator: Silo | None = field(default=None, kw_only=True, compare=False)
 
     @property
-    def asks(self) -> Sequence["FederatedPlan"]:
+    def single_plans(self) -> Sequence["FederatedPlan"]:
         """The plan itself, its only part."""
         return (self,)
 
@@ -325,11 +325,11 @@ class FederatedPlan(AnyPlan, Terms):
             ("Byzantine silos", f"at most {self.liars}"),
             ("guarantee", self.assumed or "none"),
         ]
-        if (collude := colluders(self)) is not None:
-            rows.append((self.protocol.relies_for, f"the other silos: {collude}"))
-        if (opened := openers(self)) is not None:
+        if (collude := collusion_text(self)) is not None:
+            rows.append((self.protocol.reliance_label, f"the other silos: {collude}"))
+        if (opened := share_holders_text(self)) is not None:
             rows.append(("the sum is opened by", opened))
-        rows += self.words
+        rows += self.method_rows
         if self.classes is not None:
             rows.append(("classes", class_list(self.classes)))
         rows += [(ABOUT[key].lower(), text) for key, text in self.about.items()]
@@ -343,7 +343,10 @@ class FederatedPlan(AnyPlan, Terms):
     @property
     def promise_lines(self) -> list[str]:
         """The guarantees for all numbers of answers."""
-        return [f"{number} answer{'' if number == '1' else 's'}: {words}" for number, words in ranges(self.promises())]
+        return [
+            f"{number} answer{'' if number == '1' else 's'}: {words}"
+            for number, words in promise_ranges(self.promises())
+        ]
 
     def loss(self, i: int) -> float:
         """The privacy loss that silo i is charged: under `replace_one` for public sizes, else under `add_remove`."""
@@ -377,7 +380,7 @@ class FederatedPlan(AnyPlan, Terms):
         """The plan as one flat object of JSON values, with a value for fields that method and channel do not have."""
         return {
             **dict.fromkeys(_ORDER),
-            **VOID,
+            **UNUSED_DEFAULTS,
             **dict(self.unused),
             **write_fields({**self.protocol.fields(), **self.channel.fields()}, len(self.silos)),
             **shapes.write_shape(self, _TERMS),
@@ -393,15 +396,15 @@ class FederatedPlan(AnyPlan, Terms):
         InputError
             If silos could not read it, or would read another plan.
         """
-        stated = replace(self, coordinator=coordinator.face()) if self.signed else self
-        text = seal("plan", stated.fields(), coordinator.signing)
+        stated = replace(self, coordinator=coordinator.public_keys()) if self.signed else self
+        text = sign_message("plan", stated.fields(), coordinator.signing)
         try:
             read, _ = FederatedPlan.read(text)
         except Refusal as refusal:
             raise InputError("plan", f"must be readable by silos, which would reject it: {refusal}") from None
         if read != stated:
             raise InputError("plan", "must be read as it is", got="candidates that do not follow from their recipe")
-        refuse_too_long(text, self)
+        check_length(text, self)
         return text
 
     @classmethod
@@ -422,8 +425,8 @@ class FederatedPlan(AnyPlan, Terms):
             row.check(terms)
             channel = row.channel(terms).read(fields, terms)
             protocol = row.draws.read(fields, terms, channel)
-            channel.refuse_narrow(protocol.bits(terms))
-            channel.refuse_wide(terms, name, protocol.serves)
+            channel.check_bits(protocol.bits(terms))
+            channel.check_length(terms, name, protocol.candidate_advice)
             coordinator = Silo.of(fields.read("coordinator", shapes.OBJECT)) if "coordinator" in fields else None
             unused = read_unused(fields, terms)
             made = cls(
@@ -448,7 +451,7 @@ class FederatedPlan(AnyPlan, Terms):
         Refusal
             `malformed` or `altered`.
         """
-        envelope = unseal("plan", text)
+        envelope = verify_message("plan", text)
         plan = cls.from_fields(envelope.content)
         if plan.signed != (plan.coordinator is not None):
             raise Refusal(

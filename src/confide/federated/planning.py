@@ -59,7 +59,7 @@ _DEFAULTS: PlanChoices = {
 }
 
 
-def planned(
+def plan_by_method(
     silos: Sequence[Silo],
     alpha: Level,
     epsilon: float | None,
@@ -98,7 +98,7 @@ def planned(
     )
     _check_apart([silo.name for silo in terms.silos])
     row.check(terms)
-    summed = not row.channel(terms).each
+    summed = not row.channel(terms).single_replies
     if asked["colluding"] is not None and not summed:
         raise InputError(
             "colluding",
@@ -109,7 +109,7 @@ def planned(
     channel = row.channel(terms).planned(terms, options)
     terms = row.draws.local_terms(terms, options, channel)
     protocol = row.draws.planned(terms, options, channel)
-    channel.refuse_wide(terms, row.name, protocol.serves)
+    channel.check_length(terms, row.name, protocol.candidate_advice)
     carrying = channel.carrying(protocol.bits(terms))
     return FederatedPlan(**vars(terms), method=row.name, protocol=protocol, channel=carrying)
 
@@ -201,13 +201,13 @@ class Alternative:
         Name of the method.
     plan
         The plan, ready to be signed; None if there is none.
-    refused
+    reason
         The reason why there is no plan.
     left_out
         Share of all records in the smallest silos that the plan leaves out.
     silos
         Number of invited silos.
-    expected, expected_bell
+    expected, expected_gaussian
         Mean coverage for scores that are uniform over the candidates, and for Gaussian scores over the middle of them.
         For several thresholds it is the mean over them. NaN without a plan.
     infinite
@@ -220,11 +220,11 @@ class Alternative:
 
     method: str
     plan: AnyPlan | None
-    refused: str | None
+    reason: str | None
     silos: int
     left_out: float = 0.0
     expected: float = float("nan")
-    expected_bell: float = float("nan")
+    expected_gaussian: float = float("nan")
     infinite: float = float("nan")
     on_pilot: OnPilot | None = None
     recommended: bool = False
@@ -232,33 +232,33 @@ class Alternative:
     @property
     def missed(self) -> float:
         """The miscoverage level, for several thresholds their mean; 0 without a plan."""
-        return 0.0 if self.plan is None else float(np.mean([float(ask.alpha) for ask in self.plan.asks]))
+        return 0.0 if self.plan is None else float(np.mean([float(ask.alpha) for ask in self.plan.single_plans]))
 
     @property
     def worst(self) -> float:
         """The larger of the expected coverages. The further above the level it is, the larger are sets."""
-        return max(self.expected, self.expected_bell)
+        return max(self.expected, self.expected_gaussian)
 
 
-Make: TypeAlias = Callable[[Sequence[Silo], str, PlanChoices], AnyPlan]
+PlanMaker: TypeAlias = Callable[[Sequence[Silo], str, PlanChoices], AnyPlan]
 """Makes a plan of one threshold or of several from silos, a method and options."""
 
 
-def alternatives(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
+def alternatives(silos: Sequence[Silo], make: PlanMaker, options: PlanChoices) -> list[Alternative]:
     """Both methods of confide with all silos, and private-qq without the smallest; one is recommended if possible."""
     found = _with_all(silos, make, options) + _with_the_largest(silos, make, options)
     best = _best(found)
     return [replace(one, recommended=one is best) for one in found]
 
 
-def alternative(silos: Sequence[Silo], make: Make, method: str, options: PlanChoices) -> Alternative:
+def alternative_plan(silos: Sequence[Silo], make: PlanMaker, method: str, options: PlanChoices) -> Alternative:
     """The plan by one method for these silos."""
     try:
         made = make(silos, method, options)
     except InputError as error:
         return Alternative(method, None, str(error), len(silos))
-    asks = list({id(ask): ask for ask in made.asks}.values())  # the one plan of all groups once
-    laws = known_laws(asks[0].candidates.size)
+    asks = list({id(ask): ask for ask in made.single_plans}.values())  # the one plan of all groups once
+    laws = reference_laws(asks[0].candidates.size)
     answers = {name: [answer_law(ask, below) for ask in asks] for name, below in laws.items()}
     expected = {name: float(np.mean([law @ laws[name] for law in answers[name]])) for name in laws}
     infinite = max(float(law[-1]) for found in answers.values() for law in found)
@@ -283,19 +283,19 @@ def recommended(
     found = _with_all(silos, make, options)
     best = _best(found)
     if best is None or best.plan is None:
-        return make(silos, found[0].method, options).asks[0]  # raises the error of the first method
-    return best.plan.asks[0]
+        return make(silos, found[0].method, options).single_plans[0]  # raises the error of the first method
+    return best.plan.single_plans[0]
 
 
-def one_threshold(alpha: Level, epsilon: float) -> Make:
+def one_threshold(alpha: Level, epsilon: float) -> PlanMaker:
     """A maker of plans of one threshold."""
-    return lambda silos, method, options: planned(silos, alpha, epsilon, method, **options)
+    return lambda silos, method, options: plan_by_method(silos, alpha, epsilon, method, **options)
 
 
-def _with_all(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
-    found = [alternative(silos, make, "private-qq", _alone(options))]
+def _with_all(silos: Sequence[Silo], make: PlanMaker, options: PlanChoices) -> list[Alternative]:
+    found = [alternative_plan(silos, make, "private-qq", _alone(options))]
     if silos and silos[0].size is not None:  # only private-qq keeps sizes secret
-        found.append(alternative(silos, make, "secure-sum", options))
+        found.append(alternative_plan(silos, make, "secure-sum", options))
     return found
 
 
@@ -306,7 +306,7 @@ def _alone(options: PlanChoices) -> PlanChoices:
     return alone
 
 
-def _with_the_largest(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
+def _with_the_largest(silos: Sequence[Silo], make: PlanMaker, options: PlanChoices) -> list[Alternative]:
     """private-qq without the smallest silos, and the share of records that is left out."""
     sizes = [silo.size or 0 for silo in silos]
     total, found = sum(sizes), []
@@ -315,17 +315,17 @@ def _with_the_largest(silos: Sequence[Silo], make: Make, options: PlanChoices) -
         largest = sorted(by_size[:count])
         kept = sum(sizes[i] for i in largest)
         if count < len(silos) and sizes[by_size[0]] > sizes[by_size[-1]] and kept >= _FEWEST_RECORDS * total:
-            one = alternative([silos[i] for i in largest], make, "private-qq", _alone(options))
+            one = alternative_plan([silos[i] for i in largest], make, "private-qq", _alone(options))
             found.append(replace(one, left_out=1 - kept / total))
     return found
 
 
-def known_laws(m: int) -> dict[str, NDArray[np.float64]]:
+def reference_laws(m: int) -> dict[str, NDArray[np.float64]]:
     """P(score <= e_j) for m candidates, +inf included: for uniform scores, and for Gaussian scores over the middle.
 
     Examples
     --------
-    >>> known_laws(5)["even"]
+    >>> reference_laws(5)["even"]
     array([0.25, 0.5 , 0.75, 1.  , 1.  ])
     """
     from scipy.special import ndtr
@@ -425,4 +425,4 @@ def plan(
     """
     if method is None:
         return recommended(silos, alpha, epsilon, **choices)
-    return planned(silos, alpha, epsilon, method, **choices)
+    return plan_by_method(silos, alpha, epsilon, method, **choices)

@@ -16,7 +16,7 @@ LEVEL = 1e-12
 """An honest sum is rejected with at most this probability."""
 
 
-def refuse_implausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:
+def check_plausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:
     """Reject an opened sum, int64 of shape (m,), that n records and noise as of `noise_law` do not explain.
 
     Raises
@@ -26,8 +26,8 @@ def refuse_implausible(counts: NDArray[np.int64], n: int, scale: float, paramete
 
     Examples
     --------
-    >>> refuse_implausible(np.array([5, -1, 3, 2]), 9, 2.0, 1.0)
-    >>> refuse_implausible(np.array([5, -1, 3, -2000]), 9, 2.0, 1.0)
+    >>> check_plausible(np.array([5, -1, 3, 2]), 9, 2.0, 1.0)
+    >>> check_plausible(np.array([5, -1, 3, -2000]), 9, 2.0, 1.0)
     Traceback (most recent call last):
         ...
     confide.federated.refusals.Refusal: implausible: the opened sum has -1993 records where the silos state 9, ...

@@ -142,7 +142,7 @@ def _best(goal: Goal) -> MechanismChoice | None:
         if found is None or found[0] > goal.most_k:
             continue
         answers = [(typical[i], mechanisms[i].target(typical[i])) for i in present]
-        expected = expected_coverage(answers, found[0] + goal.lies, mechanisms[0], goal.candidates)
+        expected = expected_coverage(answers, found[0] + goal.byzantine, mechanisms[0], goal.candidates)
         if best is None or expected < best.expected:
             best = MechanismChoice(mechanisms, *found, expected)
     return best
@@ -167,7 +167,7 @@ def _for_many(goal: Goal) -> MechanismChoice | None:
     def trials(rise: float, left: int, steps: int) -> Iterator[tuple[float, float, int, Slopes, Line]]:
         trial = _trial(goal, rise, left)
         for line in Search(goal, stand, trial).lines(steps):
-            answers = Line(line.rate, line.k + goal.lies)
+            answers = Line(line.rate, line.k + goal.byzantine)
             expected = expected_in_search(present, answers, trial, goal.candidates, goal.level)
             yield expected, rise, left, trial, line
 
@@ -187,7 +187,7 @@ def _for_many(goal: Goal) -> MechanismChoice | None:
         answers = [
             (n, m.offset) for n, m in sorted(zip(goal.public, choice.mechanisms, strict=True), key=itemgetter(0))
         ]
-        coverage = expected_coverage(answers[: goal.present], choice.k + goal.lies, trial, goal.candidates)
+        coverage = expected_coverage(answers[: goal.present], choice.k + goal.byzantine, trial, goal.candidates)
         refined.append(replace(choice, expected=coverage))
         if len(refined) == _REFINED:
             break

@@ -25,7 +25,7 @@ _HEAD = 4_000
 """Guarantee, privacy loss, versions and signature, which every release states once."""
 
 
-class Asked(Protocol):
+class PlanSize(Protocol):
     """A plan of one threshold or of several."""
 
     @property
@@ -37,7 +37,7 @@ class Asked(Protocol):
         """How the silos' vectors are added."""
 
     @property
-    def asks(self) -> Sequence[object]:
+    def single_plans(self) -> Sequence[object]:
         """The parts, one for each threshold."""
 
     @property
@@ -45,7 +45,7 @@ class Asked(Protocol):
         """The total length of one silo's vectors."""
 
 
-def refuse_too_long(text: str, plan: Asked) -> None:
+def check_length(text: str, plan: PlanSize) -> None:
     """Reject a signed plan whose answers would be too long for a ledger or whose release could not be read.
 
     Raises
@@ -57,7 +57,7 @@ def refuse_too_long(text: str, plan: Asked) -> None:
         raise InputError(
             "plan",
             (
-                f"the answers to {len(plan.asks)} thresholds would have more than the {MOST_ANSWER} "
+                f"the answers to {len(plan.single_plans)} thresholds would have more than the {MOST_ANSWER} "
                 "characters that a ledger keeps"
             ),
             remedy="Plan fewer groups, classes or levels at once",
@@ -66,24 +66,24 @@ def refuse_too_long(text: str, plan: Asked) -> None:
         raise InputError(
             "plan",
             (
-                f"the release of {len(plan.asks)} thresholds with {len(plan.silos)} silos would have more "
+                f"the release of {len(plan.single_plans)} thresholds with {len(plan.silos)} silos would have more "
                 f"than {MOST_CHARACTERS_OF_RELEASE} characters"
             ),
             remedy="Plan fewer of them at once",
         )
 
 
-def tells_whole(text: str, plan: Asked) -> bool:
+def fits_whole_answers(text: str, plan: PlanSize) -> bool:
     """Whether the answers of all silos, each private by itself, fit into a signed release."""
     written = json.dumps(json.loads(text), indent=1) + "\n"  # as a release contains it
     return _characters(written, plan, whole=True) <= MOST_CHARACTERS_OF_RELEASE
 
 
-def _characters(text: str, plan: Asked, *, whole: bool) -> int:
+def _characters(text: str, plan: PlanSize, *, whole: bool) -> int:
     silos, channel = plan.silos, plan.channel
     names = sum(len(silo.name) + _ENTRY for silo in silos)
     evidence = _longest_answer(plan) if whole else 64
-    total = _nested(text) + _HEAD + 3 * _ENTRY * len(plan.asks) + 3 * names + len(silos) * evidence
+    total = _nested(text) + _HEAD + 3 * _ENTRY * len(plan.single_plans) + 3 * names + len(silos) * evidence
     if isinstance(channel, Shared):
         of_sum = 4 * (8 * plan.width // 3 + 2)
         part = _HEAD + of_sum + len(silos) * (len(str(len(silos))) + 10)
@@ -91,9 +91,9 @@ def _characters(text: str, plan: Asked, *, whole: bool) -> int:
     return total
 
 
-def _longest_answer(plan: Asked) -> int:
+def _longest_answer(plan: PlanSize) -> int:
     """The maximum length of an answer of candidates without its silo's name; vectors of sums are bounded separately."""
-    replies = [_LONGEST_REPLY] * len(plan.asks) if plan.channel.each else []
+    replies = [_LONGEST_REPLY] * len(plan.single_plans) if plan.channel.single_replies else []
     content = {
         "plan": "0" * 64,
         "session": "0" * 32,

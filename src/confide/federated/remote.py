@@ -28,7 +28,7 @@ from confide.federated.envelope import digest, parse
 from confide.federated.keys import SiloKeys
 from confide.federated.open_part import open_part
 from confide.federated.openings import addressee, openings
-from confide.federated.plan import AnyPlan, openers
+from confide.federated.plan import AnyPlan, share_holders_text
 from confide.federated.policy import Policy
 from confide.federated.refusals import CODES, Refusal
 from confide.federated.several_plans import read_plan
@@ -337,7 +337,7 @@ class Round:
         """All nodes that were sent the request."""
         return [*self.answers, *self.refused, *self.errors, *self.silent]
 
-    def take(self, node: Any, content: Reply | Failure) -> None:
+    def record(self, node: Any, content: Reply | Failure) -> None:
         """Record a node's reply: its message, a code of the public list, or a failure of the engine."""
         if isinstance(content, Failure):
             self.errors[node] = content.code
@@ -430,7 +430,7 @@ def both_rounds(
     courier: Courier, nodes: Collection[Any], plan: str, keys: SiloKeys | None, keep: str | Path | None
 ) -> Round:
     """The replies to all requests of a plan, without aggregation."""
-    second = has_second_round(plan, keys)
+    second = check_second_round(plan, keys)
     asked = one_round(courier, {node: {"plan": plan} for node in nodes})
     if second and keys is not None:
         asked.opening = one_round(courier, second_requests(plan, asked, keys, None if keep is None else Path(keep)))
@@ -443,14 +443,14 @@ def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
     for node, one in courier.ask(requests):
         if node in waiting:
             waiting.discard(node)
-            found.take(node, one)
+            found.record(node, one)
     return found.close(requests)
 
 
-def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
+def check_second_round(plan: str, keys: SiloKeys | None) -> bool:
     """Whether a plan has a second request, which needs keys. Call it before silos are charged for the first."""
     read, envelope = read_plan(plan)
-    opened = openers(read) is not None
+    opened = share_holders_text(read) is not None
     if opened if keys is None else keys.public().signing != envelope.signer:
         raise InputError(
             "keys", "must be the coordinator's keys, which signed the plan: they sign the list of a secure sum"

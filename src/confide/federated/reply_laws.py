@@ -147,7 +147,7 @@ class SummedReply:
 
 
 @dataclass(frozen=True)
-class AnySizeReply:
+class SecretSizeReply:
     """The worst reply over all numbers of scores from n_min on: for silos whose sizes are secret (Theorem F4).
 
     `steps` are increasing pairs (t, bound): for every n >= n_min the reply is at most t with probability at most
@@ -192,7 +192,7 @@ def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankRepl
 
 
 @lru_cache(maxsize=64)
-def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> AnySizeReply:
+def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> SecretSizeReply:
     """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem C3).
 
     Without a record S_(R) is +inf, so the reply differs from it with probability at most P(R = 0), for every t.
@@ -200,7 +200,7 @@ def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> AnySizeRep
     if n_min == 0:
         law = mechanism.rank_law(0, candidates)
         assert law is not None  # all records of silos have the same weight
-        return AnySizeReply(tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1).steps))
+        return SecretSizeReply(tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1).steps))
     rate = float(mechanism.rate)
     gaps = np.geomspace(0.02, 1.0, _LEVELS)[::-1] * min(0.25, rate)
     steps = []
@@ -209,7 +209,7 @@ def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> AnySizeRep
         if t > 0:
             steps.append((float(t), _largest_failure(mechanism, candidates, n_min, t)))
     bounds = np.maximum.accumulate([bound for _, bound in steps])
-    return AnySizeReply(tuple((t, float(b)) for (t, _), b in zip(steps, bounds, strict=True)))
+    return SecretSizeReply(tuple((t, float(b)) for (t, _), b in zip(steps, bounds, strict=True)))
 
 
 def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction) -> float:
@@ -277,12 +277,12 @@ class ReplyTable:
         return len(self._place)
 
     @property
-    def alike(self) -> bool:
+    def identical(self) -> bool:
         """Whether all silos have one law."""
         return len(self._distinct) == 1
 
     @property
-    def alone(self) -> RandomRankReply | SummedReply | None:
+    def single_law(self) -> RandomRankReply | SummedReply | None:
         """The law of the only silo, if its coverage follows from a mean rank."""
         law = self._distinct[0]
         return law if len(self) == 1 and isinstance(law, RandomRankReply | SummedReply) else None

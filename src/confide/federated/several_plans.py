@@ -24,13 +24,13 @@ from confide.calibration import (
     typical_of_groups,
 )
 from confide.errors import InputError
-from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, seal, unseal
+from confide.federated.envelope import PREFIX, Envelope, digest, fields_of, parse, sign_message, verify_message
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.plan import AnyPlan, By, FederatedPlan
 from confide.federated.planning import plan
 from confide.federated.protocols import Channel, Method
 from confide.federated.refusals import Refusal
-from confide.federated.release_size import refuse_too_long
+from confide.federated.release_size import check_length
 from confide.federated.terms import AnyPlanChoices
 from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, parallel_composition, sequential_composition
 from confide.planning import unusual
@@ -82,7 +82,7 @@ class SeveralPlans(AnyPlan):
             _check_groups(self.parts)
         else:
             _check_same_records(self.by, self.parts, self.neighbors)
-        self.channel.refuse_wide(self.first, self.method, self.protocol.serves, len(self.draws))
+        self.channel.check_length(self.first, self.method, self.protocol.candidate_advice, len(self.drawn_plans))
 
     @property
     def first(self) -> FederatedPlan:
@@ -90,7 +90,7 @@ class SeveralPlans(AnyPlan):
         return next(iter(self.parts.values()))
 
     @property
-    def asks(self) -> Sequence[FederatedPlan]:
+    def single_plans(self) -> Sequence[FederatedPlan]:
         """The plans of the parts."""
         return tuple(self.parts.values())
 
@@ -116,7 +116,7 @@ class SeveralPlans(AnyPlan):
         if self.by == "level":
             rows["requested"] = "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
         elif self.by == "side":
-            covered = 1 - sum(part.alpha for part in self.asks)
+            covered = 1 - sum(part.alpha for part in self.single_plans)
             rows["score"] = " and ".join(self.parts)
             rows["requested"] = f"coverage {float(covered):g} by both sides together"
         else:
@@ -140,8 +140,8 @@ class SeveralPlans(AnyPlan):
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
         """The loss of one record, for all parts together."""
-        stated = {id(plan): plan.privacy(answered) for plan in self.draws}
-        parts = [stated[id(plan)] for plan in self.draws]
+        stated = {id(plan): plan.privacy(answered) for plan in self.drawn_plans}
+        parts = [stated[id(plan)] for plan in self.drawn_plans]
         if len(parts) == 1 and self.by == "level":
             return parts[0]
         return (
@@ -159,14 +159,14 @@ class SeveralPlans(AnyPlan):
             If silos could not read it.
         """
         signed = [json.loads(plan.sign(coordinator)) for plan in self._different()]
-        text = seal(_SEVERAL, self._head() | {"plans": signed}, coordinator.signing)
+        text = sign_message(_SEVERAL, self._head() | {"plans": signed}, coordinator.signing)
         try:
             SeveralPlans.read(text)
         except Refusal as refusal:
             raise InputError(
                 "plans", "must be readable by silos", remedy=f"They would reject the plans: {refusal}"
             ) from None
-        refuse_too_long(text, self)
+        check_length(text, self)
         return text
 
     @classmethod
@@ -178,7 +178,7 @@ class SeveralPlans(AnyPlan):
         Refusal
             `malformed` or `altered`.
         """
-        envelope = unseal(_SEVERAL, text)
+        envelope = verify_message(_SEVERAL, text)
         with fields_of("several plans", envelope.content) as fields:
             by: By = fields.read("by", shapes.choice(*BY))
             neighbors: Neighbors = fields.read("neighbors", shapes.choice(*NEIGHBORS))
@@ -202,7 +202,7 @@ class SeveralPlans(AnyPlan):
 
     def _different(self) -> Sequence[FederatedPlan]:
         """One for each level or side; the one of all groups."""
-        return [self.first] if self.by in ("group", "class") else self.asks
+        return [self.first] if self.by in ("group", "class") else self.single_plans
 
 
 def read_plan(text: str) -> tuple[AnyPlan, Envelope]:
@@ -238,12 +238,12 @@ def _check_same_records(by: By, parts: Mapping[Any, FederatedPlan], neighbors: N
         raise InputError("neighbors", f"must be the adjacency under which the plans of the {by}s state their losses")
     of_side = ("score",) if by == "side" else ()
     of_share = () if by == "level" and first.protocol.one_draw else _OF_A_SHARE
-    _check_alike(parts, but=("alpha", "targets", *of_share, *of_side))
+    _check_equal_fields(parts, but=("alpha", "targets", *of_share, *of_side))
 
 
 def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
     check_names("names", parts)
-    _check_alike(parts, but=())
+    _check_equal_fields(parts, but=())
     plan = next(iter(parts.values()))
     if plan.method != "private-qq":
         raise InputError(
@@ -265,7 +265,7 @@ _OF_A_SHARE = ("epsilon", "left", "right", "scale", "rate", "flat", "rise", "pub
 """Fields in which plans of several levels may differ, in addition to level and targets."""
 
 
-def _check_alike(parts: Mapping[Any, FederatedPlan], but: Collection[str]) -> None:
+def _check_equal_fields(parts: Mapping[Any, FederatedPlan], but: Collection[str]) -> None:
     """Check that plans have the same silos, session, score, candidates and all other fields except `but`."""
     stated = [{name: value for name, value in plan.fields().items() if name not in but} for plan in parts.values()]
     if any(one != stated[0] for one in stated):
@@ -334,11 +334,13 @@ def plan_levels(
     return _of_same_records("level", sorted(asked, reverse=True), silos, options)
 
 
-Asked: TypeAlias = tuple[Any, Fraction, float | None]
+PartRequest: TypeAlias = tuple[Any, Fraction, float | None]
 """The name of a part, its miscoverage level and its share of the loss."""
 
 
-def _of_same_records(by: By, asked: Sequence[Asked], silos: Sequence[Silo], options: AnyPlanChoices) -> SeveralPlans:
+def _of_same_records(
+    by: By, asked: Sequence[PartRequest], silos: Sequence[Silo], options: AnyPlanChoices
+) -> SeveralPlans:
     """The parts in their order, in one session, with the method and the candidates of the part of least loss."""
     made: dict[Any, FederatedPlan] = {}
     for name, level, budget in sorted(asked, key=lambda one: one[2] or 0.0):

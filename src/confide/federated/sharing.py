@@ -110,7 +110,7 @@ MOST_POINTS = 2**13
 _SPLIT = 32
 
 
-class Opened(NamedTuple):
+class ReconstructedSum(NamedTuple):
     """An opened vector, int64 in (-P/2, P/2), and the point of the one share that contradicts the others, or None."""
 
     values: NDArray[np.int64]
@@ -170,7 +170,7 @@ def deal(values: NDArray[np.int64], openers: int, threshold: int) -> Elements:
     return shares
 
 
-def combine(shares: Mapping[int, Elements], threshold: int) -> Opened:
+def combine(shares: Mapping[int, Elements], threshold: int) -> ReconstructedSum:
     """The values from the shares by point: `threshold` of them open, every further one is a check.
 
     With two more than `threshold`, one share that contradicts the others is left out and identified.
@@ -194,7 +194,7 @@ def combine(shares: Mapping[int, Elements], threshold: int) -> Opened:
         wrong = suspects[0]
         points = left[wrong]
     total = _at(shares, points[:threshold], 0)
-    return Opened(np.where(total > P // 2, total - P, total).astype(np.int64), wrong)
+    return ReconstructedSum(np.where(total > P // 2, total - P, total).astype(np.int64), wrong)
 
 
 def _misfit(shares: Mapping[int, Elements], points: Sequence[int], threshold: int) -> int | None:
@@ -228,7 +228,7 @@ _INFO = b"confide/federated/sum-share/1|"
 _NONCE = bytes(12)
 
 
-def seal_shares(
+def encrypt_shares(
     shares: Elements, openers: Sequence[str], own: str, agreement: bytes, context: bytes
 ) -> tuple[str, list[str]]:
     """Encrypt the shares, of shape (openers, size); a fresh public key and the boxes as base64 texts in this order.
@@ -249,7 +249,7 @@ def seal_shares(
     return ephemeral, texts
 
 
-def read_share(
+def decrypt_share(
     text: str, size: int, own: str, agreement: bytes, dealer: str, ephemeral: str, context: bytes
 ) -> Elements:
     """Decrypt the share, shape (size,), in a box of `dealer` for the share holder with the public key `own`.

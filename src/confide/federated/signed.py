@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.federated.calibration import FederatedRelease, first_of
-from confide.federated.envelope import MOST_CHARACTERS, PREFIX, seal, unseal
+from confide.federated.envelope import MOST_CHARACTERS, PREFIX, sign_message, verify_message
 from confide.federated.keys import Silo, SiloKeys
 from confide.federated.refusals import Refusal
 from confide.federated.verification import Verification
@@ -64,7 +64,7 @@ def sign(released: Release, keys: SiloKeys) -> str:
         raise InputTypeError("released", "must be a release, of thresholds", got=type(released).__name__)
     if isinstance(released, FederatedRelease):
         raise InputError("released", "must not be federated: `aggregate(keys=...)` signs federated releases")
-    text = seal(KIND, {"release": json.loads(released.to_json())}, keys.signing)
+    text = sign_message(KIND, {"release": json.loads(released.to_json())}, keys.signing)
     try:
         _read(text)
     except FormatError:
@@ -91,7 +91,7 @@ def read_signed(text: str) -> Read:
         return Read(document, None if document.signature is None else first_of(document).signer)
     if parse_object(text, _NAME_BITS)["kind"] != PREFIX + KIND:
         return Read(document, None)
-    return Read(document, unseal(KIND, text).signer)
+    return Read(document, verify_message(KIND, text).signer)
 
 
 def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verification:
@@ -99,7 +99,7 @@ def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verificat
 
     Examples
     --------
-    >>> signed_by(None, None, "thresholds").found
+    >>> signed_by(None, None, "thresholds").statements
     ('not signed: no signature vouches for the thresholds themselves. Everything else was recomputed from the ...',)
     """
     if signer is None:
@@ -117,7 +117,7 @@ def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verificat
 
 def _read(text: str) -> Release:
     try:
-        content = unseal(KIND, text).content
+        content = verify_message(KIND, text).content
         release = content.get("release")
         if set(content) != {"release"} or not isinstance(release, Mapping):
             raise Refusal("malformed", "a signed file must have one field, release, which is an object")

@@ -26,13 +26,13 @@ from confide.ledger import (
     Entry,
     Ledger,
     Limit,
-    Once,
     Payment,
     Server,
+    SingleRelease,
     decimal_form,
-    known,
+    find_account,
+    parse_location,
     pay,
-    place_of,
     request_digest,
 )
 from confide.support import outside
@@ -41,7 +41,7 @@ RECORDS = "calibration records"
 OPENINGS = "sums opened with other silos"
 """The ledger's data set for the list that was opened in each session. It is not about the silo's own records."""
 
-Seen = TypeVar("Seen")
+MechanismInput = TypeVar("MechanismInput")
 
 
 @dataclass(frozen=True)
@@ -75,7 +75,7 @@ class SiloLedger:
     ledger: Ledger = field(init=False, repr=False, compare=False)
 
     def __post_init__(self) -> None:
-        object.__setattr__(self, "path", place_of(self.path))
+        object.__setattr__(self, "path", parse_location(self.path))
         object.__setattr__(self, "ledger", Ledger(self.path))
 
     @property
@@ -86,7 +86,7 @@ class SiloLedger:
         """
         accounts = self.ledger.accounts()
         names = (self.dataset, f"{self.dataset} (not private)")
-        found = [account for name in names if (account := known(accounts, name)) is not None]
+        found = [account for name in names if (account := find_account(accounts, name)) is not None]
         return sum((account.spent().epsilon for account in found), 0.0)
 
     @property
@@ -97,14 +97,14 @@ class SiloLedger:
     def answered(self, plan: AnyPlan) -> str | None:
         """Time at which this plan was answered, UTC, ISO 8601; None if it was not."""
         entry = self._entry(plan.session)
-        return None if entry is None or entry.request != plan.digest or entry.release is None else entry.made
+        return None if entry is None or entry.request != plan.digest or entry.release is None else entry.charged_at
 
     def kept_answer(self, plan: AnyPlan) -> str | None:
         """The message that answered this plan; None if there is none for any reason."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest else entry.release
 
-    def has_opened(self, plan: AnyPlan) -> bool:
+    def has_opened_list(self, plan: AnyPlan) -> bool:
         """Whether a list of this plan's session is recorded as opened by this silo."""
         return self._entry(opening_token(plan)) is not None
 
@@ -121,16 +121,16 @@ class SiloLedger:
         """
         return Cost.of(plan.privacy([own]), plan.method, self.ledger.relation(self.dataset))
 
-    def pay_answer(
+    def charge_answer(
         self,
         plan: AnyPlan,
         cost: Cost,
         budget: float,
-        look: Callable[[], Seen],
-        mark: Callable[[Seen], bytes],
-        draw: Callable[[Seen], str],
+        read: Callable[[], MechanismInput],
+        fingerprint_bytes: Callable[[MechanismInput], bytes],
+        draw: Callable[[MechanismInput], str],
         *,
-        look_again: Callable[[], bytes],
+        read_again: Callable[[], bytes],
     ) -> str:
         """The message that answers a plan: the stored one, or a new one, which is charged first.
 
@@ -143,9 +143,9 @@ class SiloLedger:
         budget
             Maximum total cost of all releases about these records. It does not bound an answer without privacy, which
             a policy allows by the name of its method. A limit in the ledger rejects such an answer.
-        look, mark, draw
+        read, fingerprint_bytes, draw
             As in `confide.ledger.pay`.
-        look_again
+        read_again
             Returns the fingerprint input of the present data, if an answer is stored.
 
         Warns
@@ -167,14 +167,14 @@ class SiloLedger:
                 raise Refusal("session-used")
             if entry.release is None:
                 raise Refusal("interrupted")
-            self._point_out_other_data(entry, look_again())
+            self._point_out_other_data(entry, read_again())
             return entry.release
 
         most = Limit(budget) if plan.protocol.private else None
-        once = Once(plan.session, kept)
+        once = SingleRelease(plan.session, kept)
         payment = Payment(self.ledger, Dataset(self.dataset), cost, plan.digest, at_most=most, once=once)
         try:
-            return pay(payment, look, mark, draw)
+            return pay(payment, read, fingerprint_bytes, draw)
         except BudgetError as error:
             raise Refusal("budget-spent", self._refusal(cost, budget) or str(error)) from None
 
@@ -185,7 +185,7 @@ class SiloLedger:
             self.ledger.find(name, entry.request, seen)
         except OtherDataError:
             text = (
-                f"the answer of {entry.made} was made from other data than these, or by a version that kept no "
+                f"the answer of {entry.charged_at} was made from other data than these, or by a version that kept no "
                 "fingerprint of its data; it is returned unchanged, and nothing was charged; request a new plan for "
                 "an answer from these data"
             )
@@ -193,7 +193,7 @@ class SiloLedger:
 
     def _refusal(self, cost: Cost, budget: float) -> str | None:
         """The reason for a rejected charge, if a larger budget of the policy would allow it; None otherwise."""
-        account = known(self.ledger.accounts(), self.dataset)
+        account = find_account(self.ledger.accounts(), self.dataset)
         spent = 0.0 if account is None else account.spent().epsilon
         if math.isinf(spent) or (account is not None and not account.allows(cost)):
             return None
@@ -203,7 +203,9 @@ class SiloLedger:
             "less, or raise the budget"
         )
 
-    def pay_part(self, plan: AnyPlan, listed: str, look: Callable[[], Seen], draw: Callable[[Seen], str]) -> str:
+    def store_part(
+        self, plan: AnyPlan, listed: str, read: Callable[[], MechanismInput], draw: Callable[[MechanismInput], str]
+    ) -> str:
         """The part for a list of answers: the stored one, or a new one. The list is on disk first.
 
         It costs nothing, also when the budget is spent. A run that ended before its part was stored can be repeated,
@@ -220,8 +222,8 @@ class SiloLedger:
                 raise Refusal("session-used", "this silo has opened another list of this session; request a new plan")
             return entry.release
 
-        cost, once = Cost(0.0, "replace_one", f"{plan.method}, opened"), Once(opening_token(plan), kept)
-        return pay(Payment(self.ledger, Dataset(OPENINGS), cost, listed, once=once), look, lambda _: None, draw)
+        cost, once = Cost(0.0, "replace_one", f"{plan.method}, opened"), SingleRelease(opening_token(plan), kept)
+        return pay(Payment(self.ledger, Dataset(OPENINGS), cost, listed, once=once), read, lambda _: None, draw)
 
     def release(
         self,

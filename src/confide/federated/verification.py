@@ -19,19 +19,19 @@ class Verification:
 
     Parameters
     ----------
-    found
+    statements
         Statements that hold, or that were not requested.
-    wrong
+    failures
         Requested statements that do not hold, or that cannot be verified.
     """
 
-    found: tuple[str, ...]
-    wrong: tuple[str, ...]
+    statements: tuple[str, ...]
+    failures: tuple[str, ...]
 
     @property
     def holds(self) -> bool:
         """Whether all requested statements hold."""
-        return not self.wrong
+        return not self.failures
 
 
 def verify(released: FederatedRelease, coordinator: Silo | None = None, answers: Sequence[str] = ()) -> Verification:

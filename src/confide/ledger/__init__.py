@@ -14,13 +14,12 @@ stores.py       opens the store of a location, and moves a ledger between two lo
 schedule.py     planned budget of a year for one person, and its file
 budget_plan.py  the most expensive schedule within a total, by each rule
 limit.py        checks charges against limits and schedules (pure functions)
-book.py         `Ledger`, which combines them
+ledger.py       `Ledger`, which combines them
 identity.py     equality of names and requests; keyed fingerprints
 payment.py      pays for a release: returns the earlier one, or charges before and stores after drawing
 """
 
-from confide.ledger.account import Account, Entry, known, plain
-from confide.ledger.book import Ledger
+from confide.ledger.account import Account, Entry, account_as_json, find_account
 from confide.ledger.budget_plan import best_of, budget_plan, by_rules
 from confide.ledger.checkpoint import check_head
 from confide.ledger.composition import compose
@@ -28,16 +27,17 @@ from confide.ledger.cost import Bound, Cost, Group, Loss, decimal_form, unbounde
 from confide.ledger.decisions import Charge
 from confide.ledger.events import MOST_RELEASE
 from confide.ledger.identity import Dataset, fingerprint, name_key, request_digest, similar
+from confide.ledger.ledger import Ledger
 from confide.ledger.limit import Limit
-from confide.ledger.log import Server, file_of, place_of
-from confide.ledger.payment import Bill, Once, Payment, make_payment, pay
+from confide.ledger.log import Server, file_of, parse_location
+from confide.ledger.payment import Payment, SingleRelease, Transaction, make_payment, pay
 from confide.ledger.postgres_store import make_server_ledger
-from confide.ledger.schedule import IN_WORDS, RULES, Planned, Schedule, counted
-from confide.ledger.state import ForgottenError
+from confide.ledger.schedule import IN_WORDS, RULES, PlannedReleases, Schedule, count_in_words
+from confide.ledger.state import MissingRecordsError
 from confide.ledger.stores import move
 
 __all__ = [
-    "Account", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "Planned",
+    "Account", "Bound", "Charge", "Cost", "Dataset", "Entry", "Group", "Ledger", "Limit", "Loss", "PlannedReleases",
     "Schedule", "Server", "budget_plan", "check_head", "compose", "move",
 ]  # fmt: skip
 

@@ -9,7 +9,7 @@ from functools import cached_property
 from typing import Any
 
 from confide.errors import InputError
-from confide.ledger.composition import compose, epsilon_of_zcdp, worst
+from confide.ledger.composition import compose, epsilon_of_zcdp, largest_sum
 from confide.ledger.cost import (
     Bound,
     Cost,
@@ -22,7 +22,7 @@ from confide.ledger.cost import (
     unbounded,
 )
 from confide.ledger.identity import name_key
-from confide.ledger.limit import Limit, Stage, added, concentrated, fits, stage_of, unfit
+from confide.ledger.limit import Epoch, Limit, epoch_of, fits, sum_of_epsilons, sum_of_rhos, why_unfit
 from confide.ledger.schedule import IN_WORDS, Schedule
 from confide.mechanisms import Neighbors, weak_privacy_text
 from confide.support import Described, Section, float_above, to_text
@@ -36,7 +36,7 @@ class Entry(Described):
     ----------
     token
         Identifies the charge.
-    made
+    charged_at
         Time of the charge, UTC, ISO 8601.
     request
         Digest of the request.
@@ -54,7 +54,7 @@ class Entry(Described):
     """
 
     token: str
-    made: str
+    charged_at: str
     request: str
     cost: Cost
     release: str | None
@@ -68,7 +68,7 @@ class Entry(Described):
         return self.cost.kind
 
     @property
-    def what(self) -> str:
+    def kind_and_mechanism(self) -> str:
         """The kind and the mechanism. The mechanism's name contains the kind unless it is a calibration."""
         mechanism = self.cost.mechanism
         return mechanism if mechanism.startswith(f"{self.kind} by ") else f"{self.kind} by {mechanism}"
@@ -87,7 +87,8 @@ class Entry(Described):
         zcdp = "" if self.cost.rho is None else f" ({self.cost.rho:.4g}-zCDP)"
         who = "" if self.by is None else f"  by {self.by}"
         kept = "" if self.release is not None else "  (no release: the run ended before it)"
-        return f"{self.made}  {self.what}  epsilon {_loss(self.cost.epsilon, [self.cost])}{zcdp}{group}{who}{kept}"
+        loss = _loss(self.cost.epsilon, [self.cost])
+        return f"{self.charged_at}  {self.kind_and_mechanism}  epsilon {loss}{zcdp}{group}{who}{kept}"
 
     def _brief(self) -> str:
         return self._words().replace("  ", ", ")
@@ -137,15 +138,15 @@ class Account(Described):
     @property
     def left(self) -> dict[str, int]:
         """How many of each kind the schedule still allows, by kind; empty without a schedule."""
-        return self.stages[-1].left()
+        return self.epochs[-1].left()
 
     @cached_property
-    def stages(self) -> tuple[Stage, ...]:
+    def epochs(self) -> tuple[Epoch, ...]:
         """The charges before the first schedule, and those under each."""
         starts = [0, *(start for start, _ in self.follows), len(self.entries)]
         schedules = [None, *(schedule for _, schedule in self.follows)]
         return tuple(
-            stage_of(schedule, [(entry.cost, entry.joined) for entry in self.entries[start:end]])
+            epoch_of(schedule, [(entry.cost, entry.joined) for entry in self.entries[start:end]])
             for schedule, start, end in zip(schedules, starts[:-1], starts[1:], strict=True)
         )
 
@@ -155,18 +156,18 @@ class Account(Described):
 
         Under `"pld"` the whole plan counts from the first charge on.
         """
-        schedule, stages = self.schedule, self.stages
+        schedule, epochs = self.schedule, self.epochs
         if schedule is None or not all(cost.private for cost in self.costs):
             return None
         how = f"what the schedule says one person can be in, by {IN_WORDS[schedule.rule]}"
         if schedule.rule == "zcdp":
-            rho = float_above(concentrated(stages))
+            rho = float_above(sum_of_rhos(epochs))
             epsilon = epsilon_of_zcdp(rho, schedule.dp_delta) if rho else 0.0
-        elif schedule.rule == "pld" and stages[-1].occasions:
-            epsilon = decimal_above(added(stages[:-1]) + decimal(schedule.epsilon))
+        elif schedule.rule == "pld" and epochs[-1].joint_charges:
+            epsilon = decimal_above(sum_of_epsilons(epochs[:-1]) + decimal(schedule.epsilon))
             how += ", all that is planned included"
         else:
-            epsilon = decimal_above(added(stages))
+            epsilon = decimal_above(sum_of_epsilons(epochs))
         return Bound(epsilon, schedule.dp_delta, schedule.rule, how, adaptive=schedule.rule != "pld")
 
     @property
@@ -186,17 +187,17 @@ class Account(Described):
         at = f" at delta {self.limit.dp_delta:g}" if self.limit.dp_delta else ""
         bound = f"limit {decimal_form(self.limit.epsilon)}{at}"
         if self.schedule is not None:
-            return f"{spent}; {bound}; of its schedule {self.stages[-1].in_words}"
+            return f"{spent}; {bound}; of its schedule {self.epochs[-1].in_words}"
         left = self.remaining()
         assert left is not None
         return f"{spent}; {bound}, {decimal_form(left)} left"
 
-    def told(self, dp_delta: float = 0.0) -> str:
+    def describe(self, dp_delta: float = 0.0) -> str:
         """Return a text with every charge, their total privacy loss at `dp_delta`, and its derivation."""
         return to_text(self.section(dp_delta))
 
     def section(self, dp_delta: float = 0.0) -> Section:
-        """The description of the account that `told` returns as text."""
+        """The description of the account that `describe` returns as text."""
         loss = self.spent(dp_delta)
         facts = [("together", str(loss))]
         if self.schedule is not None and (bound := self.under_schedule) is not None:
@@ -224,23 +225,23 @@ class Account(Described):
         privacy, fits no limit. Bounds that need parameters fixed in advance are used only if a schedule has fixed
         them. The schedule's statement about how often one person comes back is not checked.
         """
-        if self.stages[-1].refusal(costs) is not None:
+        if self.epochs[-1].refusal(costs) is not None:
             return False
         if self.limit is None or all(cost.epsilon == 0 for cost in costs):
             return True
         if not all(one.private for one in [*self.costs, *costs]):
             return False
-        *before, last = self.stages
-        return fits(self.limit, [*before, last.then(costs)])
+        *before, last = self.epochs
+        return fits(self.limit, [*before, last.after(costs)])
 
-    def unfit(self, schedule: Schedule) -> str | None:
+    def why_unfit(self, schedule: Schedule) -> str | None:
         """The reason why this schedule cannot be followed from now on; None if it can."""
         if self.neighbors != schedule.neighbors:
             return f"is accounted under {self.neighbors!r}, and the schedule is stated for {schedule.neighbors!r}"
         if not all(cost.private for cost in self.costs):
             lacks = "without privacy" if unbounded(self.costs) == "not private" else "with zCDP alone"
             return f"has had a release {lacks}, which no schedule can hold"
-        return unfit(self.limit, self.stages, schedule)
+        return why_unfit(self.limit, self.epochs, schedule)
 
     def remaining(self, group: Group | None = None) -> float | None:
         """The largest epsilon of one more release that the limit certainly allows; None without a limit.
@@ -253,14 +254,14 @@ class Account(Described):
         if not all(one.private for one in self.costs):
             return 0.0
         limit = decimal(self.limit.epsilon)
-        base = worst(self.costs, lambda one: one.exact)
+        base = largest_sum(self.costs, lambda one: one.exact)
         if base > limit:
             return 0.0
         if group is None:
             return decimal_below(limit - base)
         # A cell has the room left by its partition's largest cell, plus the difference between that cell and itself.
         probe = Cost(float(limit), self.neighbors, "probe", None, group)
-        behind = limit - (worst([*self.costs, probe], lambda one: one.exact) - base)
+        behind = limit - (largest_sum([*self.costs, probe], lambda one: one.exact) - base)
         return decimal_below(min(limit, limit - base + behind))
 
     def answers(self, request: str) -> tuple[Entry, ...]:
@@ -281,7 +282,7 @@ def _counted(entries: Iterable[Entry]) -> str:
     return f"{made} ({of_kinds})" if set(kinds) - {"calibration"} else made
 
 
-def plain(account: Account) -> dict[str, Any]:
+def account_as_json(account: Account) -> dict[str, Any]:
     """An account as plain data."""
     limit, schedule, bound = account.limit, account.schedule, account.under_schedule
     followed = {
@@ -299,7 +300,7 @@ def plain(account: Account) -> dict[str, Any]:
         "entries": [
             {
                 "token": entry.token,
-                "made": entry.made,
+                "made": entry.charged_at,
                 "kind": entry.kind,
                 "request": entry.request,
                 "mechanism": entry.cost.mechanism,
@@ -314,7 +315,7 @@ def plain(account: Account) -> dict[str, Any]:
     }
 
 
-def known(accounts: Mapping[str, Account], name: str) -> Account | None:
+def find_account(accounts: Mapping[str, Account], name: str) -> Account | None:
     """The account of a data set, whose name may have another case or Unicode form; None if it is new.
 
     Raises

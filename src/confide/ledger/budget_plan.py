@@ -14,7 +14,7 @@ from typing import Any, Literal, TypedDict, Unpack
 from confide.errors import InputError, InputTypeError
 from confide.ledger.composition import check_delta, epsilon_of_zcdp
 from confide.ledger.cost import decimal
-from confide.ledger.schedule import MOST_PLANNED, PLANNED, RULES, Planned, Rule, Schedule
+from confide.ledger.schedule import MOST_PLANNED, PLANNED, RULES, PlannedReleases, Rule, Schedule
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.selection import range_of_zcdp
 from confide.support import (
@@ -183,14 +183,14 @@ def by_rule(
                     remedy="Plan fewer releases, or fewer per person",
                 )
             drawn = None if kind != "calibration" else "exponential" if rule == "zcdp" else "permute_and_flip"
-            entries.append(Planned(kind, count, per_person, each, drawn))  # type: ignore[arg-type]
+            entries.append(PlannedReleases(kind, count, per_person, each, drawn))  # type: ignore[arg-type]
         return Schedule(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
 
     if rule == "basic":
         return schedule_at(lambda kind: decimal(total) * weights[kind]).check()
     if rule == "zcdp":
         rho = Fraction(rho_within(total, delta))
-        return schedule_at(lambda kind: _dearest(kind, float_below(rho * weights[kind]))).check()
+        return schedule_at(lambda kind: _largest_epsilon(kind, float_below(rho * weights[kind]))).check()
 
     def fits(scale: float) -> bool:
         return schedule_at(lambda kind: scale * math.sqrt(weights[kind])).loss <= total
@@ -225,7 +225,7 @@ def _largest(fits: Callable[[float], bool], start: float, within: float = 1e-8) 
     return low
 
 
-def _dearest(kind: str, rho: float) -> float:
+def _largest_epsilon(kind: str, rho: float) -> float:
     """The largest loss of one release whose zero-concentrated loss is at most rho."""
     if kind == "calibration":
         return range_of_zcdp(rho)

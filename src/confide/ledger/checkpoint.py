@@ -9,9 +9,9 @@ import json
 from pathlib import Path
 
 from confide.errors import FormatError
-from confide.ledger.book import Ledger
 from confide.ledger.identity import is_hexadecimal
-from confide.ledger.state import Checkpoint, refuse_forgotten
+from confide.ledger.ledger import Ledger
+from confide.ledger.state import Checkpoint, check_checkpoint
 from confide.support import Fields, new_file, parse_document, read_as, shapes, to_disk
 from confide.support import Kind as FileKind
 
@@ -59,10 +59,10 @@ def check_head(ledger: Ledger, file: str | Path) -> Checkpoint:
         read_as(path, _read) if path.exists() else Checkpoint(0, "")
     )  # read before the ledger, which is written first
     state = ledger.snapshot()
-    refuse_forgotten(ledger.path, state.seals, known, repr(str(path)))
+    check_checkpoint(ledger.path, state.hashes, known, repr(str(path)))
     now = state.checkpoint
     with new_file(path, overwrite=True, kind=FileKind.HEAD) as part:
-        part.write_text(json.dumps({"kind": KIND, "schema": 1, **now._asdict()}) + "\n")
+        part.write_text(json.dumps({"kind": KIND, "schema": 1, "number": now.number, "seal": now.record_hash}) + "\n")
         to_disk(part)
     to_disk(path.parent)
     return now

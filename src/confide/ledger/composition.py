@@ -79,7 +79,7 @@ def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = Fa
     if dp_delta > 0 and charged:
         bounds.append(_zcdp(charged, dp_delta))
         if not adaptive and not concentrated:
-            bounds += accounted(charged, dp_delta)
+            bounds += dp_accounting_bounds(charged, dp_delta)
     return Loss(tuple(sorted(bounds, key=lambda bound: bound.epsilon)))
 
 
@@ -92,7 +92,7 @@ def check_delta(dp_delta: float) -> float:
     return float(dp_delta)
 
 
-def worst(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fraction:
+def largest_sum(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fraction:
     """The largest sum of weights over the releases that one record is in.
 
     Releases about all records count in full. Of each partition, the cell with the largest sum counts.
@@ -101,7 +101,7 @@ def worst(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fraction
     --------
     >>> from confide.ledger.cost import Bound, Group, Loss
     >>> both = [Cost(1.0, "add_remove", "m", None, Group("sex", cell)) for cell in ("f", "m")]
-    >>> worst([Cost(0.5, "add_remove", "m"), *both], lambda cost: cost.exact)
+    >>> largest_sum([Cost(0.5, "add_remove", "m"), *both], lambda cost: cost.exact)
     Fraction(3, 2)
     """
     total, cells = Fraction(0), dict[str, dict[str, Fraction]]()
@@ -115,7 +115,7 @@ def worst(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fraction
 
 
 def _sum(costs: Sequence[Cost]) -> Bound:
-    total = worst(costs, lambda cost: cost.exact)
+    total = largest_sum(costs, lambda cost: cost.exact)
     if any(cost.group for cost in costs):
         how = f"{len(costs)} releases, the epsilons add up, of disjoint groups the largest counts"
     else:
@@ -124,7 +124,7 @@ def _sum(costs: Sequence[Cost]) -> Bound:
 
 
 def _zcdp(costs: Sequence[Cost], dp_delta: float) -> Bound:
-    rho = float_above(worst(costs, lambda cost: cost.zcdp))
+    rho = float_above(largest_sum(costs, lambda cost: cost.zcdp))
     better = sum(cost.rho is not None for cost in costs)
     which = "" if any(cost.concentrated_only for cost in costs) else " by the exponential mechanism"
     how = (
@@ -178,7 +178,7 @@ MOST_EPSILON = 500.0
 _FINEST, _CELLS = 1e-4, 1e5
 
 
-def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
+def dp_accounting_bounds(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
     """The bounds of dp-accounting.
 
     The list is empty if dp-accounting is not installed, if there are more than `MOST_VIEWS` combinations of groups, or
@@ -186,7 +186,7 @@ def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
 
     Examples
     --------
-    >>> for bound in accounted([Cost(0.1, "add_remove", "slopes")] * 100, 1e-6):
+    >>> for bound in dp_accounting_bounds([Cost(0.1, "add_remove", "slopes")] * 100, 1e-6):
     ...     print(bound.rule, round(bound.epsilon, 2))
     PLD 4.78
     RDP 5.07

@@ -11,10 +11,19 @@ from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from confide.errors import BudgetError, InputError, InputTypeError, OtherDataError, SimilarNameWarning
-from confide.ledger.account import Account, Entry, known
-from confide.ledger.composition import check_delta, worst
+from confide.ledger.account import Account, Entry, find_account
+from confide.ledger.composition import check_delta, largest_sum
 from confide.ledger.cost import Cost, decimal_above, decimal_form, unbounded
-from confide.ledger.events import Charged, Event, Followed, Keyed, Limited, Opened, Released, check_release
+from confide.ledger.events import (
+    ChargedEvent,
+    Event,
+    FollowedEvent,
+    KeyedEvent,
+    LimitedEvent,
+    OpenedEvent,
+    ReleasedEvent,
+    check_release,
+)
 from confide.ledger.identity import Dataset, is_hexadecimal, keyed_digest, similar
 from confide.ledger.limit import Limit
 from confide.ledger.schedule import Schedule
@@ -53,12 +62,12 @@ def set_limit(dataset: str, limit: Limit | None, neighbors: Neighbors) -> Decisi
     """Set or remove the limit of a data set, which is opened if it is new."""
 
     def decide(state: State) -> list[Event]:
-        account = known(state.accounts, dataset)
+        account = find_account(state.accounts, dataset)
         if account is not None:
             _check_relation(account, neighbors)
             return [_limited(account.dataset, limit)]
-        _point_out(dataset, state.accounts)
-        return [Opened(dataset, neighbors, None), _limited(dataset, limit)]
+        _warn_of_similar_names(dataset, state.accounts)
+        return [OpenedEvent(dataset, neighbors, None), _limited(dataset, limit)]
 
     return decide
 
@@ -68,11 +77,11 @@ def follow(dataset: str, schedule: Schedule, standard: Limit | None) -> Decision
 
     def decide(state: State) -> list[Event]:
         account, events = _opened(state, Dataset(dataset), schedule.neighbors, standard)
-        if (why := account.unfit(schedule)) is not None:
+        if (why := account.why_unfit(schedule)) is not None:
             raise BudgetError("dataset", f"{account.dataset!r} {why}")
         if account.limit is None:
             events.append(_limited(account.dataset, Limit(schedule.epsilon, schedule.dp_delta)))
-        return [*events, Followed(account.dataset, schedule)]
+        return [*events, FollowedEvent(account.dataset, schedule)]
 
     return decide
 
@@ -97,7 +106,7 @@ def charge_all(
         check_limits(account, costs, standard, at_most)
         joined = account.schedule is not None
         charged = [
-            Charged(account.dataset, one.token, one.request, one.cost, joined and place > 0)
+            ChargedEvent(account.dataset, one.token, one.request, one.cost, joined and place > 0)
             for place, one in enumerate(charges)
         ]
         return [*events, *make_key(state), *charged]
@@ -117,7 +126,7 @@ def keep_all(releases: Sequence[tuple[str, str, bytes | None]]) -> Decision:
             if entry is None or entry.release is not None or token in kept:
                 raise InputError("token", "must be that of a charge without a release", got="none")
             mark = keyed_digest(state.key, seen) if state.key and seen is not None else None
-            kept[token] = Released(token, text, mark)
+            kept[token] = ReleasedEvent(token, text, mark)
         return list(kept.values())
 
     return decide
@@ -125,7 +134,7 @@ def keep_all(releases: Sequence[tuple[str, str, bytes | None]]) -> Decision:
 
 def make_key(state: State) -> Sequence[Event]:
     """Create the key of a ledger that has none."""
-    return [] if state.key else [Keyed(secrets.token_hex(32))]
+    return [] if state.key else [KeyedEvent(secrets.token_hex(32))]
 
 
 def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None, at_most: Limit | None) -> None:
@@ -139,13 +148,13 @@ def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None
     own = replace(account, limit=standard) if account.limit is None else account
     for bounded in (own, *([] if at_most is None else [replace(account, limit=at_most)])):
         if not bounded.allows(*costs):
-            raise refusal(bounded, *costs)
+            raise budget_error(bounded, *costs)
 
 
-def refusal(account: Account, *costs: Cost) -> BudgetError:
+def budget_error(account: Account, *costs: Cost) -> BudgetError:
     """The error for one release, or several together, beyond a schedule or a limit, with the budget left."""
     name = repr(account.dataset)
-    if (why := account.stages[-1].refusal(costs)) is not None:
+    if (why := account.epochs[-1].refusal(costs)) is not None:
         then = "Request what is planned, or replace the schedule with `confide ledger follow`"
         return BudgetError("dataset", f"{name} {why}", remedy=then)
     assert account.limit is not None
@@ -174,7 +183,7 @@ def refusal(account: Account, *costs: Cost) -> BudgetError:
             f"{name} has the limit epsilon = {bound}{at}, and this release is not private: its loss is infinite",
             remedy="Use a private mechanism",
         )
-    requested = decimal_above(worst(costs, lambda one: one.exact))
+    requested = decimal_above(largest_sum(costs, lambda one: one.exact))
     return BudgetError(
         "dataset",
         f"{name} has {decimal_form(left)} left of its limit epsilon = {bound}{at}, and this release costs "
@@ -183,7 +192,7 @@ def refusal(account: Account, *costs: Cost) -> BudgetError:
     )
 
 
-def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | None) -> Entry:
+def find_same_data(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | None) -> Entry:
     """The newest of these stored releases that was computed from the same data.
 
     Raises
@@ -201,12 +210,12 @@ def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | N
         origin = "by an earlier version without fingerprints, so that the data cannot be compared"
     raise OtherDataError(
         "dataset",
-        f"{dataset!r} has a release for this request, of {entries[0].made}, made {origin}",
-        remedy=f"Nothing was charged. {THREE_WAYS}",
+        f"{dataset!r} has a release for this request, of {entries[0].charged_at}, made {origin}",
+        remedy=f"Nothing was charged. {OTHER_DATA_REMEDY}",
     )
 
 
-THREE_WAYS = (
+OTHER_DATA_REMEDY = (
     "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
     "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
 )
@@ -233,18 +242,18 @@ def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
 
 def _opened(state: State, data: Dataset, neighbors: Neighbors, standard: Limit | None) -> tuple[Account, list[Event]]:
     """The account of a data set, and the records that open it with the standard limit if it is new."""
-    if (account := known(state.accounts, data.name)) is not None:
+    if (account := find_account(state.accounts, data.name)) is not None:
         return account, []
-    _point_out(data.name, state.accounts)
-    opening = [Opened(data.name, neighbors, data.fingerprint)]
+    _warn_of_similar_names(data.name, state.accounts)
+    opening = [OpenedEvent(data.name, neighbors, data.fingerprint)]
     return (
         Account(data.name, neighbors, data.fingerprint, standard, ()),
         [*opening, *([] if standard is None else [_limited(data.name, standard)])],
     )
 
 
-def _limited(dataset: str, limit: Limit | None) -> Limited:
-    return Limited(dataset, limit.epsilon if limit else None, limit.dp_delta if limit else 0.0)
+def _limited(dataset: str, limit: Limit | None) -> LimitedEvent:
+    return LimitedEvent(dataset, limit.epsilon if limit else None, limit.dp_delta if limit else 0.0)
 
 
 def check_binding(account: Account, data: Dataset) -> None:
@@ -254,7 +263,7 @@ def check_binding(account: Account, data: Dataset) -> None:
         raise OtherDataError(
             "dataset",
             f"{account.dataset!r} is bound to a fingerprint, and {what}",
-            remedy=f"Nothing was charged. {THREE_WAYS}",
+            remedy=f"Nothing was charged. {OTHER_DATA_REMEDY}",
         )
 
 
@@ -275,7 +284,7 @@ def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
         )
 
 
-def _point_out(name: str, accounts: Iterable[str]) -> None:
+def _warn_of_similar_names(name: str, accounts: Iterable[str]) -> None:
     """Warn if a new name is similar to existing ones."""
     if names := similar(name, accounts):
         shown = ", ".join(map(repr, names[:3]))

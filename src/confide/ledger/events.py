@@ -21,14 +21,14 @@ from confide.support import parse_object, shapes
 MOST_RELEASE = 1_000_000
 """Most characters of a stored release."""
 
-FIRST_SEAL = "0" * 64
+FIRST_HASH = "0" * 64
 
 SCHEMA = 3
 """The newest schema. 1 had no keys, fingerprints or infinite losses, and 2 no schedules: see `schema_of`."""
 
 
 @dataclass(frozen=True)
-class Opened:
+class OpenedEvent:
     """A data set was opened: name, adjacency, and an optional keyed fingerprint."""
 
     dataset: str
@@ -37,7 +37,7 @@ class Opened:
 
 
 @dataclass(frozen=True)
-class Limited:
+class LimitedEvent:
     """The limit of a data set was set (epsilon at dp_delta) or removed (None); `by` set it, if that is stored."""
 
     dataset: str
@@ -47,7 +47,7 @@ class Limited:
 
 
 @dataclass(frozen=True)
-class Charged:
+class ChargedEvent:
     """A charge. The token identifies it; `joined` is true if it was made together with the charge before it.
 
     `by` is the account that charged, if that is stored.
@@ -62,7 +62,7 @@ class Charged:
 
 
 @dataclass(frozen=True)
-class Released:
+class ReleasedEvent:
     """The release of a charge, and an optional keyed fingerprint of the mechanism's input."""
 
     token: str
@@ -71,14 +71,14 @@ class Released:
 
 
 @dataclass(frozen=True)
-class Keyed:
+class KeyedEvent:
     """The key of the ledger, with which it computes fingerprints of data. It never leaves the ledger."""
 
     key: str
 
 
 @dataclass(frozen=True)
-class Followed:
+class FollowedEvent:
     """From now on charges to a data set follow a schedule."""
 
     dataset: str
@@ -86,29 +86,29 @@ class Followed:
 
 
 @dataclass(frozen=True)
-class Moved:
+class MovedEvent:
     """The ledger was moved and cannot be charged here any more: the last record of a ledger."""
 
     to: str
 
 
-Event: TypeAlias = Opened | Limited | Charged | Released | Keyed | Followed | Moved
+Event: TypeAlias = OpenedEvent | LimitedEvent | ChargedEvent | ReleasedEvent | KeyedEvent | FollowedEvent | MovedEvent
 
 
 def schema_of(event: Event) -> int:
     """The least schema of a ledger with this record: 3 with a schedule, a move or a `by`, else 2."""
-    later = isinstance(event, Followed | Moved) or (isinstance(event, Charged) and event.joined)
+    later = isinstance(event, FollowedEvent | MovedEvent) or (isinstance(event, ChargedEvent) and event.joined)
     return SCHEMA if later or getattr(event, "by", None) is not None else 2
 
 
-def seal(previous: str, made: str, body: str) -> str:
+def entry_hash(previous: str, made: str, body: str) -> str:
     """The hash of a record: SHA-256 of the previous hash, its time and its body, in hexadecimal."""
     return hashlib.sha256("\n".join((previous, made, body)).encode()).hexdigest()
 
 
 def write_event(event: Event) -> str:
     """An event as one line of JSON."""
-    kind = type(event).__name__.lower()
+    kind = type(event).__name__.removesuffix("Event").lower()
     return json.dumps({"kind": kind, **_EVENTS[kind].json(event)}, allow_nan=False)
 
 
@@ -122,8 +122,8 @@ def read_event(body: str) -> Event:
 
     Examples
     --------
-    >>> read_event(write_event(Limited("patients", 2.0, 0.0)))
-    Limited(dataset='patients', epsilon=2.0, dp_delta=0.0, by=None)
+    >>> read_event(write_event(LimitedEvent("patients", 2.0, 0.0)))
+    LimitedEvent(dataset='patients', epsilon=2.0, dp_delta=0.0, by=None)
     """
     content = _parsed(body)
     kind = content.pop("kind", None)
@@ -155,9 +155,9 @@ def check_release(text: Any) -> str:
     return text
 
 
-def _charged(joined: bool | None, by: str | None, **values: Any) -> Charged:
+def _charged(joined: bool | None, by: str | None, **values: Any) -> ChargedEvent:
     dataset, token, request = (values.pop(name) for name in ("dataset", "token", "request"))
-    return Charged(dataset, token, request, Cost(**values), bool(joined), by)
+    return ChargedEvent(dataset, token, request, Cost(**values), bool(joined), by)
 
 
 def _group(pair: tuple[str, ...]) -> Group:
@@ -182,11 +182,11 @@ _COST: shapes.Shape = {
 }
 _EVENTS: shapes.Shape = {
     "opened": shapes.record(
-        Opened,
+        OpenedEvent,
         {"dataset": _NAME, "neighbors": shapes.choice(*NEIGHBORS), "fingerprint": shapes.nullable(_digits())},
     ),
     "limited": shapes.record(
-        Limited,
+        LimitedEvent,
         {
             "dataset": _NAME,
             "epsilon": shapes.nullable(_LOSS),
@@ -206,15 +206,15 @@ _EVENTS: shapes.Shape = {
         },
     ),
     "released": shapes.record(
-        Released,
+        ReleasedEvent,
         {
             "token": _digits(),
             "text": shapes.Field("a release", (str,), check_release),
             "fingerprint": shapes.nullable(shapes.optional(_digits(64))),
         },
     ),
-    "keyed": shapes.record(Keyed, {"key": _digits(64)}),
-    "followed": shapes.record(Followed, {"dataset": _NAME, "schedule": SCHEDULE}),
-    "moved": shapes.record(Moved, {"to": shapes.TEXT}),
+    "keyed": shapes.record(KeyedEvent, {"key": _digits(64)}),
+    "followed": shapes.record(FollowedEvent, {"dataset": _NAME, "schedule": SCHEDULE}),
+    "moved": shapes.record(MovedEvent, {"to": shapes.TEXT}),
 }
 """How each record is written and read; its hash depends on the order of its fields."""

@@ -3,8 +3,8 @@
 A schedule determines how many releases of each kind are left, which charges are rejected, and the privacy loss of one
 person.
 
-Charges made together are one occasion: the levels of one calibration share its cost, and thresholds of disjoint groups
-cost the largest. Occasions about different cells of a partition count as one for each person.
+Charges made together are one joint charge: the levels of one calibration share its cost, and thresholds of disjoint
+groups cost the largest. Joint charges about different cells of a partition count as one for each person.
 
 A limit is checked by sums, by zero-concentrated losses, or by a schedule that was fixed in advance
 (docs/theory-composition.md, Lemmas B2 and B3). One delta is spent because only one of the rules of a data set has one.
@@ -15,42 +15,42 @@ from dataclasses import dataclass, replace
 from fractions import Fraction
 from typing import NamedTuple, TypeAlias
 
-from confide.ledger.composition import epsilon_of_zcdp, worst
+from confide.ledger.composition import epsilon_of_zcdp, largest_sum
 from confide.ledger.cost import Cost, Group, decimal, decimal_above, decimal_form, unbounded
-from confide.ledger.schedule import IN_WORDS, Planned, Schedule, and_, counted
+from confide.ledger.schedule import IN_WORDS, PlannedReleases, Schedule, count_in_words, join_with_and
 from confide.support import float_above
 
-Occasion: TypeAlias = tuple[Cost, ...]
+JointCharge: TypeAlias = tuple[Cost, ...]
 """The charges of one kind that were made together."""
 
 Weight: TypeAlias = Callable[[Cost], Fraction]
 
 
 @dataclass(frozen=True)
-class Stage:
+class Epoch:
     """The charges while one schedule was in force, or before any.
 
     Parameters
     ----------
     schedule
         The schedule, or None before the first.
-    occasions
+    joint_charges
         The charges of that time, oldest first, without those that cost nothing.
 
     Examples
     --------
     >>> week = Cost(0.5, "add_remove", "look by discrete-laplace")
-    >>> stage = Stage(Schedule(3.0, 0.0, "basic", (Planned("look", 52, 1, 0.5),)), ((week,), (week,)))
-    >>> stage.left(), stage.loss(lambda cost: cost.exact), stage.refusal([week])
+    >>> epoch = Epoch(Schedule(3.0, 0.0, "basic", (PlannedReleases("look", 52, 1, 0.5),)), ((week,), (week,)))
+    >>> epoch.left(), epoch.loss(lambda cost: cost.exact), epoch.refusal([week])
     ({'look': 50}, Fraction(1, 2), None)
     """
 
     schedule: Schedule | None
-    occasions: tuple[Occasion, ...]
+    joint_charges: tuple[JointCharge, ...]
 
-    def then(self, costs: Sequence[Cost]) -> "Stage":
-        """The stage after these costs were also charged together."""
-        return replace(self, occasions=(*self.occasions, *_by_kind(costs)))
+    def after(self, costs: Sequence[Cost]) -> "Epoch":
+        """The epoch after these costs were also charged together."""
+        return replace(self, joint_charges=(*self.joint_charges, *_by_kind(costs)))
 
     def left(self) -> dict[str, int]:
         """How many of each planned kind may still be charged, for a person who was in as many as possible."""
@@ -59,7 +59,7 @@ class Stage:
 
     def loss(self, weight: Weight) -> Fraction:
         """The largest sum of weights over the releases that one person can be in."""
-        plainly = worst([cost for occasion in self.occasions for cost in occasion], weight)
+        plainly = largest_sum([cost for joint_charge in self.joint_charges for cost in joint_charge], weight)
         if self.schedule is None:
             return plainly
         return min(plainly, sum((self._loss(entry, weight) for entry in self.schedule.entries), Fraction(0)))
@@ -68,14 +68,15 @@ class Stage:
         """Why the schedule does not allow these costs together, with what is left; None if it does."""
         if self.schedule is None:
             return None
-        for occasion in _by_kind(costs):
-            planned = {entry.kind: entry for entry in self.schedule.entries}.get(occasion[0].kind)
+        for joint_charge in _by_kind(costs):
+            kind = joint_charge[0].kind
+            planned = {entry.kind: entry for entry in self.schedule.entries}.get(kind)
             if planned is None:
-                return f"follows a schedule without any {counted(occasion[0].kind, 2).split()[1]}; {self.in_words}"
-            if _number([*self._of(planned), occasion]) > planned.count:
+                return f"follows a schedule without any {count_in_words(kind, 2).split()[1]}; {self.in_words}"
+            if _number([*self._of(planned), joint_charge]) > planned.count:
                 return f"has had the {planned.words} of its schedule; {self.in_words}"
-            if dearer := _dearer(occasion, planned, self.schedule):
-                return f"follows a schedule in which {counted(planned.kind, 1)} may cost {dearer}; {self.in_words}"
+            if dearer := _exceeds_plan(joint_charge, planned, self.schedule):
+                return f"follows a schedule in which {count_in_words(kind, 1)} may cost {dearer}; {self.in_words}"
         return None
 
     @property
@@ -83,29 +84,29 @@ class Stage:
         """The number left of each kind, in words."""
         assert self.schedule is not None
         left = self.left()
-        return and_([f"{left[entry.kind]} of {entry.words}" for entry in self.schedule.entries]) + " are left"
+        return join_with_and([f"{left[entry.kind]} of {entry.words}" for entry in self.schedule.entries]) + " are left"
 
-    def _of(self, entry: Planned) -> list[Occasion]:
-        return [occasion for occasion in self.occasions if occasion[0].kind == entry.kind]
+    def _of(self, entry: PlannedReleases) -> list[JointCharge]:
+        return [joint_charge for joint_charge in self.joint_charges if joint_charge[0].kind == entry.kind]
 
-    def _loss(self, entry: Planned, weight: Weight) -> Fraction:
-        occasions = self._of(entry)
-        dearest = max((worst(occasion, weight) for occasion in occasions), default=Fraction(0))
-        return min(worst([cost for one in occasions for cost in one], weight), entry.per_person * dearest)
+    def _loss(self, entry: PlannedReleases, weight: Weight) -> Fraction:
+        joint_charges = self._of(entry)
+        dearest = max((largest_sum(joint_charge, weight) for joint_charge in joint_charges), default=Fraction(0))
+        return min(largest_sum([cost for one in joint_charges for cost in one], weight), entry.per_person * dearest)
 
 
-def stage_of(schedule: Schedule | None, charged: Iterable[tuple[Cost, bool]]) -> Stage:
-    """The stage with these charges, each with whether it was joined to the one before."""
+def epoch_of(schedule: Schedule | None, charged: Iterable[tuple[Cost, bool]]) -> Epoch:
+    """The epoch with these charges, each with whether it was joined to the one before."""
     together: list[list[Cost]] = []
     for cost, joined in charged:
         if joined and together:
             together[-1].append(cost)
         else:
             together.append([cost])
-    return Stage(schedule, tuple(occasion for costs in together for occasion in _by_kind(costs)))
+    return Epoch(schedule, tuple(joint_charge for costs in together for joint_charge in _by_kind(costs)))
 
 
-def _by_kind(costs: Iterable[Cost]) -> list[Occasion]:
+def _by_kind(costs: Iterable[Cost]) -> list[JointCharge]:
     kinds: dict[str, list[Cost]] = {}
     for cost in costs:
         if cost.epsilon > 0:
@@ -113,27 +114,27 @@ def _by_kind(costs: Iterable[Cost]) -> list[Occasion]:
     return [tuple(one) for one in kinds.values()]
 
 
-def _number(occasions: Iterable[Occasion]) -> int:
-    """The number of occasions that one person can be in; of each partition, the cell with the most occasions counts."""
+def _number(joint_charges: Iterable[JointCharge]) -> int:
+    """The number of joint charges that one person can be in; of each partition, the cell with the most counts."""
     marks = []
-    for occasion in occasions:
-        groups: set[Group | None] = {cost.group for cost in occasion}
-        marks += [replace(occasion[0], group=group) for group in ({None} if None in groups else groups)]
-    return int(worst(marks, lambda cost: Fraction(1)))
+    for joint_charge in joint_charges:
+        groups: set[Group | None] = {cost.group for cost in joint_charge}
+        marks += [replace(joint_charge[0], group=group) for group in ({None} if None in groups else groups)]
+    return int(largest_sum(marks, lambda cost: Fraction(1)))
 
 
-def _dearer(occasion: Occasion, planned: Planned, schedule: Schedule) -> str | None:
+def _exceeds_plan(joint_charge: JointCharge, planned: PlannedReleases, schedule: Schedule) -> str | None:
     """The largest planned cost in words, if these costs together exceed it; else None."""
     most = planned.cost(schedule.neighbors)
-    if not all(cost.private for cost in occasion):
-        how = "is not private" if unbounded(occasion) == "not private" else "has zCDP alone"
+    if not all(cost.private for cost in joint_charge):
+        how = "is not private" if unbounded(joint_charge) == "not private" else "has zCDP alone"
         return f"epsilon = {decimal_form(planned.epsilon)}, and this {how}"
     if schedule.rule == "zcdp":
-        total_rho = worst(occasion, lambda cost: cost.zcdp)
+        total_rho = largest_sum(joint_charge, lambda cost: cost.zcdp)
         by = f" by the {planned.selector} mechanism" if planned.selector else ""
         words = f"{float(most.zcdp):.6g} of zCDP, epsilon = {decimal_form(planned.epsilon)}{by}; this costs"
         return f"{words} {float(total_rho):.6g} of zCDP" if total_rho > most.zcdp else None
-    total = worst(occasion, lambda cost: cost.exact)
+    total = largest_sum(joint_charge, lambda cost: cost.exact)
     words = f"epsilon = {decimal_form(planned.epsilon)}; this costs {float(total):.6g}"
     return words if total > decimal(planned.epsilon) else None
 
@@ -145,72 +146,72 @@ class Limit(NamedTuple):
     dp_delta: float = 0.0
 
 
-def fits(limit: Limit, stages: Sequence[Stage]) -> bool:
-    """Whether the charges of these stages are within a limit, by the rules of the last stage."""
-    if added(stages) <= decimal(limit.epsilon):
+def fits(limit: Limit, epochs: Sequence[Epoch]) -> bool:
+    """Whether the charges of these epochs are within a limit, by the rules of the last epoch."""
+    if sum_of_epsilons(epochs) <= decimal(limit.epsilon):
         return True
-    schedule = stages[-1].schedule
+    schedule = epochs[-1].schedule
     if schedule is not None and schedule.rule == "pld":
-        return _whole_fits(limit, stages[:-1], schedule)
-    return (schedule is None or schedule.rule == "zcdp") and _zcdp_fits(limit, concentrated(stages))
+        return _whole_fits(limit, epochs[:-1], schedule)
+    return (schedule is None or schedule.rule == "zcdp") and _zcdp_fits(limit, sum_of_rhos(epochs))
 
 
-def unfit(limit: Limit | None, stages: Sequence[Stage], schedule: Schedule) -> str | None:
-    """Why a schedule cannot follow these stages; None if it can. Without a limit the schedule's own is used.
+def why_unfit(limit: Limit | None, epochs: Sequence[Epoch], schedule: Schedule) -> str | None:
+    """Why a schedule cannot follow these epochs; None if it can. Without a limit the schedule's own is used.
 
     Examples
     --------
-    >>> from confide.ledger import Cost, Planned
-    >>> from confide.ledger.limit import stage_of
-    >>> year = Schedule(3.0, 0.0, "basic", (Planned("look", 6, 6, 0.5),))
-    >>> before = stage_of(None, [(Cost(2.0, "add_remove", "slopes"), False)])
-    >>> unfit(Limit(5.0), [before], year)
-    >>> unfit(Limit(4.0), [before], year)
+    >>> from confide.ledger import Cost, PlannedReleases
+    >>> from confide.ledger.limit import epoch_of
+    >>> year = Schedule(3.0, 0.0, "basic", (PlannedReleases("look", 6, 6, 0.5),))
+    >>> before = epoch_of(None, [(Cost(2.0, "add_remove", "slopes"), False)])
+    >>> why_unfit(Limit(5.0), [before], year)
+    >>> why_unfit(Limit(4.0), [before], year)
     'has spent 2 of its limit epsilon = 4, and the schedule adds 3 by basic composition; plan within less, or ...'
     """
-    if (twice := _spends_delta_twice(limit, stages, schedule)) is not None:
+    if (twice := _spends_delta_twice(limit, epochs, schedule)) is not None:
         return twice
     bound = limit or Limit(schedule.epsilon, schedule.dp_delta)
-    if added(stages) + schedule.added(lambda cost: cost.exact) <= decimal(bound.epsilon):
+    if sum_of_epsilons(epochs) + schedule.added(lambda cost: cost.exact) <= decimal(bound.epsilon):
         return None
-    if schedule.rule == "pld" and _whole_fits(bound, stages, schedule):
+    if schedule.rule == "pld" and _whole_fits(bound, epochs, schedule):
         return None
-    rho = concentrated(stages) + schedule.added(lambda cost: cost.zcdp)
+    rho = sum_of_rhos(epochs) + schedule.added(lambda cost: cost.zcdp)
     if schedule.rule == "zcdp" and _zcdp_fits(bound, rho):
         return None
     at = f" at dp_delta = {bound.dp_delta:g}" if bound.dp_delta else ""
     by = f"{IN_WORDS[schedule.rule]}{f' at dp_delta = {schedule.dp_delta:g}' if schedule.dp_delta else ''}"
     return (
-        f"has spent {decimal_form(decimal_above(added(stages)))} of its limit epsilon = {decimal_form(bound.epsilon)}"
-        f"{at}, and the schedule adds {schedule.loss:.6g} by {by}; plan within less, or raise the limit with "
-        "`confide ledger limit`"
+        f"has spent {decimal_form(decimal_above(sum_of_epsilons(epochs)))} of its limit epsilon = "
+        f"{decimal_form(bound.epsilon)}{at}, and the schedule adds {schedule.loss:.6g} by {by}; plan within less, or "
+        "raise the limit with `confide ledger limit`"
     )
 
 
-def added(stages: Iterable[Stage]) -> Fraction:
+def sum_of_epsilons(epochs: Iterable[Epoch]) -> Fraction:
     """The sum of the epsilons that one person can be in."""
-    return sum((stage.loss(lambda one: one.exact) for stage in stages), Fraction(0))
+    return sum((epoch.loss(lambda one: one.exact) for epoch in epochs), Fraction(0))
 
 
-def concentrated(stages: Iterable[Stage]) -> Fraction:
+def sum_of_rhos(epochs: Iterable[Epoch]) -> Fraction:
     """The sum of the zero-concentrated losses that one person can be in."""
-    return sum((stage.loss(lambda one: one.zcdp) for stage in stages), Fraction(0))
+    return sum((epoch.loss(lambda one: one.zcdp) for epoch in epochs), Fraction(0))
 
 
-def _whole_fits(limit: Limit, before: Sequence[Stage], schedule: Schedule) -> bool:
+def _whole_fits(limit: Limit, before: Sequence[Epoch], schedule: Schedule) -> bool:
     """Whether a whole schedule fits after the sum of the earlier charges."""
     enough = limit.dp_delta >= schedule.dp_delta
-    return enough and added(before) + decimal(schedule.epsilon) <= decimal(limit.epsilon)
+    return enough and sum_of_epsilons(before) + decimal(schedule.epsilon) <= decimal(limit.epsilon)
 
 
 def _zcdp_fits(limit: Limit, rho: Fraction) -> bool:
     return limit.dp_delta > 0 and epsilon_of_zcdp(float_above(rho), limit.dp_delta) <= limit.epsilon
 
 
-def _spends_delta_twice(limit: Limit | None, stages: Sequence[Stage], schedule: Schedule) -> str | None:
+def _spends_delta_twice(limit: Limit | None, epochs: Sequence[Epoch], schedule: Schedule) -> str | None:
     """Why a schedule would spend a second delta, after one of earlier charges; None if it would not."""
     without = "zcdp" if limit is not None and limit.dp_delta else "basic"
-    spent = {stage.schedule.rule if stage.schedule else without for stage in stages if stage.occasions} - {"basic"}
+    spent = {epoch.schedule.rule if epoch.schedule else without for epoch in epochs if epoch.joint_charges} - {"basic"}
     if schedule.rule == "basic" or not spent or (schedule.rule == "zcdp" and spent == {"zcdp"}):
         return None
     instead = "basic composition" if "pld" in spent else "basic composition or zCDP"

@@ -37,7 +37,7 @@ class Server:
         return f"Server({str(self)!r})"
 
 
-def place_of(place: str | Path | Server) -> Path | Server:
+def parse_location(place: str | Path | Server) -> Path | Server:
     """A file's path, or a server's address.
 
     Raises
@@ -64,7 +64,7 @@ def place_of(place: str | Path | Server) -> Path | Server:
 
 def file_of(place: str | Path | Server | None) -> Path | None:
     """The file of a ledger on this machine; None for a server, and without a ledger."""
-    location = None if place is None else place_of(place)
+    location = None if place is None else parse_location(place)
     return location if isinstance(location, Path) else None
 
 
@@ -92,15 +92,15 @@ class Log(Protocol):
     def writing(self, number: int) -> AbstractContextManager[Writing]:
         """A transaction, durable when the block ends without an error."""
 
-    def held(self, token: str) -> AbstractContextManager[None]:
+    def lock(self, token: str) -> AbstractContextManager[None]:
         """Lock a token: one process at a time; the others wait."""
 
 
-class NothingWrittenError(LedgerError):
+class NotWrittenError(LedgerError):
     """The server was lost, and certainly nothing was written: the operation may be repeated."""
 
 
-class AloneError(LedgerError):
+class StandbyError(LedgerError):
     """A record is on the server, but perhaps on no standby: nothing may be released for it."""
 
 
@@ -135,10 +135,10 @@ def failure(place: Path | Server, code: int | str) -> ConfideError:
         kind, saying = FAILURES.get(code, (LedgerError, f"the server reports an error (SQLSTATE {code})"))
     else:
         kind, saying = FAILURES.get(code, (FormatError, "is damaged or not a ledger; restore it from a backup"))
-    return about(kind, place, saying)
+    return ledger_error(kind, place, saying)
 
 
-def about(kind: type[Failure], place: Path | Server, saying: str) -> Failure:
+def ledger_error(kind: type[Failure], place: Path | Server, saying: str) -> Failure:
     """An error about a ledger. The text after the semicolon is the remedy."""
     requirement, _, remedy = saying.partition("; ")
     subject = f"{str(place)!r}{':' if isinstance(place, Server) else ''}"

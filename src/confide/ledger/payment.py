@@ -12,8 +12,9 @@ fingerprint.
 3. All other parts are charged in one transaction and drawn once. The ledger stores them in another transaction, before
    they are printed or returned.
 
-A release that exists once whatever is requested later has a token of its own (`Once`): answers to federated plans, and
-parts of reconstructed sums. The ledger returns the release stored for the token. A second process waits for the first.
+A release that exists once whatever is requested later has a token of its own (`SingleRelease`): answers to federated
+plans, and parts of reconstructed sums. The ledger returns the release stored for the token. A second process waits for
+the first.
 """
 
 import warnings
@@ -22,8 +23,7 @@ from dataclasses import dataclass, replace
 from typing import Any, Generic, TypeVar
 
 from confide.errors import EarlierReleaseWarning, InputError, InputTypeError
-from confide.ledger.account import Account, Entry, known
-from confide.ledger.book import Ledger
+from confide.ledger.account import Account, Entry, find_account
 from confide.ledger.cost import Cost
 from confide.ledger.decisions import (
     Charge,
@@ -31,10 +31,11 @@ from confide.ledger.decisions import (
     check_binding,
     check_cells,
     check_limits,
+    find_same_data,
     new_token,
-    recognised,
 )
 from confide.ledger.identity import Dataset, request_digest
+from confide.ledger.ledger import Ledger
 from confide.ledger.limit import Limit
 from confide.mechanisms import PrivacyStatement
 from confide.selection import check_sampler
@@ -43,15 +44,15 @@ from confide.support import outside, tell
 Part = TypeVar("Part", bound=Hashable)
 """Identifies a part of a release, such as one of its thresholds."""
 
-Seen = TypeVar("Seen")
+MechanismInput = TypeVar("MechanismInput")
 """The input of mechanisms, computed from the data."""
 
-Drawn = TypeVar("Drawn")
+DrawnPart = TypeVar("DrawnPart")
 """A drawn part."""
 
 
 @dataclass(frozen=True)
-class Once:
+class SingleRelease:
     """A release that is drawn once, with a token of its own. A ledger charges a token once.
 
     Parameters
@@ -81,11 +82,11 @@ class Payment:
     request: str
     again: bool = False
     at_most: Limit | None = None
-    once: Once | None = None
+    once: SingleRelease | None = None
 
 
 @dataclass(frozen=True)
-class Bill(Generic[Part]):
+class Transaction(Generic[Part]):
     """Payments for parts released together, from one ledger and about one data set.
 
     Parameters
@@ -106,18 +107,18 @@ class Bill(Generic[Part]):
     key: str | None
 
     @classmethod
-    def of(cls, payments: Mapping[Part, Payment]) -> "Bill[Part]":
+    def of(cls, payments: Mapping[Part, Payment]) -> "Transaction[Part]":
         """Read the ledger once for all payments."""
         first = next(iter(payments.values()))
         state = first.ledger.snapshot()
-        account = known(state.accounts, first.dataset.name)
+        account = find_account(state.accounts, first.dataset.name)
         kept: dict[Part, tuple[Entry, ...]] = {}
         if account is not None and not first.again:
             check_binding(account, first.dataset)
             kept = {name: entries for name, one in payments.items() if (entries := account.answers(one.request))}
         return cls(payments, kept, account, state.key)
 
-    def refuse_over_limit(self) -> None:
+    def check_limit(self) -> None:
         """Check the costs of all parts without an earlier release against the limit.
 
         Raises
@@ -137,22 +138,22 @@ class Bill(Generic[Part]):
         costs = [one.cost for one in new]
         check_limits(account, costs, first.ledger.limit, first.at_most)
 
-    def settle(
+    def run(
         self,
-        look: Callable[[], Seen],
-        marks: Callable[[Seen], Mapping[Part, bytes]],
-        draw: Callable[[Seen, Iterable[Part]], Mapping[Part, Drawn]],
-        write: Callable[[Drawn], str],
+        read: Callable[[], MechanismInput],
+        fingerprint_bytes: Callable[[MechanismInput], Mapping[Part, bytes]],
+        draw: Callable[[MechanismInput, Iterable[Part]], Mapping[Part, DrawnPart]],
+        write: Callable[[DrawnPart], str],
         *,
         charge_first: bool = False,
-    ) -> tuple[Mapping[Part, Drawn], dict[Part, Entry]]:
+    ) -> tuple[Mapping[Part, DrawnPart], dict[Part, Entry]]:
         """Compare, charge, draw and store, in this order (see the module docstring).
 
         Parameters
         ----------
-        look
+        read
             Reads the data and returns the input of the mechanisms; called once.
-        marks
+        fingerprint_bytes
             Returns, for each part, bytes of the input that are the same for the same data. Only their keyed fingerprint
             is stored.
         draw
@@ -160,7 +161,7 @@ class Bill(Generic[Part]):
         write
             Returns the text of a drawn part, which the ledger stores.
         charge_first
-            Charge before `look` is called, because reading the data can be observed. It has no effect if the ledger has
+            Charge before `read` is called, because reading the data can be observed. It has no effect if the ledger has
             a release for a request that looks identical: the cost is then clear only after the data were compared.
 
         Returns
@@ -182,27 +183,27 @@ class Bill(Generic[Part]):
         MissingExtraError
             If OpenDP is not installed; nothing was charged.
         """
-        self.refuse_over_limit()
+        self.check_limit()
         check_sampler()
         tokens = self.charge() if charge_first and not self.kept else None
-        seen = look()
-        marked = marks(seen)
-        earlier = self.recall(marked)
+        seen = read()
+        marked = fingerprint_bytes(seen)
+        earlier = self.earlier_releases(marked)
         if tokens is None:
             tokens = self.charge(without=earlier)
         drawn = draw(seen, tokens)
-        self.keep([(tokens[name], write(one), marked[name]) for name, one in drawn.items()])
+        self.store([(tokens[name], write(one), marked[name]) for name, one in drawn.items()])
         for one in earlier.values():
-            tell("ledger", "answered before", made=one.made, epsilon=0)
+            tell("ledger", "answered before", made=one.charged_at, epsilon=0)
         if earlier:
-            _say_earlier(tuple(one.made for one in earlier.values()), len(self.payments))
+            _say_earlier(tuple(one.charged_at for one in earlier.values()), len(self.payments))
         return drawn, earlier
 
-    def keep(self, released: Iterable[tuple[str, str, bytes | None]]) -> None:
+    def store(self, released: Iterable[tuple[str, str, bytes | None]]) -> None:
         """Store (token, text, input) of releases durably; only then may they be shown."""
         next(iter(self.payments.values())).ledger.attach_all(list(released))
 
-    def recall(self, seen: Mapping[Part, bytes]) -> dict[Part, Entry]:
+    def earlier_releases(self, seen: Mapping[Part, bytes]) -> dict[Part, Entry]:
         """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
 
         Raises
@@ -211,7 +212,7 @@ class Bill(Generic[Part]):
             If one of them was computed from other data; nothing was charged.
         """
         name = "" if self.account is None else self.account.dataset
-        return {part: recognised(name, entries, seen[part], self.key) for part, entries in self.kept.items()}
+        return {part: find_same_data(name, entries, seen[part], self.key) for part, entries in self.kept.items()}
 
     def charge(self, without: Collection[Part] = ()) -> dict[Part, str]:
         """Charge all parts except `without` durably, all or none; only then may a mechanism run."""
@@ -261,7 +262,7 @@ def make_payment(
     if not isinstance(again, bool):
         raise InputTypeError("again", "must be True or False", got=type(again).__name__)
     data = as_dataset(dataset)
-    account = known(ledger.accounts() if accounts is None else accounts, data.name)
+    account = find_account(ledger.accounts() if accounts is None else accounts, data.name)
     if account is not None:
         data = replace(data, name=account.dataset)
     cost = Cost.of(privacy, mechanism, None if account is None else account.neighbors, data.group)
@@ -271,17 +272,17 @@ def make_payment(
 
 def pay(
     payment: Payment,
-    look: Callable[[], Seen],
-    mark: Callable[[Seen], bytes | None],
-    draw: Callable[[Seen], str],
+    read: Callable[[], MechanismInput],
+    fingerprint_bytes: Callable[[MechanismInput], bytes | None],
+    draw: Callable[[MechanismInput], str],
     *,
     charge_first: bool = False,
 ) -> str:
     """Pay for one release and return its text: drawn and stored now, or the earlier one for the same request and data.
 
-    Arguments, warnings and errors are those of `Bill.settle`, for one part. A payment with `once` returns the release
-    stored for its token, and calls `look` only if there is none. In that case `mark` may be None, if no fingerprint is
-    needed.
+    Arguments, warnings and errors are those of `Transaction.run`, for one part. A payment with `once` returns the
+    release stored for its token, and calls `read` only if there is none. In that case `fingerprint_bytes` may be None,
+    if no fingerprint is needed.
 
     Examples
     --------
@@ -298,50 +299,50 @@ def pay(
     >>> folder.cleanup()
     """
     if payment.once is not None:
-        return _pay_once(payment, payment.once, look, mark, draw)
+        return _pay_once(payment, payment.once, read, fingerprint_bytes, draw)
 
-    def marks_of(seen: Seen) -> dict[None, bytes]:
-        marked = mark(seen)
+    def marks_of(seen: MechanismInput) -> dict[None, bytes]:
+        marked = fingerprint_bytes(seen)
         assert marked is not None  # without it, no identical request could be recognised
         return {None: marked}
 
-    def drawn_of(seen: Seen, names: Iterable[None]) -> dict[None, str]:
+    def drawn_of(seen: MechanismInput, names: Iterable[None]) -> dict[None, str]:
         return {name: draw(seen) for name in names}
 
-    bill = Bill.of({None: payment})
-    drawn, earlier = bill.settle(look, marks_of, drawn_of, str, charge_first=charge_first)
+    transaction = Transaction.of({None: payment})
+    drawn, earlier = transaction.run(read, marks_of, drawn_of, str, charge_first=charge_first)
     return earlier[None].text if earlier else drawn[None]
 
 
 def _pay_once(
     payment: Payment,
-    once: Once,
-    look: Callable[[], Seen],
-    mark: Callable[[Seen], bytes | None],
-    draw: Callable[[Seen], str],
+    once: SingleRelease,
+    read: Callable[[], MechanismInput],
+    fingerprint_bytes: Callable[[MechanismInput], bytes | None],
+    draw: Callable[[MechanismInput], str],
 ) -> str:
     """Charge, draw and store for a token that the ledger does not have, one process at a time.
 
     On a system without file locks (Windows), a charge or a release that appeared in the meantime is found.
     """
-    ledger, bill = payment.ledger, Bill({None: payment}, {}, None, None)
+    ledger, transaction = payment.ledger, Transaction({None: payment}, {}, None, None)
 
     def stored() -> Entry | None:
         return ledger.snapshot().entry(once.token)
 
     entry = stored()
     if entry is not None and entry.release is None:  # another process may be drawing it
-        with ledger.held(once.token):
+        with ledger.lock(once.token):
             entry = stored()
     if entry is not None and (text := once.kept(entry)) is not None:
         return text
-    seen = look()
+    seen = read()
     if payment.cost.epsilon > 0:
         check_sampler()
-    with ledger.held(once.token):
+    with ledger.lock(once.token):
         try:
             if (entry := stored()) is None:
-                bill.charge()
+                transaction.charge()
         except InputError:
             if (entry := stored()) is None:
                 raise
@@ -349,7 +350,7 @@ def _pay_once(
             return text
         text = draw(seen)
         try:
-            bill.keep([(once.token, text, mark(seen))])
+            transaction.store([(once.token, text, fingerprint_bytes(seen))])
         except InputError:
             entry = stored()
             if entry is None or entry.release != text:

@@ -122,14 +122,14 @@ _MAY_CHARGE = (
 _MAY_READ = ("USAGE ON SCHEMA confide", "SELECT ON confide.shown")
 
 
-def guarded(triggers: dict[str, list[Any]], functions: dict[str, list[Any]]) -> bool:
-    """Whether triggers and functions are unchanged since `make`, and enabled."""
+def guards_unchanged(triggers: dict[str, list[Any]], functions: dict[str, list[Any]]) -> bool:
+    """Whether triggers and functions are unchanged since `create`, and enabled."""
     on = {name: [function, "A", _TYPES[name]] for name, (function, _, _) in TRIGGERS.items()}
     own = {name: [body, True, [_PATH], True] for name, (_, body) in FUNCTIONS.items()}
     return triggers == on and functions == own
 
 
-def make(connection: Any) -> None:
+def create(connection: Any) -> None:
     """Create an empty ledger in the transaction of this connection; its role becomes the owner."""
     connection.execute(_TABLES)
     for name, (gives, body) in FUNCTIONS.items():

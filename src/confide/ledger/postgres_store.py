@@ -19,7 +19,7 @@ from typing import Any
 from confide.errors import ConfideError, FormatError, InputError, LedgerError
 from confide.ledger import postgres_schema
 from confide.ledger.events import Event, write_event
-from confide.ledger.log import AloneError, NothingWrittenError, Row, Server, about, failure
+from confide.ledger.log import NotWrittenError, Row, Server, StandbyError, failure, ledger_error
 from confide.support import needs_extra, tell
 
 LEAST_VERSION = 120000
@@ -62,7 +62,7 @@ class PostgresStore:
 
         Raises
         ------
-        NothingWrittenError
+        NotWrittenError
             If the server was lost, and nothing was written.
         LedgerError
             If the server rejects it, or if it is unknown whether it wrote. Then release nothing.
@@ -89,10 +89,10 @@ class PostgresStore:
         connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
         connection.execute("COMMIT")
         if "WARNING" in warnings:
-            raise about(AloneError, self.place, _ALONE)
+            raise ledger_error(StandbyError, self.place, _ALONE)
 
     @contextmanager
-    def held(self, token: str) -> Iterator[None]:
+    def lock(self, token: str) -> Iterator[None]:
         """Lock a token on the server; the lock ends with its connection."""
         with self._connection() as connection:
             connection.execute(
@@ -109,15 +109,15 @@ class PostgresStore:
             try:
                 there = self._holds(last)
                 break
-            except AloneError:
+            except StandbyError:
                 raise
             except LedgerError:
                 if time.monotonic() > end:
-                    raise about(LedgerError, self.place, _UNKNOWN) from None
+                    raise ledger_error(LedgerError, self.place, _UNKNOWN) from None
                 tell("ledger", "server asked again", after="commit")
                 time.sleep(_PAUSE)
         if not there:
-            raise about(NothingWrittenError, self.place, _LOST)
+            raise ledger_error(NotWrittenError, self.place, _LOST)
 
     def _holds(self, last: Row) -> bool:
         """Whether a record is there, and on the standby. With the lock held, every earlier transaction has ended.
@@ -149,15 +149,19 @@ class PostgresStore:
         """The rights of the role, after checking that the ledger's triggers are unchanged."""
         found = connection.execute(postgres_schema.STATE).fetchone()
         if found is None or found[1] is None or not found[1].startswith("confide.ledger "):
-            raise about(LedgerError, self.place, "there is none; the owner creates one with `confide ledger init`")
+            raise ledger_error(
+                LedgerError, self.place, "there is none; the owner creates one with `confide ledger init`"
+            )
         role, comment, version, fsync, whole_pages, sees_all, owns, ruled, triggers, functions = found
         if comment != f"confide.ledger {postgres_schema.SCHEMA}":
-            raise about(FormatError, self.place, "it has a newer schema than this version reads; upgrade confide")
+            raise ledger_error(
+                FormatError, self.place, "it has a newer schema than this version reads; upgrade confide"
+            )
         if version < LEAST_VERSION:
-            raise about(LedgerError, self.place, "the server is older than PostgreSQL 12; upgrade it")
-        if ruled or not postgres_schema.guarded(triggers or {}, functions or {}):
+            raise ledger_error(LedgerError, self.place, "the server is older than PostgreSQL 12; upgrade it")
+        if ruled or not postgres_schema.guards_unchanged(triggers or {}, functions or {}):
             saying = "the triggers that guard its records were changed; compare it with a backup"
-            raise about(FormatError, self.place, saying)
+            raise ledger_error(FormatError, self.place, saying)
         return _State(role, sees_all, owns, fsync == "on" and whole_pages == "on")
 
     @contextmanager
@@ -173,9 +177,9 @@ class _State:
     def refuse_forgetful(self, place: Server) -> None:
         if not self.durable:
             saying = "the server runs with fsync or full_page_writes off and may lose charges; switch them on"
-            raise about(LedgerError, place, saying)
+            raise ledger_error(LedgerError, place, saying)
         if not self.sees_all:
-            raise about(LedgerError, place, f"role {self.role!r} may read but not charge")
+            raise ledger_error(LedgerError, place, f"role {self.role!r} may read but not charge")
 
 
 class Writer:
@@ -222,13 +226,13 @@ def make_server_ledger(
     place = Server(address)
     for role in (*charge_roles, *read_roles):
         postgres_schema.check_role(role)
-    with filled(place, timeout=timeout, charge_roles=charge_roles, read_roles=read_roles):
+    with filled_ledger(place, timeout=timeout, charge_roles=charge_roles, read_roles=read_roles):
         pass
     return place
 
 
 @contextmanager
-def filled(
+def filled_ledger(
     place: Server, *, timeout: float, charge_roles: Sequence[str] = (), read_roles: Sequence[str] = ()
 ) -> Iterator[Callable[[Iterable[Row]], None]]:
     """Yield a function that puts rows into an empty ledger, created if missing; visible when the block ends."""
@@ -237,33 +241,35 @@ def filled(
         connection.execute("BEGIN")
         connection.execute("SELECT pg_advisory_xact_lock(hashtext('confide.ledger'))")
         if connection.execute("SELECT to_regnamespace('confide')").fetchone() == (None,):
-            postgres_schema.make(connection)
+            postgres_schema.create(connection)
         state = store._state(connection)
         state.refuse_forgetful(place)
         if not state.owns:
-            raise about(LedgerError, place, f"role {state.role!r} is not its owner")
+            raise ledger_error(LedgerError, place, f"role {state.role!r} is not its owner")
         postgres_schema.grant(connection, charge_roles, read_roles)
 
         def fill(rows: Iterable[Row]) -> None:
             connection.execute("SELECT confide.lock_ledger()")
             if connection.execute("SELECT FROM confide.record LIMIT 1").fetchone() is not None:
-                raise about(InputError, place, "it already has records; name an empty one")
+                raise ledger_error(InputError, place, "it already has records; name an empty one")
             with connection.cursor() as cursor:
                 cursor.executemany(
                     "INSERT INTO confide.record (made, body, seal) VALUES (%s, %s, %s)", [row[1:] for row in rows]
                 )
 
         yield fill
-        end_of_filling(connection, place)
+        commit_ledger(connection, place)
 
 
-def end_of_filling(connection: Any, place: Server) -> None:
+def commit_ledger(connection: Any, place: Server) -> None:
     """Commit the new ledger."""
     try:
         connection.execute("COMMIT")
     except connection_errors() as error:
         if lost(connection, error):
-            raise about(LedgerError, place, "the connection was lost at the end; run the same command again") from None
+            raise ledger_error(
+                LedgerError, place, "the connection was lost at the end; run the same command again"
+            ) from None
         raise
 
 
@@ -305,7 +311,9 @@ def _dsn(place: Server, timeout: float) -> str:
     try:
         given = conninfo_to_dict(place.url)
     except psycopg.ProgrammingError:
-        raise about(InputError, place, "its address cannot be read; write postgresql://user@host/database") from None
+        raise ledger_error(
+            InputError, place, "its address cannot be read; write postgresql://user@host/database"
+        ) from None
     own = {**_ALIVE, "connect_timeout": str(max(2, math.ceil(timeout))), "fallback_application_name": "confide"}
     hosts = str(given.get("host") or os.environ.get("PGHOST", "")).split(",")
     if "PGSSLMODE" not in os.environ and not all(host in _LOCAL or host.startswith("/") for host in hosts):
@@ -334,7 +342,7 @@ _GONE = ("57P01", "57P02", "57P03", "57P05", "25P03")
 
 def _failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
     if gone:
-        return about(NothingWrittenError, place, _LOST)
+        return ledger_error(NotWrittenError, place, _LOST)
     return failure(place, getattr(error, "sqlstate", None) or "unknown")
 
 
@@ -343,4 +351,4 @@ def _unreachable(place: Server, error: Exception) -> ConfideError:
         "the server cannot be reached, or rejects this role; check host, port, database, role, password "
         "(in a file that PGPASSFILE names) and encryption"
     )
-    return about(NothingWrittenError, place, saying)
+    return ledger_error(NotWrittenError, place, saying)

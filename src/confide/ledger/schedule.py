@@ -44,7 +44,7 @@ Rule: TypeAlias = Literal["basic", "zcdp", "pld"]
 
 RULES: tuple[Rule, ...] = get_args(Rule)
 IN_WORDS: Mapping[Rule, str] = {"basic": "basic composition", "zcdp": "zCDP", "pld": "PLD accounting"}
-STANDS: Mapping[Rule, str] = {
+VALIDITY: Mapping[Rule, str] = {
     "basic": "",
     "zcdp": ", also if the schedule is changed on the way",
     "pld": ", since the schedule is fixed in advance",
@@ -58,7 +58,7 @@ MOST_PLANNED = 1_000_000
 
 
 @dataclass(frozen=True)
-class Planned:
+class PlannedReleases:
     """The releases of one kind in a schedule.
 
     Parameters
@@ -77,9 +77,9 @@ class Planned:
 
     Examples
     --------
-    >>> Planned("calibration", 12, 12, 0.125, "permute_and_flip").words
+    >>> PlannedReleases("calibration", 12, 12, 0.125, "permute_and_flip").words
     '12 releases'
-    >>> Planned("look", 52, 1, 0.5).words
+    >>> PlannedReleases("look", 52, 1, 0.5).words
     '52 looks'
     """
 
@@ -102,7 +102,7 @@ class Planned:
     @property
     def words(self) -> str:
         """The number in words, such as "12 releases"."""
-        return counted(self.kind, self.count)
+        return count_in_words(self.kind, self.count)
 
     def cost(self, neighbors: Neighbors) -> Cost:
         """The cost of one of them."""
@@ -135,14 +135,14 @@ class Schedule(Described):
 
     Examples
     --------
-    >>> print(Schedule(1.0, 0.0, "basic", (Planned("look", 52, 1, 1.0),)).statement)
+    >>> print(Schedule(1.0, 0.0, "basic", (PlannedReleases("look", 52, 1, 1.0),)).statement)
     One person can be in 1 of 52 looks. Together that is 1-differentially private for this person, by basic composition.
     """
 
     epsilon: float
     dp_delta: float
     rule: Rule
-    entries: tuple[Planned, ...]
+    entries: tuple[PlannedReleases, ...]
     neighbors: Neighbors = "add_remove"
     records_per_person: int = 1
 
@@ -157,7 +157,7 @@ class Schedule(Described):
             raise InputError("dp_delta", "must be 0 for rule='basic', and above 0 for the others")
         object.__setattr__(self, "entries", _checked(self.entries, self.rule))
 
-    def entry_for(self, kind: str) -> Planned:
+    def entry_for(self, kind: str) -> PlannedReleases:
         """The plan of a kind.
 
         Raises
@@ -169,7 +169,7 @@ class Schedule(Described):
             if entry.kind == one_of("kind", kind, PLANNED):
                 return entry
         raise InputError(
-            "schedule", f"has no {counted(kind, 0).split()[1]}", remedy="Plan some with `confide budget plan`"
+            "schedule", f"has no {count_in_words(kind, 0).split()[1]}", remedy="Plan some with `confide budget plan`"
         )
 
     @property
@@ -243,12 +243,12 @@ class Schedule(Described):
         private = f"({at}, {self.dp_delta:g})" if self.dp_delta else at
         weak = f": {weak_privacy_text(self.epsilon)}" if weak_privacy_text(self.epsilon) else ""
         return (
-            f"One person can be in {and_(parts)}{records}. Together that is {private}-differentially private for this "
-            f"person, by {IN_WORDS[self.rule]}{STANDS[self.rule]}{weak}."
+            f"One person can be in {join_with_and(parts)}{records}. Together that is {private}-differentially private "
+            f"for this person, by {IN_WORDS[self.rule]}{VALIDITY[self.rule]}{weak}."
         )
 
     def _section(self) -> Section:
-        return Section("Schedule", f"{and_([entry.words for entry in self.entries])}. {self.statement}")
+        return Section("Schedule", f"{join_with_and([entry.words for entry in self.entries])}. {self.statement}")
 
     def _brief(self) -> str:
         parts = ", ".join(f"{entry.words} at epsilon {decimal_form(entry.epsilon)}" for entry in self.entries)
@@ -277,7 +277,7 @@ class Schedule(Described):
 
         Examples
         --------
-        >>> schedule = Schedule(3.0, 0.0, "basic", (Planned("look", 52, 3, 1.0),))
+        >>> schedule = Schedule(3.0, 0.0, "basic", (PlannedReleases("look", 52, 3, 1.0),))
         >>> Schedule.from_json(schedule.to_json()) == schedule
         True
         """
@@ -299,31 +299,31 @@ SCHEDULE = shapes.record(Schedule, _SHAPE)
 """A schedule in a document; reading it does not compute its cost (`Schedule.check` does)."""
 
 
-def counted(kind: str, number: int) -> str:
+def count_in_words(kind: str, number: int) -> str:
     """A number of releases of a kind, in words.
 
     Examples
     --------
-    >>> counted("calibration", 1), counted("look", 52)
+    >>> count_in_words("calibration", 1), count_in_words("look", 52)
     ('1 release', '52 looks')
     """
     return f"{number} {_NOUNS[kind]}{'' if number == 1 else 's'}"
 
 
-def and_(parts: Sequence[str]) -> str:
+def join_with_and(parts: Sequence[str]) -> str:
     """A list in words.
 
     Examples
     --------
-    >>> and_(["12 releases", "1 evaluation", "52 looks"])
+    >>> join_with_and(["12 releases", "1 evaluation", "52 looks"])
     '12 releases, 1 evaluation and 52 looks'
     """
     return " and ".join([", ".join(parts[:-1]), parts[-1]] if len(parts) > 1 else parts)
 
 
-def _checked(entries: Any, rule: Rule) -> tuple[Planned, ...]:
-    if not isinstance(entries, tuple) or not all(isinstance(entry, Planned) for entry in entries):
-        raise InputTypeError("entries", "must be a tuple of Planned", got=type(entries).__name__)
+def _checked(entries: Any, rule: Rule) -> tuple[PlannedReleases, ...]:
+    if not isinstance(entries, tuple) or not all(isinstance(entry, PlannedReleases) for entry in entries):
+        raise InputTypeError("entries", "must be a tuple of PlannedReleases", got=type(entries).__name__)
     kinds = [entry.kind for entry in entries]
     if not kinds or kinds != [kind for kind in PLANNED if kind in kinds]:
         raise InputError("entries", f"must be some of {', '.join(PLANNED)}, each once and in this order", got="others")
@@ -334,7 +334,7 @@ def _checked(entries: Any, rule: Rule) -> tuple[Planned, ...]:
 
 
 @lru_cache(maxsize=64)
-def _plan(entry: Planned, n: int, alpha: Level, neighbors: Neighbors, records: int) -> Plan:
+def _plan(entry: PlannedReleases, n: int, alpha: Level, neighbors: Neighbors, records: int) -> Plan:
     size: dict[str, Any] = {"n_typical": n} if neighbors == "add_remove" else {}
     return plan(
         alpha, entry.epsilon, n, neighbors=neighbors, records_per_person=records, selector=entry.selector, **size

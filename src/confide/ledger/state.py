@@ -14,17 +14,17 @@ from typing import Any, NamedTuple
 from confide.errors import FormatError, LedgerError
 from confide.ledger.account import Account, Entry
 from confide.ledger.events import (
-    FIRST_SEAL,
-    Charged,
+    FIRST_HASH,
+    ChargedEvent,
     Event,
-    Followed,
-    Keyed,
-    Limited,
-    Moved,
-    Opened,
-    Released,
+    FollowedEvent,
+    KeyedEvent,
+    LimitedEvent,
+    MovedEvent,
+    OpenedEvent,
+    ReleasedEvent,
+    entry_hash,
     read_event,
-    seal,
 )
 from confide.ledger.limit import Limit
 from confide.ledger.log import Row, Server
@@ -39,10 +39,10 @@ class Checkpoint(NamedTuple):
     """
 
     number: int
-    seal: str
+    record_hash: str
 
 
-NOTHING = Checkpoint(0, FIRST_SEAL)
+EMPTY_CHECKPOINT = Checkpoint(0, FIRST_HASH)
 """The checkpoint of a ledger without records, and before any reading."""
 
 OPEN = "this open ledger"
@@ -53,19 +53,19 @@ _BARE = ("fedcp-qq", "fedcp-avg")
 
 
 class State(Described):
-    """A ledger at one moment. It does not change: `then` returns the next state.
+    """A ledger at one moment. It does not change: `after` returns the next state.
 
     Parameters
     ----------
-    remembered
+    checkpoint_to_check
         A record of an earlier reading that must be among the records. A copied or pickled state contains only its head:
         neither the ledger's key nor its releases.
     """
 
-    def __init__(self, remembered: Checkpoint = NOTHING) -> None:
-        self.remembered = remembered
+    def __init__(self, checkpoint_to_check: Checkpoint = EMPTY_CHECKPOINT) -> None:
+        self.checkpoint_to_check = checkpoint_to_check
         self.records: list[tuple[str, Event]] = []
-        self.seals: list[str] = []
+        self.hashes: list[str] = []
         self.key: str | None = None
         self.moved_to: str | None = None
         self._opened: dict[str, Account] = {}
@@ -73,7 +73,7 @@ class State(Described):
         self._owner: dict[str, str] = {}
 
     def __reduce__(self) -> tuple[Any, ...]:
-        return State, (max(self.head, self.remembered),)
+        return State, (max(self.head, self.checkpoint_to_check),)
 
     def _section(self) -> Section:
         spent = tuple((account.dataset, account.summary) for account in self.accounts.values())
@@ -81,18 +81,18 @@ class State(Described):
         return Section("Ledger", "" if spent else "no data sets", spent, notes=moved)
 
     def _brief(self) -> str:
-        return f"{len(self.seals)} records"
+        return f"{len(self.hashes)} records"
 
     @property
     def head(self) -> Checkpoint:
         """The number and hash of the last record."""
-        return Checkpoint(len(self.seals), self.seals[-1]) if self.seals else NOTHING
+        return Checkpoint(len(self.hashes), self.hashes[-1]) if self.hashes else EMPTY_CHECKPOINT
 
     @property
     def checkpoint(self) -> Checkpoint:
         """The last record before a closing record of a move, which the ledger keeps wherever it is moved."""
-        number = len(self.seals) - (self.moved_to is not None)
-        return Checkpoint(number, self.seals[number - 1]) if number else Checkpoint(0, "")
+        number = len(self.hashes) - (self.moved_to is not None)
+        return Checkpoint(number, self.hashes[number - 1]) if number else Checkpoint(0, "")
 
     @cached_property
     def accounts(self) -> Mapping[str, Account]:
@@ -110,7 +110,7 @@ class State(Described):
         """The data set of the charge with this token; None if there is none."""
         return self._owner.get(token)
 
-    def then(self, rows: Iterable[Row]) -> "State":
+    def after(self, rows: Iterable[Row]) -> "State":
         """The state after these rows; the first may be the last row already read.
 
         Raises
@@ -121,8 +121,8 @@ class State(Described):
         new = [row for row in rows if row[0] != self.head.number]
         if not new:
             return self
-        after = State(self.remembered)
-        after.records, after.seals = [*self.records], [*self.seals]
+        after = State(self.checkpoint_to_check)
+        after.records, after.hashes = [*self.records], [*self.hashes]
         after.key, after.moved_to = self.key, self.moved_to
         after._opened, after._owner = {**self._opened}, {**self._owner}
         after._entries = {name: {**entries} for name, entries in self._entries.items()}
@@ -147,20 +147,21 @@ class State(Described):
         LedgerError
             If the ledger lacks a record that was read before.
         FormatError
-            As in `then`.
+            As in `after`.
         """
-        if self.seals and (not rows or (rows[0][0], rows[0][3]) != self.head):
-            refuse_forgotten(place, State().then(whole()).seals, self.head, OPEN)
-        state = self.then(rows)
-        refuse_forgotten(place, state.seals, self.remembered, OPEN)
+        if self.hashes and (not rows or (rows[0][0], rows[0][3]) != self.head):
+            check_checkpoint(place, State().after(whole()).hashes, self.head, OPEN)
+        state = self.after(rows)
+        check_checkpoint(place, state.hashes, self.checkpoint_to_check, OPEN)
         return state
 
-    def _add(self, number: int, made: str, body: str | None, sealed: str) -> None:
+    def _add(self, number: int, made: str, body: str | None, record_hash: str) -> None:
         last = self.head
-        if number != last.number + 1 or sealed != (sealed if body is None else seal(last.seal, made, body)):
+        expected = record_hash if body is None else entry_hash(last.record_hash, made, body)
+        if number != last.number + 1 or record_hash != expected:
             must = "must have the seal of its content: the ledger was altered or damaged"
             raise FormatError(f"records[{last.number}]", must, remedy="Restore the ledger from a backup")
-        self.seals.append(sealed)
+        self.hashes.append(record_hash)
         if body is not None:
             event = read_event(body)
             self._evolve(made, event)
@@ -169,58 +170,58 @@ class State(Described):
     def _evolve(self, made: str, event: Event) -> None:
         _require(self.moved_to is None)
         match event:
-            case Opened(dataset, neighbors, fingerprint):
+            case OpenedEvent(dataset, neighbors, fingerprint):
                 _require(dataset not in self._opened)
                 self._opened[dataset] = Account(dataset, neighbors, fingerprint, None, ())
                 self._entries[dataset] = {}
-            case Limited(dataset, epsilon, dp_delta):
+            case LimitedEvent(dataset, epsilon, dp_delta):
                 _require(dataset in self._opened)
                 limit = None if epsilon is None else Limit(epsilon, dp_delta)
                 self._opened[dataset] = replace(self._opened[dataset], limit=limit)
-            case Followed(dataset, schedule):
+            case FollowedEvent(dataset, schedule):
                 _require(dataset in self._opened and schedule.neighbors == self._opened[dataset].neighbors)
                 follows = (*self._opened[dataset].follows, (len(self._entries[dataset]), schedule))
                 self._opened[dataset] = replace(self._opened[dataset], follows=follows)
-            case Charged(dataset, token, request, cost, joined, by):
+            case ChargedEvent(dataset, token, request, cost, joined, by):
                 _require(dataset in self._opened and token not in self._owner)
                 _require(cost.neighbors == self._opened[dataset].neighbors)
                 self._owner[token] = dataset
                 true = replace(cost, epsilon=math.inf) if cost.epsilon == 0 and cost.mechanism in _BARE else cost
                 self._entries[dataset][token] = Entry(token, made, request, true, None, joined=joined, by=by)
-            case Released(token, text, fingerprint):
+            case ReleasedEvent(token, text, fingerprint):
                 _require(token in self._owner)
                 entries = self._entries[self._owner[token]]
                 _require(entries[token].release is None)
                 entries[token] = replace(entries[token], release=text, fingerprint=fingerprint)
-            case Keyed(key):
+            case KeyedEvent(key):
                 _require(self.key is None)
                 self.key = key
-            case Moved(to):
+            case MovedEvent(to):
                 self.moved_to = to
 
 
-class ForgottenError(LedgerError):
+class MissingRecordsError(LedgerError):
     """A ledger lacks a stored checkpoint: it is an older copy, continued from one, or another ledger."""
 
 
-def refuse_forgotten(place: Path | Server, seals: list[str], known: Checkpoint, who: str) -> None:
+def check_checkpoint(place: Path | Server, hashes: list[str], known: Checkpoint, who: str) -> None:
     """Check that a ledger has the record of a checkpoint, which `who` stores.
 
     Raises
     ------
-    ForgottenError
+    MissingRecordsError
         If it has not, with the remedy.
     """
-    if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
-        raise ForgottenError(
+    if known.number > len(hashes) or (known.number and hashes[known.number - 1] != known.record_hash):
+        raise MissingRecordsError(
             "ledger",
-            f"{str(place)!r} has {len(seals)} records and lacks record {known.number} of {who}: a backup was put back, "
-            "or it is another ledger; later charges are missing",
+            f"{str(place)!r} has {len(hashes)} records and lacks record {known.number} of {who}: a backup was put "
+            "back, or it is another ledger; later charges are missing",
             remedy="Charge nothing before you put the newest ledger back, or add the missing charges up",
         )
 
 
-def refuse_moved(state: State) -> None:
+def check_not_moved(state: State) -> None:
     """Check that a ledger was not moved.
 
     Raises

@@ -15,9 +15,9 @@ from functools import partial
 from pathlib import Path
 
 from confide.errors import FormatError, InputError, LedgerError
-from confide.ledger.events import SCHEMA, Event, read_event, schema_of, seal, write_event
+from confide.ledger.events import SCHEMA, Event, entry_hash, read_event, schema_of, write_event
 from confide.ledger.log import Row, failure
-from confide.ledger.state import NOTHING, Checkpoint
+from confide.ledger.state import EMPTY_CHECKPOINT, Checkpoint
 from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new_file, to_disk
 
 APPLICATION_ID = LEDGER_ID
@@ -62,7 +62,7 @@ class Store:
             connection.execute("COMMIT")
 
     @contextmanager
-    def held(self, token: str) -> Iterator[None]:
+    def lock(self, token: str) -> Iterator[None]:
         """Lock the whole file, for every token; nothing is locked on a system without file locks."""
         with ExitStack() as stack:
             if has_locks():
@@ -107,16 +107,16 @@ class Writer:
     def __init__(self, connection: sqlite3.Connection, rows: list[Row]) -> None:
         self._connection, self.rows = connection, rows
         last = connection.execute("SELECT id, seal FROM record ORDER BY id DESC LIMIT 1").fetchone()
-        self._head = NOTHING if last is None else Checkpoint(*last)
+        self._head = EMPTY_CHECKPOINT if last is None else Checkpoint(*last)
 
     def append(self, event: Event) -> Row:
         """Append one record, with its hash."""
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
-        self._head = Checkpoint(self._head.number + 1, seal(self._head.seal, made, body))
+        self._head = Checkpoint(self._head.number + 1, entry_hash(self._head.record_hash, made, body))
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
         self._connection.execute(f"PRAGMA user_version={max(version, schema_of(event))}")
-        self._connection.execute(_INSERT, (made, body, self._head.seal))
-        return self._head.number, made, body, self._head.seal
+        self._connection.execute(_INSERT, (made, body, self._head.record_hash))
+        return self._head.number, made, body, self._head.record_hash
 
 
 def _rows(connection: sqlite3.Connection, number: int) -> list[Row]:
@@ -127,7 +127,7 @@ def _rows(connection: sqlite3.Connection, number: int) -> list[Row]:
 
 
 @contextmanager
-def filled(path: Path) -> Iterator[Callable[[Iterable[Row]], None]]:
+def new_ledger_file(path: Path) -> Iterator[Callable[[Iterable[Row]], None]]:
     """Yield a function that puts rows into a new ledger file, which is on disk when the block ends without an error.
 
     Raises
@@ -164,7 +164,7 @@ def _fill(path: Path, part: Path, rows: Iterable[Row]) -> None:
 
 
 def _create(path: Path) -> None:
-    with suppress(OutputExistsError), filled(path) as fill:  # if it exists, another process created it first
+    with suppress(OutputExistsError), new_ledger_file(path) as fill:  # if it exists, another process created it first
         fill([])
 
 

@@ -17,10 +17,10 @@ from typing import Concatenate, ParamSpec, Protocol, TypeVar
 
 from confide.errors import InputError, LedgerError
 from confide.ledger import postgres_store, store
-from confide.ledger.events import Moved
-from confide.ledger.log import Log, NothingWrittenError, Row, Server, place_of
+from confide.ledger.events import MovedEvent
+from confide.ledger.log import Log, NotWrittenError, Row, Server, parse_location
 from confide.ledger.postgres_store import PostgresStore
-from confide.ledger.state import State, refuse_moved
+from confide.ledger.state import State, check_not_moved
 from confide.ledger.store import Store as FileStore
 from confide.support import tell
 
@@ -44,7 +44,7 @@ class _Waiting(Protocol):
 L = TypeVar("L", bound=_Waiting)
 
 
-def tried_again(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
+def retried(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
     """Repeat a method until the ledger's timeout, while a lost server has certainly written nothing."""
 
     @wraps(method)
@@ -53,7 +53,7 @@ def tried_again(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[
         while True:
             try:
                 return method(ledger, *arguments, **options)
-            except NothingWrittenError:
+            except NotWrittenError:
                 if time.monotonic() > end:
                     raise
                 tell("ledger", "server asked again", after=method.__name__)
@@ -100,7 +100,7 @@ def move(
     ...     print(move(old, new), Ledger(new).account("patients").spent().epsilon)
     3 1.0
     """
-    old, new = place_of(source), place_of(target)
+    old, new = parse_location(source), parse_location(target)
     if not isinstance(new, Server) and (charge_roles or read_roles):
         raise InputError("charge_roles", "charge_roles and read_roles must be left out: a file has no roles")
     to = name_of(new)
@@ -108,7 +108,7 @@ def move(
         raise InputError("target", "must be another location than the source")
     log = open_log(old, create=False, timeout=timeout)
     rows = log.since(0)
-    closed = State().then(rows).moved_to
+    closed = State().after(rows).moved_to
     if closed not in (None, to):
         raise LedgerError("ledger", f"was moved to {closed!r} before", remedy="Move that one")
     if closed is not None:
@@ -120,9 +120,9 @@ def move(
         return len(rows)
     with _filled(new, timeout, charge_roles, read_roles) as fill, log.writing(0) as writing:
         rows = list(writing.rows)
-        refuse_moved(State().then(rows))
+        check_not_moved(State().after(rows))
         fill(rows)
-        writing.append(Moved(to))
+        writing.append(MovedEvent(to))
     return len(rows)
 
 
@@ -135,8 +135,8 @@ def _filled(
     place: Path | Server, timeout: float, charge_roles: Sequence[str], read_roles: Sequence[str]
 ) -> AbstractContextManager[Callable[[Iterable[Row]], None]]:
     if isinstance(place, Server):
-        return postgres_store.filled(place, timeout=timeout, charge_roles=charge_roles, read_roles=read_roles)
-    return store.filled(place)
+        return postgres_store.filled_ledger(place, timeout=timeout, charge_roles=charge_roles, read_roles=read_roles)
+    return store.new_ledger_file(place)
 
 
 def _there(place: Path | Server, rows: list[Row], timeout: float) -> bool:

@@ -52,7 +52,7 @@ def _block(account: Account, places: list[int]) -> dict[str, Any]:
     first = account.entries[places[0]]
     rows = [
         ("Spent before this release", _loss(before)),
-        ("Charged for it", f"on {first.made[:10]}{f', by {first.by}' if first.by else ''}"),
+        ("Charged for it", f"on {first.charged_at[:10]}{f', by {first.by}' if first.by else ''}"),
         ("Spent with it", _loss(after)),
         ("Spent by now", f"{_loss(now)}, in {len(account.entries):,} releases"),
         ("Limit", "none" if limit is None else _loss(limit.epsilon)),

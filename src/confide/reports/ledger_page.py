@@ -8,7 +8,7 @@ from fractions import Fraction
 from typing import Any
 
 from confide.errors import InputError
-from confide.ledger import Account, Cost, Entry, Ledger, counted, decimal_form, unbounded
+from confide.ledger import Account, Cost, Entry, Ledger, count_in_words, decimal_form, unbounded
 from confide.mechanisms import weak_privacy_text
 from confide.reports.charts import spending
 from confide.reports.page import Page, number, page_of
@@ -64,11 +64,11 @@ def ledger_page(
         "moved_to": found.moved_to,
         "releases": f"{sum(len(account.entries) for account in accounts):,}",
         "sets": f"{len(accounts):,}",
-        "last": max((entry.made for account in accounts for entry in account.entries), default="none yet"),
+        "last": max((entry.charged_at for account in accounts for entry in account.entries), default="none yet"),
         "warned": sum(bool(block["warnings"]) for block in blocks),
         "place": str(ledger.path),
-        "records": f"{len(found.seals):,}",
-        "seal": found.seals[-1] if found.seals else "none",
+        "records": f"{len(found.hashes):,}",
+        "seal": found.hashes[-1] if found.hashes else "none",
         "dp_delta": dp_delta,
         "who": who,
     }
@@ -101,7 +101,7 @@ def _block(index: int, account: Account, dp_delta: float, *, who: bool) -> dict[
         "left": "as planned" if account.schedule else "unlimited" if left is None else decimal_form(left),
         "used": None if limit is None or not private else min(1.0, _share(spent, limit.epsilon)),
         "releases": f"{len(entries):,}",
-        "last": entries[-1].made[:10] if entries else "never",
+        "last": entries[-1].charged_at[:10] if entries else "never",
         "planned": _planned(account),
         "schedule": None if account.schedule is None else account.schedule.statement,
         "relation": "adding or removing one person's record; the number of records stays secret"
@@ -161,7 +161,7 @@ def _purposes(entries: tuple[Entry, ...], *, who: bool) -> list[tuple[str, ...]]
     number_of: Counter[tuple[str, str]] = Counter()
     sums: dict[tuple[str, str], Fraction] = {}
     for entry in entries:
-        key = (entry.what, (entry.by or "not kept") if who else "")
+        key = (entry.kind_and_mechanism, (entry.by or "not kept") if who else "")
         number_of[key] += 1
         if entry.cost.private:
             sums[key] = sums.get(key, Fraction(0)) + entry.cost.exact
@@ -175,21 +175,28 @@ def _purposes(entries: tuple[Entry, ...], *, who: bool) -> list[tuple[str, ...]]
 def _row(entry: Entry, *, who: bool) -> tuple[str, ...]:
     group = "" if entry.cost.group is None else " = ".join(entry.cost.group)
     kept = "kept" if entry.release is not None else "none: the run ended before"
-    made = entry.made.replace("T", " ").removesuffix("+00:00")
-    return (made, entry.what, _loss(entry.cost.epsilon, [entry.cost]), group, *([entry.by or ""] if who else []), kept)
+    made = entry.charged_at.replace("T", " ").removesuffix("+00:00")
+    return (
+        made,
+        entry.kind_and_mechanism,
+        _loss(entry.cost.epsilon, [entry.cost]),
+        group,
+        *([entry.by or ""] if who else []),
+        kept,
+    )
 
 
 def _course(account: Account) -> Section | None:
     """Sum of losses over time; None with fewer than two charges."""
     if len(account.entries) < 2:
         return None
-    times = [datetime.fromisoformat(entry.made).timestamp() for entry in account.entries]
+    times = [datetime.fromisoformat(entry.charged_at).timestamp() for entry in account.entries]
     sums = [float(total) for total in running(account.costs)]
     first, last = min(times), max(times)
     limit = None if account.limit is None or account.schedule is not None else account.limit.epsilon
     shares = [(at - first) / (last - first) if last > first else k / len(times) for k, at in enumerate(times, 1)]
     kept = [*range(0, len(sums), math.ceil(len(sums) / MOST_POINTS)), len(sums) - 1]
-    dates = account.entries[0].made[:10], account.entries[-1].made[:10]
+    dates = account.entries[0].charged_at[:10], account.entries[-1].charged_at[:10]
     chart = spending([(shares[k], sums[k]) for k in kept], limit, dates, decimal_form(sums[-1]))
     caption = "Cumulated loss of all releases over time."
     return Section(
@@ -222,7 +229,7 @@ def running(costs: list[Cost]) -> list[Fraction]:
 
 
 def _planned(account: Account) -> str:
-    left = [counted(kind, many) for kind, many in account.left.items()]
+    left = [count_in_words(kind, many) for kind, many in account.left.items()]
     return ", ".join(left) if left else "nothing"
 
 

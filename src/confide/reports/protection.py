@@ -23,10 +23,10 @@ from confide.federated import (
     OwnShare,
     Shared,
     SiloReport,
+    distant_replies,
     first_of,
     plan_of,
     read_answer,
-    unlike_replies,
 )
 from confide.guarantee import Guarantee
 from confide.mechanisms import LabelPrivacy, Neighbors, PrivacyStatement, Slopes, label_rows, mechanism_fields
@@ -369,7 +369,7 @@ def _federated(calibration: FederatedCalibration) -> Rows:
         rows.append(("Noise scale of the sum", number(plan.protocol.scale)))
     else:
         rows.append(("Threshold", f"the {calibration.k}. smallest of {len(calibration.answered)} answers"))
-    rows += [(name.capitalize(), words) for name, words in plan.words]
+    rows += [(name.capitalize(), words) for name, words in plan.method_rows]
     if (colluding := plan.channel.colluders) is not None:
         rows.append(("Silos that may collude with the coordinator", str(colluding)))
     if isinstance(plan.channel, Shared) and calibration.opened is not None:
@@ -405,7 +405,7 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
     if reports and release.by in ("level", "side"):
         raise InputError("silo_reports", f"must be left out: they do not state which {release.by} they are about")
     first, plan = first_of(release), plan_of(release)
-    refused, asks = dict(first.refused), {id(ask): ask for ask in plan.asks}.values()
+    refused, asks = dict(first.refused), {id(ask): ask for ask in plan.single_plans}.values()
     known = {silo.name for silo in plan.silos}
     counts = Counter(report.silo for report in reports)
     wrong = [name for name, times in counts.items() if name not in known or times > 1]
@@ -428,8 +428,8 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
         )
     unknown = [code for name, code in first.refused if name not in known]
     rows += [("unknown sender", "", "", "", f"left out: {CODES[code]}", "") for code in unknown]
-    far = unlike_replies(plan, replies)
-    sent = _IN_SUM if not plan.channel.each else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
+    far = distant_replies(plan, replies)
+    sent = _IN_SUM if not plan.channel.single_replies else _BY_ITSELF if plan.protocol.private else _NOT_PRIVATE
     return {
         "summary": f"{len(first.answered)} of {len(plan.silos)} silos answered. {sent}",
         "rows": rows,

@@ -309,17 +309,17 @@ def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) 
     """The watch unchanged, if the ledger confirms that this look at this batch is already in it."""
     if payment is None or payment.again:
         raise before.name_error(look)
-    from confide.ledger import Bill
+    from confide.ledger import Transaction
 
-    bill = Bill.of({None: payment})
-    if None not in bill.kept:
+    transaction = Transaction.of({None: payment})
+    if None not in transaction.kept:
         raise before.name_error(look)
-    entry = bill.recall({None: _mark(count())})[None]
+    entry = transaction.earlier_releases({None: _mark(count())})[None]
     counts, _, _ = _kept(entry.text, look)
     if counts != next(earlier.counts for earlier in before.looks if earlier.name == look):
         raise before.name_error(look)
-    text = f"look {look!r} at this very batch was taken on {entry.made} and counts once; nothing was charged"
-    warnings.warn(EarlierReleaseWarning(text, (entry.made,)), stacklevel=outside())
+    text = f"look {look!r} at this very batch was taken on {entry.charged_at} and counts once; nothing was charged"
+    warnings.warn(EarlierReleaseWarning(text, (entry.charged_at,)), stacklevel=outside())
     return before
 
 

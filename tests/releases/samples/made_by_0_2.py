@@ -18,7 +18,7 @@ import numpy as np
 import confide
 from confide import releases
 from confide.evaluation import PrivateEvaluation
-from confide.ledger import Cost, Ledger, Planned, Schedule, check_head
+from confide.ledger import Cost, Ledger, PlannedReleases, Schedule, check_head
 from confide.planning import ClassShift
 from confide.releases import parts_of, predecessors_of
 from confide.watching import Watch
@@ -27,7 +27,7 @@ FOLDERS = {
     kind: Path(kind) / "samples" / "0.2" for kind in ("releases", "evaluation", "watching", "ledger")
 }  # where each kind of file is kept
 
-_PLANNED = (Planned("calibration", 6, 6, 0.25, "permute_and_flip"), Planned("look", 52, 2, 0.1))
+_PLANNED = (PlannedReleases("calibration", 6, 6, 0.25, "permute_and_flip"), PlannedReleases("look", 52, 2, 0.1))
 YEAR = Schedule(3.0, 0.0, "basic", _PLANNED)
 
 

@@ -11,10 +11,10 @@ from typing import Any
 
 import click
 
-from confide.cli.choices import levels_of, parsed, split, stated_words
+from confide.cli.choices import levels_of, optional_candidates, parse_metadata, split
 from confide.cli.columns import Columns
 from confide.cli.command import command
-from confide.cli.output import heard, say, warn
+from confide.cli.output import capture_warnings, print_text, print_warning
 from confide.cli.values import OptionalOutput, Output, PilotOptions
 from confide.errors import CoverageWarning, InputError
 from confide.federated import (
@@ -26,9 +26,8 @@ from confide.federated import (
     Shared,
     Silo,
     SiloKeys,
-    colluders,
+    collusion_text,
     fingerprint,
-    openers,
     openings,
     plan_groups,
     plan_levels,
@@ -36,6 +35,7 @@ from confide.federated import (
     read_plan,
     read_time,
     replies,
+    share_holders_text,
 )
 from confide.federated import aggregate as aggregate_answers
 from confide.federated import compare as compare_methods
@@ -101,7 +101,7 @@ def read_named(paths: Sequence[Path]) -> list[Silo]:
     return [silo for _, silo in silos.values()]
 
 
-def invited(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo], list[Path]]:
+def silos_of_plan(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo], list[Path]]:
     """The silos of a plan, and the files excluded: the coordinator's own public file in a folder."""
     alone = {path for path in paths if not path.is_dir()}
 
@@ -123,10 +123,10 @@ def read_policy(path: Path) -> Policy:
 
 def plan_lines(plan: AnyPlan, *, opened: str = "") -> list[str]:
     """Lines about a plan: the silos it relies on, its metadata, and the share holders of its sum."""
-    lines = [f"{name}: {words}" for name, words in plan.words]
-    if (collude := colluders(plan)) is not None:
-        lines.insert(0, f"{plan.protocol.relies_for} the other silos: {collude}")
-    if by := openers(plan):
+    lines = [f"{name}: {words}" for name, words in plan.method_rows]
+    if (collude := collusion_text(plan)) is not None:
+        lines.insert(0, f"{plan.protocol.reliance_label} the other silos: {collude}")
+    if by := share_holders_text(plan):
         lines.append(f"the sum is opened by {by}{opened}")
     return lines
 
@@ -152,7 +152,7 @@ def policy_rows(policy: Policy) -> list[tuple[str, str]]:
 
 
 @dataclass(frozen=True)
-class Terms:
+class PlanOptions:
     """The options of a plan, except columns; the arguments of `confide.federated.plan`."""
 
     alpha: str
@@ -179,11 +179,11 @@ class Terms:
         return {
             **{name: getattr(self, name) for name in kept},
             "score": None if columns.score == SIDES else columns.score,
-            "candidates": parsed(self.candidates),
+            "candidates": optional_candidates(self.candidates),
             "missing": "arbitrary" if self.arbitrary else "independent",
             "closes": None if self.closes is None else read_time(self.closes),
             "classes": None if columns.classes is None else split(columns.classes),
-            "about": stated_words(self.about),
+            "about": parse_metadata(self.about),
         }
 
     def by(self, columns: Columns) -> By | None:
@@ -242,7 +242,7 @@ def plan(
     *,
     silo: tuple[Path, ...],
     keys: Path,
-    terms: Terms,
+    terms: PlanOptions,
     compare: bool = False,
     also: tuple[str, ...] = (),
     pilot: PilotOptions,
@@ -265,41 +265,41 @@ def plan(
     if output.out is None and not compare:
         raise click.UsageError("--out is missing; it is optional only with --compare")
     coordinator = SiloKeys.load(keys)
-    silos, own = invited(silo, coordinator.face())
+    silos, own = silos_of_plan(silo, coordinator.public_keys())
     made: AnyPlan | None
     if compare:
         sample, _ = pilot.sample()
-        with heard() as caught:
+        with capture_warnings() as caught:
             found = terms.compared(silos, pilot.columns, sample, also)
         caught.warn()
         for line in comparison_lines(found, silos):
-            say(line)
+            print_text(line)
         if output.out is None:
             return
         made = next((one.plan for one in found if one.recommended and one.plan is not None), None)
         if made is None:
-            raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.refused) for one in found))
+            raise InputError("method", "has no plan for these silos: " + "; ".join(str(one.reason) for one in found))
     else:
-        with heard() as caught:
+        with capture_warnings() as caught:
             made = terms.plan(silos, pilot.columns)
         caught.warn()
-    first = made.asks[0]
+    first = made.single_plans[0]
     output.write(made.sign(coordinator))
     for note in made.remarks:
-        warn(note)
-    say(f"plan: {output.out}")
+        print_warning(note)
+    print_text(f"plan: {output.out}")
     for path in own:
-        say(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
+        print_text(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
     if terms.method is None:
-        say(f"method: {first.method}, which suits these silos (--compare shows why)")
-    say(f"privacy: {made.privacy() if terms.epsilon is not None else 'none'}")
-    say(f"candidate thresholds: {first.candidates.description}")
+        print_text(f"method: {first.method}, which suits these silos (--compare shows why)")
+    print_text(f"privacy: {made.privacy() if terms.epsilon is not None else 'none'}")
+    print_text(f"candidate thresholds: {first.candidates.description}")
     for line in plan_lines(made):
-        say(line)
+        print_text(line)
     if first.assumed:
-        say(f"promised {first.assumed}:")
+        print_text(f"promised {first.assumed}:")
     for line in made.promise_lines:
-        say(f"  {line}")
+        print_text(f"  {line}")
 
 
 def comparison_lines(found: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
@@ -327,8 +327,8 @@ def _named(one: Alternative) -> str:
 
 def _expected(one: Alternative) -> str:
     if one.plan is None:
-        return f"none: {one.refused}"
-    parts = [f"{one.expected:.4f}, {one.expected_bell:.4f}"]
+        return f"none: {one.reason}"
+    parts = [f"{one.expected:.4f}, {one.expected_gaussian:.4f}"]
     if one.infinite >= 0.0005:
         parts.append(f"+inf in {one.infinite:.1%}")
     parts.append(one.plan.assumed)
@@ -376,8 +376,10 @@ def list_answers(
     assert isinstance(read.channel, Shared)  # otherwise there is no list
     counted = {name for name, _ in json.loads(next(iter(files.values())))["content"]["counted"]}
     absent = ", ".join(silo.name for silo in read.silos if silo.name not in counted)
-    say(f"on the list: {len(counted)} of {len(read.silos)} silos{f', without {absent}' if absent else ''}")
-    say(f"openings: {out_folder}, a file for each of {len(files)} openers; {read.channel.needed} of them must help")
+    print_text(f"on the list: {len(counted)} of {len(read.silos)} silos{f', without {absent}' if absent else ''}")
+    print_text(
+        f"openings: {out_folder}, a file for each of {len(files)} openers; {read.channel.needed} of them must help"
+    )
 
 
 @command("federated aggregate")
@@ -395,7 +397,7 @@ def aggregate(
     parts = [path for path in answers if kind_of(path) is Kind.PART]
     sent = [path for path in answers if path not in parts]
     text, messages = read_text(plan), read_messages(sent, Kind.ANSWER, drop_refused=drop_refused)
-    with heard(CoverageWarning) as caught:
+    with capture_warnings(CoverageWarning) as caught:
         released = aggregate_answers(
             text,
             messages,
@@ -406,10 +408,10 @@ def aggregate(
     for name, part in parts_of(released).items():
         if part.threshold == float("inf"):
             of_part = f" of {name}" if name else ""
-            warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos must answer")
+            print_warning(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos must answer")
     output.save(released.to_json(), f"{released}\nsaved")
     if line := _spread(replies(text, messages, drop_refused=drop_refused)):
-        say(line)
+        print_text(line)
     caught.warn()
 
 

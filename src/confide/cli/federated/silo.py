@@ -20,7 +20,7 @@ from confide.cli.federated.coordinator import (
     read_silo,
     silo_rows,
 )
-from confide.cli.output import check_output, heard, say
+from confide.cli.output import capture_warnings, check_output, print_text
 from confide.cli.values import Output, PeopleOptions, Source
 from confide.errors import InputError, OtherDataWarning
 from confide.federated import (
@@ -86,7 +86,7 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
     made.save(keys)
     silo = made.public(size)
     write_text(public, silo.to_json(), overwrite=False)
-    say(f"keys: {keys} (private)\npublic: {public}\n{aligned(silo_rows(silo))}")
+    print_text(f"keys: {keys} (private)\npublic: {public}\n{aligned(silo_rows(silo))}")
 
 
 @command("federated public")
@@ -108,7 +108,7 @@ def public(*, keys: Path, size: int | None = None, ledger: str | None = None, ou
         own = own.name_ledger(keys, named)
     silo = own.public(size)
     output.save(silo.to_json(), "public")
-    say(aligned(silo_rows(silo)))
+    print_text(aligned(silo_rows(silo)))
 
 
 def _identity_of(ledger: str | None) -> str | None:
@@ -120,7 +120,7 @@ def _identity_of(ledger: str | None) -> str | None:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Agreed:
+class PolicyOptions:
     """The options of a policy, except coordinator and budget."""
 
     peer: tuple[Path, ...] = ()
@@ -140,13 +140,13 @@ class Agreed:
 
 
 @dataclass(frozen=True, kw_only=True)
-class Rules:
+class PolicySource:
     """The options of a silo that answers: a policy file, or its contents."""
 
     policy: Path | None = None
     coordinator: Path | None = None
     budget: float | None = None
-    agreed: Agreed
+    agreed: PolicyOptions
 
     @property
     def files(self) -> list[Path]:
@@ -164,7 +164,9 @@ class Rules:
 
 
 @command("federated policy")
-def policy(*, coordinator: Path, budget: float, per_plan: float | None = None, agreed: Agreed, output: Output) -> None:
+def policy(
+    *, coordinator: Path, budget: float, per_plan: float | None = None, agreed: PolicyOptions, output: Output
+) -> None:
     r"""Write the policy of this silo: coordinator, budget, methods, other silos.
 
     The policy contains the identities of the coordinator and of the other
@@ -179,7 +181,7 @@ def policy(*, coordinator: Path, budget: float, per_plan: float | None = None, a
     output.check(Kind.POLICY, coordinator, *public_files(agreed.peer))
     made = agreed.policy(coordinator, budget, per_plan)
     output.save(made.to_json(), "policy")
-    say(aligned(policy_rows(made)))
+    print_text(aligned(policy_rows(made)))
 
 
 # Statements about the records of a silo
@@ -220,7 +222,7 @@ class SiloTable:
 
     def what(self) -> What | None:
         """The columns; a plan states its privacy loss for one record of a person."""
-        what, people = self.columns.what(), self.people.people
+        what, people = self.columns.columns_to_read(), self.people.people
         if isinstance(what, Losses):
             raise InputError(
                 "truth",
@@ -258,7 +260,7 @@ class SiloTable:
         With names there is a histogram for each group in the column `by`, or without `by` for each class. The sides of
         an interval have one histogram each.
         """
-        with self.source.open("reading", self.what(), self.columns.ways) as (opened, what, progress):
+        with self.source.open("reading", self.what(), self.columns.ALTERNATIVES) as (opened, what, progress):
             skip, people = self.source.skip_incomplete, self.people.people
             how: dict[str, Any] = {"people": people, "skip_incomplete": skip, "progress": progress}
             if isinstance(what, Regressed) and _has_sides(what):
@@ -293,7 +295,7 @@ def answer(
     table: SiloTable,
     plan: Path,
     keys: Path,
-    rules: Rules,
+    rules: PolicySource,
     records: SiloRecords,
     output: Output,
     by: str | None = None,
@@ -317,30 +319,30 @@ def answer(
     output.check(Kind.ANSWER, *table.source.files, plan, keys, records.file, *rules.files)
     text = read_text(plan)
     read, _ = read_plan(text)
-    of_scores = read.asks[0]
+    of_scores = read.single_plans[0]
     table.check_score("the plan", SIDES if read.by == "side" else of_scores.score)
     _check_by(read, by, table.columns)
     names = read.names if read.by in ("group", "class") else None
     counts = table.counted(of_scores.candidates, of_scores.classes, names, by)
     own_keys = SiloKeys.load(keys)
     earlier = records.open().answered(read)
-    with heard(OtherDataWarning) as caught:
+    with capture_warnings(OtherDataWarning) as caught:
         message = answer_plan(text, counts, own_keys, policy, records.open(), now=datetime.now(UTC))
     caught.warn()
     if earlier is not None:
-        say(f"earlier answer of {earlier} returned; nothing was charged")
+        print_text(f"earlier answer of {earlier} returned; nothing was charged")
     output.save(message, "answer")
     own = read.silos[read.position(own_keys.name)]
-    if not read.channel.each and own.ledger is None:
-        say(
+    if not read.channel.single_replies and own.ledger is None:
+        print_text(
             "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
             "again, and the two answers together would reveal records; confide federated public --ledger adds it"
         )
-    if rows := identity_rows(read, silos=not read.channel.each):
-        say(aligned(rows))
+    if rows := identity_rows(read, silos=not read.channel.single_replies):
+        print_text(aligned(rows))
     for line in plan_lines(read, opened=": `confide federated open`, with this ledger"):
-        say(line)
-    say(records.spent(policy.budget))
+        print_text(line)
+    print_text(records.spent(policy.budget))
 
 
 def _check_by(plan: AnyPlan, by: str | None, columns: Columns) -> None:
@@ -405,14 +407,14 @@ def report(
     counts = table.counted(Candidates.of([released.threshold]), released.classes, names, by)
     if names is not None:
         counts = counts[names[place]]
-    with heard() as caught:
+    with capture_warnings() as caught:
         made = coverage_in_silo(
             silo, counts, released.threshold, epsilon, ledger=records.open(), budget=budget, again=again
         )
     for one in caught.earlier:
-        say(str(one))
+        print_text(str(one))
     output.save(made.to_json(), f"{made}\nreport")
-    say(records.spent(budget))
+    print_text(records.spent(budget))
 
 
 # Commands without a privacy cost
@@ -447,7 +449,7 @@ def open_sum(
         read_text(plan), read_text(opening), SiloKeys.load(keys), _whose(coordinator, policy), SiloLedger(ledger)
     )
     output.save(part, "part")
-    say("nothing was charged")
+    print_text("nothing was charged")
 
 
 def _whose(coordinator: Path | None, policy: Path | None) -> Policy:

@@ -4,7 +4,7 @@ From terms and options they make planned methods and channels, which define a si
 guarantee.
 """
 
-from confide.federated.protocols.channels import Channel, Clear, Dealt, Masked, Shared
+from confide.federated.protocols.channels import Channel, Clear, Masked, Shared, SharedAnswer
 from confide.federated.protocols.fedcp2_qq import (
     FedCP2QQ,
     PublishedChoice,

@@ -27,7 +27,7 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
 from confide.federated.refusals import Refusal
-from confide.federated.sharing import deal, mask, open_sum, seal_shares, word_of
+from confide.federated.sharing import deal, encrypt_shares, mask, open_sum, word_of
 from confide.federated.terms import Terms, check_count
 from confide.support import Fields, shapes
 
@@ -38,15 +38,15 @@ MOST_SUMMED = 2**14
 class Channel(ABC):
     """The base class of all channels. Silos are numbered by their position in the terms."""
 
-    each: ClassVar[bool] = False
+    single_replies: ClassVar[bool] = False
     """Whether the vector of every silo is visible; else only the sum opens."""
-    second: ClassVar[bool] = False
+    second_message: ClassVar[bool] = False
     """Whether a sum opens by a second message, without all silos."""
 
     @classmethod
     def check(cls, terms: Terms, method: str, serves: str) -> None:
         """Reject unsupported terms: for a sum fewer than two silos, or too many candidates."""
-        if cls.each:
+        if cls.single_replies:
             return
         if len(terms.silos) < 2:
             raise InputError("silos", f"must be at least two for the method {method!r}")
@@ -71,12 +71,12 @@ class Channel(ABC):
         """The channel for sums of 32 or 64 bits."""
         return self
 
-    def refuse_narrow(self, bits: int) -> None:  # noqa: B027 - no check by default
+    def check_bits(self, bits: int) -> None:  # noqa: B027 - no check by default
         """Reject a plan whose sums do not fit."""
 
-    def refuse_wide(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
+    def check_length(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
         """Reject a number of candidates that would make messages of this many vectors too long."""
-        if not self.each and vectors * terms.candidates.size > MOST_SUMMED:
+        if not self.single_replies and vectors * terms.candidates.size > MOST_SUMMED:
             raise InputError(
                 "candidates",
                 (
@@ -105,7 +105,7 @@ class Channel(ABC):
         """The numbers of answers that can give a threshold, the largest first."""
         return list(range(len(terms.silos), self.least(terms) - 1, -1))
 
-    def refuse_short(self, terms: Terms, who: Sequence[int]) -> None:  # noqa: B027 - see above
+    def check_answers(self, terms: Terms, who: Sequence[int]) -> None:  # noqa: B027 - see above
         """Reject answers of too few silos for a threshold."""
 
     @abstractmethod
@@ -128,7 +128,7 @@ class Channel(ABC):
 class Clear(Channel):
     """A channel in the clear: each silo sends the index of a candidate, and its value as a check and for readers."""
 
-    each = True
+    single_replies = True
 
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
@@ -204,7 +204,7 @@ class Masked(Channel):
         """The channel with masks of 32 or 64 bits."""
         return replace(self, bits=bits)
 
-    def refuse_narrow(self, bits: int) -> None:
+    def check_bits(self, bits: int) -> None:
         """Reject masks of fewer bits than the sum."""
         refuse_contradiction(self.bits < bits)
 
@@ -217,7 +217,7 @@ class Masked(Channel):
         """The number of all silos."""
         return len(terms.silos)
 
-    def refuse_short(self, terms: Terms, who: Sequence[int]) -> None:
+    def check_answers(self, terms: Terms, who: Sequence[int]) -> None:
         """Reject a sum without all silos."""
         there = set(who)
         absent = [silo.name for i, silo in enumerate(terms.silos) if i not in there]
@@ -244,7 +244,7 @@ class Masked(Channel):
 
     def add(self, terms: Terms, sent: Mapping[int, NDArray[Any]], vectors: int) -> Counts:
         """The sum, if all silos answered."""
-        self.refuse_short(terms, list(sent))
+        self.check_answers(terms, list(sent))
         return open_sum(list(sent.values()), self.bits).reshape(vectors, -1)
 
 
@@ -257,7 +257,7 @@ MOST_LISTED = 2**19
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
-class Dealt(NamedTuple):
+class SharedAnswer(NamedTuple):
     """A silo's first message: the fresh public key that names the answer, and an encrypted share per share holder."""
 
     ephemeral: str
@@ -280,7 +280,7 @@ class Shared(Channel):
         Number of share holders that must help to open the sum.
     """
 
-    second = True
+    second_message = True
 
     colluding: int
     openers: tuple[int, ...]
@@ -326,7 +326,7 @@ class Shared(Channel):
                 ),
             )
 
-    def refuse_wide(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
+    def check_length(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
         """Reject messages that are too long."""
         m, k = len(terms.silos), len(self.openers)
         most = min(MOST_ELEMENTS // k, MOST_LISTED // m) // vectors
@@ -350,7 +350,7 @@ class Shared(Channel):
         """The least number of silos on a list."""
         return len(terms.silos) - terms.dropouts
 
-    def refuse_short(self, terms: Terms, who: Sequence[int]) -> None:
+    def check_answers(self, terms: Terms, who: Sequence[int]) -> None:
         """Reject a list of too few silos."""
         if len(who) < self.least(terms):
             raise Refusal("missing", f"the sum of at least {self.least(terms)} silos opens; {len(who)} are on the list")
@@ -359,13 +359,13 @@ class Shared(Channel):
         """Shares of the vectors, one after another, each encrypted for its share holder."""
         shares = deal(vectors.ravel(), len(self.openers), self.needed)
         openers = [terms.silos[i].agreement for i in self.openers]
-        ephemeral, sealed = seal_shares(shares, openers, terms.silos[own].agreement, agreement, context)
+        ephemeral, sealed = encrypt_shares(shares, openers, terms.silos[own].agreement, agreement, context)
         return {"ephemeral": ephemeral, "shares": sealed}
 
-    def read_message(self, terms: Terms, fields: Fields, vectors: int) -> Dealt:
+    def read_message(self, terms: Terms, fields: Fields, vectors: int) -> SharedAnswer:
         """Read a fresh public key and an encrypted share for every share holder. Only the holders can decrypt them."""
         key = read_ephemeral(fields.read("ephemeral", shapes.TEXT))
-        return Dealt(key, read_shares(fields, vectors * terms.candidates.size, len(self.openers)))
+        return SharedAnswer(key, read_shares(fields, vectors * terms.candidates.size, len(self.openers)))
 
     def add(self, terms: Terms, sent: Mapping[int, Any], vectors: int) -> NoReturn:
         """Raise `missing`, because the sum needs the parts of the share holders."""

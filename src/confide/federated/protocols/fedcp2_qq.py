@@ -47,7 +47,7 @@ _LARGEST = 700.0
 
 
 @dataclass(frozen=True)
-class Hidden:
+class SumPrivacy:
     """The parameters of a sum that hides the single replies.
 
     Parameters
@@ -68,7 +68,7 @@ class Hidden:
     @classmethod
     def of(
         cls, terms: Terms, channel: Channel, opened_epsilon: float | None, dp_delta: float | None
-    ) -> "Hidden | None":
+    ) -> "SumPrivacy | None":
         """The parameters for a channel; None if every reply is visible."""
         if channel.colluders is None:
             return None
@@ -104,11 +104,11 @@ class FedCP2QQ(SortedReplies):
     (True, 5.0)
     """
 
-    relies_for = "single replies are hidden by"
+    reliance_label = "single replies are hidden by"
 
     targets: tuple[int, ...]
     published_k: int
-    hidden: Hidden | None = None
+    hidden: SumPrivacy | None = None
 
     @classmethod
     def local_terms(cls, terms: Terms, options: Options, channel: Channel) -> Terms:
@@ -116,7 +116,7 @@ class FedCP2QQ(SortedReplies):
 
         It exceeds the requested loss only if a silo is one record; otherwise nothing is gained (Theorem F11).
         """
-        if options.dp_delta is None or channel.each or _size(terms) > 1 or terms.epsilon is None:
+        if options.dp_delta is None or channel.single_replies or _size(terms) > 1 or terms.epsilon is None:
             return terms
         return replace(terms, epsilon=clones_local(terms.epsilon, channel.honest(terms), options.dp_delta))
 
@@ -124,7 +124,7 @@ class FedCP2QQ(SortedReplies):
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The published ranks and k of least compensation over all gamma; for one record the rank 1 and no k."""
         m, n = len(terms.silos), _size(terms)
-        hidden = Hidden.of(terms, channel, options.opened_epsilon, options.dp_delta)
+        hidden = SumPrivacy.of(terms, channel, options.opened_epsilon, options.dp_delta)
         if len({silo.size for silo in terms.silos}) > 1:
             named, instead = ("published method 'fedcp2-qq'", "private-qq")
             if hidden is not None:
@@ -146,7 +146,7 @@ class FedCP2QQ(SortedReplies):
         """Read the fields `targets` and `published_k`, and for a sum its claimed loss, which must follow."""
         claims = ("opened_epsilon", "dp_delta") if channel.colluders is not None else ()
         claimed = {name: read_field(fields, name, terms) if name in fields else None for name in claims}
-        hidden = Hidden.of(terms, channel, claimed.get("opened_epsilon"), claimed.get("dp_delta"))
+        hidden = SumPrivacy.of(terms, channel, claimed.get("opened_epsilon"), claimed.get("dp_delta"))
         made = cls(read_ranks(fields, terms, beyond=0), read_field(fields, "published_k", terms), hidden)
         if hidden is not None:
             refuse_contradiction(len({silo.size for silo in terms.silos}) > 1)
@@ -206,7 +206,7 @@ class FedCP2QQ(SortedReplies):
         honest = 1 if self.hidden is None else self.hidden.honest
         return clones_delta(epsilon, self.loss(terms, 0), honest, whole=self.whole_loss(terms))
 
-    def words(self, terms: Terms) -> list[tuple[str, str]]:
+    def rows(self, terms: Terms) -> list[tuple[str, str]]:
         """The loss of a sum, and a statement if it is not smaller than that of a reply."""
         if self.hidden is None:
             return []

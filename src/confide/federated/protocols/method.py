@@ -52,15 +52,15 @@ class Method(ABC):
     """Whether its vectors are differentially private."""
     secret_sizes: ClassVar[bool] = False
     """Whether silos may keep their sizes secret."""
-    withstands_liars: ClassVar[bool] = True
+    withstands_byzantine: ClassVar[bool] = True
     """Whether it can guarantee coverage with Byzantine silos, if each answer is known by itself."""
-    relies_for: ClassVar[str] = "privacy relies on"
+    reliance_label: ClassVar[str] = "privacy relies on"
     """Label of the row that states the reliance on other silos, if only a sum opens."""
     populations: ClassVar[tuple[Population, ...]] = ("common",)
     """Populations that it can guarantee coverage for; the first one is the default."""
     one_draw: ClassVar[bool] = False
     """Whether all levels of a plan follow from one draw."""
-    serves: ClassVar[str] = ""
+    candidate_advice: ClassVar[str] = ""
     """Advice on the number of candidates, for errors about a bound on it."""
 
     @classmethod  # noqa: B027 - most have no terms of their own
@@ -84,7 +84,7 @@ class Method(ABC):
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """The method's fields in a plan by name; fields of `VOID` that it leaves out are written as there."""
+        """The method's fields in a plan by name; those of `UNUSED_DEFAULTS` that it leaves out are written so."""
 
     @abstractmethod
     def target_rank(self, i: int) -> Fraction | None:
@@ -99,7 +99,7 @@ class Method(ABC):
         loss = max((self.loss(terms, i) for i in who), default=0.0)
         return PrivacyStatement("replace_one", loss, 1, None, loss, None)
 
-    def words(self, terms: Terms) -> list[tuple[str, str]]:
+    def rows(self, terms: Terms) -> list[tuple[str, str]]:
         """Additional (name, value) rows of a plan by this method."""
         return []
 
@@ -107,11 +107,11 @@ class Method(ABC):
     def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
         """Draw the vector of silo `own` once from its counts over the candidates; both int64 of shape (m,)."""
 
-    def refuse_reply(self, terms: Terms, i: int, chosen: int) -> None:  # noqa: B027 - see above
+    def check_reply(self, terms: Terms, i: int, chosen: int) -> None:  # noqa: B027 - see above
         """Reject a single reply that silo i cannot have given."""
 
     @abstractmethod
-    def refuse_total(self, terms: Terms, who: Sequence[int], total: Counts) -> None:
+    def check_total(self, terms: Terms, who: Sequence[int], total: Counts) -> None:
         """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
 
     def bits(self, terms: Terms) -> int:
@@ -193,7 +193,7 @@ class Row(NamedTuple):
                 f"must state their sizes for the method {self.name!r}",
                 remedy="Only private-qq keeps sizes secret",
             )
-        if terms.liars and not (draws.withstands_liars and channel.each):
+        if terms.liars and not (draws.withstands_byzantine and channel.single_replies):
             raise InputError(
                 "liars", f"must be 0 for the method {self.name!r}: one Byzantine silo can move its threshold anywhere"
             )
@@ -201,5 +201,5 @@ class Row(NamedTuple):
             raise InputError(
                 "population", f"must be 'common' for the method {self.name!r}", remedy="Secure-sum supports 'mixture'"
             )
-        channel.check(terms, self.name, draws.serves)
-        draws.check(terms, opened=channel.second)
+        channel.check(terms, self.name, draws.candidate_advice)
+        draws.check(terms, opened=channel.second_message)

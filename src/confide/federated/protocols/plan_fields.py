@@ -1,9 +1,9 @@
 """The fields of plans that belong to methods and channels. Every plan states all of those of schema 1.
 
-A field that neither method nor channel has is written with its value in `VOID`. It has no effect, but it is signed with
-the rest. These fields belong to schema 2 and occur only where they have an effect: `flat` and `rise` in plans with a
-rise, `weights` in plans for non-IID silos, `openers` and `needed` in sums with dropouts, and `opened_epsilon` and
-`dp_delta` in sums of replies with a requested loss of the sum.
+A field that neither method nor channel has is written with its value in `UNUSED_DEFAULTS`. It has no effect, but it is
+signed with the rest. These fields belong to schema 2 and occur only where they have an effect: `flat` and `rise` in
+plans with a rise, `weights` in plans for non-IID silos, `openers` and `needed` in sums with dropouts, and
+`opened_epsilon` and `dp_delta` in sums of replies with a requested loss of the sum.
 """
 
 from collections.abc import Mapping
@@ -21,7 +21,7 @@ from confide.federated.terms import Terms
 from confide.selection import SELECTORS, Selector
 from confide.support import MOST_RECORDS, Fields, positive_number, privacy_loss, shapes
 
-VOID: dict[str, Any] = {
+UNUSED_DEFAULTS: dict[str, Any] = {
     "targets": [],
     "rate": "0",
     "left": 1,
@@ -77,16 +77,16 @@ def write_fields(values: Mapping[str, Any], silos: int) -> dict[str, Any]:
 
 
 def read_unused(fields: Fields, terms: Terms) -> tuple[tuple[str, Any], ...]:
-    """Read the remaining fields and return those that differ from `VOID`, as JSON values.
+    """Read the remaining fields and return those that differ from `UNUSED_DEFAULTS`, as JSON values.
 
     Raises
     ------
     Refusal, FormatError, InputError
         If one is out of range, or is a target, a rate or a published k, which would look like another guarantee.
     """
-    values = {name: read_field(fields, name, terms) for name in VOID if name in fields}
+    values = {name: read_field(fields, name, terms) for name in UNUSED_DEFAULTS if name in fields}
     refuse_contradiction(any(values.pop(name, None) for name in ("targets", "rate", "published_k")))
-    return tuple((name, value) for name, value in values.items() if value != VOID[name])
+    return tuple((name, value) for name, value in values.items() if value != UNUSED_DEFAULTS[name])
 
 
 def refuse_contradiction(wrong: bool) -> None:

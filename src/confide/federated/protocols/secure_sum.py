@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from confide.errors import InputError
 from confide.federated.certificates import certified, certifies, conditional_coverage_failure, smallest
-from confide.federated.plausible import refuse_implausible
+from confide.federated.plausible import check_plausible
 from confide.federated.protocols.channels import Channel, by_size
 from confide.federated.protocols.method import Method, Promise, too_few_records
 from confide.federated.protocols.plan_fields import Counts, Options, read_field, refuse_contradiction
@@ -62,10 +62,10 @@ class NoisyCounts(Method):
     """
 
     theorem = "Theorems F6 and F7"
-    withstands_liars = False
+    withstands_byzantine = False
     populations = ("mixture", "common")
     one_draw = True
-    serves = "; 30 to 400 serve best"
+    candidate_advice = "; 30 to 400 serve best"
 
     scale: float
     target: int | None
@@ -94,14 +94,14 @@ class NoisyCounts(Method):
         target = made.target_of(terms, all_silos)
         if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:
             raise too_few_records()
-        return made if channel.second else cls(scale, target, made.weights, made.honest)
+        return made if channel.second_message else cls(scale, target, made.weights, made.honest)
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
         """Read the fields `scale` and, if all silos must answer, `targets` (only one) and `weights`."""
         n, target = terms.size or 0, None
         weights: Literal["sizes"] | None = "sizes" if terms.population == "mixture" else None
-        if not channel.second:
+        if not channel.second_message:
             targets = read_field(fields, "targets", terms)
             refuse_contradiction(len(targets) != 1 or targets[0].denominator > 1 or not 1 <= targets[0] <= n)
             target, stated = int(targets[0]), "weights" in fields
@@ -133,9 +133,9 @@ class NoisyCounts(Method):
         """The counts with a share of noise."""
         return counts + noise_share(len(counts), self.scale, self.honest)
 
-    def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
+    def check_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
         """Reject a sum that the records of these silos and the noise do not explain."""
-        refuse_implausible(total, _records(terms, who), self.scale, len(who) / self.honest)
+        check_plausible(total, _records(terms, who), self.scale, len(who) / self.honest)
 
     def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
         """The first candidate that reaches the target rank among the records of these silos."""

@@ -75,7 +75,7 @@ class DrawnReplies(Method):
         vector[self.reply(terms, own, counts)] = 1
         return vector
 
-    def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
+    def check_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
         """Check that a sum of one-hot vectors has no negative number and as many replies as silos."""
         found, negative = sum(total.tolist()), int(np.count_nonzero(total < 0))
         if found != len(who) or negative:
@@ -245,14 +245,14 @@ class FedCPAvg(ExactRanks):
     """FedCP-Avg, the mean of the conformal quantiles of ranks ceil((1 - alpha)(n_j + 1)), rounded up to candidates."""
 
     theorem = "no theorem"
-    withstands_liars = False
+    withstands_byzantine = False
 
     @classmethod
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
         """The published ranks."""
         return cls(published_ranks([silo.size or 0 for silo in terms.silos], terms.level))
 
-    def refuse_reply(self, terms: Terms, i: int, chosen: int) -> None:
+    def check_reply(self, terms: Terms, i: int, chosen: int) -> None:
         """Reject an infinite reply, which would make the mean infinite, unless the plan has a rank above n."""
         if chosen == terms.candidates.size - 1 and self.targets[i] <= (terms.silos[i].size or 0):
             raise Refusal("out-of-range")

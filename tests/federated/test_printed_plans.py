@@ -12,7 +12,7 @@ from confide import federated
 from confide.cli import main
 from confide.errors import FormatError, InputError
 from confide.federated import Refusal
-from confide.federated.envelope import seal
+from confide.federated.envelope import sign_message
 from confide.federated.plan import FederatedPlan
 from tests.federated.helpers import Federation
 from tests.files import write
@@ -96,7 +96,7 @@ def test_words_have_schema_2_and_are_signed(three):
 def test_words_that_no_plan_would_say_are_malformed(three, wrong):
     content = FederatedPlan.read(three.plan(score="lac"))[0].fields() | wrong
     with refused(Refusal, "malformed"):
-        FederatedPlan.read(seal("plan", content, three.coordinator.signing))
+        FederatedPlan.read(sign_message("plan", content, three.coordinator.signing))
 
 
 def test_a_calibration_cannot_be_given_other_classes(three):

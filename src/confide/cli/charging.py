@@ -8,8 +8,8 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
-from confide.cli.command import typed_here
-from confide.cli.output import Heard, heard, note
+from confide.cli.command import typed_fields
+from confide.cli.output import CapturedWarnings, capture_warnings, print_note
 from confide.errors import InputError
 from confide.ledger import (
     Account,
@@ -18,11 +18,11 @@ from confide.ledger import (
     Group,
     Ledger,
     Schedule,
+    account_as_json,
     compose,
     decimal_form,
     file_of,
     fingerprint,
-    plain,
 )
 from confide.mechanisms import PrivacyStatement
 from confide.tables import People
@@ -68,7 +68,7 @@ class Receipt:
     ledger: str | None
     dataset: str | None
     new: bool
-    heard: Heard
+    heard: CapturedWarnings
     _charges: _Charges = field(init=False, default_factory=_Charges)
 
     def text(self) -> str:
@@ -81,7 +81,7 @@ class Receipt:
         """The charge and the account as JSON values; None without a ledger."""
         if (account := self._account) is None:
             return {"ledger": None}
-        values = plain(account)
+        values = account_as_json(account)
         totals = {name: values[name] for name in ("dataset", "spent", "limit", "remaining")}
         return {"ledger": {"ledger": self.ledger, "new": self.new, "charged": self._charged(), **totals}}
 
@@ -113,11 +113,11 @@ class LedgerOptions:
         return file_of(self.ledger), self.ledger_key
 
     @contextmanager
-    def paying(self, *kinds: type[Warning]) -> Iterator[Receipt]:
-        """Yield a receipt of the ledger's charges within the block; warnings as in `heard`."""
+    def charging(self, *kinds: type[Warning]) -> Iterator[Receipt]:
+        """Yield a receipt of the ledger's charges within the block; warnings as in `capture_warnings`."""
         path = file_of(self.ledger)
         logger = logging.getLogger(_LOGGER)
-        with heard(*kinds) as warned:
+        with capture_warnings(*kinds) as warned:
             receipt = Receipt(self.ledger, self.dataset, path is not None and not path.exists(), warned)
             before = logger.level
             logger.addHandler(receipt._charges)
@@ -129,7 +129,7 @@ class LedgerOptions:
                 logger.setLevel(before)
         if receipt.new and path is not None:
             where = "the current folder" if path.parent == Path() else str(path.parent)
-            note(f"created the ledger {path.name} in {where}: it has no earlier charges")
+            print_note(f"created the ledger {path.name} in {where}: it has no earlier charges")
 
     def account(self, file: str) -> dict[str, Any]:
         """The ledger and the data set as arguments for `calibrate_table`; empty without them."""
@@ -159,7 +159,7 @@ def _read_key(path: Path) -> bytes:
         raise InputError("ledger_key", f"{str(path)!r} cannot be read: {error.strerror}") from None
 
 
-def scheduled(file: Path | None, kind: str, options: _Options, people: People | None = None) -> _Options:
+def options_from_schedule(file: Path | None, kind: str, options: _Options, people: People | None = None) -> _Options:
     """Fill the options of a command from a schedule's entry for its kind.
 
     Parameters
@@ -198,7 +198,7 @@ def scheduled(file: Path | None, kind: str, options: _Options, people: People | 
         "looks": entry.count,
     }
     given = {name: getattr(options, name) for name in stated if hasattr(options, name)}
-    typed = typed_here()
+    typed = typed_fields()
     for option, value in given.items():
         if option in typed and value != stated[option]:
             if option == "rho":
@@ -210,7 +210,7 @@ def scheduled(file: Path | None, kind: str, options: _Options, people: People | 
     return replace(options, **{option: stated[option] for option in given})
 
 
-def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selector: str | None) -> None:
+def check_renewal_schedule(file: Path | None, privacy: PrivacyStatement, selector: str | None) -> None:
     """Check that a renewed request agrees with a schedule; `selector` is None if the method has none.
 
     Raises

@@ -20,16 +20,16 @@ from typing import Any
 
 from confide.errors import InputError, InputTypeError
 from confide.ledger import decisions
-from confide.ledger.account import Account, Entry, known, plain
+from confide.ledger.account import Account, Entry, account_as_json, find_account
 from confide.ledger.cost import Cost, check_name, decimal_form
-from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, new_token, recognised
-from confide.ledger.events import Charged, Event, Limited
+from confide.ledger.decisions import Charge, Decision, as_dataset, check_binding, check_limit, find_same_data, new_token
+from confide.ledger.events import ChargedEvent, Event, LimitedEvent
 from confide.ledger.identity import Dataset, keyed_digest
 from confide.ledger.limit import Limit
-from confide.ledger.log import Log, Server, place_of
+from confide.ledger.log import Log, Server, parse_location
 from confide.ledger.schedule import Schedule
-from confide.ledger.state import State, refuse_moved
-from confide.ledger.stores import open_log, tried_again
+from confide.ledger.state import State, check_not_moved
+from confide.ledger.stores import open_log, retried
 from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import Described, Section, describe, listening, one_of, positive_number, tell
 
@@ -99,7 +99,7 @@ class Ledger(Described):
         timeout: float = 30.0,
         by: str | None = None,
     ) -> None:
-        object.__setattr__(self, "path", place_of(path))
+        object.__setattr__(self, "path", parse_location(path))
         object.__setattr__(self, "create", create)
         object.__setattr__(self, "limit", None if limit is None else check_limit(limit))
         object.__setattr__(self, "timeout", positive_number("timeout", timeout))
@@ -130,12 +130,12 @@ class Ledger(Described):
             If the ledger has no such data set.
         """
         accounts = self.accounts()
-        if (account := known(accounts, dataset)) is None:
+        if (account := find_account(accounts, dataset)) is None:
             others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
             raise InputError("dataset", f"{dataset!r} is not in the ledger, which contains {others}")
         return account
 
-    @tried_again
+    @retried
     def set_limit(
         self,
         dataset: str,
@@ -157,7 +157,7 @@ class Ledger(Described):
         relation = one_of("neighbors", neighbors, NEIGHBORS)
         return self._account_after(dataset, decisions.set_limit(dataset, new, relation))
 
-    @tried_again
+    @retried
     def follow(self, dataset: str, schedule: Schedule) -> Account:
         """Hold charges to a data set to a schedule from now on.
 
@@ -196,10 +196,10 @@ class Ledger(Described):
 
     def relation(self, dataset: str) -> Neighbors | None:
         """The adjacency under which a data set is accounted; None if it is new."""
-        account = known(self.accounts(), dataset)
+        account = find_account(self.accounts(), dataset)
         return account.neighbors if account else None
 
-    def find(self, dataset: str | Dataset, request: str, seen: bytes) -> Entry | None:
+    def find(self, dataset: str | Dataset, request: str, mechanism_input: bytes) -> Entry | None:
         """Find the newest stored release of an identical request about the same data; None without such a request.
 
         Parameters
@@ -208,7 +208,7 @@ class Ledger(Described):
             The data set.
         request
             Digest of the request (`request_digest`).
-        seen
+        mechanism_input
             The mechanism's input, as bytes that are the same for the same data; see `attach`.
 
         Raises
@@ -217,12 +217,12 @@ class Ledger(Described):
             If there are stored releases of this request about other data only, or the data set is bound to other data.
         """
         data, state = as_dataset(dataset), self.snapshot()
-        account = known(state.accounts, data.name)
+        account = find_account(state.accounts, data.name)
         if account is None:
             return None
         check_binding(account, data)
         entries = account.answers(request)
-        return recognised(account.dataset, entries, seen, state.key) if entries else None
+        return find_same_data(account.dataset, entries, mechanism_input, state.key) if entries else None
 
     def charge(
         self,
@@ -284,7 +284,7 @@ class Ledger(Described):
         one = Charge(as_dataset(dataset), cost, request, new_token() if token is None else token)
         return self.charge_all([one], at_most=at_most, again=again)[0]
 
-    @tried_again
+    @retried
     def charge_all(
         self,
         charges: Sequence["Charge"],
@@ -298,7 +298,7 @@ class Ledger(Described):
         most = None if at_most is None else check_limit(at_most)
         state = self._decided(decisions.charge_all(charges, self.limit, most, again=again))
         if listening("ledger"):
-            after = known(state.accounts, charges[0].dataset.name)
+            after = find_account(state.accounts, charges[0].dataset.name)
             assert after is not None
             for one in charges:
                 price, left = one.cost, after.remaining(one.cost.group)
@@ -307,7 +307,7 @@ class Ledger(Described):
                 tell("ledger", "charged", dataset=after.dataset, epsilon=price.epsilon, left=left, **of)
         return [one.token for one in charges]
 
-    def held(self, token: str) -> AbstractContextManager[None]:
+    def lock(self, token: str) -> AbstractContextManager[None]:
         """Lock a token from before its charge until its release is stored; other processes wait for the lock.
 
         Under the lock a charge without a release was interrupted. The lock ends with its process. A file is locked as a
@@ -323,13 +323,13 @@ class Ledger(Described):
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
         ...     ledger = Ledger(Path(folder) / "budget.db")
-        ...     with ledger.held("ab" * 16):
+        ...     with ledger.lock("ab" * 16):
         ...         token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64, token="ab" * 16)
         ...         ledger.attach(token, "text of the release")
         """
-        return self._log().held(token)
+        return self._log().lock(token)
 
-    def attach(self, token: str, release: str, seen: bytes | None = None) -> None:
+    def attach(self, token: str, release: str, mechanism_input: bytes | None = None) -> None:
         """Store the release of a charge. When this returns, it is on disk and may be published.
 
         Parameters
@@ -338,7 +338,7 @@ class Ledger(Described):
             From `charge`.
         release
             Its text.
-        seen
+        mechanism_input
             The mechanism's input, as bytes that are the same for the same data. Only a keyed fingerprint of them is
             stored. Without it the release is never found for an identical request.
 
@@ -347,9 +347,9 @@ class Ledger(Described):
         InputError
             If the token is unknown or already has its release.
         """
-        self.attach_all([(token, release, seen)])
+        self.attach_all([(token, release, mechanism_input)])
 
-    @tried_again
+    @retried
     def attach_all(self, releases: Sequence[tuple[str, str, bytes | None]]) -> None:
         """Store several releases in one transaction, all or none; each is (token, text, input) as in `attach`."""
         if not releases:
@@ -372,7 +372,7 @@ class Ledger(Described):
         accounts = self.accounts().values()
         finite = all(cost.private for account in accounts for cost in account.costs)
         schema = 3 if any(account.follows for account in accounts) else 1 if finite else 2
-        return {"kind": "confide.ledger", "schema": schema, "datasets": list(map(plain, accounts))}
+        return {"kind": "confide.ledger", "schema": schema, "datasets": list(map(account_as_json, accounts))}
 
     def records(self) -> list[tuple[str, Event]]:
         """All records with their times. They contain the ledger's key: not for publication."""
@@ -382,9 +382,9 @@ class Ledger(Described):
         """The location to which the ledger was moved, or None. A moved ledger can be read but not charged."""
         return self.snapshot().moved_to
 
-    def seals(self) -> list[str]:
+    def hashes(self) -> list[str]:
         """The hashes of all records, oldest first. The last one depends on all records."""
-        return list(self.snapshot().seals)
+        return list(self.snapshot().hashes)
 
     def identity(self) -> str:
         """Public identifier of this ledger and its copies, 64 hexadecimal digits.
@@ -406,12 +406,12 @@ class Ledger(Described):
         log, known = self._log(), self._known
         with log.writing(known.head.number) as writing:
             state = known.caught_up(list(writing.rows), lambda: log.since(0), self.path)
-            refuse_moved(state)
+            check_not_moved(state)
             rows = [writing.append(_signed(event, writing.by or self.by)) for event in decide(state)]
-        return self._remember(state.then(rows))
+        return self._remember(state.after(rows))
 
     def _account_after(self, dataset: str, decide: Decision) -> Account:
-        account = known(self._decided(decide).accounts, dataset)
+        account = find_account(self._decided(decide).accounts, dataset)
         assert account is not None
         return account
 
@@ -425,4 +425,4 @@ class Ledger(Described):
 
 def _signed(event: Event, by: str | None) -> Event:
     """The record with the account that charged or set a limit: the server's role, or the text of `by`."""
-    return replace(event, by=by) if isinstance(event, Charged | Limited) else event
+    return replace(event, by=by) if isinstance(event, ChargedEvent | LimitedEvent) else event
