@@ -10,6 +10,8 @@ from typing import Any
 ROOT = Path(__file__).resolve().parents[1]
 RESULTS = ROOT / "experiments" / "results"
 DOCS = ROOT / "docs" / "experiments"
+LONGEST = 6
+"""The most rows of a table that stays on its page."""
 
 
 def cached(name: str, compute: Callable[[], Any]) -> Any:
@@ -23,13 +25,13 @@ def cached(name: str, compute: Callable[[], Any]) -> Any:
     return json.loads(path.read_text(encoding="utf-8"))
 
 
-def write_docs(name: str, text: str, *, longest: int = 7) -> None:
+def write_docs(name: str, text: str) -> None:
     """Write a Markdown page into docs/experiments, as `write_page` does."""
-    write_page(DOCS / name, text, longest=longest)
+    write_page(DOCS / name, text)
 
 
-def write_page(path: Path, text: str, *, longest: int = 7) -> None:
-    """Write a Markdown page; a table with more than `longest` rows becomes a CSV file that the page includes."""
+def write_page(path: Path, text: str) -> None:
+    """Write a Markdown page; a table with more than `LONGEST` rows becomes a CSV file that the page includes."""
     path.parent.mkdir(parents=True, exist_ok=True)
     lines: list[str] = []
     block: list[str] = []
@@ -39,7 +41,7 @@ def write_page(path: Path, text: str, *, longest: int = 7) -> None:
             block.append(line)
             continue
         if block:
-            is_long = len(block) > longest + 2 and "](" not in "".join(block)  # tables of links stay on the page
+            is_long = len(block) > LONGEST + 2 and "](" not in "".join(block)  # tables of links stay on the page
             lines += _include(path, heading, block, written) if is_long else block
             block = []
         if line.startswith("##"):

@@ -1,9 +1,10 @@
 """`python docs/_ext/price_picture.py` draws docs/images/price.svg, the price of privacy, from docs/experiments/cost.md.
 
-The numbers are those of the page's first table, which `python -m experiments cost` makes: the coverage of each method
-over epsilon for one number of records, where 90 % is requested. `--check` fails if the picture is out of date.
+The numbers are those of the page's first table (a CSV file), which `python -m experiments cost` makes: the coverage of
+each method over epsilon for one number of records, where 90 % is requested. `--check` fails if the picture is out of date.
 """
 
+import csv
 import math
 import re
 import sys
@@ -13,7 +14,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "images" / "price.svg"
-NUMBERS = ROOT / "docs" / "experiments" / "cost.md"
+NUMBERS = ROOT / "docs" / "experiments" / "tables" / "cost-excess-coverage-times-n-epsilon.csv"
 RECORDS, REQUESTED = 1000, 0.9
 WIDTH, HEIGHT = 600, 452
 LEFT, RIGHT, TOP, BOTTOM = 64, 590, 92, 392
@@ -44,9 +45,7 @@ LINES = (
 
 def read(text: str) -> dict[str, dict[float, tuple[float, bool]]]:
     """For each column: epsilon to (mean coverage, whether the method's claim is valid there)."""
-    first = text.split("\n## ")[1]
-    rows = [line.strip("|").split("|") for line in first.splitlines() if line.startswith("| ")]
-    head, *body = [[cell.strip() for cell in row] for row in rows]
+    head, *body = csv.reader(text.splitlines())
     out: dict[str, dict[float, tuple[float, bool]]] = {column: {} for column in head[2:-1]}
     for row in body:
         n, epsilon = int(row[0]), float(row[1])

@@ -107,7 +107,7 @@ def main() -> None:
             head, rule, *body = page.table(rows).splitlines()
             lines = lines or [f"| data and model | m | n {head}", f"|---|---|---{rule}"]
             lines += [f"| {study.name} | {m} | {n} {line}" for line in body]
-    parts += ["## All studies", settings.STUDIES, "\n".join(lines), *pictures]
+    parts += ["## All studies", settings.STUDIES, "\n".join(lines), "\n".join(pictures)]
     write_page(options.out / "README.md", "\n\n".join(parts) + "\n")
 
 

@@ -47,4 +47,4 @@ def test_price_picture_shows_the_table():
     assert read["slopes (ours)"][1.0][0] == pytest.approx(0.9 + 4.2 / 1000)
     assert read["pps"][0.1][1] is False
     with pytest.raises(ValueError, match="must be a number with its error"):
-        price_picture.read("\n## One\n| n | epsilon | a | last |\n| 1000 | 1 | about 3 | x |\n")
+        price_picture.read("n,epsilon,a,last\n1000,1,about 3,x\n")

@@ -1,5 +1,6 @@
-"""docs/papers.md: every item of every paper, under its number, with names that exist."""
+"""docs/papers.md and its tables: every item of every paper, under its number, with names that exist."""
 
+import csv
 import importlib
 import inspect
 import pkgutil
@@ -50,15 +51,32 @@ ITEMS = {
 
 
 @cache
-def rows():
-    """The rows of the page's tables by section: lists of cells."""
+def tables():
+    """The CSV files that the page includes, by section."""
     found, section = {}, ""
     for line in PAGE.read_text(encoding="utf-8").splitlines():
         if line.startswith("## "):
             section = line[3:]
-        elif line.startswith("| ") and section:
-            found.setdefault(section, []).append([cell.strip() for cell in line.strip("|").split("|")])
-    return {section: [row for row in table if row[0] not in ("number", "method")] for section, table in found.items()}
+        elif line.startswith(":file: "):
+            found[section] = PAGE.parent / line.removeprefix(":file: ")
+    return found
+
+
+@cache
+def page_text():
+    """The page with the tables that it includes."""
+    return "\n".join(path.read_text(encoding="utf-8") for path in (PAGE, *tables().values()))
+
+
+@cache
+def rows():
+    """The rows of the page's tables by section: lists of cells."""
+    return {section: read(path) for section, path in tables().items()}
+
+
+def read(path):
+    with path.open(encoding="utf-8", newline="") as file:
+        return list(csv.reader(file))[1:]
 
 
 @cache
@@ -91,7 +109,7 @@ def rows_of(section, number):
 
 
 def test_names_on_the_page_exist():
-    text = PAGE.read_text(encoding="utf-8")
+    text = page_text()
     links, named = LINK.findall(text), TEST.findall(text)
     assert len(links) > 80
     assert len(named) > 80
@@ -116,7 +134,7 @@ def test_names_on_the_page_exist():
 
 def test_every_public_name_of_the_papers_is_on_the_page():
     """Everything a module defines (functions, classes) or exports."""
-    text, found = PAGE.read_text(encoding="utf-8"), 0
+    text, found = page_text(), 0
     for info in pkgutil.iter_modules(confide.papers.__path__, "confide.papers."):
         if info.name == "confide.papers.checked":
             continue  # of no paper

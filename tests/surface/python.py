@@ -42,7 +42,7 @@ def lines() -> Iterator[str]:
 def promised_modules() -> list[str]:
     page = (ROOT / "docs" / "stability.md").read_text(encoding="utf-8")
     listed = page.partition("## Public packages")[2].partition("\n## ")[0]
-    return ["confide", *sorted(set(re.findall(r"^\| `(confide\.[\w.]+)`", listed, flags=re.MULTILINE)))]
+    return ["confide", *sorted(set(re.findall(r"`(confide\.[\w.]+)`", listed)))]
 
 
 def public_names(module: str) -> list[str]:

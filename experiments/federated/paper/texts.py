@@ -146,6 +146,8 @@ together, the networks and bike are longer, see above.
 
 ## Figures 8 to 15
 
+All 20 splits were run with each regressor, except where a figure states otherwise.
+
 {figures}
 
 ## Figure 18

@@ -156,7 +156,7 @@ def calibrate(
     ready-made. The output file contains the threshold, its guarantee and its
     privacy cost, and nothing else about the records. Every run spends epsilon
     again, unless --ledger recognises the same request with the same data.
-    docs/command-line.md explains every option.
+    docs/command-line.md explains more about the options.
 
     Example:
 
