@@ -18,11 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.calibration.request import SIDES, Key, Request, ThresholdRequest, joined
-from confide.candidates import Candidates
+from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
-from confide.mechanisms import Mechanism, PpsOfSecretSize, SplitConformal, certify, privacy_statement
+from confide.mechanisms import (
+    Mechanism,
+    NoisySize,
+    PpsOfSecretSize,
+    SplitConformal,
+    certify,
+    draw_size,
+    privacy_statement,
+)
 from confide.planning import ClassShift, Population, RecordWeights, Terms, make_plan, mechanism_for
 from confide.releases import (
     Calibration,
@@ -50,6 +58,9 @@ Item = TypeVar("Item")
 
 Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
 """What a mechanism sees: counts over its candidates, or for `none` the scores themselves, shape (n,)."""
+
+Recount = Callable[[Candidates], Mapping[Key, Seen]]
+"""Counts over other candidates, in another pass over the same records."""
 
 Look = Callable[[], Mapping[Key, Seen]]
 """Looks at the records, once: what mechanisms see, by row; counts over all candidates of the request."""
@@ -124,9 +135,12 @@ class _Share:
         """The payment for it."""
         from confide.ledger import make_payment
 
-        mechanism = mechanism_for(terms)
-        privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
-        asked = _asked(terms, mechanism, part.score)
+        mechanism = None if terms.size_scale is not None else mechanism_for(terms)
+        if terms.size_scale is not None:
+            privacy, asked = terms.price, _asked_first(part, terms)
+        else:
+            privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
+            asked = _asked(terms, mechanism, part.score)
         if part.words.predecessors:  # to renew another release is another request
             asked["renewed"] = part.words.predecessors[-1].checksum
         whose = self.payer.ledger, self.dataset
@@ -135,21 +149,52 @@ class _Share:
 
 @dataclass(frozen=True)
 class PreparedThreshold:
-    """A threshold that was asked for: its part of the request, its terms over its own candidates, and who pays."""
+    """A threshold that was asked for: its part of the request, its terms over its own candidates, and who pays.
+
+    Where a noisy number of records is released first, its terms are over all candidates that may be chosen.
+    """
 
     part: ThresholdRequest
     terms: Terms
     payment: "Payment | None" = None
 
+    @property
+    def sized(self) -> bool:
+        """Whether a noisy number of records is released first."""
+        return self.terms.size_scale is not None
+
+    @property
+    def compared(self) -> Candidates:
+        """The candidates over which a ledger compares counts: those of the mechanism, or a fixed list before it is known."""
+        law = self.part.law
+        return Candidates.quantiles(law, _COMPARED) if self.sized and isinstance(law, Spread) else self.terms.candidates
+
     def own(self, seen: Seen) -> Seen:
         """What its mechanism sees, of counts over more candidates."""
-        if isinstance(seen, ScoreHistogram) and seen.candidates != self.terms.candidates:
+        if isinstance(seen, ScoreHistogram) and not self.sized and seen.candidates != self.terms.candidates:
             return seen.over(self.terms.candidates)
         return seen
 
-    def draw(self, seen: Seen) -> Calibration:
+    def mark(self, seen: Seen) -> bytes:
+        """What tells whether data are the same: bytes of the counts, of which a keyed fingerprint is kept."""
+        return fingerprint_bytes(seen.over(self.compared) if self.sized and isinstance(seen, ScoreHistogram) else seen)
+
+    def designed(self, size: NoisySize) -> Terms:
+        """The terms that a noisy number of records decides, over their candidates."""
+        return self.terms.designed_for(size.counted).over(self.part.law, None)
+
+    def size(self, seen: Seen) -> NoisySize | None:
+        """Draw the noisy number of records, once; None where no number decides anything."""
+        if self.terms.size_scale is None or not isinstance(seen, ScoreHistogram):
+            return None
+        return draw_size(seen.total, self.terms.size_scale, self.terms.n_min)
+
+    def draw(self, seen: Seen, size: NoisySize | None = None) -> Calibration:
         """Run the mechanism, once, and state everything that follows from public numbers."""
-        terms, mechanism = self.terms, mechanism_for(self.terms)
+        terms = self.terms if size is None else self.designed(size)
+        mechanism = mechanism_for(terms)
+        if isinstance(seen, ScoreHistogram) and seen.candidates != terms.candidates:
+            seen = seen.over(terms.candidates)
         if isinstance(seen, ScoreHistogram):
             m, recipe, values = terms.m, seen.candidates.recipe, seen.candidates.values
             threshold = math.inf if mechanism is None else float(values[mechanism.choose(seen.counts)])
@@ -164,7 +209,10 @@ class PreparedThreshold:
             threshold=threshold,
             alpha=terms.alpha,
             guarantee=guarantee,
-            privacy=privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector),
+            privacy=privacy_statement(
+                mechanism, terms.neighbors, terms.records_per_person, terms.selector, terms.size_scale
+            ),
+            size=size,
             mechanism=mechanism,
             candidates=m,
             recipe=recipe,
@@ -173,6 +221,10 @@ class PreparedThreshold:
             population=terms.population,
         )
         return self.part.words.of(drawn)
+
+    def list_of(self, drawn: Calibration) -> Candidates:
+        """The candidates of what was drawn."""
+        return self.terms.candidates if drawn.size is None else self.designed(drawn.size).candidates
 
     def warn(self, drawn: Calibration) -> None:
         """Say that a threshold is +inf, or nearly so, and why; and that less is promised than was asked for."""
@@ -184,7 +236,8 @@ class PreparedThreshold:
                 f"with few records pps covers less; state n_min={enough} or more, if so many are certain"
             )
             warnings.warn(note, CoverageWarning, stacklevel=outside())
-        needed = _records_needed(self.terms) if math.isinf(drawn.threshold) else None
+        terms = self.terms if drawn.size is None else self.designed(drawn.size)
+        needed = _records_needed(terms) if math.isinf(drawn.threshold) else None
         if note := remark(drawn, needed, self.terms.epsilon):
             warnings.warn(note, CoverageWarning, stacklevel=outside())
 
@@ -206,13 +259,20 @@ class PreparedRelease:
         if (bill := self._bill()) is not None:
             bill.refuse_over_limit()
 
-    def release(self, look: Look, *, charge_first: bool = False) -> Any:
+    @property
+    def compared(self) -> Candidates:
+        """One list that has all candidates over which a ledger compares counts."""
+        return joined(one.compared for one in self.thresholds.values())
+
+    def release(self, look: Look, recount: Recount | None = None, *, charge_first: bool = False) -> Any:
         """Compare, charge, draw: in this order.
 
         Parameters
         ----------
         look
-            Looks at the records, once.
+            Looks at the records, once: counts over all candidates, or over `compared` with `recount`.
+        recount
+            Counts over the candidates that noisy numbers of records decided, in a second pass.
         charge_first
             Charge before `look` is called, because looking at the data tells somebody something, unless the ledger has
             answered a request that looks identical: then what it costs is known only after the data were compared.
@@ -228,10 +288,14 @@ class PreparedRelease:
         drawn: Mapping[Key, Calibration]
         earlier: Mapping[Key, Entry] = {}
         if bill is None:
-            drawn = self._drawn(self._own(look()), self.thresholds)
+            drawn = self._drawn(self._own(look()), self.thresholds, recount)
         else:
             drawn, earlier = bill.settle(
-                lambda: self._own(look()), self._marks, self._drawn, Calibration.to_json, charge_first=charge_first
+                lambda: self._own(look()),
+                self._marks,
+                lambda seen, keys: self._drawn(seen, keys, recount),
+                Calibration.to_json,
+                charge_first=charge_first,
             )
         if listening("calibration"):
             for key, one in drawn.items():
@@ -240,7 +304,7 @@ class PreparedRelease:
             key: drawn[key] if key in drawn else asked.part.words.of(Calibration.from_json(earlier[key].text))
             for key, asked in self.thresholds.items()
         }
-        made = assembled(self.request, kept, {key: one.terms.candidates for key, one in self.thresholds.items()})
+        made = assembled(self.request, kept, {key: one.list_of(kept[key]) for key, one in self.thresholds.items()})
         if not self.request.disjoint:  # groups are warned of together
             for key, one in drawn.items():
                 self.thresholds[key].warn(one)
@@ -261,10 +325,19 @@ class PreparedRelease:
         return {key: one.own(seen[one.part.row]) for key, one in self.thresholds.items()}
 
     def _marks(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
-        return {key: fingerprint_bytes(one) for key, one in seen.items()}
+        return {key: self.thresholds[key].mark(one) for key, one in seen.items()}
 
-    def _drawn(self, seen: Mapping[Key, Seen], keys: Iterable[Key]) -> dict[Key, Calibration]:
-        return {key: self.thresholds[key].draw(seen[key]) for key in keys}
+    def _drawn(
+        self, seen: Mapping[Key, Seen], keys: Iterable[Key], recount: Recount | None
+    ) -> dict[Key, Calibration]:
+        """All noisy numbers of records first, so that one more pass over the records counts for all of them."""
+        due = list(keys)
+        sizes = {key: self.thresholds[key].size(seen[key]) for key in due}
+        if recount is not None:
+            lists = [self.thresholds[key].designed(size).candidates for key, size in sizes.items() if size is not None]
+            again = recount(joined(lists))
+            seen = {**seen, **{key: again[self.thresholds[key].part.row] for key in due if sizes[key] is not None}}
+        return {key: self.thresholds[key].draw(seen[key], sizes[key]) for key in due}
 
 
 class Asked(Protocol):
@@ -391,6 +464,18 @@ def _asked(terms: Terms, mechanism: Mechanism | None, score: str | None) -> dict
     }
 
 
+def _asked_first(part: ThresholdRequest, terms: Terms) -> dict[str, Any]:
+    """The same of a threshold whose candidates and mechanism a noisy number of records decides."""
+    law = part.law
+    over = law.digest if isinstance(law, Candidates) else repr(law)
+    stated = _choices(terms) | {"n_typical": None, "candidates": None}
+    return {"request": stated, "mechanism": None, "candidates": over, "score": part.score}
+
+
+_COMPARED = 480
+"""The size of the list over which counts are compared where a noisy number of records decides the mechanism's own."""
+
+
 def _choices(terms: Terms) -> dict[str, Any]:
     """The terms as plain values; as version 0.1 stated them where it knew all of them."""
     stated = {field.name: _plain(getattr(terms, field.name)) for field in fields(terms)} | {"candidates": terms.m}
@@ -399,7 +484,7 @@ def _choices(terms: Terms) -> dict[str, Any]:
     return {name: value for name, value in stated.items() if name not in _LATER or value is not None}
 
 
-_LATER = ("rise", "population", "rho")
+_LATER = ("rise", "population", "rho", "size_scale")
 
 
 def _plain(value: Any) -> Any:
@@ -437,6 +522,11 @@ class Source(Protocol):
     @property
     def looking_tells(self) -> bool:
         """Whether somebody else learns that they are looked at, so that a ledger is charged before."""
+
+    @property
+    def recounts(self) -> bool:
+        """Whether they are better counted twice, over few candidates each time, than once over very many."""
+        return False
 
     def see(self, request: Any, candidates: Candidates) -> Mapping[Key, Any]:
         """What mechanisms see, by row of the request: counts over the candidates; without privacy the scores."""
@@ -482,6 +572,13 @@ def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
         source = Counted(source.see(request, request.counted_over(known_later=True)))
         n = source.n
     prepared = prepare(request, n if request.public_n else None, payer)
+    if isinstance(prepared, PreparedRelease) and prepared.request.sized and source.recounts:
+        compared = prepared.compared  # an engine is not asked for all candidates that may be chosen
+        return prepared.release(
+            lambda: source.see(request, compared),
+            lambda candidates: source.see(request, candidates),
+            charge_first=source.looking_tells,
+        )
     candidates = prepared.candidates
     return prepared.release(lambda: source.see(request, candidates), charge_first=source.looking_tells)
 
@@ -491,7 +588,7 @@ class Counted:
     """Counts that were made elsewhere, by row; those over more candidates serve, too."""
 
     counts: Mapping[Key, Any]
-    looking_tells = False
+    looking_tells = recounts = False
 
     @property
     def n(self) -> int:
@@ -519,7 +616,7 @@ class Batches:
     scores: Iterable[NDArray[Any]]
     empty: str
     n = None
-    looking_tells = False
+    looking_tells = recounts = False
 
     def see(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
         """The counts of all batches."""
@@ -570,6 +667,7 @@ class Scores:
     places: NDArray[np.int64] | None = None
     beyond: bool = False
     looking_tells = False
+    recounts = True
 
     @classmethod
     def of(

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates, shares_of
-from confide.planning import CHOICES, SIZES, Population, Terms, refuse_combinations
+from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, refuse_combinations
 from confide.releases import (
     FALSE_NEGATIVES,
     Calibration,
@@ -165,6 +165,11 @@ class Request:
         return not self.disjoint and self._first.terms.public_n
 
     @cached_property
+    def sized(self) -> bool:
+        """Whether a noisy number of records is released first, which decides candidates and the mechanism."""
+        return any(part.terms.size_scale is not None for part in self.parts.values())
+
+    @cached_property
     def rows(self) -> dict[Key, str | None]:
         """What has counts of its own, and of which score."""
         return {part.row: part.score for part in self.parts.values()}
@@ -178,7 +183,7 @@ class Request:
             The number of records where it is public; where it is secret `n_typical` stands for it.
         known_later
             The number is public, but nobody knows it before records are counted: every candidate that may be chosen
-            then, see `ScoreHistogram.over`.
+            then, see `ScoreHistogram.over`. Where a noisy number of records decides, these are all that may be chosen.
         """
         if self._shared is not None:
             return dict.fromkeys(self.parts, _listed(self._first.law, self._shared, n, known_later))
@@ -224,7 +229,9 @@ class Request:
         if self.disjoint:  # a replaced record may leave one and enter another, whose sizes stay secret
             replaced = self.neighbors == "replace_one"
             losses = divide_budget(self.epsilon, self.rho, [Fraction(1)], replaced=replaced) * k
-            guess = typical_of_groups(k, self.n_min) if self.n_typical is None else self.n_typical
+            guess = self.n_typical
+            if guess is None and (self.mechanism != "slopes" or self.shift is not None):
+                guess = typical_of_groups(k, self.n_min)
             choices |= {"neighbors": "add_remove", "n_typical": guess}
         elif self.by is None:
             losses = [{"epsilon": self.epsilon, "rho": self.rho}]
@@ -237,7 +244,8 @@ class Request:
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else own
-            terms = Terms.unsettled(level, population=self.population, **(choices | loss))
+            listed = isinstance(law, Candidates)
+            terms = Terms.unsettled(level, population=self.population, listed=listed, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
 
@@ -305,11 +313,19 @@ def joined(lists: Iterable[Candidates]) -> Candidates:
     return Candidates.of(np.unique(np.concatenate([one.edges for one in every])))
 
 
+@lru_cache(maxsize=16)
+def every_candidate(law: Spread, sizes: tuple[int, ...]) -> Candidates:
+    """All candidates of lists of these sizes: counts over them are counts over each list."""
+    return Candidates.of(np.unique(np.concatenate([Candidates.quantiles(law, size).edges for size in sizes])))
+
+
 def _listed(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
     if isinstance(law, Candidates):
         return law
+    if terms.size_scale is not None:
+        return every_candidate(law, COUNTED_SIZES)
     if known_later and terms.mechanism == "slopes":
-        return Candidates.of(np.unique(np.concatenate([Candidates.quantiles(law, size).edges for size in SIZES])))
+        return every_candidate(law, SIZES)
     return terms.over(law, n or terms.n_typical).candidates
 
 
@@ -428,18 +444,16 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     if not isinstance(request.cold, bool):
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
-    typical = request.n_typical
-    if previous.disjoint and typical is None:
-        typical = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
-    anew = {"n_typical": typical, "slopes": request.slopes, "rise": request.rise, "shift": request.shift}
+    anew = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         said = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
         words = Words.stated(part.classes, request.about, (*part.predecessors, said))
         asked = _choices(part) | budget | anew | {"population": part.population}
+        asked["n_typical"] = _typical(request, previous, part, len(old))
         refuse_combinations(asked)
-        terms = Terms.unsettled(**asked)
         law = _law(part, request.cold, request.candidates)
+        terms = Terms.unsettled(listed=isinstance(law, Candidates), **asked)
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
     first = previous.first
     known: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
@@ -449,6 +463,17 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     if previous.bounded is not None:
         known |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
     return known
+
+
+def _typical(request: Request, previous: Release, part: Calibration, parts: int) -> int | None:
+    """The number of records that a renewal is designed for: what is given, or what the earlier release was for."""
+    if request.n_typical is not None:
+        return request.n_typical
+    if part.size is not None:  # it is public, and costs nothing again
+        return part.size.design_for
+    if previous.disjoint and (part.mechanism is None or part.mechanism.name != "slopes" or request.shift is not None):
+        return typical_of_groups(parts, part.guarantee.n_min or 1)
+    return None
 
 
 def _refuse_others(previous: Release) -> None:

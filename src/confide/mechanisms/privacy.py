@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.noisy_size import size_zcdp
 from confide.selection import Selector, zcdp_by_square, zcdp_of_range
 from confide.support import decimal_text, float_above, float_below
 
@@ -142,9 +143,29 @@ def practically_none(epsilon: float) -> str:
 
 
 def privacy_statement(
-    mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int, selector: Selector = "permute_and_flip"
+    mechanism: Mechanism | None,
+    neighbors: Neighbors,
+    records_per_person: int,
+    selector: Selector = "permute_and_flip",
+    size: float | None = None,
 ) -> PrivacyStatement:
-    """The statement for one run of a mechanism, from its own privacy map; without one nothing is spent."""
+    """The statement for one run of a mechanism, from its own privacy map; without one nothing is spent.
+
+    `size` is the scale of the noise with which the secret number of records was released before, whose loss is added.
+    """
+    alone = _statement(mechanism, neighbors, records_per_person, selector)
+    if size is None:
+        return alone
+    one = 1 / Fraction(size)
+    epsilon = float_above(Fraction(alone.epsilon) + records_per_person * one)
+    added = float_above(Fraction(alone.add_remove or 0.0) + one)
+    rho = None if alone.rho is None else float_above(Fraction(alone.rho) + size_zcdp(size, records_per_person))
+    return replace(alone, epsilon=epsilon, add_remove=added, rho=rho)
+
+
+def _statement(
+    mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int, selector: Selector
+) -> PrivacyStatement:
     if mechanism is None:
         rho = 0.0 if selector == "exponential" else None
         return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, rho)
@@ -220,7 +241,10 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
         changes = [losses[:1]] if neighbors == "add_remove" else [losses[:2], [alone]]
         by_square = all(p.rho == zcdp_by_square(p.epsilon) for p in parts)  # as releases of 0.1 state it
         zcdp = zcdp_by_square if by_square else zcdp_of_range
-        rho = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
+        ranges = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
+        # Of parts whose numbers of records were released, a part's own figure holds, which is not that of one range.
+        own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
+        rho = max(ranges, sum_up(own[: 1 if neighbors == "add_remove" else 2]))
     published = sorted(_claimed(parts), reverse=True)[: 1 if neighbors == "add_remove" else 2]
     return replace(
         first,

@@ -10,7 +10,7 @@ expected.py      answers on typical scores, how many records it takes, and what 
 plan.py          `Plan`: what follows for coverage, usefulness and privacy
 """
 
-from confide.planning.choice import PARTS, SIZES, answer_law, flat_for, law_of
+from confide.planning.choice import COUNTED_SIZES, PARTS, SIZES, answer_law, flat_for, law_of
 from confide.planning.combinations import (
     ALONE,
     COMBINATIONS,

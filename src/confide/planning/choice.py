@@ -83,8 +83,13 @@ def law_of(candidates: Candidates) -> Spread | None:
     return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
 
 
-def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float) -> ReferenceLaws:
-    """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None: only the list is known)."""
+def reference_laws(
+    edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0
+) -> ReferenceLaws:
+    """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None: only the list is known).
+
+    `gaps` multiplies the weight of the laws with a gap between scores.
+    """
     k = len(edges)
     kind = None if law is None else law.kind
     rows, weights = suggested_laws(edges, law)
@@ -103,7 +108,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float)
     for beyond, weight in _DESERTS:
         top = 1 - beyond * alpha
         rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
-        weights.append(weight)
+        weights.append(gaps * weight)
     rows.append(np.ones(k))  # all scores at the first candidate
     weights.append(_ATOM_WEIGHT_OF_RANKS if kind == "rank" else _ATOM_WEIGHT)
     below = np.array(rows)
@@ -218,6 +223,8 @@ PARTS = 20
 """Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the loss on the left."""
 
 SIZES = (8, 12, 16, 22, 30, 42, 60, 85, 120, 170, 240, 340, 480, 680, 960, 1360, 1920, 2720, 3840)
+COUNTED_SIZES = (*SIZES, 7680, 15360, 30720, 61440)
+"""The numbers of candidates among which a design for a noisy number of records chooses."""
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
 """Not beyond 20: a longer rise would carry thresholds across longer deserts (see `desert_crossed`)."""
 LEFTS = tuple(range(4, 16))
@@ -227,8 +234,11 @@ _MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40
 
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
-_FEWER, _FEWER_WEIGHT = 3.0, 0.05
-"""A secret n may be a third of the typical one, which counts a twentieth."""
+_FEWER_WEIGHT = 0.05
+_FEWER, _FEWER_COUNTED = 3.0, 1.3
+"""A secret n may be smaller than the guess, or than the noisy number, by this factor; that case has a small weight."""
+_GAPS_COUNTED = 4.0
+"""A design that follows the number of records gives gaps between scores more weight, so that it does not cross them."""
 
 
 @dataclass(frozen=True)
@@ -259,7 +269,8 @@ class Choice:
 class Circumstances:
     """What a decision depends on besides the candidates: n is the public number of records, or a guess of it.
 
-    Where records weigh differently (`weighted`), it is a number of records of the largest weight.
+    Where records weigh differently (`weighted`), it is a number of records of the largest weight. `counted` means that n
+    is a noisy number of records and no guess.
     """
 
     n: int
@@ -269,6 +280,22 @@ class Circumstances:
     delta: float | None
     selector: Selector
     weighted: bool = False
+    counted: bool = False
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of candidates to choose from."""
+        return COUNTED_SIZES if self.counted else SIZES
+
+    @property
+    def fewer(self) -> float:
+        """By what factor the number of records may be smaller than n."""
+        return _FEWER_COUNTED if self.counted else _FEWER
+
+    @property
+    def gaps(self) -> float:
+        """By what factor laws with a gap between scores count more."""
+        return _GAPS_COUNTED if self.counted else 1.0
 
     def scaled(self) -> "Circumstances":
         """The same decision at a loss of at least 1 and a round n: it depends on n epsilon only, and smoothly."""
@@ -309,14 +336,14 @@ def choose(
 @np.errstate(under="ignore")
 def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, rise: float | None) -> Choice:
     """The same for circumstances that are scaled already: many have theirs in common."""
-    sizes = SIZES if isinstance(of, Spread) else (of.size,)
+    sizes = terms.sizes if isinstance(of, Spread) else (of.size,)
     lefts = LEFTS if left is None else (left,)
     rises = RISES if rise is None else (rise,)
     grids = len(sizes), len(rises), len(lefts)
 
     @cache
     def price(i: int, j: int, k: int) -> float:
-        laws = _laws(of, sizes[i], float(1 - terms.level))
+        laws = _laws(of, sizes[i], float(1 - terms.level), terms.gaps)
         return mean_price(laws, terms, lefts[k], rises[j])
 
     first = _first(of, terms, sizes, rises, lefts)
@@ -326,14 +353,19 @@ def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, r
     return Choice(candidates, max(1, round(lefts[at[2]])), rises[at[1]])
 
 
-def mean_price(laws: ReferenceLaws, terms: Circumstances, left: float, rise: float) -> float:
-    """The mean price of the answer over the reference laws, in units of alpha n ranks."""
+def mean_price(
+    laws: ReferenceLaws, terms: Circumstances, left: float, rise: float, *, exactly_n: bool = False
+) -> float:
+    """The mean price of the answer over the reference laws, in units of alpha n ranks.
+
+    A secret n may be smaller than the one that is planned for, unless it is `exactly_n`.
+    """
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
     rivals, flat = rivals_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
-    sizes = ((float(terms.n), 1.0), (terms.n / _FEWER, _FEWER_WEIGHT))
-    for n, weight in sizes[:1] if terms.neighbors == "replace_one" else sizes:
+    sizes = ((float(terms.n), 1.0), (terms.n / terms.fewer, _FEWER_WEIGHT))
+    for n, weight in sizes[:1] if exactly_n or terms.neighbors == "replace_one" else sizes:
         target = _target(n, terms, (slope_left, slope_right), rivals)
         if target > n:
             total += weight * PRICE_OF_ALL
@@ -419,11 +451,11 @@ def _descended(
 
 
 @lru_cache(maxsize=256)
-def _laws(of: Candidates | Spread, size: int, alpha: float) -> ReferenceLaws:
+def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> ReferenceLaws:
     if isinstance(of, Spread):
-        return reference_laws(of.edges(size), of, alpha)
+        return reference_laws(of.edges(size), of, alpha, gaps)
     # A long list is judged by every k-th of its candidates.
-    return reference_laws(of.edges[:: -(-of.size // SIZES[-1])], law_of(of), alpha)
+    return reference_laws(of.edges[:: -(-of.size // SIZES[-1])], law_of(of), alpha, gaps)
 
 
 @lru_cache(maxsize=4096)

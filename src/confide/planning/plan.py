@@ -76,7 +76,7 @@ class Plan(Described):
     def privacy(self) -> PrivacyStatement:
         """What it will cost."""
         r = self.request
-        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector)
+        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector, r.size_scale)
 
     @property
     def counted(self) -> int:
@@ -206,7 +206,9 @@ class Plan(Described):
             ("loss, replace one", _loss(privacy.loss("replace_one"))),
             ("candidate thresholds", r.candidates.description),
         ]  # fmt: skip
-        if r.n is None:
+        if r.size_scale is not None:
+            always.append(("number of records", f"estimated first, with noise of scale {r.size_scale:g}; it decides the rest"))
+        elif r.n is None:
             always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
         parts = [
             Section(f"With {self.n} calibration records", facts=tuple(with_n)),
@@ -302,14 +304,15 @@ def plan(
 @lru_cache(maxsize=1024)
 def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
     """The number of records that `Plan.records_needed` tells."""
-    if request.n is None:
+    if request.n is None and request.size_scale is None:
         return least(lambda n: Plan(request, mechanism, n).enough_records, likely_enough(request))
     asked = request if mechanism is None else _asked_for(request, mechanism)
     law = law_of(asked.candidates) if asked.candidates.recipe["kind"] == "spread" else None
 
     def enough(n: int) -> bool:
-        other = replace(asked, n=n)
-        return make_plan(other if law is None else other.suited(law), n).enough_records
+        other = asked.at(n)
+        made = other if law is None else other.suited(law)
+        return Plan(made, slopes_for_request(made), n).enough_records
 
     if asked.slopes is not None or asked.shift is not None:  # then nothing, or little, is decided
         return least(enough, likely_enough(asked))
@@ -335,5 +338,9 @@ def _asked_for(request: Terms, mechanism: Slopes) -> Terms:
 
 
 def make_plan(request: Terms, n: int) -> Plan:
-    """The plan for a checked request, stated for n records."""
-    return Plan(request, slopes_for_request(request), positive_integer("n", n, most=MOST_RECORDS))
+    """The plan for a checked request, stated for n records; designed for them where a noisy number decides."""
+    n = positive_integer("n", n, most=MOST_RECORDS)
+    if request.size_scale is not None:
+        law = law_of(request.candidates) if request.candidates.recipe["kind"] == "spread" else None
+        request = request.designed_for(n).over(law or request.candidates, None)
+    return Plan(request, slopes_for_request(request), n)

@@ -28,12 +28,15 @@ from confide.guarantee import (
 from confide.mechanisms import (
     MECHANISMS,
     NEIGHBORS,
+    SHARE_OF_RHO,
     UNIT,
     Mechanism,
     MechanismName,
     Neighbors,
+    PrivacyStatement,
     Slopes,
     certify,
+    design_for,
     fade_for,
     noisy_histogram_for,
     opendp_quantile_for,
@@ -43,13 +46,15 @@ from confide.mechanisms import (
     pps_of_secret_size,
     published_candidates,
     published_pcoqs_for,
+    size_scale,
+    size_zcdp,
     slopes_for,
     split_conformal_for,
 )
 from confide.planning.choice import PARTS, Choice, Circumstances, choose
 from confide.planning.combinations import CONCENTRATED, refuse_combinations
 from confide.planning.population import ClassShift, Population, RecordWeights
-from confide.selection import SELECTORS, Selector, range_of_zcdp
+from confide.selection import SELECTORS, Selector, range_of_zcdp, zcdp_of_range
 from confide.support import (
     DEBUG,
     LEAST_LOSS,
@@ -60,6 +65,7 @@ from confide.support import (
     as_number,
     ceil_to,
     exact_level,
+    float_above,
     float_below,
     listening,
     one_of,
@@ -85,7 +91,9 @@ class Choices(TypedDict, total=False):
         Public lower bound on the secret number of records (`add_remove` only). The promise holds for every n >= n_min.
     n_typical
         Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
-        target are chosen (default: the larger of n_min and 1000). It touches efficiency, never validity.
+        target are chosen. It affects efficiency, never validity. By default a twentieth of the loss is spent on a noisy
+        number of records, which is released and decides them; with weights, a `shift` or another `mechanism` the
+        default is the larger of n_min and 1000.
     delta
         Ask for "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of the
         marginal guarantee; in (0, 1).
@@ -131,7 +139,8 @@ class Terms:
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
     otherwise. Without privacy (`mechanism="none"`) epsilon is infinite, and so it is where a mechanism has zCDP alone,
     of which `rho` is the loss per person. `population` is the one that the promise is
-    for, where it is a known shift away.
+    for, where it is a known shift away. With `size_scale`, the scale of its noise, a noisy number of records is released
+    first, and `designed_for` gives the terms of the rest.
     """
 
     alpha: Fraction
@@ -150,6 +159,7 @@ class Terms:
     mechanism: MechanismName = "slopes"
     population: Population | None = None
     rho: float | None = None
+    size_scale: float | None = None
 
     @cached_property
     def level(self) -> Fraction:
@@ -175,7 +185,8 @@ class Terms:
         """What candidates, slopes and rise are decided by; a secret n is guessed."""
         n = self.n_known if self.n is None else self.n
         weighted = self.population is not None
-        return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted)
+        counted = self.size_scale is not None
+        return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted)
 
     @cached_property
     def n_known(self) -> int:
@@ -205,10 +216,37 @@ class Terms:
 
     @cached_property
     def per_record(self) -> float:
-        """The loss that one record may cost, rounded down: all records together stay within epsilon."""
+        """The loss that one record may cost, rounded down: all records together stay within epsilon.
+
+        What its share of the number of records costs is not part of it.
+        """
         if math.isinf(self.epsilon):
             return math.inf
-        return float_below(Fraction(self.epsilon) / self.records_per_person)
+        number = 0 if self.size_scale is None else 1 / Fraction(self.size_scale)
+        return float_below(Fraction(self.epsilon) / self.records_per_person - number)
+
+    def designed_for(self, n: int) -> "Terms":
+        """The terms of the rest of a release whose noisy number of records is n, which need not be positive."""
+        assert self.size_scale is not None
+        return replace(self, n_typical=design_for(n, self.size_scale, self.n_min))
+
+    def at(self, n: int) -> "Terms":
+        """The terms with n records where a decision follows their number, public or noisy; over the same candidates."""
+        return replace(self, n=n) if self.public_n else self.designed_for(n)
+
+    @property
+    def price(self) -> PrivacyStatement:
+        """The loss of a release by these terms, known before the number of records: at most that of any design."""
+        records, one = self.records_per_person, Fraction(self.per_record)
+        number = Fraction(0) if self.size_scale is None else 1 / Fraction(self.size_scale)
+        rho = None
+        if self.selector == "exponential":
+            rho = float_above(Fraction(zcdp_of_range(records * one)) + (records * number) ** 2 / 2)
+        # Theorem 1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level.
+        replaced = one * min(Fraction(2), 1 / self.level)
+        return PrivacyStatement(
+            self.neighbors, self.epsilon, records, float_above(one + number), float_above(replaced), rho
+        )
 
     @classmethod
     def of(
@@ -230,7 +268,8 @@ class Terms:
         candidates
             A list; how one is spread, of which as many are taken as suit the rest; or a number of even steps.
         n
-            The number of records, where `neighbors="replace_one"` makes it public; not used else.
+            The number of records, where `neighbors="replace_one"` makes it public, or the noisy one that candidates are
+            chosen for; not used with `n_typical`.
         epsilon
             The loss per person, in [1e-6, 1e6]; or `rho` among the choices.
         population
@@ -249,7 +288,11 @@ class Terms:
         Fraction(9, 10)
         """
         refuse_combinations({**choices, "epsilon": epsilon, "population": population})
-        return cls.unsettled(alpha, epsilon, population, **choices).over(candidates, n)
+        listed = not isinstance(candidates, Spread)
+        made = cls.unsettled(alpha, epsilon, population, listed=listed, **choices)
+        if made.size_scale is not None:
+            made = made.designed_for(positive_integer("n", n, most=MOST_RECORDS))
+        return made.over(candidates, n)
 
     @classmethod
     def unsettled(
@@ -257,9 +300,14 @@ class Terms:
         alpha: Level,
         epsilon: float | None = None,
         population: Population | None = None,
+        *,
+        listed: bool = False,
         **choices: Unpack[Choices],
     ) -> "Terms":
-        """The same before candidates and a number of records are settled, by `over`, of checked combinations."""
+        """The same before candidates and a number of records are settled, by `over`, of checked combinations.
+
+        `listed` means that candidates are a list: with slopes and a rise no number of records has to decide anything.
+        """
         method = one_of("mechanism", choices.get("mechanism", "slopes"), MECHANISMS)
         neighbors = one_of(
             "neighbors", "replace_one" if method == "none" else choices.get("neighbors", "add_remove"), NEIGHBORS
@@ -274,9 +322,13 @@ class Terms:
                 ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': for more nothing is proved"),
                 remedy="Take neighbors='replace_one'",
             )
-        loss = _Loss.of(method, epsilon, choices)
-        n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         typical = choices.get("n_typical")
+        unsized = method != "slopes" or neighbors != "add_remove" or population is not None
+        decided = listed and choices.get("slopes") is not None and choices.get("rise") is not None
+        unsized |= decided and choices.get("delta") is None
+        counted = not unsized and typical is None and choices.get("shift") is None
+        loss = _Loss.of(method, epsilon, choices, counted=counted)
+        n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         made = cls(
             alpha=exact,
             epsilon=loss.epsilon,
@@ -296,6 +348,7 @@ class Terms:
             mechanism=method,
             population=population,
             rho=loss.rho,
+            size_scale=loss.size_scale,
         )
         if made.rho is not None and made.rho_per_record < LEAST_LOSS:
             raise _too_little(loss.records, f"rho={made.rho:g}", "rho")
@@ -327,9 +380,10 @@ class _Loss:
     rho: float | None
     selector: str
     records: int
+    size_scale: float | None = None
 
     @classmethod
-    def of(cls, method: MechanismName, epsilon: float | None, choices: Choices) -> "_Loss":
+    def of(cls, method: MechanismName, epsilon: float | None, choices: Choices, *, counted: bool) -> "_Loss":
         rho, selector = choices.get("rho"), choices.get("selector")
         selector = "permute_and_flip" if selector is None else selector
         records = positive_integer("records_per_person", choices.get("records_per_person", 1), most=MOST_PER_PERSON)
@@ -353,11 +407,22 @@ class _Loss:
         if epsilon is not None and rho is not None:
             raise InputError("epsilon", "epsilon or rho must be given, and not both")
         if rho is not None:
-            selector, epsilon = "exponential", range_of_zcdp(privacy_loss("rho", rho))
+            concentrated = privacy_loss("rho", rho)
+            if not counted:
+                return cls._checked(range_of_zcdp(concentrated), "exponential", records, None)
+            scale = records * math.sqrt(SHARE_OF_RHO / (2 * concentrated))
+            left = float_below(Fraction(concentrated) - size_zcdp(scale, records))
+            total = Fraction(range_of_zcdp(left)) + records / Fraction(scale)
+            return cls._checked(float_below(total), "exponential", records, scale)
         exact = privacy_loss("epsilon", epsilon)
-        if exact < LEAST_LOSS * records:
-            raise _too_little(records, f"epsilon={exact:g}", "epsilon")
-        return cls(exact, None, selector, records)
+        scale = size_scale(exact / records) if counted and exact >= LEAST_LOSS * records else None
+        return cls._checked(exact, selector, records, scale)
+
+    @classmethod
+    def _checked(cls, epsilon: float, selector: str, records: int, scale: float | None) -> "_Loss":
+        if epsilon < LEAST_LOSS * records:
+            raise _too_little(records, f"epsilon={epsilon:g}", "epsilon")
+        return cls(epsilon, None, selector, records, scale)
 
 
 def _too_little(records: int, stated: str, name: str) -> InputError:

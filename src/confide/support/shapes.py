@@ -145,9 +145,9 @@ class Form:
         What to do where a text is no such document.
     most_characters, integer_bits
         Longer texts, and integers of more bits, are refused.
-    since_2
-        Fields that came with schema 2 (`a.b` is field b of field a, or of an item of it): a document with one of them
-        has schema 2, every other one schema 1.
+    since_2, since_3
+        Fields that came with schema 2, and with schema 3 (`a.b` is field b of field a, or of an item of it): a document
+        has the newest schema of which it has a field, and else schema 1.
     indent
         Spaces of indentation.
 
@@ -168,6 +168,7 @@ class Form:
     most_characters: int = 8_000_000
     integer_bits: int = 63
     since_2: frozenset[str] = frozenset()
+    since_3: frozenset[str] = frozenset()
     indent: int = 2
 
     def write(self, fields: Mapping[str, Any]) -> str:
@@ -205,7 +206,8 @@ class Form:
         content = parse_document(text, self.name, self.most_characters, self.integer_bits, self.hint)
         if content.get("kind") != self.kind:
             raise FormatError(f"{self.name}.kind", f"must be {self.kind!r}", remedy=self.hint)
-        newest, schema = 2 if self.since_2 else 1, content.get("schema")
+        newest = 3 if self.since_3 else 2 if self.since_2 else 1
+        schema = content.get("schema")
         if type(schema) is not int or not 1 <= schema <= newest:
             newer = isinstance(schema, int) and schema > newest
             raise FormatError(
@@ -220,7 +222,9 @@ class Form:
         return Fields(self.name, {key: content[key] for key in content if key not in ("kind", "schema")})
 
     def _schema(self, fields: Mapping[str, Any]) -> int:
-        return 2 if any(_has(fields, path.split(".")) for path in self.since_2) else 1
+        later = ((3, self.since_3), (2, self.since_2))
+        found = (schema for schema, paths in later if any(_has(fields, path.split(".")) for path in paths))
+        return next(found, 1)
 
 
 def _has(fields: Any, path: list[str]) -> bool:

@@ -129,6 +129,11 @@ class Rows:
         return not self.counting.table.local
 
     @property
+    def recounts(self) -> bool:
+        """Whether an engine counts, which is asked twice for few candidates."""
+        return self.looking_tells
+
+    @property
     def n(self) -> int | None:
         """The number of records that count, as far as it is known before they are counted."""
         table = self.counting.table

@@ -1,0 +1,178 @@
+"""A noisy number of records, released first, and the design that it selects (docs/theory.md, Theorem on noisy sizes).
+
+A secret number n of records is released as n~ = n + Z, Z discrete Laplace noise, at a twentieth of the loss of one record.
+Candidates, slopes, rise and prior bonus are those for a public function of n~, at the rest of the loss. Given n~, the
+release is the mechanism for that design, whose coverage holds for every n, and n~ depends on the records by their number
+alone. Both losses add up.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from confide.errors import InputError
+from confide.noisy_counts import noise_law
+from confide.selection import noisy_counts
+from confide.support import LEAST_LOSS, MOST_RECORDS, exact_level, float_above, scale_for, shapes
+
+SHARE = 20
+"""A twentieth of the loss of one record is spent on the number of records; of a zCDP loss it is SHARE_OF_RHO."""
+SHARE_OF_RHO = 200
+
+_LEAST_DESIGN = 5
+"""The smallest design is the one for so many times the scale of the noise: 100/epsilon records."""
+
+_STEPS = (100, 110, 125, 140, 160, 180, 200, 220, 250, 280, 320, 350, 400, 450, 500, 560, 630, 700, 800, 900, 1000)
+"""Designs are for 20 numbers of records in each decade, so that there are few."""
+
+
+@dataclass(frozen=True)
+class NoisySize:
+    """A noisy number of records, and the number of records that the rest of the release is designed for.
+
+    Parameters
+    ----------
+    counted
+        n + Z, as it was drawn; it may be negative.
+    scale
+        The scale of Z: P(Z = z) is proportional to exp(-abs(z)/scale).
+    design_for
+        The number of records that candidates, slopes, rise and prior bonus suit; it follows from the others.
+
+    Examples
+    --------
+    >>> size = NoisySize(213, 20.0, 220)
+    >>> size.loss, size.interval()
+    (0.05, (153, 273))
+    """
+
+    counted: int
+    scale: float
+    design_for: int
+
+    @property
+    def loss(self) -> float:
+        """The privacy loss of one record that is added or removed; a replaced record costs nothing.
+
+        Examples
+        --------
+        >>> NoisySize(213, 20.0, 220).loss
+        0.05
+        """
+        return float_above(1 / Fraction(self.scale))
+
+    def interval(self, confidence: float = 0.95) -> tuple[int, int]:
+        """An interval that contains the number of records with this probability, over the noise.
+
+        Parameters
+        ----------
+        confidence
+            In (0, 1).
+
+        Returns
+        -------
+        Its ends, at least 0.
+
+        Examples
+        --------
+        >>> NoisySize(-13, 20.0, 100).interval()
+        (0, 47)
+        """
+        reach = reach_of_noise(self.scale, float(1 - exact_level("confidence", confidence)))
+        return max(0, self.counted - reach), max(0, self.counted + reach)
+
+    def __str__(self) -> str:
+        return f"about {self.counted:,} (+-{reach_of_noise(self.scale, 0.05):,} at 95 %)"
+
+
+def reach_of_noise(scale: float, error: float) -> int:
+    """The smallest r with P(abs(Z) > r) <= error for discrete Laplace noise Z of this scale.
+
+    Examples
+    --------
+    >>> reach_of_noise(20.0, 0.05), len(noise_law(0.05)) % 2
+    (60, 1)
+    """
+    # P(abs(Z) > r) = 2 y^(r + 1) / (1 + y) with y = exp(-1/scale)
+    y = math.exp(-1 / scale)
+    return max(0, math.ceil(-scale * math.log(error * (1 + y) / 2)) - 1)
+
+
+def size_scale(epsilon: float) -> float:
+    """The scale of the noise for records that may cost epsilon each.
+
+    Raises
+    ------
+    InputError
+        If so little may be spent that a twentieth of it is no privacy loss.
+
+    Examples
+    --------
+    >>> size_scale(1.0)
+    20.0
+    """
+    if epsilon < SHARE * LEAST_LOSS:
+        raise InputError(
+            "n_typical",
+            f"must be given for a loss of less than {SHARE * LEAST_LOSS:g} per record",
+            remedy="The secret number of records cannot be estimated at a twentieth of it",
+        )
+    return scale_for(SHARE, epsilon)
+
+
+def design_for(counted: int, scale: float, n_min: int) -> int:
+    """The number of records that the design is for: the larger of n_min, n~ and 5 scales, in 20 steps a decade.
+
+    Examples
+    --------
+    >>> [design_for(counted, 20.0, 1) for counted in (-(2**40), 213, 1040, 2**60)]
+    [100, 220, 1000, 280000000000000]
+    """
+    wanted = min(max(counted, n_min, math.ceil(_LEAST_DESIGN * Fraction(scale))), MOST_RECORDS)
+    decade = 0
+    while wanted >= 10 ** (decade + 1):
+        decade += 1
+    # The nearest on a logarithmic scale, in integers: beyond the geometric mean of two steps it is the second one.
+    scaled = 100**2 * wanted**2
+    place = sum(scaled > one * other * 100**decade for one, other in pairwise(_STEPS))
+    return min(max(1, _STEPS[place] * 10**decade // 100), MOST_RECORDS)
+
+
+def draw_size(n: int, scale: float, n_min: int) -> NoisySize:
+    """Draw the noisy number of n records, with OpenDP's sampler.
+
+    Examples
+    --------
+    >>> draw_size(213, 1e-9, 1)
+    NoisySize(counted=213, scale=1e-09, design_for=220)
+    """
+    counted = int(noisy_counts(np.array([min(n, MOST_RECORDS)], dtype=np.int64), scale)[0])
+    return NoisySize(counted, scale, design_for(counted, scale, n_min))
+
+
+def size_zcdp(scale: float, records: int) -> Fraction:
+    """The zCDP loss of the number of records for `records` records of one person: half the square of their loss.
+
+    Examples
+    --------
+    >>> size_zcdp(20.0, 2)
+    Fraction(1, 200)
+    """
+    return (records / Fraction(scale)) ** 2 / 2
+
+
+SIZE = shapes.Field(
+    "a noisy number of records",
+    (dict,),
+    lambda values: NoisySize(**values),
+    shape={
+        "counted": shapes.Field("an integer of at most 64 bits", (int,), shapes.within(lambda value: -(2**63) <= value < 2**63)),
+        "scale": shapes.number(1e-9, 1e12),
+        "design_for": shapes.integer(MOST_RECORDS),
+    },
+    optional=True,
+)
+"""A noisy number of records in a file."""
