@@ -165,7 +165,7 @@ class PreparedThreshold:
 
     @property
     def compared(self) -> Candidates:
-        """The candidates over which a ledger compares counts: those of the mechanism, or a fixed list before it is known."""
+        """The candidates over which a ledger compares counts: those of the mechanism, or a fixed list before that."""
         law = self.part.law
         return Candidates.quantiles(law, _COMPARED) if self.sized and isinstance(law, Spread) else self.terms.candidates
 
@@ -327,9 +327,7 @@ class PreparedRelease:
     def _marks(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
         return {key: self.thresholds[key].mark(one) for key, one in seen.items()}
 
-    def _drawn(
-        self, seen: Mapping[Key, Seen], keys: Iterable[Key], recount: Recount | None
-    ) -> dict[Key, Calibration]:
+    def _drawn(self, seen: Mapping[Key, Seen], keys: Iterable[Key], recount: Recount | None) -> dict[Key, Calibration]:
         """All noisy numbers of records first, so that one more pass over the records counts for all of them."""
         due = list(keys)
         sizes = {key: self.thresholds[key].size(seen[key]) for key in due}

@@ -131,7 +131,7 @@ class Request:
     unit: float | None = None
     neighbors: Neighbors = "add_remove"
     n_min: int = 1
-    n_typical: int | None = None
+    n_typical: int | Literal["noisy"] | None = None
     delta: Level | None = None
     records_per_person: int = 1
     selector: Selector | None = None
@@ -229,9 +229,7 @@ class Request:
         if self.disjoint:  # a replaced record may leave one and enter another, whose sizes stay secret
             replaced = self.neighbors == "replace_one"
             losses = divide_budget(self.epsilon, self.rho, [Fraction(1)], replaced=replaced) * k
-            guess = self.n_typical
-            if guess is None and (self.mechanism != "slopes" or self.shift is not None):
-                guess = typical_of_groups(k, self.n_min)
+            guess = typical_of_groups(k, self.n_min) if self.n_typical is None else self.n_typical
             choices |= {"neighbors": "add_remove", "n_typical": guess}
         elif self.by is None:
             losses = [{"epsilon": self.epsilon, "rho": self.rho}]
@@ -444,13 +442,16 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     if not isinstance(request.cold, bool):
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
+    guess = None
+    if previous.disjoint:
+        guess = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
     anew = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         said = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
         words = Words.stated(part.classes, request.about, (*part.predecessors, said))
         asked = _choices(part) | budget | anew | {"population": part.population}
-        asked["n_typical"] = _typical(request, previous, part, len(old))
+        asked["n_typical"] = _typical(request, part, guess)
         refuse_combinations(asked)
         law = _law(part, request.cold, request.candidates)
         terms = Terms.unsettled(listed=isinstance(law, Candidates), **asked)
@@ -465,15 +466,11 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     return known
 
 
-def _typical(request: Request, previous: Release, part: Calibration, parts: int) -> int | None:
-    """The number of records that a renewal is designed for: what is given, or what the earlier release was for."""
+def _typical(request: Request, part: Calibration, guess: int | None) -> int | Literal["noisy"] | None:
+    """The number of records that a renewal is designed for: a given one, that of the earlier release, or a guess."""
     if request.n_typical is not None:
         return request.n_typical
-    if part.size is not None:  # it is public, and costs nothing again
-        return part.size.design_for
-    if previous.disjoint and (part.mechanism is None or part.mechanism.name != "slopes" or request.shift is not None):
-        return typical_of_groups(parts, part.guarantee.n_min or 1)
-    return None
+    return guess if part.size is None else part.size.design_for  # which is public, and costs nothing again
 
 
 def _refuse_others(previous: Release) -> None:

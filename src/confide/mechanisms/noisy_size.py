@@ -14,7 +14,6 @@ from itertools import pairwise
 import numpy as np
 
 from confide.errors import InputError
-from confide.noisy_counts import noise_law
 from confide.selection import noisy_counts
 from confide.support import LEAST_LOSS, MOST_RECORDS, exact_level, float_above, scale_for, shapes
 
@@ -169,7 +168,9 @@ SIZE = shapes.Field(
     (dict,),
     lambda values: NoisySize(**values),
     shape={
-        "counted": shapes.Field("an integer of at most 64 bits", (int,), shapes.within(lambda value: -(2**63) <= value < 2**63)),
+        "counted": shapes.Field(
+            "an integer of at most 64 bits", (int,), shapes.within(lambda value: -(2**63) <= value < 2**63)
+        ),
         "scale": shapes.number(1e-9, 1e12),
         "design_for": shapes.integer(MOST_RECORDS),
     },

@@ -40,6 +40,7 @@ from confide.planning.population import (
 )
 from confide.planning.terms import (
     CHOICES,
+    NOISY,
     Choices,
     Terms,
     mechanism_for,

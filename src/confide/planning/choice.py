@@ -83,9 +83,7 @@ def law_of(candidates: Candidates) -> Spread | None:
     return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
 
 
-def reference_laws(
-    edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0
-) -> ReferenceLaws:
+def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
     """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None: only the list is known).
 
     `gaps` multiplies the weight of the laws with a gap between scores.
@@ -232,6 +230,8 @@ LEFTS = tuple(range(4, 16))
 _MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
 """Candidates per alpha n epsilon with which the descent begins; 5 for other kinds, 8 for residuals with a unit."""
 
+_LONG = SIZES[-1] + 1
+
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
 _FEWER_WEIGHT = 0.05
@@ -372,7 +372,9 @@ def mean_price(
             continue
         for below, prices, share in zip(laws.below, laws.prices, laws.weights, strict=True):
             law = answer_law(n * below, target, slope_left, slope_right, heights, terms.selector)
-            total += weight * float(share * (law @ prices))
+            # A product of long vectors starts threads, which cost more than they save; nearly all of the law is 0.
+            some = np.flatnonzero(law) if m > _LONG else slice(None)
+            total += weight * float(share * (law[some] @ prices[some]))
     return total
 
 

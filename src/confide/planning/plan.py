@@ -207,7 +207,9 @@ class Plan(Described):
             ("candidate thresholds", r.candidates.description),
         ]  # fmt: skip
         if r.size_scale is not None:
-            always.append(("number of records", f"estimated first, with noise of scale {r.size_scale:g}; it decides the rest"))
+            always.append(
+                ("number of records", f"estimated first, with noise of scale {r.size_scale:g}; it decides the rest")
+            )
         elif r.n is None:
             always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
         parts = [

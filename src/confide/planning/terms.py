@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -76,6 +76,9 @@ from confide.support import (
 
 _OF_PUBLISHED, _LARGEST_RISE = 1000, 100.0
 
+NOISY: Literal["noisy"] = "noisy"
+"""In place of a guess: a noisy number of records is released first, and decides."""
+
 
 class Choices(TypedDict, total=False):
     """Public choices of a threshold, besides its level, epsilon and candidates.
@@ -91,9 +94,9 @@ class Choices(TypedDict, total=False):
         Public lower bound on the secret number of records (`add_remove` only). The promise holds for every n >= n_min.
     n_typical
         Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
-        target are chosen. It affects efficiency, never validity. By default a twentieth of the loss is spent on a noisy
-        number of records, which is released and decides them; with weights, a `shift` or another `mechanism` the
-        default is the larger of n_min and 1000.
+        target are chosen (default: the larger of n_min and 1000). It affects efficiency, never validity. With
+        `"noisy"`, a twentieth of the loss is spent on a noisy number of records, which is released, and which they are
+        chosen for: much better than the default away from 1000 records.
     delta
         Ask for "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of the
         marginal guarantee; in (0, 1).
@@ -119,7 +122,7 @@ class Choices(TypedDict, total=False):
     rho: float | None
     neighbors: Neighbors
     n_min: int
-    n_typical: int | None
+    n_typical: int | Literal["noisy"] | None
     delta: Level | None
     records_per_person: int
     selector: Selector | None
@@ -186,7 +189,9 @@ class Terms:
         n = self.n_known if self.n is None else self.n
         weighted = self.population is not None
         counted = self.size_scale is not None
-        return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted)
+        return Circumstances(
+            n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted
+        )
 
     @cached_property
     def n_known(self) -> int:
@@ -323,10 +328,10 @@ class Terms:
                 remedy="Take neighbors='replace_one'",
             )
         typical = choices.get("n_typical")
-        unsized = method != "slopes" or neighbors != "add_remove" or population is not None
         decided = listed and choices.get("slopes") is not None and choices.get("rise") is not None
-        unsized |= decided and choices.get("delta") is None
-        counted = not unsized and typical is None and choices.get("shift") is None
+        open_design = neighbors == "add_remove" and (not decided or choices.get("delta") is not None)
+        counted = typical == NOISY and open_design
+        typical = None if typical == NOISY else typical
         loss = _Loss.of(method, epsilon, choices, counted=counted)
         n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         made = cls(

@@ -54,7 +54,9 @@ def common_form(
     since_3: frozenset[str] = frozenset(),
 ) -> Form:
     """The form of a kind of release: texts as long as releases may be, and integers of any size as names."""
-    return Form(kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits, since_2=since_2, since_3=since_3)
+    return Form(
+        kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits, since_2=since_2, since_3=since_3
+    )
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from confide.calibration import By, Counted, Options, Request, prepare_threshold
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.planning import CONCENTRATED
+from confide.planning import CONCENTRATED, NOISY
 from confide.support import (
     Described,
     Fields,
@@ -118,6 +118,9 @@ class CountingPlan(Described):
         levels = tuple(exact_level("alpha", one) for one in (alpha if several else [alpha]))  # type: ignore[union-attr, arg-type]
         if not levels:
             raise InputError("alpha", "must be one level or more", got="none")
+        if asked.get("n_typical") == NOISY:
+            must = "must be a number where counts are made elsewhere, over candidates that are decided before"
+            raise InputError("n_typical", must, got=NOISY)
         if "delta" in asked:
             asked["delta"] = exact_level("delta", asked["delta"])
         scores = _scores(counted)
