@@ -52,14 +52,12 @@ class TableType(click.Path):
         return value
 
 
-class RecordsType(click.ParamType):
+class RecordsType(click.types.IntParamType):
     """A number of records, or `noisy`."""
-
-    name = "integer"
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """The number, or the word."""
-        return value if value == NOISY else click.INT.convert(value, param, ctx)
+        return value if value == NOISY else super().convert(value, param, ctx)
 
 
 PLACE, LOCAL, TABLE = PlaceType(), click.Path(path_type=Path), TableType()

@@ -1,9 +1,9 @@
-"""A noisy number of records, released first, and the design that it selects (docs/theory.md, Theorem on noisy sizes).
+"""A noisy number of records, released first, and the design that it selects (docs/theory-noisy-size.md, Theorem N1).
 
-A secret number n of records is released as n~ = n + Z, Z discrete Laplace noise, at a twentieth of the loss of one record.
-Candidates, slopes, rise and prior bonus are those for a public function of n~, at the rest of the loss. Given n~, the
-release is the mechanism for that design, whose coverage holds for every n, and n~ depends on the records by their number
-alone. Both losses add up.
+A secret number n of records is released as n~ = n + Z, Z discrete Laplace noise, at a twentieth of the loss of one
+record. Candidates, slopes, rise and prior bonus are those for a public function of n~, at the rest of the loss. Given
+n~, the release is the mechanism for that design, whose coverage holds for every n, and n~ depends on the records by
+their number alone. Both losses add up.
 """
 
 import math
@@ -137,7 +137,8 @@ def design_for(counted: int, scale: float, n_min: int) -> int:
     # The nearest on a logarithmic scale, in integers: beyond the geometric mean of two steps it is the second one.
     scaled = 100**2 * wanted**2
     place = sum(scaled > one * other * 100**decade for one, other in pairwise(_STEPS))
-    return min(max(1, _STEPS[place] * 10**decade // 100), MOST_RECORDS)
+    step: int = _STEPS[place] * 10**decade // 100
+    return min(max(1, step), MOST_RECORDS)
 
 
 def draw_size(n: int, scale: float, n_min: int) -> NoisySize:
@@ -168,9 +169,7 @@ SIZE = shapes.Field(
     (dict,),
     lambda values: NoisySize(**values),
     shape={
-        "counted": shapes.Field(
-            "an integer of at most 64 bits", (int,), shapes.within(lambda value: -(2**63) <= value < 2**63)
-        ),
+        "counted": shapes.Field("an integer", (int,)),  # of at most 63 bits, as all integers of the file
         "scale": shapes.number(1e-9, 1e12),
         "design_for": shapes.integer(MOST_RECORDS),
     },

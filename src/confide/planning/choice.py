@@ -269,8 +269,8 @@ class Choice:
 class Circumstances:
     """What a decision depends on besides the candidates: n is the public number of records, or a guess of it.
 
-    Where records weigh differently (`weighted`), it is a number of records of the largest weight. `counted` means that n
-    is a noisy number of records and no guess.
+    Where records weigh differently (`weighted`), it is a number of records of the largest weight. `counted` means that
+    n is a noisy number of records and no guess.
     """
 
     n: int

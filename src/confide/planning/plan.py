@@ -207,9 +207,8 @@ class Plan(Described):
             ("candidate thresholds", r.candidates.description),
         ]  # fmt: skip
         if r.size_scale is not None:
-            always.append(
-                ("number of records", f"estimated first, with noise of scale {r.size_scale:g}; it decides the rest")
-            )
+            said = f"released first, with noise of scale {r.size_scale:g}; it decides the rest"
+            always.append(("number of records", said))
         elif r.n is None:
             always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
         parts = [

@@ -142,8 +142,8 @@ class Terms:
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
     otherwise. Without privacy (`mechanism="none"`) epsilon is infinite, and so it is where a mechanism has zCDP alone,
     of which `rho` is the loss per person. `population` is the one that the promise is
-    for, where it is a known shift away. With `size_scale`, the scale of its noise, a noisy number of records is released
-    first, and `designed_for` gives the terms of the rest.
+    for, where it is a known shift away. With `size_scale`, the scale of its noise, a noisy number of records is
+    released first, and `designed_for` gives the terms of the rest.
     """
 
     alpha: Fraction
@@ -420,8 +420,8 @@ class _Loss:
             total = Fraction(range_of_zcdp(left)) + records / Fraction(scale)
             return cls._checked(float_below(total), "exponential", records, scale)
         exact = privacy_loss("epsilon", epsilon)
-        scale = size_scale(exact / records) if counted and exact >= LEAST_LOSS * records else None
-        return cls._checked(exact, selector, records, scale)
+        noise = size_scale(exact / records) if counted and exact >= LEAST_LOSS * records else None
+        return cls._checked(exact, selector, records, noise)
 
     @classmethod
     def _checked(cls, epsilon: float, selector: str, records: int, scale: float | None) -> "_Loss":
