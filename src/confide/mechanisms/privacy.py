@@ -157,8 +157,8 @@ def privacy_statement(
     if size is None:
         return alone
     one = 1 / Fraction(size)
-    epsilon = float_above(Fraction(alone.epsilon) + records_per_person * one)
-    added = float_above(Fraction(alone.add_remove or 0.0) + one)
+    both = Fraction(alone.add_remove or 0.0) + one
+    epsilon, added = float_above(records_per_person * both), float_above(both)
     rho = None if alone.rho is None else float_above(Fraction(alone.rho) + size_zcdp(size, records_per_person))
     return replace(alone, epsilon=epsilon, add_remove=added, rho=rho)
 
@@ -241,10 +241,12 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
         changes = [losses[:1]] if neighbors == "add_remove" else [losses[:2], [alone]]
         by_square = all(p.rho == zcdp_by_square(p.epsilon) for p in parts)  # as releases of 0.1 state it
         zcdp = zcdp_by_square if by_square else zcdp_of_range
-        ranges = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
-        # Of parts whose numbers of records were released, a part's own figure holds, which is not that of one range.
-        own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
-        rho = max(ranges, sum_up(own[: 1 if neighbors == "add_remove" else 2]))
+        rho = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
+        if not by_square and any(p.rho != zcdp_of_range(p.epsilon) for p in parts):
+            # Noisy numbers of records are part of them, whose loss is no range: their own figures add up.
+            own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
+            kept = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]
+            rho = max([sum_up(own[: 1 if neighbors == "add_remove" else 2]), *kept])
     published = sorted(_claimed(parts), reverse=True)[: 1 if neighbors == "add_remove" else 2]
     return replace(
         first,
