@@ -1,15 +1,15 @@
-# Everything runs inside .venv, which the first target that needs it sets up from the pinned requirements. What is run
-# more seldom (environments of their own, measurements, fuzzing, experiments) is a session of nox: .venv/bin/nox -l
+# All targets run inside .venv, which the first target that needs it creates from the pinned requirements. Tasks that run
+# less often (other environments, measurements, fuzzing, experiments) are sessions of nox: .venv/bin/nox -l
 PYTHON ?= python3
 BIN := .venv/bin
 READY := .venv/.ready
-# Files of pins are complete: pip takes what they name, if it has one of the hashes there, and nothing else.
+# Pinned requirements are complete: pip takes only the packages that they list, with one of their hashes.
 PIP := -m pip install --quiet --disable-pip-version-check --no-deps
 
 .PHONY: help setup demo test test-slow check docs smoke clean
 
 # The first target, so that `make` alone prints it.
-help:  ## this list
+help:  ## list the targets
 	@awk -F ':.*  ## ' '/^[a-z-]+:.*  ## / { printf "make %-17s %s\n", $$1, $$2 }' $(firstword $(MAKEFILE_LIST))
 
 $(READY): requirements/dev.txt pyproject.toml
@@ -18,18 +18,18 @@ $(READY): requirements/dev.txt pyproject.toml
 	$(BIN)/python $(PIP) --no-build-isolation --editable .
 	touch $(READY)
 
-setup: $(READY)  ## the environment .venv, which the others make as well
+setup: $(READY)  ## create the environment .venv; the other targets do this, too
 
-demo: $(READY)  ## the main job on real data, in under two minutes
+demo: $(READY)  ## train, calibrate, predict and report on real data, in under two minutes
 	$(BIN)/confide demo --out demo-output --force
 
-test: $(READY)  ## the everyday test suite, in under four minutes on two cores
+test: $(READY)  ## run the everyday tests, in under four minutes on two cores
 	$(BIN)/python -m pytest -m "not slow" -n 2 --dist loadgroup
 
-test-slow: $(READY)  ## the slower tests: simulations, long enumerations, whole grids, browsers, servers
+test-slow: $(READY)  ## run the slow tests: simulations, long enumerations, whole grids, browsers, servers
 	$(BIN)/python -m pytest -m slow --hypothesis-profile=thorough -n 2 --dist loadgroup
 
-check: $(READY)  ## lint, strict types, package imports, the workflows, and the words and sentences of the texts
+check: $(READY)  ## run linters and type checks, and check imports, workflows, and the wording of texts
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
@@ -38,14 +38,14 @@ check: $(READY)  ## lint, strict types, package imports, the workflows, and the 
 	$(BIN)/codespell .
 	$(BIN)/python docs/_ext/readability.py --check
 
-docs: $(READY)  ## the documentation in docs/_build/html; fails on a broken link, or on one that needs the network
+docs: $(READY)  ## build the documentation in docs/_build/html; fails on a broken link or one that needs the network
 	rm -rf docs/_build
 	$(BIN)/python docs/_ext/packages.py --check
 	$(BIN)/python docs/_ext/price_picture.py --check
 	$(BIN)/python -m sphinx -W --keep-going -q -b html -d docs/_build/doctrees docs docs/_build/html
 	$(BIN)/python docs/_ext/site_check.py docs/_build/html
 
-smoke: $(READY)  ## every command that the documents name, in its small form, in some minutes
+smoke: $(READY)  ## run a small form of every command that the documents name, in some minutes
 	$(BIN)/nox -s extras peers nvflare mlflow
 	$(BIN)/python $(PIP) --require-hashes -r requirements/fuzz.txt
 	$(BIN)/python $(PIP) --require-hashes -r requirements/measuring.txt

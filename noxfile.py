@@ -1,7 +1,7 @@
-"""What is run more seldom than `make test`: environments of their own, measurements, and long computations.
+"""Tasks that run less often than `make test`: other environments, measurements, and long computations.
 
 `make setup` installs nox into .venv; `.venv/bin/nox -l` lists the sessions, `.venv/bin/nox -s NAME` runs one. Every
-environment is made from pinned requirements: pip takes what they name, with one of the hashes there, and nothing else.
+environment is created from pinned requirements: pip takes only the packages in them, with one of the listed hashes.
 """
 
 import shutil
@@ -17,7 +17,7 @@ PYTHON = ".venv/bin/python"
 PIP = ("-m", "pip", "install", "--quiet", "--disable-pip-version-check", "--no-deps")
 TORCH = ("requirements/torch.sh", "requirements/cpu.txt", "requirements/cuda.txt")
 REPORT = ("-m", "coverage", "report", "--format=total")
-FLOORS = {  # percent of lines and branches that everyday and slow tests reach, in the packages that promises rest on
+FLOORS = {  # least percentage of lines and branches that all tests reach, for the packages that guarantees rest on
     "selection": 98,
     "guarantee": 98,
     "mechanisms": 98,
@@ -29,17 +29,17 @@ FLOORS = {  # percent of lines and branches that everyday and slow tests reach, 
 
 
 def pinned(session: nox.Session, name: str, python: str = PYTHON) -> None:
-    """Install what requirements/NAME.txt names."""
+    """Install the packages of requirements/NAME.txt."""
     session.run(python, *PIP, "--require-hashes", "-r", f"requirements/{name}.txt", external=True)
 
 
 def is_old(ready: Path, *needs: str) -> bool:
-    """Whether what `ready` marks is not there, or older than what it is made from."""
+    """Return whether the target marked by `ready` is missing or older than its inputs."""
     return not ready.exists() or any(ready.stat().st_mtime < Path(one).stat().st_mtime for one in needs)
 
 
 def environment(session: nox.Session, name: str, *, editable: bool = False) -> Path | None:
-    """A folder .venv-NAME with the packages of NAME.txt; None if it was there already."""
+    """Create .venv-NAME with the packages of NAME.txt; return None if it is up to date."""
     folder = Path(f".venv-{name}")
     if not is_old(folder / ".ready", f"requirements/{name}.txt", "pyproject.toml"):
         return None
@@ -52,14 +52,14 @@ def environment(session: nox.Session, name: str, *, editable: bool = False) -> P
 
 
 def modules(session: nox.Session, *names: str) -> None:
-    """Run modules of this repository, or that are installed, one after the other."""
+    """Run modules of this repository, or installed ones, one after the other."""
     for name in names:
         session.run(PYTHON, "-m", *name.split(), external=True)
 
 
 @nox.session
 def peers(session: nox.Session) -> None:
-    """The other conformal libraries, in .venv-peers."""
+    """Install the other conformal libraries in .venv-peers."""
     ready = Path(".venv-peers/.ready")
     if is_old(ready, *TORCH, "benchmarks/peers_setup.sh", "requirements/peers.txt"):
         session.run("benchmarks/peers_setup.sh", sys.executable, ".venv-peers", external=True)
@@ -68,19 +68,19 @@ def peers(session: nox.Session) -> None:
 
 @nox.session
 def nvflare(session: nox.Session) -> None:
-    """NVIDIA FLARE, for its tests, in .venv-nvflare."""
+    """Install NVIDIA FLARE for its tests in .venv-nvflare."""
     environment(session, "nvflare", editable=True)
 
 
 @nox.session
 def mlflow(session: nox.Session) -> None:
-    """MLflow, for its tests, in .venv-mlflow."""
+    """Install MLflow for its tests in .venv-mlflow."""
     environment(session, "mlflow", editable=True)
 
 
 @nox.session
 def stores(session: nox.Session) -> None:
-    """Servers of object stores, for their tests, in .venv-stores."""
+    """Install servers of object stores for their tests in .venv-stores."""
     folder = environment(session, "stores")
     if folder is not None:
         for name in ("package.json", "package-lock.json"):
@@ -91,13 +91,13 @@ def stores(session: nox.Session) -> None:
 
 @nox.session
 def dbt(session: nox.Session) -> None:
-    """dbt-core and dbt-duckdb, for a test, in .venv-dbt."""
+    """Install dbt-core and dbt-duckdb for a test in .venv-dbt."""
     environment(session, "dbt")
 
 
 @nox.session
 def extras(session: nox.Session) -> None:
-    """Every optional package (PyTorch, Flower, matplotlib, ...), in .venv."""
+    """Install every optional package (PyTorch, Flower, matplotlib, ...) in .venv."""
     ready = Path(".venv/.extras")
     if is_old(ready, *TORCH, "requirements/extras.txt", ".venv/.ready"):
         session.run("requirements/torch.sh", PYTHON, "requirements/extras.txt", external=True)
@@ -106,7 +106,7 @@ def extras(session: nox.Session) -> None:
 
 @nox.session
 def fuzz(session: nox.Session) -> None:
-    """More than a million coverage-guided executions of every parser of outside data, in about 20 minutes."""
+    """Run more than a million coverage-guided executions of every parser of outside data, in about 20 minutes."""
     extras(session)
     pinned(session, "fuzz")
     modules(session, "fuzz.run")
@@ -114,7 +114,7 @@ def fuzz(session: nox.Session) -> None:
 
 @nox.session
 def coverage(session: nox.Session) -> None:
-    """Branch coverage of all tests, and the least that packages must have (FLOORS): about two hours."""
+    """Measure branch coverage of all tests and compare it with FLOORS: about two hours."""
     extras(session)
     pinned(session, "measuring")
     modules(session, "coverage erase")
@@ -128,24 +128,24 @@ def coverage(session: nox.Session) -> None:
         below += [package] if session.run(PYTHON, *REPORT, *least, external=True, success_codes=[0, 2]) == 2 else []
     modules(session, "coverage report --skip-covered --show-missing")
     if below:
-        session.error(f"less than FLOORS is reached in {', '.join(below)}")
+        session.error(f"coverage is below FLOORS in {', '.join(below)}")
 
 
 @nox.session
 def mutants(session: nox.Session) -> None:
-    """The sample of cosmic-ray's mutants, after the session coverage; goes on where it stopped."""
+    """Try the sample of cosmic-ray's mutants, after the session coverage; continues where it stopped."""
     modules(session, "tests.mutation.mutants run mutants.jsonl", "tests.mutation.mutants report mutants.jsonl")
 
 
 @nox.session
 def proofs(session: nox.Session) -> None:
-    """The theorems of proofs/, checked by Rocq (needs coqc: apt-get install coq), in half a minute."""
+    """Check the theorems of proofs/ with Rocq (needs coqc: apt-get install coq), in half a minute."""
     session.run("proofs/check", external=True)
 
 
 @nox.session
 def bench(session: nox.Session) -> None:
-    """Speed against numpy in the same run."""
+    """Measure speed compared with numpy in the same run."""
     extras(session)
     names = ("calibrate", "command_line", "first_call", "price fresh", "ranked_sets", "federated", "replied_sums")
     modules(session, *(f"benchmarks.{name}" for name in names))
@@ -153,7 +153,7 @@ def bench(session: nox.Session) -> None:
 
 @nox.session(name="bench-peers")
 def bench_peers(session: nox.Session) -> None:
-    """Speed, memory, coverage and set size compared with other conformal libraries."""
+    """Measure speed, memory, coverage and set size compared with other conformal libraries."""
     extras(session)
     peers(session)
     modules(session, "benchmarks.peers .venv-peers/bin/python")
@@ -161,34 +161,34 @@ def bench_peers(session: nox.Session) -> None:
 
 @nox.session
 def screenshots(session: nox.Session) -> None:
-    """The pictures of docs/report.md (needs Chromium: apt-get install chromium)."""
+    """Make the pictures of docs/report.md (needs Chromium: apt-get install chromium)."""
     extras(session)
     modules(session, "tests.reports.screenshots")
 
 
 @nox.session
 def gallery(session: nox.Session) -> None:
-    """The pictures of docs/gallery.md, made by its blocks."""
+    """Make the pictures of docs/gallery.md with its blocks."""
     extras(session)
     modules(session, "tests.docs.gallery")
 
 
 @nox.session
 def experiments(session: nox.Session) -> None:
-    """Figures and tables of docs/experiments, within an hour, or `-- --full`; goes on where it stopped."""
+    """Make figures and tables of docs/experiments, within an hour, or `-- --full`; continues where it stopped."""
     extras(session)
     session.run(PYTHON, "-m", "experiments", *session.posargs, external=True)
 
 
 @nox.session
 def packages(session: nox.Session) -> None:
-    """Wheel, sdist, bill of materials and checksums in dist/."""
+    """Build wheel, sdist, bill of materials and checksums in dist/."""
     modules(session, "build --no-isolation --outdir dist", "release.sbom dist")
 
 
 @nox.session
 def dist(session: nox.Session) -> None:
-    """What `packages` makes, tried before: built twice and compared, installed into an empty environment."""
+    """Build packages after a check: built twice and compared, installed into an empty environment."""
     modules(session, "pytest tests/test_release.py tests/test_bill_of_materials.py")
     packages(session)
 

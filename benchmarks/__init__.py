@@ -1,1 +1,1 @@
-"""Speed and memory, measured next to a yardstick in the same run."""
+"""Speed and memory, compared with a reference in the same run."""

@@ -4,8 +4,8 @@
     python -m benchmarks.accelerator --device cuda --rows 50000 --classes 1000
 
 The exit code is 1 if a set, a score or a mask differs. Times are the shortest of several runs, in milliseconds, of
-float32 probabilities that lie on the device already; a ratio is TorchCP's time over ours, where TorchCP is installed
-(`nox -s peers` shows how).
+float32 probabilities that are on the device already. A ratio is TorchCP's time over ours, if TorchCP is installed (see
+`nox -s peers`).
 """
 
 import argparse
@@ -30,7 +30,7 @@ KINDS = (torch.float64, torch.float32, torch.float16, torch.bfloat16)
 
 
 def devices() -> list[str]:
-    """What torch can compute on here."""
+    """Devices on which torch can compute here."""
     found = ["cuda"] if torch.cuda.is_available() else []
     found += ["mps"] if torch.backends.mps.is_available() else []
     return [*found, "cpu"]
@@ -44,7 +44,7 @@ def outputs(n: int, k: int, kind: torch.dtype) -> torch.Tensor:
 
 
 def release(score: str, k: int) -> Calibration:
-    """A release of this score, whose sets are neither all nor nothing."""
+    """A release of this score whose sets are neither full nor empty."""
     p = outputs(500, k, torch.float64)
     labels = torch.multinomial(p, 1, generator=torch.Generator().manual_seed(1))[:, 0]
     u = confide.ExperimentalUniforms(0) if "randomised" in score else None
@@ -53,7 +53,7 @@ def release(score: str, k: int) -> Calibration:
 
 
 def differences(device: str, n: int, k: int) -> Iterator[tuple[str, int | None]]:
-    """What is compared on a device, and in how many entries it differs from numpy; None where the device cannot."""
+    """Name of each comparison on a device, and the number of entries that differ from numpy; None if unsupported."""
     has_double = device != "mps"
     for score in (*SCORES, *RANDOMISED):
         released = release(score, k)
@@ -86,7 +86,7 @@ def differences(device: str, n: int, k: int) -> Iterator[tuple[str, int | None]]
 
 
 def shortest(call: Callable[[], Any], device: str, runs: int) -> float:
-    """Milliseconds, with the device waited for."""
+    """Milliseconds, including the wait for the device."""
     wait = {"cuda": torch.cuda.synchronize, "mps": torch.mps.synchronize}.get(device, lambda: None)
     times = []
     for _ in range(runs):
@@ -99,7 +99,7 @@ def shortest(call: Callable[[], Any], device: str, runs: int) -> float:
 
 
 def torchcp(score: str, p: torch.Tensor, device: str) -> Callable[[], Any] | None:
-    """TorchCP's sets of the same probabilities; None where it is not installed or has no such score."""
+    """TorchCP's sets of the same probabilities; None if it is not installed or lacks the score."""
     if score not in SCORES[:3]:
         return None
     try:
@@ -121,7 +121,7 @@ def torchcp(score: str, p: torch.Tensor, device: str) -> Callable[[], Any] | Non
 
 
 def times(device: str, n: int, k: int, runs: int) -> None:
-    """A table of times."""
+    """Print a table of times."""
     print(f"\n{n} x {k}, float32 | ms | TorchCP ms | ratio")
     p = outputs(n, k, torch.float32).to(device)
     for score in SCORES:
@@ -142,18 +142,18 @@ def main(arguments: list[str] | None = None) -> int:
     parser.add_argument("--rows", type=int, default=small(20_000, 100))
     parser.add_argument("--classes", type=int, default=small(1000, 10))
     parser.add_argument("--runs", type=int, default=small(10, 1))
-    asked = parser.parse_args(arguments)
+    options = parser.parse_args(arguments)
     failed = False
-    for device in asked.device or devices():
+    for device in options.device or devices():
         name = torch.cuda.get_device_name() if device == "cuda" else device
         print(f"\n{name}, torch {torch.__version__}")
-        for what, wrong in differences(device, min(asked.rows, 2000), asked.classes):
+        for what, wrong in differences(device, min(options.rows, 2000), options.classes):
             failed |= bool(wrong)
             if wrong != 0:
                 print(f"{what}: " + ("not on this device" if wrong is None else f"{wrong} entries DIFFER from numpy"))
         print("differences from numpy, bit for bit: " + ("SOME" if failed else "none"))
-        if asked.runs:
-            times(device, asked.rows, asked.classes, asked.runs)
+        if options.runs:
+            times(device, options.rows, options.classes, options.runs)
     return 1 if failed else 0
 
 

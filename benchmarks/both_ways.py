@@ -1,4 +1,4 @@
-"""The same call with and without Numba, in one process."""
+"""Run the same call with and without Numba in one process."""
 
 from collections.abc import Callable
 from contextlib import contextmanager
@@ -13,7 +13,7 @@ if NUMBA:
 
 @contextmanager
 def numpy_alone():
-    """Calls in this context do as if there were no Numba."""
+    """Context in which calls behave as if Numba were not installed."""
     kept = confide.arrays.blocks._loads
     confide.arrays.blocks._loads = lambda: False
     try:
@@ -23,7 +23,7 @@ def numpy_alone():
 
 
 def with_numpy_alone(call: Callable[[], object]) -> Callable[[], object]:
-    """A call that does without Numba."""
+    """Return a call that does not use Numba."""
 
     def alone() -> object:
         with numpy_alone():

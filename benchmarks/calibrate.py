@@ -2,7 +2,7 @@
 
     python -m benchmarks.calibrate
 
-Times are the best of several. Limits: 10**7 scores cost at most 4 times numpy's partition quantile with uniform
+Times are the best of several runs. Limits: 10**7 scores cost at most 4 times numpy's partition quantile with uniform
 candidates and 8 times with any others; `import confide` costs at most 1.5 times `import numpy`. The exit code is 1 if
 one is missed.
 """
@@ -29,7 +29,7 @@ UNIFORM_LIMIT, OTHER_LIMIT = 4.0, 8.0
 
 
 def best_of(repeats: int, *calls: Callable[[], object]) -> list[float]:
-    """The least time of each call, in seconds; the calls take turns, so that all meet the same conditions."""
+    """The least time of each call in seconds; the calls alternate, so that all have the same conditions."""
     times = [math.inf] * len(calls)
     for _ in range(repeats):
         for i, call in enumerate(calls):
@@ -47,7 +47,7 @@ def partition_quantile(scores: NDArray[np.floating]) -> np.floating:
 
 
 def families() -> dict[str, tuple[confide.Candidates, str, float]]:
-    """Candidates, the law of the scores that suit them, and the limit."""
+    """Candidates, the law of suitable scores, and the limit."""
     own = np.sort(np.random.default_rng(1).random(1000))
     return {
         "unit uniform": (confide.Candidates.unit(1000), "uniform", UNIFORM_LIMIT),
@@ -61,7 +61,7 @@ def families() -> dict[str, tuple[confide.Candidates, str, float]]:
 
 
 def draw(law: str, n: int, dtype: type) -> NDArray[np.floating]:
-    """Scores of a law."""
+    """Draw scores of a law."""
     rng = np.random.default_rng(0)
     laws = {"uniform": rng.random, "exponential": rng.standard_exponential, "normal": rng.standard_normal}
     name, *ordered = law.split(", ")
@@ -71,7 +71,7 @@ def draw(law: str, n: int, dtype: type) -> NDArray[np.floating]:
 
 
 def compare(n: int, dtype: type, repeats: int) -> bool:
-    """Print one table; whether all limits are kept (they are stated for 10**7 scores)."""
+    """Print one table; return whether all limits hold (they are stated for 10**7 scores)."""
     print(f"\n{n:,} scores, {np.dtype(dtype).name} (best of {repeats}):\n")
     names = ("confide ms", "without Numba ms", "partition ms", "quantile ms", "confide / partition")
     print(f"| candidates | m | {' | '.join(names)} |\n|{'---|' * (2 + len(names))}")
@@ -100,7 +100,7 @@ def compare(n: int, dtype: type, repeats: int) -> bool:
 
 
 def import_seconds(module: str, compiled: str) -> float:
-    """Processor time of one import, in a fresh interpreter, of modules compiled before into the folder `compiled`."""
+    """Processor time of one import, in a fresh interpreter, of modules already compiled into the folder `compiled`."""
     program = f"import time; start = time.process_time(); import {module}; print(time.process_time() - start)"
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     environment["PYTHONPYCACHEPREFIX"] = compiled
@@ -109,7 +109,7 @@ def import_seconds(module: str, compiled: str) -> float:
 
 
 def compare_imports(repeats: int) -> bool:
-    """Print the cost of `import confide`; whether the limit is kept."""
+    """Print the cost of `import confide`; return whether the limit holds."""
     numpy, ours = math.inf, math.inf
     with tempfile.TemporaryDirectory() as compiled:
         import_seconds("confide", compiled)
@@ -131,7 +131,7 @@ def main() -> int:
         for n in small((10**6, 10**7), (10**4,)):
             for dtype in (np.float64, np.float32):
                 kept &= compare(n, dtype, repeats=small(5, 1))
-    return 0 if kept or SMALL else 1  # times of the small form say nothing
+    return 0 if kept or SMALL else 1  # times of the small form mean nothing
 
 
 if __name__ == "__main__":

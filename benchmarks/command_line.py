@@ -1,8 +1,8 @@
 """`confide calibrate` and `confide predict` on 1,000,000 rows x 10 classes, next to one reading of the same file.
 
-Run as `python -m benchmarks.command_line`. Every measured step is a process of its own; its peak memory is the largest
-resident set that the system saw. The yardstick is DuckDB alone, which streams the same columns as Arrow batches and
-throws them away.
+Run as `python -m benchmarks.command_line`. Every measured step runs in its own process; its peak memory is the largest
+resident set that the system reports. The reference is DuckDB alone, which streams the same columns as Arrow batches and
+discards them.
 """
 
 import os
@@ -50,7 +50,7 @@ assert rows == int(sys.argv[2])
 
 @dataclass(frozen=True)
 class Cost:
-    """What a process took."""
+    """Time and memory of a process."""
 
     seconds: float
     peak_bytes: int

@@ -1,7 +1,7 @@
 """Calibration over files larger than memory, compared with DuckDB's read of the file: `python -m benchmarks.engines`.
 
-Every figure is the best of several rounds in which the reference and our work take turns; peaks are of whole processes.
-The files are written by this program into a temporary folder and removed.
+Every number is the best of several rounds in which the reference and our work alternate; peaks are of whole processes.
+This program writes the files into a temporary folder and removes them.
 """
 
 import argparse
@@ -53,7 +53,7 @@ def main() -> None:
 
 
 def run(name: str, path: Path, rounds: int) -> None:
-    """One case in a process of its own."""
+    """Run one case in its own process."""
     command = [sys.executable, "-m", "benchmarks.engines", "--case", name, str(path), "--rounds", str(rounds)]
     subprocess.run(command, check=True)
 
@@ -90,7 +90,7 @@ def scores(path: Path, rounds: int) -> None:
 
     from confide.tables import Scored, open_table, score_histogram
 
-    with duckdb.connect() as reference, open_table(path) as table:  # read by one thread, counted by two of ours
+    with duckdb.connect() as reference, open_table(path) as table:  # one thread reads, two of ours count
         reference.execute(f"SET threads = {THREADS}")
         query = f"SELECT count(*), sum(score), max(score) FROM '{path}'"  # noqa: S608
         measured = {
@@ -142,7 +142,7 @@ def write_sets(path: Path) -> None:
 
 
 def write_aps_sets(path: Path) -> None:
-    """Sets that are computed in this process, of about 70 classes each."""
+    """Write sets of about 70 classes each, computed in this process."""
     import confide
 
     candidates = confide.Candidates.of([0.9])
@@ -172,7 +172,7 @@ def lists_aps_sets_peak(path: Path, rounds: int) -> None:
 
 
 def postgres(rows: int, rounds: int) -> None:
-    """The histogram of a column in a server of its own, against count, sum and maximum of the same column."""
+    """The histogram of a column in a separate server, against count, sum and maximum of the same column."""
     from confide.tables import Scored, open_table, score_histogram
     from tests.tables.postgres_server import OWNER, READER, binaries, running
 
@@ -199,13 +199,13 @@ def postgres(rows: int, rounds: int) -> None:
 
 
 def postgres_sets(url: str, rows: int, rounds: int) -> None:
-    """Sets next to the rows: of LAC by the server, of APS by this process, against reading the lists once."""
+    """Write sets next to the rows: of LAC by the server, of APS by this process, against reading the lists once."""
     import confide
     from confide.tables import Classified, open_table, predict_table
 
     with open_table(url, "pg_catalog.pg_class", write=True) as table:
         connection = table.backend.con
-        drawn = "SELECT random() + 0 * i AS x FROM generate_series(1, 10)"  # anew for every row, as i is in it
+        drawn = "SELECT random() + 0 * i AS x FROM generate_series(1, 10)"  # drawn for every row, as i is in it
         shares = f"SELECT array_agg((x / total)::float4) FROM (SELECT x, sum(x) OVER () AS total FROM ({drawn}) d) s"  # noqa: S608
         connection.execute(f"CREATE TABLE lists AS SELECT i, ({shares}) AS p FROM generate_series(1, {rows}) i")  # noqa: S608
         connection.execute("VACUUM ANALYZE lists")
@@ -229,7 +229,7 @@ def postgres_sets(url: str, rows: int, rounds: int) -> None:
 
 
 def report(measured: dict[str, Callable[[], object]], rounds: int) -> None:
-    """Best times, the first being the reference."""
+    """Print the best times; the first is the reference."""
     best = dict.fromkeys(measured, float("inf"))
     for _ in range(rounds):
         for name, work in measured.items():
@@ -242,7 +242,7 @@ def report(measured: dict[str, Callable[[], object]], rounds: int) -> None:
 
 
 def peak() -> float:
-    """The most memory that this process held, in MB."""
+    """Peak memory of this process in MB."""
     return resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
 
 

@@ -13,7 +13,7 @@ from confide.federated.quantile_of_quantiles import best_qq, best_qq_unequal, qq
 
 
 def direct(l: int, k: int, m: int, n: int) -> float:
-    """The publication's sum, written as it stands."""
+    """The published sum as printed."""
     total = 0.0
     for j in range(k, m + 1):
         for high in itertools.product(range(l, n + 1), repeat=j):
@@ -24,14 +24,14 @@ def direct(l: int, k: int, m: int, n: int) -> float:
 
 
 def seconds(work) -> tuple[float, object]:
-    """Time of one run, and the result."""
+    """Return the time of one run and its result."""
     start = time.perf_counter()
     result = work()
     return time.perf_counter() - start, result
 
 
 def planned(sizes: list[int]) -> federated.FederatedPlan:
-    """A plan of private-qq and its promises, without what keys take."""
+    """A plan of private-qq and its guarantees, without the time of keys."""
     keys = ([hashlib.sha256(f"{use} {i}".encode()).hexdigest() for use in "ab"] for i in range(len(sizes)))
     silos = [federated.Silo(f"s{i}", *pair, n) for i, (n, pair) in enumerate(zip(sizes, keys, strict=True))]
     made = federated.plan(silos, 0.1, 1.0, method="private-qq", score="lac")
@@ -59,13 +59,13 @@ def main(rounds: int = small(3, 1)) -> None:
     slow, fast = best["sum"], best["integral"] / 100
     apart = abs(results["sum"] - results["integral"])
     print("| what | time |\n|---|---|")
-    print(f"| M(6, 3) at m = 6, n = 12: the published hypergeometric sum, written as it stands | {slow:.2f} s |")
+    print(f"| M(6, 3) at m = 6, n = 12: the published hypergeometric sum as printed | {slow:.2f} s |")
     faster = f"{fast * 1e6:.0f} us, {slow / fast:,.0f} times faster"
     print(f"| the same by one integral, to {apart:.0e} of the sum | {faster} |")
     print(f"| (l, k) of least coverage for 1000 silos of 1000 records | {best['equal']:.2f} s |")
     print(f"| 1000 silos of unequal sizes (100 to 2000 records), target ranks and k | {best['unequal']:.1f} s |")
-    asked = "a plan of private-qq with all its promises, alpha = .1, epsilon = 1"
-    print(f"| {asked}: 1000 silos of 100 records | {best['plan, equal']:.2f} s |")
+    settings = "a plan of private-qq with all its guarantees, alpha = 0.1, epsilon = 1"
+    print(f"| {settings}: 1000 silos of 100 records | {best['plan, equal']:.2f} s |")
     print(f"| the same for 1000 silos of unequal sizes | {best['plan, unequal']:.1f} s |")
 
 

@@ -1,8 +1,8 @@
 """The first call of a process: its processor seconds, imports included.
 
-Run as `python -m benchmarks.first_call`. Every line is a process of its own, run five times; the least is printed. A
-server that applies a release, a script that calibrates once, and a job of the command line pay this before their first
-record.
+Run as `python -m benchmarks.first_call`. Every line is a separate process, run five times; the least is printed. A
+server that applies a release, a script that calibrates once, and a job of the command line need this time before their
+first record.
 """
 
 import os
@@ -50,7 +50,7 @@ def main() -> None:
 
 
 def took(program: str, folder: Path) -> float:
-    """The processor seconds of a process that runs this, with compiled modules at hand."""
+    """Processor seconds of a process that runs this code, with compiled modules."""
     environment = {name: value for name, value in os.environ.items() if name != "PYTHONDONTWRITEBYTECODE"}
     done = subprocess.Popen(
         [sys.executable, "-c", program],

@@ -1,9 +1,9 @@
-"""What a threshold for another population costs: mean coverage under new class shares, against the alternatives.
+"""Cost of a threshold for another population: mean coverage under new class shares, compared with the alternatives.
 
     python -m benchmarks.known_shift
 
-K classes, evenly frequent among the calibration records; new ones have shares in proportion to 1/2, 1, ..., 1, 2.
-Scores are |N(0, 1)|, twice that in the class that becomes twice as frequent. Coverage at level .9 given the data is
+K classes, equally frequent among the calibration records; new records have shares in proportion to 1/2, 1, ..., 1, 2.
+Scores are |N(0, 1)|, twice that in the class that becomes twice as frequent. Coverage at level 0.9 given the data is
 computed from the mechanism's exact law, and averaged over 100 data sets.
 """
 
@@ -46,7 +46,7 @@ def drawn(mechanism: Slopes, counts: NDArray[np.int64]) -> NDArray[np.float64]:
 
 
 def plain_proof(epsilon: float, m: int, weight: int) -> Slopes:
-    """Theorem 3's own price: equal heights and the offset that the mean of the random rank asks for."""
+    """Theorem A6's own price: equal heights and the offset that the mean of the random rank asks for."""
     deficit = sum(1 / k for k in range(2, m + 1))
 
     def made(left: int) -> Slopes:
@@ -57,14 +57,14 @@ def plain_proof(epsilon: float, m: int, weight: int) -> Slopes:
     return min(map(made, range(10, 19)), key=lambda one: float(one.offset) + 0.6 / one.slope_right)
 
 
-def slopes_of(**asked: Any) -> tuple[Slopes, Candidates]:
+def slopes_of(**options: Any) -> tuple[Slopes, Candidates]:
     """The mechanism that answers a request, and its candidates."""
-    request = Terms.of(alpha="1/10", candidates=Spread("residual", unit=1.0), **asked)
+    request = Terms.of(alpha="1/10", candidates=Spread("residual", unit=1.0), **options)
     return cast(Slopes, mechanism_for(request)), request.candidates
 
 
 def mean_coverages(classes: int, n: int, epsilon: float, rng: np.random.Generator) -> Iterator[float]:
-    """Unweighted without privacy, Theorem 3's own price, ours, class-conditional, and the share of its +inf."""
+    """Unweighted without privacy, Theorem A6's own price, ours, class-conditional, and the share of its +inf."""
     shift = shift_of(classes)
     steps, new = np.array(shift.steps), np.array([float(ratio) for ratio in shift.ratios])
     ours, ours_over = slopes_of(epsilon=epsilon, population=shift, n_typical=n)

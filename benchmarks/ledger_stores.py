@@ -1,4 +1,4 @@
-"""A charge and its release in a ledger that has thousands: in a file, and on a PostgreSQL server of this machine.
+"""A charge and its release in a ledger of thousands of entries: in a file, and on a PostgreSQL server of this machine.
 
 python -m benchmarks.ledger_stores [ENTRIES]
 """
@@ -21,7 +21,7 @@ TIMES = 5
 
 
 def fill(path: Path, entries: int) -> None:
-    """A ledger file with this many charges and releases."""
+    """Write a ledger file with this many charges and releases."""
     events: list[Event] = [Opened("p", "add_remove", None), Limited("p", 1e6, 0.0), Keyed("ab" * 32)]
     for k in range(entries):
         token = f"{k:032x}"
@@ -36,7 +36,7 @@ def fill(path: Path, entries: int) -> None:
 
 
 def measured(ledger: Ledger) -> str:
-    """Milliseconds of a reading, and of a charge with its release; the medians."""
+    """Median milliseconds of a reading, and of a charge with its release."""
     read, spent = [], []
     for k in range(TIMES):
         start = time.perf_counter()

@@ -1,8 +1,8 @@
-"""Newer methods by others compared with ours: what they certify, and what they cover.
+"""Newer methods by others compared with ours: their certificates and their coverage.
 
 python -m benchmarks.newer_methods              every table, in a few minutes
 python -m benchmarks.newer_methods rob-fcp      the table of docs/theory-federated.md
-python -m benchmarks.newer_methods pcoqs        that of docs/methods.md, "Newer methods"
+python -m benchmarks.newer_methods pcoqs        the table of docs/methods.md, "Newer methods"
 python -m benchmarks.newer_methods two-classes  the one below it: the authors' own simulation; needs scikit-learn
 """
 
@@ -28,7 +28,7 @@ DATA_SETS = small(100, 3)
 
 
 def rob_fcp_table() -> Iterator[str]:
-    """Rob-FCP's lower bound of coverage for 17 honest silos and 3 liars; below 0 it says nothing."""
+    """Rob-FCP's lower bound of coverage for 17 honest silos and 3 Byzantine ones; a bound below 0 is empty."""
     bins = (2, 10, 100)
     yield f"| scores per silo | {' | '.join(f'H = {h}' for h in bins)} |"
     yield "|" + "---|" * (1 + len(bins))
@@ -38,7 +38,7 @@ def rob_fcp_table() -> Iterator[str]:
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores whose law is known: how they are drawn, the law of one, and the score that they are taken for."""
+    """Scores with an exact law: how they are drawn, the law of one, and the score that they represent."""
 
     words: str
     draw: Callable[[np.random.Generator, int], Floats]
@@ -67,7 +67,7 @@ SETTINGS = (*((kind, 1000, 0.5) for kind in KINDS), (UNIFORM, 1000, 0.125), (UNI
 
 
 def pcoqs_table() -> Iterator[str]:
-    """Mean coverage at level .9 and its standard deviation, noise averaged exactly, on data sets of known laws."""
+    """Mean coverage at level 0.9 and its standard deviation, noise averaged exactly, on data sets with exact laws."""
     names = ("P-COQS, its program", "unrounded", "`pcoqs`", "`pcoqs-published`", "`slopes`", "`none`")
     yield f"| n, rho, scores | {' | '.join(names)} |"
     yield "|" + "---|" * (1 + len(names))
@@ -77,7 +77,7 @@ def pcoqs_table() -> Iterator[str]:
 
 
 def compared(kind: Scores, n: int, rho: float, data_sets: int = DATA_SETS) -> list[tuple[float, float]]:
-    """Mean and standard deviation of coverage of each column; the plain threshold is a control variate."""
+    """Mean and standard deviation of coverage of each column; the non-private threshold is a control variate."""
     ours = confide.plan(ALPHA, rho=rho, n=n, neighbors="replace_one", score=kind.score)
     level, rank = Fraction(9, 10), pcoqs.target(n, ALPHA)
     usual = Request(alpha=ALPHA, rho=rho, score=kind.score, mechanism="pcoqs", neighbors="replace_one").counted_over(n)
@@ -96,7 +96,7 @@ def compared(kind: Scores, n: int, rho: float, data_sets: int = DATA_SETS) -> li
     first, second = np.moveaxis(np.array(rows), 2, 0)
     plain = first[:, -1]
     spread = np.sqrt(np.maximum(0, second.mean(0) - first.mean(0) ** 2))
-    # Scores without ties: the plain threshold covers rank/(n+1) in the mean, whatever their law is.
+    # Scores without ties: the non-private threshold covers rank/(n+1) in the mean for every law.
     known = rank / (n + 1) if len(set(scores.tolist())) == n else plain.mean()
     varies = plain.std() > 0
     means = [
@@ -115,7 +115,7 @@ TRIALS = small(1000, 1)
 
 
 def two_classes_table() -> Iterator[str]:
-    """The authors' simulation with Gaussian naive Bayes: their numbers, the same recomputed, and ours."""
+    """The authors' simulation with Gaussian naive Bayes: their numbers, our run of it, and our method."""
     yield "| alpha | theirs: no privacy | theirs: P-COQS | no privacy | P-COQS, its program | `slopes` |"
     yield "|" + "---|" * 6
     found = np.mean([two_classes(trial) for trial in range(TRIALS)], axis=0)
@@ -125,7 +125,7 @@ def two_classes_table() -> Iterator[str]:
 
 
 def two_classes(trial: int, rho: float = 0.5) -> list[list[tuple[float, float]]]:
-    """Coverage and set size on one of their data sets, by level and method; an empty set counts one, as theirs."""
+    """Coverage and set size on one of their data sets, by level and method; an empty set counts one, as in theirs."""
     from sklearn.model_selection import train_test_split
     from sklearn.naive_bayes import GaussianNB
 
@@ -164,7 +164,7 @@ def search_law(search: NoisySearch, over: Candidates, scores: Floats) -> Floats:
 
 
 def slopes_law(ours: confide.Plan, scores: Floats) -> tuple[Floats, Floats]:
-    """The candidates of a plan and their exact chances."""
+    """The candidates of a plan and their exact probabilities."""
     mechanism, over = ours.mechanism, ours.request.candidates
     if mechanism is None:  # too few records for a finite threshold
         return np.array([np.inf]), np.ones(1)

@@ -13,9 +13,9 @@ RUNS, MANY = small(40, 1), small(1_000_000, 1000)
 
 
 def lac_parts(folder):
-    """Gathering for calibration, a comparison into memory that is there for prediction, and what `confide` makes of it.
+    """Gathering for calibration, a comparison into allocated memory for prediction, and the same by `confide`.
 
-    Every call gets labels of its own, so that none finds its probabilities in the cache.
+    Every call gets different labels, so that its probabilities are not in the cache.
     """
     import confide
 
@@ -107,7 +107,7 @@ def regression_parts(n=MANY):
 
 
 def print_times(title, work):
-    """The shortest and the middle time of each call; the calls take turns, so that all meet the same conditions."""
+    """Print the shortest and the median time of each call; calls alternate, so that conditions are the same."""
     times = {name: [] for name in work}
     for _ in range(RUNS):
         for name, call in work.items():

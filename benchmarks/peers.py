@@ -1,9 +1,9 @@
-"""Speed, memory, coverage and set size next to the conformal libraries people use: `nox -s bench-peers`.
+"""Speed, memory, coverage and set size compared with other conformal libraries: `nox -s bench-peers`.
 
     python -m benchmarks.peers [PEERS_PYTHON [lac] [aps] [raps] [parts] [regression]]
 
-30,000 x 1000 calibration and 20,000 x 1000 test probabilities, float32, labels drawn from them. Every library runs in a
-process of its own, the best of several runs counts. The peers live in an environment of their own.
+30,000 x 1000 calibration and 20,000 x 1000 test probabilities, float32, labels drawn from them. Every library runs in
+its own process, and the best of several runs counts. The other libraries have a separate environment.
 """
 
 import json
@@ -74,7 +74,7 @@ def table(score, rows):
 
 
 def main(peers_python=None, *chosen):
-    """Print the tables; 1 if a library failed in one of them."""
+    """Print the tables; return 1 if a library failed in one of them."""
     chosen = chosen or (*CASES, "parts", "regression")
     failed = False
     with tempfile.TemporaryDirectory() as folder:

@@ -1,6 +1,6 @@
 #!/usr/bin/env bash
 # An environment for the peers: puncc needs numpy 1, and torchcp's dependency torchsort, which one training loss alone
-# uses, does not build everywhere, so torchcp goes in without it, and with an empty torchsort beside it.
+# uses, does not build everywhere, so torchcp is installed without it, together with an empty torchsort.
 set -euo pipefail
 python="${1:-python3}"
 folder="${2:-.venv-peers}"

@@ -1,6 +1,6 @@
-"""One measurement in a process of its own: `python peers_worker.py FOLDER LIBRARY SCORE [MASK]`, one line of JSON.
+"""One measurement in its own process: `python peers_worker.py FOLDER LIBRARY SCORE [MASK]`, one line of JSON.
 
-With MASK the sets are kept in a file of that name, for tests.
+With MASK the sets are written to a file of that name, for tests.
 """
 
 import json
@@ -36,7 +36,7 @@ def quantile(scores):
 
 
 class Numpy:
-    """The baseline: plain numpy, blocks of rows, one thread."""
+    """The baseline: numpy alone, blocks of rows, one thread."""
 
     def __init__(self, score):
         self.score = score
@@ -208,7 +208,7 @@ def main(folder, library, score, keep=None):
     if library == "crepes":
         scale, p, y = len(p) / 200, p[:200], y[:200]
     conformal = LIBRARIES[library](score)
-    if library != "MAPIE":  # whose RAPS needs two records of every class
+    if library != "MAPIE":  # its RAPS needs two records of every class
         conformal.calibrate(p_cal[:2000], y_cal[:2000])  # the first call imports
     calibrated, _ = best(lambda: conformal.calibrate(p_cal, y_cal))
     if library in ("numpy", "confide"):

@@ -3,10 +3,10 @@
     python -m benchmarks.price                     the tables of docs/benchmarks.md, in a few minutes
     python -m benchmarks.price --runs 50 even      one of them, quicker
 
-alpha = 0.1 and epsilon = 1 unless said. Excess is (coverage - 0.9) n epsilon, for which the coverage of the plain
-threshold on the same data, whose mean is known, is a control variate; "beyond" is the chance of a threshold beyond the
-largest score. Real data: CONFIDE_DATA, or ../shared/data; without them the rows are left out, with a message. Times are
-of the processor, for one core.
+alpha = 0.1 and epsilon = 1 unless stated. Excess is (coverage - 0.9) n epsilon. Its control variate is the coverage of
+the non-private threshold on the same data, whose mean has an exact value. "beyond" is the probability of a threshold
+beyond the largest score. Real data: CONFIDE_DATA, or ../shared/data; without them the rows are left out, with a
+message. Times are processor times of one core.
 """
 
 import argparse
@@ -29,7 +29,7 @@ WORDS = {PUBLIC: "public", SECRET: "secret"}
 
 
 def ours(n: int, neighbors: str, score: str = "lac", alpha: float = 0.1, **options: object) -> Plan:
-    """The plan of today; a secret n is guessed right."""
+    """The plan of this version; the guess of a secret n is right."""
     typical = {"n_typical": n} if neighbors == SECRET else {}
     return confide.plan(alpha, 1.0, n, score=score, neighbors=neighbors, **typical | options)
 
@@ -52,8 +52,8 @@ def chance(value: float) -> str:
 
 
 def even(runs: int) -> None:
-    """Even scores over the default candidates of lac."""
-    table("even scores, n", "n is", "excess 0.1", "excess", "to reach", "coverage 0.1", "coverage", "to reach",
+    """Uniform scores over the default candidates of lac."""
+    table("uniform scores, n", "n is", "excess 0.1", "excess", "aim", "coverage 0.1", "coverage", "aim",
           "+inf 0.1", "+inf", "beyond 0.1", "beyond")  # fmt: skip
     reach = {100: ".941", 150: ".929", 200: ".922"}
     for n in small((60, 80, 100, 150, 200, 343, 1000, 5000), (60,)):
@@ -66,8 +66,8 @@ def even(runs: int) -> None:
 
 
 def errors(runs: int) -> None:
-    """Residuals of a bell."""
-    table("normal residuals, n", "n is", "unit", "excess 0.1", "excess", "to reach", "beyond 0.1", "beyond", "to reach")
+    """Gaussian residuals."""
+    table("normal residuals, n", "n is", "unit", "excess 0.1", "excess", "aim", "beyond 0.1", "beyond", "aim")
     excess = {(1000, None): "7.2", (343, None): "7.5", (1000, 1.0): "6.3"}
     beyond = {None: {200: ".03", 250: ".005", 300: ".001"}, "unit": {200: ".02", 250: ".006", 300: ".002"}}
     for n in small((100, 200, 250, 300, 343, 1000), (100,)):
@@ -86,7 +86,7 @@ _UNITS = {None: "none", 1.0: "right", 10.0: "10 times too large", 0.1: "10 times
 
 def scales(runs: int) -> None:
     """Residuals of any scale, without a unit."""
-    table("scale of residuals, no unit", "n", "+inf 0.1", "ratio 0.1", "+inf", "beyond", "ratio", "to reach")
+    table("scale of residuals, no unit", "n", "+inf 0.1", "ratio 0.1", "+inf", "beyond", "ratio", "aim")
     for n in (1000, 200):
         old, new = (made(n, PUBLIC, "absolute_residual") for made in (theirs, ours))
         for power in small((-300, -50, -15, -12, -9, -6, -3, 0, 3, 6, 9, 12, 15, 30, 50, 300), (0,)):
@@ -98,8 +98,18 @@ def scales(runs: int) -> None:
 
 
 def warm(runs: int) -> None:
-    """Candidates around a guess of the threshold that is some ranks off; cold next to them."""
-    table("warm start", "n", "cold", "right", "to reach", "20 off", "+100 off", "-100 off", "at most 1.6 cold")
+    """Candidates around a guess of the threshold that is wrong by some ranks, compared with cold ones."""
+    table(
+        "warm start",
+        "n",
+        "cold",
+        "right",
+        "aim",
+        "wrong by 20",
+        "wrong by +100",
+        "wrong by -100",
+        "worst / cold (aim 1.6)",
+    )
     for name, law, score, quantile, reach in (
         ("residuals", residuals(), "absolute_residual", _half_normal, "4.5"),
         ("lac", EVEN, "lac", float, "4.1"),
@@ -121,8 +131,8 @@ def _half_normal(level: float) -> float:
 
 
 def conditional(runs: int) -> None:
-    """Training-conditional promises: mean coverage on even scores."""
-    table("training-conditional, delta .05: n", "n is", "coverage 0.1", "coverage", "to reach")
+    """Training-conditional guarantees: mean coverage for uniform scores."""
+    table("training-conditional, delta .05: n", "n is", "coverage 0.1", "coverage", "aim")
     for n, reach in ((200, ".96"), (500, ""), (1000, ".922")):
         for relation in (PUBLIC, SECRET):
             typical = {"n_typical": n} if relation == SECRET else {}
@@ -137,7 +147,7 @@ def _conditional(n: int, relation: str, **options: object) -> Plan:
 
 
 def hard(runs: int) -> None:
-    """Laws that are hard: excess and failures compared with those of 0.1."""
+    """Hard laws: excess and failures compared with those of 0.1."""
     heads = "hard laws, n", "n is", "law", "excess 0.1", "excess", "+inf 0.1", "+inf", "beyond 0.1", "beyond", "worse"
     table(*heads)
     for score, laws in (("lac", HARD_IN_UNIT), ("absolute_residual", HARD_RESIDUALS)):
@@ -168,8 +178,8 @@ SETS = {
 
 
 def sets(runs: int) -> None:
-    """Set sizes over those of the plain threshold, on as many splits as a tenth of the runs; sizes on all records."""
-    table("set size over non-private", "n", "n is", "data", "0.1", "now", "to reach")
+    """Set sizes over those of the non-private threshold, on a tenth of the runs as splits; sizes on all records."""
+    table("set size over non-private", "n", "n is", "data", "0.1", "now", "aim")
     for name in ("cifar100", "dermamnist", "bloodmnist", "cifar10"):
         p, labels = images(name)
         for score in dict.fromkeys(score for score, _ in SETS):
@@ -189,9 +199,9 @@ def _ratio(made: Plan, every: np.ndarray, scores: np.ndarray, splits: int) -> fl
 
 
 def classes(runs: int) -> None:
-    """A threshold for each class of CIFAR-10, a hundred records each: mean set size over the plain one."""
+    """A threshold for each class of CIFAR-10, a hundred records each: mean set size over the non-private one."""
     p, labels = images("cifar10")
-    table("class-conditional, ten classes of 100", "n is", "0.1", "now", "to reach")
+    table("class-conditional, ten classes of 100", "n is", "0.1", "now", "aim")
     for score, relation, reach in (("lac", SECRET, "1.45"), ("lac", PUBLIC, ""), ("aps", SECRET, "")):
         all_scores, found = confide.all_scores(p, score), []
         for made in (theirs(100, relation, score), ours(100, relation, score)):
@@ -223,7 +233,7 @@ def images(name: str) -> tuple[np.ndarray, np.ndarray]:
 
 
 def fresh(runs: int) -> None:
-    """How long a plan takes that was not made before, each of another number of records."""
+    """Time of a new plan, each for another number of records."""
     confide.plan(0.1, 1.0, 777)  # imports and tables
     times = []
     for k in range(max(runs // 20, small(4, 1))):
@@ -233,7 +243,7 @@ def fresh(runs: int) -> None:
                 start = time.process_time()
                 ours(n, relation, score, alpha=(0.1, 0.05, 0.2)[k % 3])
                 times.append(time.process_time() - start)
-    table("a fresh plan", "median s", "worst s", "to reach")
+    table("a fresh plan", "median s", "worst s", "aim")
     row(f"{len(times)} of them", f"{np.median(times):.2f}", f"{max(times):.2f}", ".1, .4")
 
 
@@ -245,7 +255,7 @@ NEED_DATA = ("sets", "classes")
 def main(names: Iterable[str], runs: int) -> None:
     for name in names:
         if name in NEED_DATA and not FOLDER.exists():
-            print(f"\n{name}: left out, for {FOLDER} is not there; set CONFIDE_DATA")
+            print(f"\n{name}: left out, because {FOLDER} does not exist; set CONFIDE_DATA")
             continue
         start = time.perf_counter()
         TABLES[name](runs)

@@ -3,10 +3,10 @@
     python -m benchmarks.private_coverage               the table of docs/benchmarks.md, in a few minutes
     python -m benchmarks.private_coverage --draws 60    the same from fewer draws, in well under a minute
 
-The ratio of mean widths, records and noise drawn anew for each cell, the same for both intervals: at confidence 95 %,
-with the guess .9, n secret. "ten classes": ten disjoint parts of n records each, simultaneously, both at error
-1 - .95^(1/10). "total of ten": all n records, their counts added up over ten cells. "public": one count with noise, n
-public. Times are of the processor, for one core, tables included.
+The ratio of mean widths, with new records and noise for each cell, the same for both intervals: at confidence 95 %,
+with the guess 0.9, n secret. "ten classes": ten disjoint parts of n records each, simultaneously, both at error 1 -
+0.95^(1/10). "total of ten": all n records, their counts added up over ten cells. "public": one noisy count, n public.
+Times are processor times of one core, tables included.
 """
 
 import argparse
@@ -25,7 +25,7 @@ SHARES = (0.8, 0.9, 0.95, 0.99)
 def drawn(
     rng: np.random.Generator, n: int, share: float, epsilon: float, draws: int, noises: int = 1
 ) -> tuple[NDArray[np.int64], NDArray[np.int64], NDArray[np.int64]]:
-    """Covered records, and noisy counts of covered and missed ones; nothing private, so numpy's noise will do."""
+    """Covered records, and noisy counts of covered and missed ones; nothing is private, so numpy's noise suffices."""
     covered = rng.binomial(n, share, draws)
     a, b, c, d = rng.geometric(1 - np.exp(-epsilon), (4, noises, draws)).sum(axis=1)
     return covered, covered + a - b, n - covered + c - d

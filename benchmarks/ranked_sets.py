@@ -1,8 +1,8 @@
 """`python -m benchmarks.ranked_sets`: sets of APS, RAPS and SAPS by selection, compared with sorting and reading.
 
-Softmax of normal logits, float32. "before" sorts the 64 likeliest classes, and all where they do not suffice; "numpy"
-is what `confide` does without Numba, "Numba" what it does with it. All use the same threads and take turns; times are
-those of the processors together, which other work on the machine lengthens less.
+Softmax of normal logits, float32. "before" sorts the 64 most probable classes, and all if these are too few. "numpy" is
+`confide` without Numba, "Numba" with it. All use the same threads and alternate. Times are those of all processors
+together, which other work on the machine affects less.
 """
 
 import argparse
@@ -41,7 +41,7 @@ def softmax(n, k):
 
 
 def by_sorting(call):
-    """Without Numba, and as before the ranks that are looked at grew step by step."""
+    """Sort without Numba, as before the number of ranks grew in steps."""
     kept, ranked._WIDER = ranked._WIDER, 2**40
     try:
         with numpy_alone():
@@ -57,7 +57,7 @@ def alone(call):
 
 
 def shortest(calls):
-    """The shortest time of each call in ms; the calls take turns, so that all meet the same conditions."""
+    """The shortest time of each call in ms; the calls alternate, so that all have the same conditions."""
     times = {name: [] for name in calls}
     for call in calls.values():
         call()
@@ -76,9 +76,9 @@ def in_threads(p, work):
 
 def main() -> None:
     """Print one line per score: the mean size, times in ms, and ratios."""
-    asked = argparse.ArgumentParser(description=__doc__)
-    asked.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
-    threads = asked.parse_args().threads
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--threads", type=int, default=len(os.sched_getaffinity(0)))
+    threads = parser.parse_args().threads
     confide.arrays.blocks._processors = lambda: threads
     print(f"{threads} thread(s), shortest of {RUNS}, processor ms; Numba: {'yes' if NUMBA else 'not installed'}\n")
     print("| sets | size | before | numpy | Numba | before / Numba | reading | Numba / reading |")

@@ -1,6 +1,7 @@
 """Coverage and size of every score on real data, private compared with non-private: `python -m benchmarks.real_data`.
 
-Needs the data: CONFIDE_DATA, or ../shared/data. Two more tables say what few records and saturated probabilities cost.
+Needs the data: CONFIDE_DATA, or ../shared/data. Two more tables show
+the cost of few records and of saturated probabilities.
 """
 
 import math
@@ -37,7 +38,7 @@ def every_score():
 
 
 def few_records():
-    """Concrete: the exact chance of a threshold beyond the largest score, and the median threshold."""
+    """Concrete: the exact probability of a threshold beyond the largest score, and the median threshold."""
     print("\n| score | candidates | slopes | beyond the largest score | +inf | median threshold / non-private |")
     print("|---|---|---|---|---|---|")
     for score in ("absolute_residual", "gamma"):
@@ -60,7 +61,7 @@ def few_records():
 
 
 def saturated():
-    """Non-private mean set sizes at the rank asked for and a few ranks above: what any noise has to pay."""
+    """Non-private mean set sizes at the target rank and a few ranks above: the price of any noise."""
     print("\n| data | score | rank | + 5 | + 10 | + 20 |\n|---|---|---|---|---|---|")
     for name in IMAGES[1:]:
         p, y = image_table(name)

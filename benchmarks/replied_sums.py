@@ -25,13 +25,13 @@ DP_DELTA = 1e-6
 
 
 def invited(m: int, n: int) -> list[federated.Silo]:
-    """Silos of one size, without what keys take."""
+    """Silos of one size, without the time of keys."""
     keys = ([hashlib.sha256(f"{use} {i}".encode()).hexdigest() for use in "ab"] for i in range(m))
     return [federated.Silo(f"s{i}", *pair, n) for i, pair in enumerate(keys)]
 
 
 def pilot() -> Pilot:
-    """Ten classes, some of them hard to tell apart."""
+    """Ten classes, some of them hard to distinguish."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.full(10, 0.12), 4000)
     drawn = (rng.random((4000, 1)) > np.cumsum(p, axis=1)).sum(axis=1)
@@ -39,7 +39,7 @@ def pilot() -> Pilot:
 
 
 def cell(one: federated.Alternative) -> str:
-    """Expected coverage, evenly and in a bell, and the mean size of sets."""
+    """Expected coverage for uniform and Gaussian scores, and the mean size of sets."""
     if one.plan is None:
         return "no plan"
     return f"{one.expected:.3f} / {one.expected_bell:.3f}, {one.on_pilot.size:.2f}"
@@ -52,9 +52,9 @@ def main() -> None:
     print("|---|---|---|---|---|---|---|")
     for m, n, epsilon, size in small(CASES, CASES[:2]):
         silos, options = invited(m, n), {"score": "lac", "population": "common"}
-        asked = {"dp_delta": DP_DELTA, "candidates": Candidates.spread("probability", size)}
+        options_of_both = {"dp_delta": DP_DELTA, "candidates": Candidates.spread("probability", size)}
         make = planning.one_threshold(0.1, epsilon)
-        replied = with_pilot(planning.alternative(silos, make, "fedcp2-qq-sum", options | asked), sample)
+        replied = with_pilot(planning.alternative(silos, make, "fedcp2-qq-sum", options | options_of_both), sample)
         counted = with_pilot(planning.alternative(silos, make, "secure-sum", options), sample)
         local = "" if replied.plan is None else f"{replied.plan.epsilon:.2f}"
         claimed = federated.clones_local(epsilon, m - max(1, (m - 1) // 2), DP_DELTA)

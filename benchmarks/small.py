@@ -1,7 +1,7 @@
-"""Commands in their small form: seconds in place of minutes, so that every command is run before a change lands.
+"""Commands in their small form: seconds instead of minutes, so that every command runs before a merge.
 
-`python -m tests.commands` runs each in a copy of the checkout, where results may be overwritten, and names that copy in
-`CONFIDE_SMALL`. Elsewhere every command runs whole.
+`python -m tests.commands` runs each in a copy of the checkout, where results may be overwritten, and sets
+`CONFIDE_SMALL` to that copy. Otherwise every command runs in full.
 """
 
 import os
@@ -15,5 +15,5 @@ T = TypeVar("T")
 
 
 def small(whole: T, few: T) -> T:
-    """The first, or in the small form the second."""
+    """Return the first value, or in the small form the second."""
     return few if SMALL else whole

@@ -2,11 +2,10 @@
 
     python -m benchmarks.spark [--rows N]
 
-The cluster is a master and workers of one core each, every one a Java process of its own. For each number of workers a
-fresh session counts a column of scores (m = 1000), LAC of a list column of ten probabilities in the Java machines, and
-APS of the same column in Python on the executors; next to them Spark's own `count(*), sum, max` over the same files.
-Times are the best of several in the same session, after one run that is not counted. Bytes are those of Spark's own
-event log.
+The cluster is a master and workers of one core each, each in its own Java process. For each number of workers a new
+session counts a column of scores (m = 1000), LAC of a list column of ten probabilities in the Java machines, and APS of
+the same column in Python on the executors; for comparison it runs Spark's own `count(*), sum, max` over the same files.
+Times are the best of several in the same session, after one warm-up run. Bytes are from Spark's event log.
 """
 
 import argparse
@@ -37,7 +36,7 @@ spark.eventLog.rolling.enabled false
 
 
 def write(folder: Path, rows: int) -> tuple[int, int]:
-    """Scores, and lists of probabilities with labels; the bytes of each."""
+    """Write scores, and lists of probabilities with labels; return the bytes of each."""
     rng = np.random.default_rng(0)
     sizes = {"scores": 0, "lists": 0}
     for name in sizes:
@@ -70,7 +69,7 @@ def best(call: Callable[[], Any]) -> float:
 
 
 def measure(folder: Path, master: str) -> dict[str, float]:
-    """Seconds of every count on the cluster as it is."""
+    """Measure the seconds of every count on the running cluster."""
     classes = tuple(range(CLASSES))
     with open_session(master) as session:
         scores, lists = (session.read.parquet(str(folder / name)) for name in ("scores", "lists"))
@@ -91,7 +90,7 @@ def measure(folder: Path, master: str) -> dict[str, float]:
 
 
 def moved(log: Path) -> dict[str, dict[str, float]]:
-    """What a run of every count took, from Spark's event log: megabytes, and processor seconds of the Java machines."""
+    """Cost of one run of every count, from Spark's event log: megabytes, and processor seconds of the Java machines."""
     stages: dict[int, str] = {}
     totals: dict[str, dict[str, float]] = {}
     for line in log.read_text().splitlines():
@@ -114,7 +113,7 @@ def moved(log: Path) -> dict[str, dict[str, float]]:
 
 
 def main() -> None:
-    """Print a table: what moves, and seconds."""
+    """Print a table of moved data and seconds."""
     parser = argparse.ArgumentParser()
     parser.add_argument("--rows", type=int, default=small(10**7, 1000))
     rows = parser.parse_args().rows

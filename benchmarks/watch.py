@@ -1,11 +1,11 @@
-"""How soon a watch sees a drop of coverage from .9 to .85, and how seldom it alarms without one.
+"""Delay until a monitor detects a drop of coverage from 0.9 to 0.85, and its rate of false alarms.
 
-    python -m benchmarks.watch              records until the alarm with probability .9: the table of docs/benchmarks.md
+    python -m benchmarks.watch              records until the alarm, with probability 0.9: docs/benchmarks.md
     python -m benchmarks.watch --alarms     false alarms within 104 looks, in a few minutes
 
-Level .9, tolerance .02, error .05, 52 looks planned; 1000 paths with the same random numbers in every cell. "At once":
-coverage falls before the first look; "after 20": after twenty good looks. Stakes enter as `confide watch` does it, all
-at the first look ("one start"), or evenly over the 52 looks and none after ("even").
+Level 0.9, tolerance 0.02, error 0.05, 52 batches (looks) planned; 1000 paths, with the same random numbers in every
+cell. "At once": coverage drops before the first batch; "after 20": after twenty good batches. Wealth enters as in
+`confide watch`, all at the first batch ("one start"), or evenly over the 52 batches and none after ("even").
 """
 
 import argparse
@@ -27,13 +27,13 @@ RULES = {
 
 
 def records(batch: int, epsilon: float, before: int, rule: str) -> int | None:
-    """Records after the drop until the alarm with probability .9."""
+    """Records after the drop until the alarm with probability 0.9."""
     found = looks_to_alarm(0.88, batch, epsilon, 0.9, 0.85, before=before, most=60_000 // batch, **RULES[rule])
     return None if found is None else found * batch
 
 
 def false_alarms(batch: int, epsilon: float, coverage: float, paths: int, looks: int = 104) -> float:
-    """Share of the paths that ever alarm within so many looks."""
+    """Share of the paths with an alarm within so many batches."""
     rng, bet = np.random.default_rng(3), bets([0.88], batch, epsilon)
     log_stakes, done = np.full((paths, bet.price.shape[1]), -np.inf), np.zeros(paths, bool)
     chance = -math.expm1(-epsilon)

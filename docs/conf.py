@@ -1,7 +1,7 @@
-"""How the documentation is built: Sphinx, Markdown by MyST, the PyData theme. Nothing is loaded from the network.
+"""Configuration of the documentation: Sphinx, Markdown by MyST, the PyData theme. Nothing is loaded from the network.
 
-Sphinx and not MkDocs Material, whose newest release calls itself inactive and ends in May 2027, nor its successor,
-which is in alpha. The Markdown pages do not depend on the choice.
+MkDocs Material is inactive according to its newest release and ends in May 2027; its successor is in alpha. Pages do
+not depend on the choice.
 """
 
 import re
@@ -31,19 +31,19 @@ suppress_warnings = ["toc.empty_glob"]
 
 myst_heading_anchors = 4
 myst_enable_extensions = ["deflist", "dollarmath"]
-myst_dmath_allow_digits = False  # a price is no formula
+myst_dmath_allow_digits = False  # a price in dollars is no formula
 myst_update_mathjax = False
 html_math_renderer = "mathml"
 
-smartquotes = False  # formulas of docstrings stand in plain text
+smartquotes = False  # formulas of docstrings are plain text
 default_role = "literal"
 add_module_names = False
 autodoc_member_order = "bysource"
 autodoc_typehints = "signature"
 autodoc_typehints_format = "short"
-# The reference of a front needs no other package: its signatures and texts are the same without it.
-FRONTS = ("torch", "array_api_compat", "google", "monai", "onnx", "mlflow")  # google: protobuf, of onnx
-autodoc_mock_imports = [name for name in FRONTS if find_spec(name) is None]
+# The reference of an integration needs no other package: its signatures and texts are the same without it.
+INTEGRATIONS = ("torch", "array_api_compat", "google", "monai", "onnx", "mlflow")  # google: protobuf, of onnx
+autodoc_mock_imports = [name for name in INTEGRATIONS if find_spec(name) is None]
 python_use_unqualified_type_names = True
 python_maximum_signature_line_length = 100
 napoleon_google_docstring = False
@@ -75,7 +75,7 @@ NDARRAY = re.compile(r"~?(?:numpy\.)?ndarray\[~?(?:typing\.)?tuple\[[^\]]*\], (?
 
 
 def name_array_types(app: Sphinx, what: str, name: str, item: Any, options: Any, signature: Any, result: Any) -> Any:
-    """Signatures say ArrayLike and NDArray, as the source does, and not what these stand for."""
+    """Show ArrayLike and NDArray in signatures, as in the source, instead of their definitions."""
 
     def plain(text: str) -> str:
         return NDARRAY.sub(r"NDArray[\1]", text.replace(ARRAY_LIKE, "ArrayLike"))
@@ -84,5 +84,5 @@ def name_array_types(app: Sphinx, what: str, name: str, item: Any, options: Any,
 
 
 def setup(app: Sphinx) -> None:
-    """Join the build."""
+    """Connect to the build."""
     app.connect("autodoc-process-signature", name_array_types)

@@ -1,9 +1,9 @@
 """`python -m examples.language_models [SPLITS]`: private thresholds for a small language model, over random splits.
 
 The model counts words and pairs of words in half of the texts that come with Python, and fills gaps in the rest: once
-for sets of options, and as answers of five claims each, sampled fifty times, of which the confident ones are kept. Both
-thresholds are calibrated on half of the rest and looked at on the other half, again and again. Means over random splits
-of the same passages keep the promises, too: under them every passage is as likely to be new as any other.
+for sets of options, and once as answers of five claims each, sampled fifty times, of which the confident ones are kept.
+Both thresholds are calibrated on half of the rest and evaluated on the other half, over random splits. The guarantees
+also hold for means over random splits of the same passages, because every passage is equally likely to be new.
 """
 
 import ast
@@ -35,7 +35,7 @@ def passages():
 
 
 class PairModel:
-    """Which word follows which, by counting, smoothed by how often words are."""
+    """A bigram model from counts, smoothed by the frequencies of words."""
 
     def __init__(self, learned):
         self.words = Counter(word for passage in learned for word in passage)
@@ -48,7 +48,7 @@ class PairModel:
         return np.log((self.pairs[first, word] + often) / (self.words[first] + 1))
 
     def questions(self, passages, each, rng):
-        """Log-probabilities of four options for gaps in passages, shape (n, each, 4), and which stood there."""
+        """Log-probabilities of four options for gaps in passages, shape (n, each, 4), and the right option."""
         known, often = list(self.words), np.array(list(self.words.values())) / self.total
         others = rng.choice(known, (len(passages), each, 3), p=often)
         logs, right = np.empty((len(passages), each, 4)), rng.integers(4, size=(len(passages), each))
@@ -85,7 +85,7 @@ def claims(agreed, false, held, epsilon):
 
 
 def main() -> None:
-    """Print means over splits, with standard errors of the two that are promised."""
+    """Print means over splits, with standard errors of the two guaranteed ones."""
     splits = int(sys.argv[1]) if len(sys.argv) > 1 else 100
     rng = np.random.default_rng(0)
     every = passages()
@@ -98,7 +98,7 @@ def main() -> None:
     drawn = rng.multinomial(SAMPLES, softmax(logs / TEMPERATURE))
     agreed, false = drawn.max(axis=-1) / SAMPLES, drawn.argmax(axis=-1) != true
     print(f"{len(rest)} passages, half of them calibrate; {splits} splits; alpha {ALPHA}")
-    print(f"options: the likeliest is right in {(p.argmax(axis=1) == right).mean():.3f}")
+    print(f"options: the most probable is right in {(p.argmax(axis=1) == right).mean():.3f}")
     print(f"claims: {false.mean():.3f} are false; nothing kept: 0 false, 0 true")
     print("epsilon  covered  +-      size   false kept  +-      true kept")
     for epsilon in (0.1, 0.5, 1.0, 4.0):

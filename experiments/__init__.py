@@ -1,1 +1,1 @@
-"""The experiments of Private Prediction Sets with its methods and ours side by side. Run `python -m experiments`."""
+"""The experiments of Private Prediction Sets with its methods and ours. Run `python -m experiments`."""

@@ -1,9 +1,9 @@
 """`python -m experiments [--full] [NAME ...]`: run experiments from where they stopped, and write docs/experiments.
 
 Without `--full` the parts are `timing.PARTS`, which together stay under an hour. With it they are `timing.FULL_PARTS`:
-the papers' own settings, whatever they take. Each registry maps a part's name to `module:function`; the function takes
-no arguments, stores every unit that is long under a name in `cache.cached` (so that an interrupted run goes on), and
-writes its pages with `cache.write_docs`. A part may stand in both. What each took is added up and written to
+the papers' own settings, in unlimited time. Each registry maps a part's name to `module:function`. The function takes no
+arguments, stores every long unit under a name in `cache.cached` (so that an interrupted run continues), and writes its
+pages with `cache.write_docs`. A part may be in both. The time of each is added up and written to
 docs/experiments/timing.md, or to timing-full.md with `--full`.
 """
 

@@ -1,4 +1,4 @@
-"""Figure 2: the level at which a mechanism has to aim, against n and epsilon."""
+"""Figure 2: the level at which a mechanism aims, over n and epsilon."""
 
 from fractions import Fraction
 from typing import Any
@@ -18,7 +18,7 @@ LOSSES = np.geomspace(0.1, 10, small(15, 2)).tolist()
 
 
 def aimed(method: Any, n: int, epsilon: float) -> float | None:
-    """The aimed rank over n, None where the answer is +inf whatever the data."""
+    """The target rank over n, None if the answer is +inf for all data."""
     m = min(method.bins(n, ALPHA, epsilon, 1000), 2000)
     mechanism = method.mechanism(n, ALPHA, epsilon, m)
     if mechanism is None:
@@ -27,7 +27,7 @@ def aimed(method: Any, n: int, epsilon: float) -> float | None:
 
 
 def levels() -> dict[str, Any]:
-    """Levels against n at epsilon = 1, and against epsilon at n = 1000."""
+    """Levels over n at epsilon = 1, and over epsilon at n = 1000."""
     return {
         method.label: {
             "n": [aimed(method, n, 1.0) for n in tqdm(SIZES, desc=f"levels of {method.label}")],
@@ -38,7 +38,7 @@ def levels() -> dict[str, Any]:
 
 
 def run() -> None:
-    """The figure and its page."""
+    """Make the figure and its page."""
     results = cached("figure2", levels)
     fig, axes = figure(1, 2)
     for axis, key, x, name in (
@@ -67,15 +67,15 @@ def rows(results: dict[str, Any]) -> list[str]:
 
 PAGE = """# Figure 2 at our settings: the adjusted level
 
-Made by `python -m experiments figure2`. alpha = .1; `slopes` and `pps` have 1000 candidates, noisy histograms their own
-number near (n epsilon)^(2/3), at most 2000. Lower is cheaper; 1 means that the largest score, or +inf, is aimed at.
-Lines end where the answer is +inf whatever the data.
+Made by `python -m experiments figure2`. alpha = 0.1. `slopes` and `pps` have 1000 candidates, noisy histograms their own
+number near (n epsilon)^(2/3), at most 2000. Lower is cheaper; at 1 the target is the largest score, or +inf. Lines end
+where the answer is +inf for all data.
 
 ![Adjusted level](figure2.png)
 
 {table}
 
-With m* in place of 1000 bins, for all n and epsilon of the papers, and beside the authors' curves:
-[Figure 2 at the papers' settings](private-prediction-sets/figure2.md). The level is not the whole price:
-`pps` is flat above its target and drifts further to the right, see [cost.md](cost.md).
+[Figure 2 at the papers' settings](private-prediction-sets/figure2.md) has m* instead of 1000 bins, all n and epsilon of
+the papers, and the authors' curves. The level is not the whole price: `pps` is flat above its target and moves further
+to the right, see [cost.md](cost.md).
 """

@@ -10,12 +10,13 @@ METHODS = (OURS, PPS, NOISY, PPS_LAPLACE)
 
 PAGE = f"""# Figure 4 at our settings: the number of candidates
 
-Made by `python -m experiments figure4`. alpha = .1, n = {N}, epsilon = {EPSILON:g}, LAC scores, logit-spaced candidates,
-{SPLITS} random splits; line: mean over the splits, band: 5 % to 95 %. Dotted: no privacy. These settings are ours; at
-the papers', n = 30,000, epsilon = 5 and uniform bins: [Figures 4 and 5](private-prediction-sets/figures4-5.md). The authors'
-plot files have m from .05 to 10 times n epsilon, and the text calls the coverage nearly constant over three orders of magnitude of m; that too few bins round
-the threshold up and more cost only a logarithm holds for `pps` and `slopes`; noise in every bin makes histograms lose with each further bin, until the only
-answer is +inf.
+Made by `python -m experiments figure4`. alpha = 0.1, n = {N}, epsilon = {EPSILON:g}, LAC scores, logit-spaced candidates,
+{SPLITS} random splits. Line: mean over the splits; band: 5 % to 95 %; dotted: no privacy. These are our settings; for the
+papers', n = 30,000, epsilon = 5 and uniform bins, see [Figures 4 and 5](private-prediction-sets/figures4-5.md).
+
+The authors' plot files have m from 0.05 to 10 times n epsilon, and the text states that the coverage is nearly constant
+over three orders of magnitude of m. For `pps` and `slopes`, too few bins round the threshold up, and more bins cost only
+a logarithm. In histograms, the noise of every bin makes each further bin more expensive, until +inf is the only answer.
 
 ![Number of candidates](figure4.png)
 

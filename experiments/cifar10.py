@@ -55,7 +55,7 @@ def _from_parquet(path: Path) -> tuple[Images, Labels]:
 
 
 def download(url: str = URL, md5: str = MD5, folder: Path = RESULTS) -> Path:
-    """The archive, downloaded once; a file whose hash is wrong is removed and refused."""
+    """The archive, downloaded once; a file with a wrong hash is removed and raises an error."""
     path = folder / Path(url).name
     if not path.exists():
         folder.mkdir(parents=True, exist_ok=True)

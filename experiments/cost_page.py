@@ -1,4 +1,4 @@
-"""The page of the cost table: marks, verdicts, and where the cheapest is not ours."""
+"""The page of the cost table: marks, results, and cells in which ours is not the cheapest."""
 
 from collections.abc import Callable
 from typing import Any
@@ -15,34 +15,34 @@ _ROUNDING = 1e-9
 
 HEAD = """# What privacy costs
 
-Made by `python -m experiments cost`. alpha = .1. `slopes`, `pps` and `opendp-quantile` have 1000 candidates. The others
-choose their own number, which stands in brackets: noisy histograms by their mean threshold on uniform scores
-([methods](../methods.md#pps-laplace)), *pps, bins by Algorithm 5* by version 3's, on uniform scores with
-its edges j/m. epsilon is the loss for replacing one
-record; for *n secret* and `opendp-quantile` for adding or removing one. A secret n is guessed right.
+Made by `python -m experiments cost`. alpha = 0.1. `slopes`, `pps` and `opendp-quantile` have 1000 candidates. The other
+methods choose their own number, which is in brackets: noisy histograms by their mean threshold on uniform scores
+([methods](../methods.md#pps-laplace)), *pps, bins by Algorithm 5* by version 3's algorithm, on uniform scores with its
+edges j/m. epsilon is the privacy loss for replacing one record; for *n secret* and `opendp-quantile` for adding or
+removing one. The guess of a secret n is right.
 
-Marks: **bold**, the smallest of the methods whose claim of 90 % holds. † claim lost: the level of `pps` is capped at 1,
-its proof says nothing, and the mean coverage may be below 90 %. ∞ : +inf whatever the data, every label in every set. ‡ :
-no coverage is claimed at all.
+Marks: **bold**, the smallest value of the methods whose claim of 90 % holds. †: no valid claim, because the level of
+`pps` is capped at 1, so that its proof does not apply and the mean coverage may be below 90 %. ∞: +inf for all data,
+every label in every set. ‡: no coverage is claimed at all.
 
 ## Excess coverage times n epsilon
 
-(mean coverage - .9) n epsilon on uniform scores, {data_sets} data sets, noise averaged exactly (noisy histograms: 20 noise
-draws each; with more than 100,000 bins, 50 data sets and 50 splits), plus or minus one standard error. Last column: the cheapest published method that keeps its claim, over
-`slopes` (both with n public).
+(mean coverage - 0.9) n epsilon on uniform scores, {data_sets} data sets, noise averaged exactly (noisy histograms: 20
+noise draws each; with more than 100,000 bins, 50 data sets and 50 splits), plus or minus one standard error. Last column:
+the cheapest published method with a valid claim, over `slopes` (both with n public).
 """
 
 SIZES = """
-## Mean set size over that without privacy, CIFAR-100
+## Mean set size over the non-private one, CIFAR-100
 
-{splits} random splits of 10,000 records, one noise draw each, LAC scores, logit-spaced candidates, the same splits for all.
-1.00 is no cost; the largest possible value is about 20 (all 100 classes in every set). Marks, brackets and last column
-as above.
+{splits} random splits of 10,000 records, one noise draw each, LAC scores, logit-spaced candidates, the same splits for
+all methods. 1.00 is no cost; the largest possible value is about 20 (all 100 classes in every set). Marks, brackets and
+last column as above.
 """
 
 
 def page(results: Results, data_sets: int, splits: int) -> str:
-    """Both tables and the verdict as Markdown."""
+    """Both tables and the result as Markdown."""
     return "\n".join(
         [
             HEAD.format(data_sets=data_sets),
@@ -67,12 +67,12 @@ def size_ratio(entry: Entry) -> float:
 
 
 def keeps_its_claim(entry: Entry) -> bool:
-    """Whether at least 90 % is guaranteed."""
+    """Return whether at least 90 % is guaranteed."""
     return entry["certified"] is not None and entry["certified"] >= LEVEL - _ROUNDING
 
 
 def mark(entry: Entry) -> str:
-    """What the method claims in this cell."""
+    """The mark of the method's claim in this cell."""
     if entry["certified"] is None:
         return " ‡"
     if entry["certified"] >= 1:
@@ -81,7 +81,7 @@ def mark(entry: Entry) -> str:
 
 
 def cheapest(cell: Cell, methods: tuple[Method, ...], cost: Cost) -> Method:
-    """The cheapest of the methods that keep their claim."""
+    """The cheapest of the methods with a valid claim."""
     return min((m for m in methods if keeps_its_claim(cell[m.label])), key=lambda m: cost(cell[m.label]))
 
 
@@ -106,20 +106,20 @@ def _excess_text(entry: Entry, n: int, epsilon: float) -> str:
 
 
 def _against(cell: Cell, cost: Cost) -> str:
-    """The cheapest published method that keeps its claim, over ours."""
+    """The cheapest published method with a valid claim, over ours."""
     published = cheapest(cell, PUBLISHED, cost)
     ratio = cost(cell[published.label]) / cost(cell[OURS.label])
     return "1, both ∞" if _equal(cell) else f"{ratio:.2f} ({published.label})"
 
 
 def _equal(cell: Cell) -> bool:
-    """Whether neither ours nor any published method that keeps its claim has an answer but +inf."""
+    """Return whether +inf is the only answer of ours and of every published method with a valid claim."""
     kept = [OURS, *(m for m in PUBLISHED if keeps_its_claim(cell[m.label]))]
     return all(mark(cell[m.label]) == " ∞" for m in kept)
 
 
 def verdict(results: Results) -> list[str]:
-    """Where `slopes` is the cheapest of those that claim 90 % and keep it, and where it is not, and why."""
+    """State in which cells `slopes` is the cheapest method with a valid claim, and the reasons elsewhere."""
     lost, equal, capped = [], [], []
     for (n, epsilon), cell in results.items():
         where = f"n={n}, epsilon={epsilon:g}"
@@ -138,30 +138,30 @@ def verdict(results: Results) -> list[str]:
                     f"{entry['coverage']:.3f}"
                 )
     cells = len(results)
-    lines = ["## Reading it", ""]
+    lines = ["## Result", ""]
     beaten = cells - len(equal) - len({text.rsplit(", ", 1)[0] for text in lost})
     lines += [
-        f"In {beaten} of {cells} cells `slopes` costs less than every published method that keeps its claim, in coverage and in set",
+        f"In {beaten} of {cells} cells `slopes` costs less than every published method with a valid claim, in coverage and in set",
         "size.",
         "",
     ]
     if lost:
         lines += [
-            "A published method that keeps its claim costs no more than `slopes` at: " + "; ".join(lost) + ".",
+            "A published method with a valid claim costs no more than `slopes` at: " + "; ".join(lost) + ".",
             "",
         ]
     if equal:
         lines += [
             "Equal at " + "; ".join(equal) + ": for `slopes` and for every published method",
-            "that keeps its claim the rank that the noise asks for exceeds n, so that +inf is the only answer with a guarantee.",
-            "With n secret `slopes` still costs a little less there: its infinite candidate is one answer among others.",
+            "with a valid claim the rank that the noise requires exceeds n, so that +inf is the only answer with a guarantee.",
+            "With n secret `slopes` still costs a little less there, because its infinite candidate is one of several answers.",
             "",
         ]
     if capped:
         lines += [
-            "Where the level of `pps` is capped at 1 (†) it can look cheaper, but then nothing like 90 % is guaranteed: its coverage",
-            "depends on the data and the number of candidates. What the random-rank lemma certifies is listed; with fewer records",
-            "the mean itself drops (n = 50, epsilon = .1: .70, `test_capped_level_undercovers`).",
+            "If the level of `pps` is capped at 1 (†) it can appear cheaper, but 90 % is then not guaranteed: its coverage",
+            "depends on the data and the number of candidates. The list shows the coverage that the random-rank lemma certifies.",
+            "With fewer records the mean itself drops (n = 50, epsilon = 0.1: 0.70, `test_capped_level_undercovers`).",
             "",
             *capped,
         ]

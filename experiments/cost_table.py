@@ -1,4 +1,4 @@
-"""What privacy costs: excess coverage times n epsilon on uniform scores, and set sizes against no privacy."""
+"""The cost of privacy: excess coverage times n epsilon on uniform scores, and set sizes over non-private ones."""
 
 import math
 from fractions import Fraction
@@ -22,13 +22,13 @@ SIZES, LOSSES = small((200, 500, 1000, 5000), (500,)), (0.1, 0.3, 1.0, 3.0, 10.0
 USUAL = 1000
 DATA_SETS, SPLITS = small((1000, 1000), (40, 40))
 HUGE = 100_000
-"""With more candidates than these a twentieth of the data sets and splits has to do."""
+"""With more candidates than this, a twentieth of the data sets and splits is used."""
 
 
 def cell(n: int, epsilon: float, data_sets: int = DATA_SETS, splits: int = SPLITS) -> dict[str, Any]:
-    """Mean coverage of every method at (n, epsilon), with its standard error, and its set size over no privacy.
+    """Mean coverage of every method at (n, epsilon), with its standard error, and its set size over the non-private one.
 
-    `certified` is the coverage that the release would state: 1 for +inf whatever the data, None without a claim.
+    `certified` is the coverage that the release would state: 1 for +inf for all data, None without a claim.
     """
     huge = tuple(method for method in PRIVATE if method.bins(n, ALPHA, epsilon, USUAL) > HUGE)
     usual = tuple(method for method in PRIVATE if method not in huge)
@@ -72,9 +72,9 @@ def _uniform(mechanism: Any, candidates: confide.Candidates, n: int, repeats: in
 
 
 def run() -> None:
-    """All cells, each stored, and the page."""
+    """Compute and store all cells, and write the page."""
     cells = [(n, epsilon) for n in SIZES for epsilon in LOSSES]
     results = {
         (n, e): cached(f"cost_{n}_{e}", lambda n=n, e=e: cell(n, e)) for n, e in tqdm(cells, desc="cost of privacy")
     }
-    write_docs("cost.md", page(results, DATA_SETS, SPLITS))
+    write_docs("cost.md", page(results, DATA_SETS, SPLITS), longest=20)  # see docs/_ext/price_picture.py

@@ -1,4 +1,4 @@
-"""Figure 5: the privacy loss from .1 to 10."""
+"""Figure 5: the privacy budget from 0.1 to 10."""
 
 from benchmarks.small import small
 from experiments.methods import NOISY, OPENDP, OURS, PPS, PPS_LAPLACE
@@ -8,14 +8,14 @@ from experiments.sweep import Sweep
 N, BINS, SPLITS = small(2000, 1000), 1000, small(1000, 2)
 METHODS = (OURS, PPS, NOISY, PPS_LAPLACE, OPENDP)
 
-PAGE = f"""# Figure 5 at our settings: the privacy loss
+PAGE = f"""# Figure 5 at our settings: the privacy budget
 
-Made by `python -m experiments figure5`. alpha = .1, n = {N}, LAC scores, logit-spaced candidates ({BINS}; noisy
-histograms near (n epsilon)^(2/3)), {SPLITS} random splits; line: mean over the splits, band: 5 % to 95 %. Dotted: no
-privacy. `opendp-quantile` claims no coverage; epsilon is add/remove for it and replace-one for the others. These settings are
-ours; at the papers': [Figures 4 and 5](private-prediction-sets/figures4-5.md).
+Made by `python -m experiments figure5`. alpha = 0.1, n = {N}, LAC scores, logit-spaced candidates ({BINS}; noisy
+histograms near (n epsilon)^(2/3)), {SPLITS} random splits. Line: mean over the splits; band: 5 % to 95 %; dotted: no
+privacy. `opendp-quantile` claims no coverage. epsilon is add/remove for it and replace-one for the others. These are our
+settings; for the papers', see [Figures 4 and 5](private-prediction-sets/figures4-5.md).
 
-![Privacy loss](figure5.png)
+![Privacy budget](figure5.png)
 
 Entries: mean coverage / mean set size. A coverage of 1 with all classes in every set is the answer +inf.
 """

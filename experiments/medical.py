@@ -51,10 +51,10 @@ def example_sets(data: ScoreSet, n: int) -> list[str]:
 
 PAGE = """# Figures 1 and 6 at our settings: medical images
 
-Made by `python -m experiments figures1-6`. The paper's chest X-rays are not distributed with scores; the same study is
-made here with blood cells and skin lesions (BloodMNIST, DermaMNIST; held-out logits of a small ResNet). alpha = .1,
-epsilon = 1, replace-one, 1000 candidates, half of the records calibrate, 1000 random splits. These settings are ours; at the
-papers', n = 1000 and epsilon = 10 with uniform bins: [Figures 1 and 6](private-prediction-sets/figures1-6.md).
+Made by `python -m experiments figures1-6`. The paper's chest X-rays are not distributed with scores. This study uses
+blood cells and skin lesions instead (BloodMNIST, DermaMNIST; held-out logits of a small ResNet). alpha = 0.1, epsilon =
+1, replace-one, 1000 candidates, half of the records calibrate, 1000 random splits. These are our settings; for the
+papers', n = 1000 and epsilon = 10 with uniform bins, see [Figures 1 and 6](private-prediction-sets/figures1-6.md).
 
 ![Coverage and set sizes](figure6.png)
 

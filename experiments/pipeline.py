@@ -90,7 +90,7 @@ def features(part: str) -> NDArray[np.float16]:
 
 
 def inputs(part: str, architecture: Architecture) -> tuple[torch.Tensor, torch.Tensor]:
-    """What the model sees, and the labels."""
+    """Inputs of the model, and the labels."""
     if architecture != "scattering":
         images, labels = cifar10.load(part)
         pixels = torch.tensor(images, dtype=torch.float32).permute(0, 3, 1, 2)
@@ -167,17 +167,18 @@ def page(rows: list[str], *, epsilon: float, delta: float, noise: float) -> str:
 
 PAGE = """# Figure 3 at our settings: private model, private calibration
 
-Made by `python -m experiments figure3`. CIFAR-10, alpha = .1, n = 5000 calibration images, epsilon = 8 for the
+Made by `python -m experiments figure3`. CIFAR-10, alpha = 0.1, n = 5000 calibration images, epsilon = 8 for the
 calibration (replace-one), 1000 random splits of the 10,000 test images; the other 5000 of each split evaluate. The
 private model is trained by Opacus {opacus} with DP-SGD at epsilon = {epsilon:.2f}, delta = {delta:g} (noise multiplier
-{noise:.2f}, Poisson sampling); the plain model is the same architecture trained by SGD.
+{noise:.2f}, Poisson sampling). The non-private model has the same architecture and is trained by SGD.
+
 Architecture: a linear layer on fixed scattering features (two scales, eight orientations, 243 channels on an 8 x 8
-grid, averaged over the image and its mirror image), whitened with the covariance that they have on images of pure
-noise with a 1/f spectrum. Nothing but the linear layer is learned. It trains on two cores in minutes, and
-under DP-SGD such features do better than a small network learned from scratch (Tramer and Boneh, ICLR 2021). The
-whitening, batch size, rate and epochs were chosen by the accuracy on 5,000 held-out *training* images; the final
-models are trained on all 50,000, once. The stock convolutional network of the Opacus example, and the papers'
-uniform bins: [Figure 3 at the papers' settings](private-prediction-sets/figure3.md).
+grid, averaged over the image and its mirror image). They are whitened with their covariance on images of pure noise with
+a 1/f spectrum. Only the linear layer is trained. It trains on two cores in minutes. Under DP-SGD such features are
+better than a small network trained from scratch (Tramer and Boneh, ICLR 2021). The whitening, batch size, rate and epochs
+were chosen by the accuracy on 5,000 held-out *training* images; the final models are trained on all 50,000, once. The
+stock convolutional network of the Opacus example, and the papers' uniform bins, are in [Figure 3 at the papers'
+settings](private-prediction-sets/figure3.md).
 
 ![Coverage and set sizes](figure3.png)
 
@@ -185,27 +186,27 @@ uniform bins: [Figure 3 at the papers' settings](private-prediction-sets/figure3
 |---|---:|---:|---|---:|---:|---|
 {table}
 
-*papers*: versions 3 / 1, of convolutional networks. The plain model does not reach them. Ours differ in the features, not in the
-training: DP-SGD is Opacus' own, with Poisson sampling and ghost clipping.
+*papers*: versions 3 / 1, of convolutional networks. The non-private model does not reach them. Ours differ in the
+features, not in the training: DP-SGD is that of Opacus, with Poisson sampling and ghost clipping.
 
 ## The total guarantee of the pipeline
 
 - The model is ({epsilon:.2f}, {delta:g})-differentially private in its training images (adding or removing one).
 - The threshold is {calibration:g}-differentially private in its calibration images (replacing one), for any fixed model.
-- Training and calibration images are different images. Whoever has one image, in one of the two sets, is affected by one
-  mechanism only: for an image in training the threshold is post-processing of the model (and of other people's
-  images), and an image in calibration does not touch the model. So the two do **not** add up (parallel composition):
-  model and threshold together give an image in training ({epsilon:.2f}, {delta:g}) and an image in calibration
-  {calibration:g}. `slopes` spends all of its {calibration:g}; `pps` claims {calibration:g} and really spends {proven:.1f}.
-- A person with an image in each of the two sets has the sum, by basic composition: ({both:.2f}, {delta:g}); with k images
+- Training and calibration images are different images. One image in one of the two sets affects one mechanism only. For
+  a training image the threshold is post-processing of the model (and of other people's images). A calibration image does
+  not affect the model. So the two do **not** add up (parallel composition): model and threshold together give a training
+  image ({epsilon:.2f}, {delta:g}) and a calibration image {calibration:g}. `slopes` spends all of its {calibration:g};
+  `pps` claims {calibration:g} and spends {proven:.1f}.
+- A person with an image in each of the two sets has the sum, by basic composition: ({both:.2f}, {delta:g}). With k images
   in a set, the loss of that set is that of a group of k.
-- The two relations differ. In units of *replacing* one training image the model costs at most twice, by group privacy:
-  ({group:.2f}, {group_delta:.3f}). That bound is crude; what the accountant states is adding or removing.
-- Not accounted for: the choice of whitening, batch size, rate and epochs, which looked at training images.
+- The two adjacencies differ. In units of *replacing* one training image the model costs at most twice, by group privacy:
+  ({group:.2f}, {group_delta:.3f}). This bound is crude; the accountant states adding or removing.
+- Not included: the choice of whitening, batch size, rate and epochs, which used training images.
 - Not protected: the images on which sets are predicted, and the accuracies and coverages on this page.
-- Both releases of this page draw their noise from seeded generators, so that it can be made again: whoever knows the
-  seed can subtract the noise. A model to be published needs `train(..., secure=True)` and no seed; `confide.calibrate`
-  cannot be seeded.
-- With a plain model nothing about the training images is protected, whatever the calibration does; without private
-  calibration nothing about the calibration images is.
+- Both releases of this page draw their noise from seeded generators, so that they can be reproduced. A reader of the seed
+  can subtract the noise. A model for publication needs `train(..., secure=True)` and no seed; `confide.calibrate` cannot
+  be seeded.
+- With a non-private model the training images are not protected, for any calibration. Without private calibration the
+  calibration images are not protected.
 """

@@ -50,7 +50,7 @@ def band(axis: Any, x: Sequence[float], samples: ArrayLike, label: str, color: s
 
 
 def target(axis: Any, level: float = 0.9) -> None:
-    """A line at the coverage that is asked for."""
+    """A line at the requested coverage."""
     axis.axhline(level, color="black", linewidth=0.9, linestyle=(0, (4, 3)))
 
 

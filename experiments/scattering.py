@@ -77,7 +77,7 @@ class Scattering:
 
 
 def _shift(pixels: float) -> torch.Tensor:
-    """What moves the samples by as many pixels, down and to the right, in the Fourier domain."""
+    """The factor that moves the samples by as many pixels, down and to the right, in the Fourier domain."""
     wave = torch.exp(2j * math.pi * pixels * torch.fft.fftfreq(SIDE))
     return wave[:, None] * wave
 

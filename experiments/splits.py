@@ -18,7 +18,7 @@ def study(
 ) -> dict[str, Any]:
     """Coverage and mean set size on the records outside the calibration set, one noise draw per split.
 
-    All methods see the same splits. Without privacy the candidates are 10,000 logit-spaced ones, so that they do not
+    All methods use the same splits. Without privacy the candidates are 10,000 logit-spaced ones, so that they do not
     matter.
     """
     rng, out = np.random.default_rng(2024), {}

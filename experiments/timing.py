@@ -1,4 +1,4 @@
-"""What each part of the experiments takes: every part runs in its own process, and its times add up over resumed runs."""
+"""Time of each part of the experiments: every part runs in its own process, and its times add up over resumed runs."""
 
 import json
 import os
@@ -25,20 +25,20 @@ PARTS = {
     "hospitals": "experiments.federated.hospitals:main",
     "federated-paper": "experiments.federated.paper.runs:default",
 }
-"""What `nox -s experiments` runs, in under an hour."""
+"""Parts of `nox -s experiments`, in under an hour."""
 
 FULL_PARTS = {
     **{name: code for name, code in PARTS.items() if name.startswith("pps-")},
     "pps-figure3": "experiments.private_prediction_sets.figure3:run",
     "federated-paper-full": "experiments.federated.paper.runs:full",
 }
-"""What `nox -s experiments -- --full` runs: the papers' settings in full."""
+"""Parts of `nox -s experiments -- --full`: the papers' settings in full."""
 
 TIMES = RESULTS / "times.json"
 
 
 def run_part(name: str, code: str) -> None:
-    """Run `module:function` in a process of its own and add what it took, also if it is interrupted or fails."""
+    """Run `module:function` in its own process and add its time, also if it is interrupted or fails."""
     module, function = code.split(":")
     before, start = _child_seconds(), time.monotonic()
     program = f"from {module} import {function}; {function}()"
@@ -46,14 +46,14 @@ def run_part(name: str, code: str) -> None:
     try:
         part.wait()
     finally:
-        failed = part.wait()  # Ctrl-C reaches the part, too; its times count once it has ended
+        failed = part.wait()  # Ctrl-C also reaches the part; its times count after it has ended
         times = recorded()
         wall, cpu = times.get(name, (0.0, 0.0))
         times[name] = (wall + time.monotonic() - start, cpu + _child_seconds() - before)
         TIMES.parent.mkdir(parents=True, exist_ok=True)
         TIMES.write_text(json.dumps(times, indent=1), encoding="utf-8")
     if failed:
-        sys.exit(f"{name} failed; see above. Run the same command again to go on where it stopped.")
+        sys.exit(f"{name} failed; see above. Run the same command again to continue.")
     sys.stdout.write(f"{name}: {times[name][0]:.0f} s, of processors {times[name][1]:.0f} s\n")
 
 
@@ -63,7 +63,7 @@ def recorded() -> dict[str, Any]:
 
 
 def write_timing(*, full: bool = False) -> None:
-    """The page of times; parts that have not run yet are left out, and the sum says so."""
+    """Write the page of times; parts that have not run yet are left out and listed below the sum."""
     times, parts = recorded(), FULL_PARTS if full else PARTS
     known = [name for name in parts if name in times]
     lines = [f"| {name} | {times[name][0] / 60:.1f} | {times[name][1] / 60:.1f} |" for name in known]
@@ -72,7 +72,7 @@ def write_timing(*, full: bool = False) -> None:
     lines.append(f"| **sum** | **{wall:.1f}** | **{cpu:.1f}** |")
     lines += ["", "Not run yet: " + ", ".join(missing) + "."] if missing else []
     page = PAGE.format(
-        what="the papers' settings in full take" if full else "the experiments take",
+        what="the papers' settings in full" if full else "the experiments",
         command=" --full" if full else "",
         cores=os.cpu_count(),
         machine=platform.machine(),
@@ -86,10 +86,11 @@ def _child_seconds() -> float:
     return used.ru_utime + used.ru_stime
 
 
-PAGE = """# What {what}
+PAGE = """# Time: {what}
 
-Written by `python -m experiments{command}` from an empty `experiments/results`; interrupted parts go on where they stopped and
-their times add up. {cores} cores ({machine}), which had other work at the same time: processor minutes are the parts' own.
+Written by `python -m experiments{command}` from an empty `experiments/results`. Interrupted parts continue where they
+stopped and their times add up. {cores} cores ({machine}), which had other work at the same time: processor minutes are
+the parts' own.
 
 | part | minutes | processor minutes |
 |---|---:|---:|

@@ -1,1 +1,1 @@
-"""Coverage-guided fuzzing of every parser of outside data: `nox -s fuzz`. docs/bad-input.md tells what it found."""
+"""Coverage-guided fuzzing of every parser of outside data: `nox -s fuzz`. docs/bad-input.md lists its findings."""

@@ -1,8 +1,8 @@
-"""Every kind of document that someone else may have written: what reads it, and what holds of all that is read.
+"""Every kind of document that an attacker may have written: its reader, and the properties of every value read.
 
-Whatever stands in a file, its reader refuses it by an error of the library in one line, or makes a value that is
-written and read again as the same. `changed` starts from valid documents, changes a few of their fields and signs them
-again, so that a fuzzer gets past checksums and signatures.
+For every file, the reader raises an error of the library in one line, or returns a value that is written and read again
+as the same. `changed` starts from valid documents, changes a few of their fields and signs them again, so that a fuzzer
+passes checksums and signatures.
 """
 
 import json
@@ -59,11 +59,11 @@ class Kind(NamedTuple):
     valid
         Valid documents as JSON values: of a signed message, its content.
     write
-        The text of a document, with a right checksum or signature; None if there is none.
+        The text of a document, with a valid checksum or signature; None if there is none.
     holds
-        What must hold of what is read, in addition to being written and read again as the same.
+        Properties of the value read, in addition to being written and read again as the same.
     seeds
-        Texts that once broke something.
+        Texts that once caused a failure.
     """
 
     read: Callable[[str], Any]
@@ -73,7 +73,7 @@ class Kind(NamedTuple):
     seeds: Callable[[], tuple[str, ...]] = tuple
 
     def check(self, text: str | None) -> bool:
-        """Whether a text is read; then everything holds that must."""
+        """Return whether a text is read; if so, check its properties."""
         if text is None:
             return False
         try:
@@ -88,7 +88,7 @@ class Kind(NamedTuple):
         return True
 
     def changed(self, data: bytes) -> None:
-        """Check a valid document with one to three of its fields changed, as the bytes choose."""
+        """Check a valid document with one to three of its fields changed, chosen by the bytes."""
         source, valid = Source(data), self.valid()
         self.check(self.write(change(valid[source.below(len(valid))], source)))
 
@@ -98,7 +98,7 @@ class Kind(NamedTuple):
 
 
 def _with_parts(document: Any) -> str | None:
-    """Also the calibrations in it are signed again."""
+    """Sign the calibrations in it again, too."""
     if isinstance(document, dict):
         for part in _objects(document.get("parts")):
             if isinstance(part.get("calibration"), dict):
@@ -306,4 +306,4 @@ KINDS: dict[str, Kind] = {
         lambda: both_rounds().part,
     ),
 }
-"""By names that `make fuzz` prints."""
+"""By the names that `nox -s fuzz` prints."""

@@ -1,4 +1,4 @@
-"""Logged models: what must hold whatever the description of the model and its release say. Needs `mlflow`."""
+"""Logged models: properties for every description of the model and its release. Needs `mlflow`."""
 
 import tempfile
 from functools import cache
@@ -26,7 +26,7 @@ def logged() -> tuple[Path, Any, bytes]:
 
 
 def mlflow_model(data: bytes) -> None:
-    """`load_model` on a description with changed fields, or a release with changed bytes: the release, or a refusal."""
+    """`load_model` on a description with changed fields, or a release with changed bytes: the release, or an error."""
     source, (path, described, content) = Source(data), logged()
     folder = next(parent for parent in path.parents if (parent / "MLmodel").exists())
     changed, release = described, bytearray(content)

@@ -1,4 +1,4 @@
-"""Models with appended sets or intervals: what must hold whatever their bytes and their metadata say. Needs `onnx`."""
+"""Models with appended sets or intervals: properties for all bytes and metadata. Needs `onnx`."""
 
 import json
 from functools import cache
@@ -40,7 +40,7 @@ def _passing(shape: list[Any]) -> onnx.ModelProto:
 
 
 def onnx_model(data: bytes) -> None:
-    """`confide.onnx.read` on models with changed options or changed bytes: the release, or a refusal of one line."""
+    """`confide.onnx.read` on models with changed options or changed bytes: the release, or an error of one line."""
     source = Source(data)
     content = appended()[source.below(len(appended()))]
     model = onnx.ModelProto.FromString(content)

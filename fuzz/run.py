@@ -1,7 +1,7 @@
 """Fuzz one target, or all of them in turn: `python -m fuzz.run [--each RUNS] [TARGET [libFuzzer options]]`.
 
 Coverage-guided by atheris (libFuzzer). A crash stops the run and leaves its input in a file `crash-*`; a target that
-takes longer than 20 seconds counts as a hang, one that takes more than 2 GB as a memory blow-up.
+takes longer than 20 seconds counts as a hang, one that needs more than 2 GB as excessive memory.
 """
 
 import subprocess
@@ -17,7 +17,7 @@ LIMITS = ("-timeout=20", "-rss_limit_mb=2048", "-max_len=16384", "-print_final_s
 
 
 def main() -> int:
-    """Fuzz what the command line names."""
+    """Fuzz the targets of the command line."""
     each = int(sys.argv[2]) if sys.argv[1:2] == ["--each"] else None
     if len(sys.argv) > 1 and each is None:
         return _one(sys.argv[1], sys.argv[2:])

@@ -17,7 +17,7 @@ VALUES: tuple[Any, ...] = (
     "unit", "geometric", "sinh", "anything", "of", "slopes", "pps", "none", "exponential", "permute_and_flip",
     "add_remove", "replace_one", "marginal", "\x00", "\ud800", [], {}, [1], {"a": 1},
 )  # fmt: skip
-"""Values that fields are set to."""
+"""Values for fields."""
 
 
 class Source:
@@ -40,7 +40,7 @@ class Source:
         """One of the listed values, a small integer, any float, or a text of the remaining bytes."""
         kind = self.byte() % 5
         if kind <= 1:
-            return deepcopy(VALUES[self.below(len(VALUES))])  # lists and objects are changed later
+            return deepcopy(VALUES[self.below(len(VALUES))])  # lists and objects are modified later
         if kind == 2:
             return self.below(2000)
         if kind == 3:
@@ -79,13 +79,13 @@ def _paths(document: Any, prefix: tuple[Any, ...]) -> Iterator[tuple[Any, ...]]:
 
 
 def one_line(error: ConfideError) -> None:
-    """An error is one line of moderate length."""
+    """Check that an error is one line of moderate length."""
     assert "\n" not in str(error), "an error of several lines"
     assert len(str(error)) < 2000, "an error of many characters"
 
 
 def with_checksum(document: Any) -> str | None:
-    """A document with a right checksum; None for what has no canonical JSON."""
+    """A document with a valid checksum; None if it has no canonical JSON."""
     document.pop("sha256", None)
     try:
         return json.dumps({**document, "sha256": digest(document)})

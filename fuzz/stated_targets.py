@@ -1,4 +1,4 @@
-"""What accompanies others' data - labels, names of scores, keys, addresses, versions: what must hold of texts."""
+"""Texts that accompany others' data (labels, names of scores, keys, addresses, versions) and their properties."""
 
 import json
 import tempfile
@@ -18,7 +18,7 @@ from fuzz.valid import several, statements, watches
 
 
 def name_of_a_score(data: bytes) -> None:
-    """`score_kind` on arbitrary text: a score of its own is used as it stands, and a known one is written back."""
+    """`score_kind` on arbitrary text: a custom score is used unchanged, and an included one is written back."""
     text = data.decode("utf-8", "surrogateescape")
     try:
         kind = score_kind(text)
@@ -36,7 +36,7 @@ def name_of_a_score(data: bytes) -> None:
 
 @cache
 def key_file() -> tuple[Path, Any]:
-    """A path in memory, if there is one, and what `SiloKeys.save` writes."""
+    """A path in memory, if available, and the contents that `SiloKeys.save` writes."""
     shared = Path("/dev/shm")  # noqa: S108
     folder = Path(tempfile.mkdtemp(dir=shared if shared.is_dir() else None))
     federated.SiloKeys.generate("north").save(folder / "saved.key")
@@ -44,7 +44,7 @@ def key_file() -> tuple[Path, Any]:
 
 
 def private_keys(data: bytes) -> None:
-    """`SiloKeys.load` on a file with changed fields, or on arbitrary bytes: no refusal shows a key."""
+    """`SiloKeys.load` on a file with changed fields, or on arbitrary bytes: no error shows a key."""
     path, saved = key_file()
     source = Source(data)
     path.write_bytes(json.dumps(change(saved, source)).encode() if source.byte() % 4 else data)
@@ -60,7 +60,7 @@ def private_keys(data: bytes) -> None:
 
 
 def sessions_served(data: bytes) -> None:
-    """The list of sessions next to keys on arbitrary bytes: a token and a request a line, or a refusal."""
+    """The list of sessions next to keys on arbitrary bytes: a token and a request a line, or an error."""
     path = key_file()[0].with_suffix(".sessions")
     path.write_bytes(data)
     try:
@@ -72,7 +72,7 @@ def sessions_served(data: bytes) -> None:
 
 
 def server_address(data: bytes) -> None:
-    """Addresses of ledgers on a server, with a password in any of its places: none is shown."""
+    """Addresses of ledgers on a server, with a password in any of its places: no password is shown."""
     source, secret = Source(data), "hidden"
     parts = ["postgresql://", "me", f":{secret}", "@", "host", ":5432", "/", "db", "?", f"sslpassword={secret}", "&x=y"]
     for _ in range(source.byte() % 4):
@@ -85,7 +85,7 @@ def server_address(data: bytes) -> None:
 
 
 def examined_file(data: bytes) -> None:
-    """`confide doctor` on a file: arbitrary bytes, or a release or a watch with changed fields and a right checksum."""
+    """`confide doctor` on a file: arbitrary bytes, or a release or a watch with changed fields and a valid checksum."""
     source, documents = Source(data), (*several(), *watches(), *statements())
     path = key_file()[0].with_name("released.json")
     if source.byte() % 8:

@@ -1,7 +1,7 @@
-"""What is fuzzed: functions of bytes that must end quietly, whatever the bytes are.
+"""Fuzzing targets: functions that must return without a failure for all bytes.
 
-Each feeds outside data to one parser and states what must hold: nothing but the library's own errors, in one line. The
-kinds of documents are in `fuzz.kinds`; here are the other parsers, and what is more than one document.
+Each passes outside data to one parser and allows only the library's own errors, in one line. The kinds of documents are
+in `fuzz.kinds`; this module has the other parsers, and inputs of several documents.
 """
 
 import json
@@ -45,7 +45,7 @@ def ledger_records(data: bytes) -> None:
 
 
 def _sealed(bodies: list[str]) -> Iterator[Row]:
-    """Rows with right seals."""
+    """Rows with valid seals."""
     made, last = "2020-01-01T00:00:00+00:00", FIRST_SEAL
     for number, body in enumerate(bodies, 1):
         last = seal(last, made, body)
@@ -70,7 +70,7 @@ def _replay(bodies: list[str]) -> None:
 
 @cache
 def ledger_file() -> tuple[Path, bytes]:
-    """A valid ledger's bytes, and a place to put damaged copies."""
+    """A valid ledger's bytes, and a folder for damaged copies."""
     folder = Path(tempfile.mkdtemp(dir="/dev/shm" if os.access("/dev/shm", os.W_OK) else None))  # noqa: S108
     path = folder / "good.db"
     ledger = Ledger(path, limit=10.0)
@@ -83,7 +83,7 @@ def ledger_file() -> tuple[Path, bytes]:
 
 
 def ledger_database(data: bytes) -> None:
-    """`Ledger` on a database with damaged bytes: refused, or exactly what it was."""
+    """`Ledger` on a database with damaged bytes: an error, or the original contents."""
     folder, good = ledger_file()
     source, bad = Source(data), bytearray(good)
     for _ in range(1 + source.byte() % 6):
@@ -105,7 +105,7 @@ def ledger_database(data: bytes) -> None:
 
 
 def ledger_sealed(data: bytes) -> None:
-    """`Store` on records that carry a right seal: what someone who knows the format can write."""
+    """`Store` on records with a valid seal, as an attacker who has the format can write them."""
     folder, good = ledger_file()
     source, path = Source(data), folder / "forged.db"
     path.write_bytes(good)
@@ -157,7 +157,7 @@ def store_address(data: bytes) -> None:
     text = data.decode("latin-1")[:300]
     for scheme in ("s3", "gs", "az", "abfss"):
         for address, secret in ((f"{scheme}://{text}", False), (f"{scheme}://{text[:9]}:hidden@{text}", True)):
-            secret = secret and "/" not in text[:9]  # behind a slash it is a name
+            secret = secret and "/" not in text[:9]  # after a slash it is a name
             try:
                 place = ObjectPath.of(address)
             except ConfideError as error:
@@ -175,7 +175,7 @@ def store_address(data: bytes) -> None:
 
 
 def ledger_head(data: bytes) -> None:
-    """`check_head` on a file of arbitrary text, and on a valid head with changed fields: no ledger, only a file."""
+    """`check_head` on a file of arbitrary text, and on a valid head with changed fields, without a ledger."""
     source = Source(data)
     text = json.dumps(change({"kind": "confide.ledger-head", "schema": 1, "number": 2, "seal": SEALS[1]}, source))
     for content in (data, text.encode("utf-8", "surrogatepass")):
@@ -185,7 +185,7 @@ def ledger_head(data: bytes) -> None:
             head = check_head(_Ledger(), path)  # type: ignore[arg-type]
         except ConfideError as error:
             one_line(error)
-            assert path.read_bytes() == content, "a head that was refused has been replaced"
+            assert path.read_bytes() == content, "a rejected head has been replaced"
             continue
         assert (head.number, head.seal) == (len(SEALS), SEALS[-1])
         assert check_head(_Ledger(), path) == head  # type: ignore[arg-type]
@@ -195,7 +195,7 @@ SEALS = ("1" * 64, "2" * 64, "3" * 64)
 
 
 class _Ledger:
-    """What is asked of a ledger to compare its head."""
+    """The parts of a ledger that the comparison of its head needs."""
 
     path = "budget.db"
 
@@ -230,7 +230,7 @@ def _shifted(given: ClassShiftOptions) -> None:
     except ConfideError as error:
         one_line(error)
         return
-    except ClickException:  # which `confide` prints in one line, made harmless
+    except ClickException:  # `confide` prints it in one line, escaped
         return
     assert shift is not None
     assert all(0 <= ratio <= 10**4 for ratio in shift.ratios)
@@ -240,7 +240,7 @@ def _shifted(given: ClassShiftOptions) -> None:
 
 
 def counts_text(data: bytes) -> None:
-    """Counts in CSV and JSON on arbitrary text, for a plan whose digest the text may hold as D."""
+    """Counts in CSV and JSON on arbitrary text, for a plan whose digest the text may contain as D."""
     plan = plans()[1]
     text = data.decode("utf-8", "surrogateescape").replace("D", plan.digest)
     for read in (of_csv, of_json):
@@ -283,14 +283,14 @@ if find_spec("onnx"):  # in `nox -s fuzz` after `nox -s extras`
     from fuzz.onnx_targets import onnx_model
 
     TARGETS[onnx_model.__name__] = onnx_model
-if find_spec("mlflow"):  # in an environment that has it, as `nox -s mlflow` makes
+if find_spec("mlflow"):  # in an environment with mlflow, see `nox -s mlflow`
     from fuzz.mlflow_targets import mlflow_model
 
     TARGETS[mlflow_model.__name__] = mlflow_model
 
 
 def seeds(name: str) -> list[bytes]:
-    """Valid inputs of the targets that read text, for the fuzzer to start from."""
+    """Valid inputs of the targets that read text, as seeds of the fuzzer."""
     texts = {
         "level": ["0.1", "1/10", "1e-3", "-.5", "0.30000000000000004"],
         "shift_texts": ["a=0.5,b=2", "a=0.5,b=0.5a=0.2,b=0.8", "ill=1,well=0", "a=1/3,b=2/3", "a=1e-4"],
@@ -323,4 +323,4 @@ _RUNS = {
     **dict.fromkeys((f"{name}_text" for name in KINDS), 50_000),
 }
 RUNS = {name: _RUNS.get(name, 200_000) for name in TARGETS}
-"""How often `nox -s fuzz` runs each: more than a million times in total."""
+"""Number of runs of each by `nox -s fuzz`: more than a million in total."""

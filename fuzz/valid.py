@@ -1,4 +1,4 @@
-"""Valid documents of every kind, made once: what is changed where readers are fuzzed and tested."""
+"""Valid documents of every kind, made once; fuzzing and tests of readers change them."""
 
 import json
 import math
@@ -50,7 +50,7 @@ def calibrations() -> tuple[Any, ...]:
 
 
 def steep() -> str:
-    """A calibration whose weights rise beyond all floats, signed again: once it made every reader overflow."""
+    """A calibration whose weights exceed all floats, signed again; it once made every reader overflow."""
     document = json.loads(json.dumps(calibrations()[0]))
     document["mechanism"] |= {"rise": 10**9, "flat": "0"}
     return str(with_checksum(document))
@@ -77,7 +77,7 @@ EVENTS = (
 
 @cache
 def evaluated() -> tuple[tuple[Release, Any], ...]:
-    """Releases, and the JSON of what was found on labelled records: one threshold, levels, groups, classes, sides."""
+    """Releases, and the JSON of evaluations on labelled records: one threshold, levels, groups, classes, sides."""
     rng = np.random.default_rng(0)
     p = rng.dirichlet([4, 2, 1], size=600)
     y = (p.cumsum(axis=1) > rng.random((600, 1))).argmax(axis=1)
@@ -118,7 +118,7 @@ def privately_evaluated() -> tuple[Any, ...]:
     rng = np.random.default_rng(0)
     p, ward = rng.dirichlet([4, 2, 1], size=300), np.array(["north", "south"])[rng.integers(0, 2, 300)]
     y = (p.cumsum(axis=1) > rng.random((300, 1))).argmax(axis=1)
-    scores, truth = confide.lac_score(p, y), rng.random(p.shape) < p
+    scores, labels = confide.lac_score(p, y), rng.random(p.shape) < p
     width, target = np.tile([-1.0, 1.0], (300, 1)), rng.normal(size=300)
     public = confide.Candidates.unit(20)
     with warnings.catch_warnings():
@@ -126,7 +126,7 @@ def privately_evaluated() -> tuple[Any, ...]:
         one = confide.calibrate(scores, 0.1, 2.0, score="lac", candidates=public)
         levels = confide.calibrate_levels(scores, [0.3, 0.1], epsilon=4.0, score="lac", candidates=public)
         sides = confide.calibrate_sides(width, target, 0.2, 4.0)
-        risk = confide.calibrate_false_negatives(p, truth, 0.2, 4.0)
+        risk = confide.calibrate_false_negatives(p, labels, 0.2, 4.0)
         found = (
             confide.evaluate(one, probabilities=p, labels=y, epsilon=1.0),
             confide.evaluate(
@@ -211,7 +211,7 @@ class Federation(NamedTuple):
 
 @cache
 def federation() -> Federation:
-    """A plan of three silos, one answer to it, and what came of all answers."""
+    """A plan of three silos, one answer to it, and the release from all answers."""
     keys = [federated.SiloKeys.generate(name) for name in ("north", "south", "east")]
     coordinator = federated.SiloKeys.generate("coordinator")
     edges = confide.Candidates.unit(20)
@@ -243,7 +243,7 @@ class Round(NamedTuple):
 
 @cache
 def both_rounds() -> Round:
-    """Five silos, all of whom answer and help to open."""
+    """Five silos that all answer and help to reconstruct the sum."""
     keys, boss = [federated.SiloKeys.generate(f"s{i}") for i in range(5)], federated.SiloKeys.generate("coordinator")
     public, few = [k.public(size=60) for k in keys], confide.Candidates.unit(6)
     plan = federated.plan(public, 0.2, 4.0, candidates=few, method="secure-sum", dropouts=1).sign(boss)
@@ -297,7 +297,7 @@ def team() -> Team:
 
 
 class Replied(NamedTuple):
-    """Valid messages of a sum of replies and of replies that open, and the keys that sign them."""
+    """Valid messages of a sum of replies and of replies in the clear, and the keys that sign them."""
 
     silo: federated.SiloKeys
     text: str
@@ -308,7 +308,7 @@ class Replied(NamedTuple):
 
 @cache
 def replied() -> Replied:
-    """Three silos that add their replies up, and send them openly to another plan."""
+    """Three silos that add their replies up, and send them in the clear for another plan."""
     keys, boss = [federated.SiloKeys.generate(f"s{i}") for i in range(3)], federated.SiloKeys.generate("coordinator")
     public, few = [k.public(size=60) for k in keys], confide.Candidates.unit(6)
     hidden = federated.plan(public, 0.4, 10.0, candidates=few, method="fedcp2-qq-sum", dp_delta=1e-6).sign(boss)

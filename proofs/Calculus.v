@@ -1,4 +1,4 @@
-(* The one integral that is needed, and how two of them are compared: by their derivatives. *)
+(* The Riemann integral of a continuous function, and a comparison of two integrals by their derivatives. *)
 
 From Coq Require Import Reals Lra.
 Open Scope R_scope.
@@ -23,7 +23,7 @@ Proof.
     destruct (Rle_dec 1 1) as [r0|]; [|lra]. apply RiemannInt_P5.
 Qed.
 
-(* Where F never grows faster than G, it gains less. *)
+(* If F never grows faster than G, its increase is at most that of G. *)
 Lemma compare : forall F G f g a b, a <= b ->
   (forall x, a <= x <= b -> derivable_pt_lim F x (f x)) ->
   (forall x, a <= x <= b -> derivable_pt_lim G x (g x)) ->

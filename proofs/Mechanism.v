@@ -1,6 +1,6 @@
 (* The mechanism of docs/theory.md, section 2, from counts to utilities.
 
-   Candidates are numbered 0, ..., m-1, the last is +inf. A record is the number of the bin that holds its score: the
+   Candidates are numbered 0, ..., m-1, the last is +inf. A record is the number of the bin that contains its score: the
    first candidate that is at least as large. So B_j counts the records at or below j. *)
 
 From Coq Require Import Reals List Lra Lia Arith Permutation.
@@ -22,13 +22,13 @@ Definition records (data : list nat) : R := INR (length data).
 
 Definition pos (x : R) : R := Rmax 0 x.
 
-(* All that is public. Slopes, head start and fade are in log-odds, heights too. *)
+(* The public parameters. Slopes, prior bonus (ahead), fade and heights are in log-odds. *)
 Record mechanism := {
   last : nat;              (* the number of the last candidate, +inf: there are last + 1 *)
   rate : R; offset : R;    (* the target rank is rate (n+1) + offset *)
   left : R; right : R;     (* slopes l and r *)
   height : nat -> R;       (* h_j *)
-  ahead : R; fade : R      (* the head start of +inf is max(0, ahead - fade n) *)
+  ahead : R; fade : R      (* the prior bonus of +inf is max(0, ahead - fade n) *)
 }.
 
 Definition proper (M : mechanism) : Prop :=
@@ -38,7 +38,7 @@ Definition target (M : mechanism) (n : R) : R := rate M * (n + 1) + offset M.
 
 Definition head_start (M : mechanism) (n : R) : R := pos (ahead M - fade M * n).
 
-(* u_j = h_j - max( r (A_j - T)_+ , l (T - B_j)_+ ), and u_m = h_m - r (A_m - T)_+ + h(n). *)
+(* u_j = h_j - max( r (A_j - T)_+ , l (T - B_j)_+ ), and u_m = h_m - r (A_m - T)_+ + z(n). *)
 Definition utility (M : mechanism) (data : list nat) (j : nat) : R :=
   let T := target M (records data) in
   let beyond := right M * pos (below data j - T) in
@@ -69,7 +69,7 @@ Proof.
   - exists k. ring.
 Qed.
 
-(* With one record x more. *)
+(* The counts with one record x added. *)
 Lemma at_or_below_insert : forall l1 x l2 j, at_or_below (l1 ++ x :: l2) j = at_or_below (l1 ++ l2) j + one x j.
 Proof. intros. rewrite !at_or_below_app. simpl. ring. Qed.
 
@@ -93,7 +93,7 @@ Proof. intros. apply Rmax_r. Qed.
 Lemma pos_of_negative : forall x, x <= 0 -> pos x = 0.
 Proof. intros. unfold pos. now apply Rmax_left. Qed.
 
-(* k (.)_+ rises, by at most k times as much as its argument. *)
+(* k (.)_+ is non-decreasing, and grows by at most k times as much as its argument. *)
 Lemma scaled_pos_rises : forall k x y, 0 <= k -> x <= y -> 0 <= k * pos y - k * pos x <= k * (y - x).
 Proof.
   intros k x y Hk H. rewrite <- Rmult_minus_distr_l.

@@ -1,11 +1,11 @@
-(* Theorem 1 (privacy): from the counts of neighbours to the loss of both selectors. *)
+(* Theorem P1 (privacy): from the counts of neighbours to the loss of both selectors. *)
 
 From Coq Require Import Reals List Lra Lia Arith.
 From Confide Require Import Sums Calculus Selectors RangeDistance Mechanism.
 Import ListNotations.
 Open Scope R_scope.
 
-(* One record is replaced: x by y, wherever it stands. *)
+(* One record is replaced: x by y, at any position. *)
 Definition replaced (data data' : list nat) : Prop :=
   exists l1 x y l2, data = l1 ++ x :: l2 /\ data' = l1 ++ y :: l2.
 
@@ -14,7 +14,7 @@ Definition added (data data' : list nat) : Prop := exists l1 x l2, data = l1 ++ 
 
 Definition added_or_removed (data data' : list nat) : Prop := added data data' \/ added data' data.
 
-(* The losses of Theorem 1. *)
+(* The losses of Theorem P1. *)
 Definition replace_one_loss (M : mechanism) : R := left M + right M.
 
 Definition add_remove_loss (M : mechanism) : R :=
@@ -26,7 +26,7 @@ Definition change (M : mechanism) (data data' : list nat) (j : nat) : R := utili
 Lemma max_change : forall a b c d lo hi, lo <= a - c <= hi -> lo <= b - d <= hi -> lo <= Rmax a b - Rmax c d <= hi.
 Proof. intros. unfold Rmax. destruct (Rle_dec a b), (Rle_dec c d); lra. Qed.
 
-(* Replacing: no utility changes by more than l one way and r the other, and which way is the same for all. *)
+(* Replacing: every utility changes by at most l in one direction and at most r in the other, the same for all. *)
 Lemma replacing_upwards : forall M l1 x y l2 j, proper M -> (x <= y)%nat ->
   - left M <= change M (l1 ++ x :: l2) (l1 ++ y :: l2) j <= right M.
 Proof.
@@ -64,7 +64,7 @@ Proof.
     unfold change in *. lra.
 Qed.
 
-(* The table of Theorem 1b: a record is added in bin i, j is any candidate. *)
+(* The table of Theorem P1b: a record is added in bin i, j is any candidate. *)
 Inductive where_it_lies (M : mechanism) (i j : nat) (D : R) : Prop :=
   | before_it : (j < i)%nat ->
       - (rate M * left M) <= D <= rate M * right M -> where_it_lies M i j D
@@ -85,7 +85,7 @@ Proof.
   set (n := records (l1 ++ l2)).
   replace (target M (n + 1)) with (target M n + rate M) by (unfold target; ring).
   set (T := target M n). set (A := below (l1 ++ l2) j). set (B := at_or_below (l1 ++ l2) j).
-  (* The penalty right of the target falls by q r below i and at i, and rises by (1-q) r above it. *)
+  (* The penalty right of the target falls by q r below i and at i, and rises by (1-q) r above it (q is the rate). *)
   assert (0 <= right M * pos (A - T) - right M * pos (A + 0 - (T + rate M)) <= rate M * right M) as Rstay.
   { replace (rate M * right M) with (right M * (A - T - (A + 0 - (T + rate M)))) by ring. apply scaled_pos_rises; lra. }
   assert (0 <= right M * pos (A + 1 - (T + rate M)) - right M * pos (A - T) <= (1 - rate M) * right M) as Rmove.
@@ -97,7 +97,7 @@ Proof.
   assert (0 <= left M * pos (T - B) - left M * pos (T + rate M - (B + 1)) <= (1 - rate M) * left M) as Lmove.
   { replace ((1 - rate M) * left M) with (left M * (T - B - (T + rate M - (B + 1)))) by ring.
     apply scaled_pos_rises; lra. }
-  (* The head start falls by at most the fade. *)
+  (* The prior bonus falls by at most the fade. *)
   assert (- fade M <= head_start M (n + 1) - head_start M n <= 0) as H.
   { unfold head_start. pose proof (scaled_pos_rises 1 (ahead M - fade M * (n + 1)) (ahead M - fade M * n)). lra. }
   assert (0 <= rate M * left M) by (apply Rmult_le_pos; lra).
@@ -154,7 +154,7 @@ Proof.
   destruct TJ, TK; try lia; destruct Cases as [E|E]; try rewrite E in *; lra.
 Qed.
 
-(* Theorem 1b for utilities: both ways. *)
+(* Theorem P1b for utilities, in both directions. *)
 Theorem theorem_1b_range : forall M data data', proper M ->
   (forall x, In x data -> (x <= last M)%nat) -> (forall x, In x data' -> (x <= last M)%nat) ->
   added_or_removed data data' ->
@@ -167,7 +167,7 @@ Proof.
     pose proof (adding M l1 x l2 i j HM Hx ltac:(lia) ltac:(lia)). unfold change in *. lra.
 Qed.
 
-(* The released index, and what is lost at every output. *)
+(* The released index, and the privacy loss at every output. *)
 Definition output (s : selector) (M : mechanism) (data : list nat) (j : nat) : R :=
   law s (S (last M)) (utility M data) j.
 
@@ -192,7 +192,7 @@ Theorem theorem_1b : forall s M data data', proper M -> in_bins M data -> in_bin
   added_or_removed data data' -> loss_at_most s M data data' (add_remove_loss M).
 Proof. intros. apply loss_of_range. now apply theorem_1b_range. Qed.
 
-(* Without a head start, or where it does not fade, the loss is that with b = 0. *)
+(* Without a prior bonus, or if it does not fade, the loss is that with z_1 = 0. *)
 Definition without_fading (M : mechanism) : mechanism :=
   Build_mechanism (last M) (rate M) (offset M) (left M) (right M) (height M) (ahead M) 0.
 
@@ -228,7 +228,7 @@ Proof.
     apply Rmult_le_compat_l; [apply Rlt_le, exp_pos|apply IH, Hj].
 Qed.
 
-(* What holds of every output holds of every set of them. *)
+(* From single outputs to sets of outputs. *)
 Theorem loss_of_events : forall s M data data' d l, loss_at_most s M data data' d ->
   (forall j, In j l -> (j <= last M)%nat) -> sum l (output s M data) <= exp d * sum l (output s M data').
 Proof. intros s M data data' d l H Hl. rewrite <- sum_scale. apply sum_le. intros j Hj. apply H. auto. Qed.

@@ -1,4 +1,4 @@
-(* Lemma 1 (range distance): utilities whose differences change by at most d change no probability by more than the
+(* Lemma P2 (range distance): if differences of utilities change by at most d, every probability changes by at most the
    factor exp(d), under both selectors. *)
 
 From Coq Require Import Reals List Lra Lia Arith.
@@ -43,7 +43,7 @@ Proof.
   destruct (integral_is_primitive (silent l w) (silent_continuous l w)) as (F & (F0 & FD) & F1).
   destruct (integral_is_primitive (silent l w') (silent_continuous l w')) as (F' & (F0' & FD') & F1').
   rewrite <- F1, <- F1'.
-  (* Shift u' such that it lies below u everywhere: by the least change c. *)
+  (* Shift u' by the least change c, so that it lies below u everywhere. *)
   destruct (least m (fun i => u i - u' i)) as (k & Hk & Hc); [lia|].
   set (c := u k - u' k) in *.
   set (s := exp (largest m u' + c - largest m u)).
@@ -95,7 +95,7 @@ Proof.
   apply Rmult_le_pos; [apply Rlt_le, exp_pos|apply Rlt_le, weight_pos].
 Qed.
 
-(* Lemma 1, with the scale of the selector. *)
+(* Lemma P2, with the scale of the selector. *)
 Theorem lemma_1 : forall (s : selector) m u u' d scale j, 0 < scale -> (j < m)%nat ->
   range_distance_at_most m u u' d ->
   law s m (fun i => u i / scale) j <= exp (d / scale) * law s m (fun i => u' i / scale) j.

@@ -1,5 +1,5 @@
-(* Theorem 2 (random ranks), its core: whatever the data, P(B_J < k) <= tail(T - k + 1), where G bounds what all
-   candidates left of one weigh relative to it, their weights being exp(height). *)
+(* The core of Theorem C1 (random ranks): for all data, P(B_J < k) <= tail(T - k + 1), where G bounds the total weight
+   of all candidates left of one, relative to its weight; weights are exp(height). *)
 
 From Coq Require Import Reals List Lra Lia Arith.
 From Confide Require Import Sums Calculus Selectors Mechanism Privacy Rivals.
@@ -14,7 +14,7 @@ Definition rising (M : mechanism) : Prop :=
 Definition rivals_at_most (M : mechanism) (G : R) : Prop :=
   forall g, (g <= last M)%nat -> sum (seq 0 g) (fun i => exp (height M i)) <= G * exp (height M g).
 
-(* The candidates that fall short of rank k. +inf never does: it covers everything. *)
+(* The candidates that fall short of rank k. +inf does not, because it covers everything. *)
 Definition short_of (M : mechanism) (data : list nat) (k : nat) : list nat :=
   filter (fun i => if Rlt_dec (at_or_below data i) (INR k) then true else false) (candidates (last M)).
 
@@ -46,7 +46,7 @@ Proof.
   apply INR_lt in H. assert (S c <= k)%nat as H' by lia. apply le_INR in H'. rewrite S_INR in H'. lra.
 Qed.
 
-(* The first candidate with B_g >= T, or +inf if there is none, keeps its height; all that fall short lie left of it. *)
+(* The first candidate with B_g >= T, or +inf if there is none, has at least its height as utility; all candidates that fall short lie left of it. *)
 Lemma the_one_that_is_sure : forall M data, proper M -> 0 <= target M (records data) ->
   exists g, (g <= last M)%nat /\ height M g <= utility M data g /\
     forall i, (i < last M)%nat -> at_or_below data i < target M (records data) -> (i < g)%nat.
@@ -70,7 +70,7 @@ Proof.
       destruct HP as [HP| ->]; [|lia]. pose proof (at_or_below_rises data g i H). lra.
 Qed.
 
-(* Theorem 2: k <= ceil(T) is k - 1 < T. *)
+(* Theorem C1: k <= ceil(T) is k - 1 < T. *)
 Theorem theorem_2 : forall (s : selector) M data G (k : nat),
   proper M -> 0 < left M -> rising M -> rivals_at_most M G ->
   0 < target M (records data) -> INR k - 1 < target M (records data) ->
@@ -118,7 +118,7 @@ Proof.
   - apply (permute_and_flip_rivals _ _ g _ a); auto. lia.
 Qed.
 
-(* m - 1 always serves as G. *)
+(* m - 1 is always a valid G. *)
 Theorem rivals_at_most_all_others : forall M, rising M -> rivals_at_most M (INR (last M)).
 Proof.
   intros M Hrise g Hg.

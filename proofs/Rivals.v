@@ -1,7 +1,7 @@
-(* What rivals can do against one candidate of theirs: the core of Theorem 2, for each selector.
+(* The probability that competing candidates beat one candidate: the core of Theorem C1, for each selector.
 
    Some bad candidates i have utilities at most v + ln(a_i p) against one candidate g of utility v, where 0 <= a_i <= 1
-   and the a_i sum up to at most G. Then one of the bad is drawn with probability at most tail. *)
+   and the a_i sum up to at most G. Then one of the bad candidates is drawn with probability at most tail. *)
 
 From Coq Require Import Reals List Lra Lia Arith.
 From Confide Require Import Sums Calculus Selectors.
@@ -78,7 +78,7 @@ Proof.
   unfold Rpower. apply Rle_trans with (exp (ln c)); [now apply exp_le|]. rewrite exp_ln; lra.
 Qed.
 
-(* The competitor's integrand: (1 - y p)^G, its primitive, and that it falls. *)
+(* The competitor's integrand (1 - y p)^G, its primitive, and its monotonicity. *)
 Definition beta (y : R) : R := Rpower (1 - y * p) G.
 Definition beta_primitive (y : R) : R := / ((G + 1) * p) + - / ((G + 1) * p) * Rpower (1 - y * p) (G + 1).
 
@@ -159,7 +159,7 @@ Proof.
   set (b := fun x => - sum bad (fun j => w j * silent (without j bad) w x)).
   assert (forall x, derivable_pt_lim B x (b x)) as BD by (intros; now apply silent_derivative).
   destruct (integral_is_primitive B (silent_continuous bad w)) as (Z & (Z0 & ZD) & _).
-  (* One of the bad rings first, against g alone: integrated by parts. *)
+  (* The clock of a bad candidate rings first, against g alone: integrated by parts. *)
   assert (forall x, derivable_pt_lim (fun s => (1 - s * w g) * B s) x (- w g * B x + (1 - x * w g) * b x)) as PD.
   { intros x. apply (derivable_pt_lim_mult (fun s => 1 - s * w g) B); [apply derivative_line|apply BD]. }
   assert (S 1 - S 0 <= (- w g * Z 1 + (-1) * ((1 - 1 * w g) * B 1)) -

@@ -60,7 +60,7 @@ Proof.
   intros m u i H. rewrite <- exp_0. apply exp_le. assert (u i <= largest m u) by now apply largest_is_largest. lra.
 Qed.
 
-(* The chance that no candidate of a list beats a clock that stands at s: a polynomial in s. *)
+(* The probability that no candidate of a list beats a clock at s: a polynomial in s. *)
 Definition silent (l : list nat) (w : nat -> R) (s : R) : R := product l (fun i => 1 - s * w i).
 
 Lemma silent_continuous : forall l w, continuity (silent l w).
@@ -126,7 +126,7 @@ Proof.
     + rewrite F1, S1. reflexivity.
 Qed.
 
-(* The chance that the selection falls on one of a list. *)
+(* The probability that the selected candidate is in a list. *)
 Lemma permute_and_flip_primitive : forall m u l,
   exists S, primitive_of S (fun x => sum l (fun j => weight m u j * silent (without j (candidates m)) (weight m u) x))
     /\ S 1 = sum l (permute_and_flip m u).

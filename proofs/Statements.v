@@ -1,5 +1,5 @@
-(* What is proved, and on which axioms: those with which Coq's standard library treats the real numbers and their
-   integrals, and no others. tests/proofs/test_rocq.py reads what this file prints. *)
+(* Prints the proved theorems and their axioms: those of Coq's standard library for real numbers and integrals, and no
+   others. tests/proofs/test_rocq.py reads the output of this file. *)
 
 From Coq Require Import Reals.
 From Confide Require Import Sums Calculus Selectors RangeDistance Mechanism Privacy Rivals RisingWeights.

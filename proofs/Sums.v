@@ -10,7 +10,7 @@ Fixpoint sum (l : list nat) (f : nat -> R) : R :=
 Fixpoint product (l : list nat) (f : nat -> R) : R :=
   match l with [] => 1 | i :: rest => f i * product rest f end.
 
-(* The candidates of a list but one. *)
+(* The candidates of a list without one. *)
 Definition without (j : nat) (l : list nat) : list nat := filter (fun i => negb (i =? j)%nat) l.
 
 Lemma in_without : forall i j l, In i (without j l) <-> In i l /\ i <> j.
@@ -69,7 +69,7 @@ Proof. induction l as [|a l IH]; intros; simpl; [ring|]. rewrite IH. ring. Qed.
 Lemma product_app : forall l l' f, product (l ++ l') f = product l f * product l' f.
 Proof. induction l as [|a l IH]; intros; simpl; [ring|]. rewrite IH. ring. Qed.
 
-(* Part of a list sums up to less, if all terms are non-negative. *)
+(* The sum over a part of a list is at most the sum over the list, if all terms are non-negative. *)
 Lemma sum_incl : forall l' l f, NoDup l' -> incl l' l -> (forall i, In i l -> 0 <= f i) -> sum l' f <= sum l f.
 Proof.
   induction l' as [|a l' IH]; intros l f Hd Hi H; simpl; [now apply sum_nonneg|].
@@ -105,7 +105,7 @@ Proof.
   clear. induction l; simpl; lra.
 Qed.
 
-(* Part of a list multiplies to more, if all factors lie in [0, 1]. *)
+(* The product over a part of a list is at least the product over the list, if all factors lie in [0, 1]. *)
 Lemma product_incl :
   forall l' l f, NoDup l' -> incl l' l -> (forall i, In i l -> 0 <= f i <= 1) -> product l f <= product l' f.
 Proof.

@@ -1,8 +1,8 @@
-"""Licences and needs of every package that confide may bring along, from what is installed, in `packages.json`.
+"""Write licences and requirements of every package that confide may install to `packages.json`.
 
     nox -s extras nvflare mlflow && .venv/bin/python -m release.packages .venv .venv-nvflare .venv-mlflow
 
-Written down, since the bill of materials has to be the same on every machine, whatever is installed there.
+They are stored because the bill of materials must be the same on every machine, whatever is installed there.
 """
 
 import itertools
@@ -32,8 +32,8 @@ def licence(found: Distribution) -> str | None:
     return " or ".join(named) or None
 
 
-def asked(requirements: list[str], extra: str) -> list[Requirement]:
-    """What is required with an extra on some platform and some Python that confide supports."""
+def required(requirements: list[str], extra: str) -> list[Requirement]:
+    """Requirements of an extra on any platform and Python that confide supports."""
     found = []
     for requirement in map(Requirement, requirements):
         for (system, name, os), minor in itertools.product(SYSTEMS, MINORS):
@@ -46,7 +46,7 @@ def asked(requirements: list[str], extra: str) -> list[Requirement]:
 
 
 def main() -> None:
-    """Follow requirements from those of confide through all that the environments have."""
+    """Follow the requirements of confide through all packages of the environments."""
     installed: dict[str, list[Distribution]] = defaultdict(list)
     for environment in sys.argv[1:]:
         (packages,) = (ROOT / environment).glob("lib/python3.*/site-packages")
@@ -54,7 +54,7 @@ def main() -> None:
             installed[canonicalize_name(found.metadata["Name"])].append(found)
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     named = [*project["dependencies"], *itertools.chain(*project["optional-dependencies"].values())]
-    waiting = asked([one for one in named if not one.startswith("confide")], "")
+    waiting = required([one for one in named if not one.startswith("confide")], "")
     needs: dict[str, set[str]] = defaultdict(set)
     seen = set()
     while waiting:
@@ -63,7 +63,7 @@ def main() -> None:
         for extra in {"", *requirement.extras} - {extra for known, extra in seen if known == name}:
             seen.add((name, extra))
             for found in installed[name]:
-                more = asked(found.requires or [], extra)
+                more = required(found.requires or [], extra)
                 needs[name] |= {canonicalize_name(one.name) for one in more} - {name}
                 waiting += more
     known = {}

@@ -1,9 +1,9 @@
-"""The bill of materials of a release, as CycloneDX 1.6 JSON, and SHA256SUMS over all that is published.
+"""The bill of materials of a release, as CycloneDX 1.6 JSON, and SHA256SUMS over all published files.
 
     python -m release.sbom dist      next to the wheel and the sdist in this folder
 
-The same packages give the same bytes: pins and hashes come from requirements/, licences and needs from `packages.json`;
-there is no time, and the serial number is derived from the hashes of the packages.
+The same packages give the same bytes: pins and hashes come from requirements/, licences and requirements from
+`packages.json`. There is no time, and the serial number is derived from the hashes of the packages.
 """
 
 import hashlib
@@ -37,7 +37,7 @@ Pin = tuple[str, str]  # name and version
 
 @dataclass(frozen=True)
 class Project:
-    """What pyproject.toml says: requirements by extra, of which "" is what is always required."""
+    """Contents of pyproject.toml: requirements by extra; the extra "" is always required."""
 
     name: str
     version: str
@@ -45,22 +45,22 @@ class Project:
     licence: str
     requirements: dict[str, list[Requirement]]
 
-    def asked(self, extra: str) -> set[str]:
-        """Names of the packages that an extra asks for, its own extras followed."""
+    def required(self, extra: str) -> set[str]:
+        """Names of the packages that an extra requires, including its own extras."""
         found: set[str] = set()
         for requirement in self.requirements[extra]:
             if requirement.name == self.name:
-                found |= set().union(*(self.asked(other) for other in requirement.extras))
+                found |= set().union(*(self.required(other) for other in requirement.extras))
             else:
                 found.add(canonicalize_name(requirement.name))
         return found
 
 
 def project() -> Project:
-    """The project as it stands."""
+    """Read pyproject.toml."""
     said = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     by_extra = {"": said["dependencies"]} | said["optional-dependencies"]
-    parsed = {extra: [Requirement(one) for one in asked] for extra, asked in by_extra.items()}
+    parsed = {extra: [Requirement(one) for one in lines] for extra, lines in by_extra.items()}
     return Project(said["name"], said["version"], said["description"], said["license"], parsed)
 
 
@@ -75,7 +75,7 @@ def pins(files: Iterable[str]) -> dict[str, dict[Pin, list[str]]]:
 
 
 def reached(names: Iterable[str], needs: dict[str, set[str]]) -> set[str]:
-    """All packages that these need, themselves included."""
+    """All packages that these require, including themselves."""
     found, waiting = set(), list(names)
     while waiting:
         name = waiting.pop()
@@ -94,7 +94,7 @@ def digest(path: Path) -> str:
 
 
 def itself(known: Project, files: Iterable[Path] = ()) -> Component:
-    """The component that is released, with the hashes of the files that hold it."""
+    """The released component, with the hashes of its files."""
     refers = [
         ExternalReference(type=ExternalReferenceType.DISTRIBUTION, url=XsUri(path.name), hashes=sha256([digest(path)]))
         for path in files
@@ -107,7 +107,7 @@ def itself(known: Project, files: Iterable[Path] = ()) -> Component:
 
 
 def package(pin: Pin, hashes: Iterable[str], licence: str | None, extras: set[str]) -> Component:
-    """A package that is installed as well: always, or with one of these extras."""
+    """A required package: always, or with one of these extras."""
     name, version = pin
     purl = PackageURL("pypi", name=name, version=version)
     files = ExternalReference(
@@ -123,7 +123,7 @@ def package(pin: Pin, hashes: Iterable[str], licence: str | None, extras: set[st
 
 
 def bill(files: list[Path]) -> Bom:
-    """The whole bill: what is released, what is in it, and what it needs."""
+    """The whole bill: the release, its contents and its requirements."""
     known, said = project(), json.loads(FILE.read_text(encoding="utf-8"))
     needs = {name: set(one["requires"]) for name, one in said.items()}
     needs["torch"] |= set(pins(["cuda.txt"]))  # of the build with CUDA
@@ -135,12 +135,12 @@ def bill(files: list[Path]) -> Bom:
     direct: set[Pin] = set()
     for extra in known.requirements:
         there = pins(APART.get(extra, TOGETHER))
-        for name in reached(known.asked(extra), needs):
+        for name in reached(known.required(extra), needs):
             for pin, found in there.get(name, {}).items():
                 extras[pin].add(extra)
                 hashes[pin] = found
                 edges[pin] |= {other for need in needs.get(name, ()) for other in there.get(need, {})}
-        direct |= {pin for name in known.asked(extra) for pin in there[name]}
+        direct |= {pin for name in known.required(extra) for pin in there[name]}
     parts = {pin: package(pin, hashes[pin], said.get(pin[0], {}).get("licence"), extras[pin]) for pin in sorted(extras)}
     for component in parts.values():
         bom.components.add(component)

@@ -1,6 +1,6 @@
-"""Writes every `requirements/*.txt` anew: `nox -s lock`, or with `--keep`, which moves no pinned version.
+"""Write every `requirements/*.txt`: `nox -s lock`, or with `--keep`, which changes no pinned version.
 
-Needs uv, and pip with the sources that the machine has. A pin is a line `name==version ; marker` with the hashes of all
+Needs uv, and pip with its configured indexes. A pin is a line `name==version ; marker` with the hashes of all
 files of that version below it, for every platform and every supported Python.
 """
 
@@ -13,20 +13,20 @@ import tomllib
 from pathlib import Path
 
 HERE = Path(__file__).parent
-APART = {"standard", "nvflare", "mlflow"}  # every environment has the first; the others have environments of their own
+APART = {"standard", "nvflare", "mlflow"}  # every environment has the first; the others have separate environments
 CUDA = re.compile(r"(nvidia|cuda|triton)")
 COMPILE = "uv pip compile --universal --python-version 3.11 --no-header --no-annotate --no-emit-index-url --quiet"
 
 
-def compiled(name: str, *asked: str, upgrade: bool, near: str | None = None) -> None:
-    """Pin what is asked for in `name`, as in the file `near` where both have a package."""
+def compiled(name: str, *sources: str, upgrade: bool, near: str | None = None) -> None:
+    """Pin the requirements of `sources` in `name`; packages that the file `near` also has keep its version."""
     options = [*(["--upgrade"] if upgrade else []), *(["--constraint", str(HERE / near)] if near else [])]
-    command = [*COMPILE.split(), "--generate-hashes", *options, *asked, "--output-file", str(HERE / name)]
+    command = [*COMPILE.split(), "--generate-hashes", *options, *sources, "--output-file", str(HERE / name)]
     subprocess.run(command, cwd=HERE.parent, check=True)
 
 
 def pins(name: str) -> dict[str, str]:
-    """The pins of a file: each first line, without its end, and the whole text that begins with it."""
+    """The pins of a file: each first line, without its end, and the whole block that it starts."""
     text = (HERE / name).read_text(encoding="utf-8")
     blocks = re.findall(r"^\S.*\n(?:[ ].*\n)*", text, flags=re.MULTILINE)
     return {block.partition("\n")[0].removesuffix(" \\"): block for block in blocks}

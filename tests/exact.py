@@ -1,6 +1,7 @@
 """Small cases enumerated exactly: all histograms, all neighbours, and output laws independent of the library's."""
 
 import itertools
+import math
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from decimal import Context, Decimal
@@ -109,6 +110,11 @@ def renyi(p: np.ndarray, q: np.ndarray, order: float) -> float:
     return float(logsumexp(order * np.log(p) + (1 - order) * np.log(q))) / (order - 1)
 
 
+def divergence(p: np.ndarray, q: np.ndarray, epsilon: float) -> float:
+    """The smallest delta at which p is (epsilon, delta)-close to q."""
+    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
+
+
 def leave_one_out(output_law: Callable[[Histogram], np.ndarray], h: Histogram) -> float:
     """Exact coverage of N points in bins h: each point in turn is the new one, the others calibrate."""
     covered = 0.0
@@ -117,11 +123,6 @@ def leave_one_out(output_law: Callable[[Histogram], np.ndarray], h: Histogram) -
             rest = tuple(v - (i == b) for i, v in enumerate(h))
             covered += count * output_law(rest)[b:].sum()
     return covered / sum(h)
-
-
-def leave_one_out_coverage(mechanism, h: Histogram) -> float:
-    """The same for a mechanism that selects by utilities."""
-    return leave_one_out(lambda rest: mechanism_law(mechanism, rest), h)
 
 
 def worst_coverage(mechanism, n: int, m: int) -> float:

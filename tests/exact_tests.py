@@ -2,11 +2,11 @@
 
 Coverage. For the r-th smallest of n calibration scores, the number of test scores at or below it is beta-binomial with
 parameters r and n + 1 - r if there are no ties, and stochastically larger with ties. A private threshold is at least
-the R-th smallest score for a rank R of known law that is independent of the data (docs/theory.md, Theorem 2).
+the R-th smallest score for a rank R of known law that is independent of the data (docs/theory.md, Theorem C1).
 
 Size. The selected bin begins at most d ranks beyond the target T except with probability tail(d), the same lemma with
 the right slope and the weight of the candidates on the right, which may be heavier than the one that holds the target
-(Theorem 5). Then the threshold is at most the first candidate at or above the ceil(T + d)-th smallest score.
+(Theorem C4). Then the threshold is at most the first candidate at or above the ceil(T + d)-th smallest score.
 """
 
 import math

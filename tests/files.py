@@ -1,5 +1,6 @@
 """Tables for tests, written in every format that is read; documents in files of JSON."""
 
+import hashlib
 import json
 from collections.abc import Iterator
 from pathlib import Path
@@ -61,6 +62,13 @@ def class_table(n: int = 3000, seed: int = 0, dtype: Any = np.float32, *, lists:
     if lists:
         columns["p"] = pa.array(list(p))
     return pa.table(columns | {"label": y, "name": np.array(NAMES)[y]})
+
+
+def signed(content: dict[str, Any]) -> str:
+    """A document's JSON with a fresh checksum: what someone who knows the format can write."""
+    body = {key: value for key, value in content.items() if key != "sha256"}
+    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
+    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 def documents(value: Any) -> Iterator[dict[str, Any]]:

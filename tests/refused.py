@@ -38,7 +38,7 @@ def numbers(caught: pytest.ExceptionInfo[ConfideError]) -> list[int]:
 class Refused:
     """A row of a table of refusals: a call that works, what is changed in it, and what is refused then.
 
-    A value of `change` that is a function of no argument is called when the row is tried; `...` leaves an argument out.
+    The value `...` leaves an argument out.
     """
 
     call: Callable[..., Any]

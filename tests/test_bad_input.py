@@ -1,6 +1,6 @@
-"""Every bad input that was tried and what the user sees: docs/bad-input.md is written by this file.
+"""Bad inputs and the resulting errors; this file writes docs/bad-input.md.
 
-CONFIDE_WRITE_DOCS=1 python -m pytest tests/test_bad_input.py      writes the page anew
+CONFIDE_WRITE_DOCS=1 python -m pytest tests/test_bad_input.py      writes the page
 """
 
 import os
@@ -19,17 +19,17 @@ from tests.private import assert_error_is_private, assert_no_private_value, plan
 from tests.test_no_private_data import BAD_CALLS
 
 PAGE = Path(__file__).parents[1] / "docs" / "bad-input.md"
-HEAD = """# Bad input, and what the user sees
+HEAD = """# Bad input and its messages
 
-Written by `tests/test_bad_input.py`; every row is tried on each run of the tests. The scores passed are private values
-that occur nowhere else, and none of them appears in any message, in the chain of exceptions behind it, or on a
-terminal. Files and folders are named as `FILE`.
+`tests/test_bad_input.py` writes this page, and each run of the tests checks every row. The scores are private values
+that occur nowhere else. None of them appears in a message, in the chain of exceptions behind it, or on a terminal.
+`FILE` stands for files and folders.
 
-Parsers of outside data are fuzzed besides: `nox -s fuzz` runs more than a million coverage-guided executions of
-`fuzz/targets.py` (releases, evaluations, private ones, states of watches, messages of federations, reports of silos,
-schedules, ledger records, databases and heads, levels, candidates, shares and weights of classes, plans
-and counts of warehouses, statements about labels, names of scores, keys and their sessions, addresses of servers and
-stores, ONNX models, what `confide doctor` looks at); `python -m fuzz.run --each 1000000` runs each a million times.
+Parsers of outside data are also fuzzed. `nox -s fuzz` runs more than a million coverage-guided executions of
+`fuzz/targets.py`: releases, evaluations, private evaluations, states of monitors, messages of federations, reports of
+silos, schedules, ledger records, databases and heads, levels, candidates, shares and weights of classes, plans and
+counts of warehouses, statements about labels, names of scores, keys and their sessions, addresses of servers and
+stores, ONNX models, and the input of `confide doctor`. `python -m fuzz.run --each 1000000` runs each a million times.
 """
 
 YEAR = confide.Schedule(1.0, 0.0, "basic", (Planned("look", 52, 2, 0.5),))

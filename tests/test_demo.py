@@ -57,7 +57,7 @@ def test_the_story_states_what_is_in_the_files(demo):
         found = each.coverage
         for words in (f"{found.value:.3f} ({found.low:.3f} to {found.high:.3f})", f"{each.threshold:.4f}"):
             assert words in story
-    assert f"Privacy cost {private.sets.sizes.mean() - ordinary.sets.sizes.mean():.2f} digits per set" in story
+    assert f"Cost of privacy: {private.sets.sizes.mean() - ordinary.sets.sizes.mean():.2f} digits per set" in story
     assert "1-differential privacy for adding or removing one record" in story
     assert "not private" in story
     assert "without privacy" in story

@@ -204,7 +204,7 @@ PROMISES = [
         "rivals are rounded down",
         "confide.guarantee.rivals:rivals_left",
         result(lambda rivals: rivals * (1 - 1e-9)),
-        f"{RIVALS}::test_rivals_are_rounded_up_and_hardly",
+        f"{RIVALS}::test_competitor_ratio_is_rounded_up_by_less_than_a_billionth",
     ),
     Fault(
         "heights are not in the certificate",

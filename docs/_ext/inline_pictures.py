@@ -1,4 +1,4 @@
-"""Pictures that are drawn as SVG stand in the page itself, where they take its colours and their links work."""
+"""Include SVG pictures in the page itself, so that they have its colours and their links work."""
 
 from pathlib import Path
 from typing import Any
@@ -7,7 +7,7 @@ IMAGES = Path(__file__).parents[1] / "images"
 
 
 def place(app: Any, doctree: Any, page: str) -> None:
-    """Put the picture itself where a page shows its file; it carries its own words for those who do not see it."""
+    """Replace the image of an SVG file by its contents, which include a text for screen readers."""
     from docutils import nodes
 
     for image in list(doctree.findall(nodes.image)):
@@ -18,6 +18,6 @@ def place(app: Any, doctree: Any, page: str) -> None:
 
 
 def setup(app: Any) -> dict[str, bool]:
-    """Join the build."""
+    """Connect to the build."""
     app.connect("doctree-resolved", place)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

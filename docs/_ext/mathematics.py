@@ -1,6 +1,6 @@
-"""Formulas become MathML when the site is built, by docutils' converter: no network, no script; screen readers know it.
+"""Formulas become MathML when the site is built, by docutils' converter: no network, no script, accessible.
 
-A formula that the converter does not know is a warning, on which a strict build fails. Browsers do not break lines
+A formula that the converter cannot convert is a warning, and a strict build fails. Browsers do not break lines
 inside MathML, so a long formula in a sentence is divided after its relations, where TeX would break it.
 """
 
@@ -19,27 +19,27 @@ NAMESPACE = "{http://www.w3.org/1998/Math/MathML}"
 APPLY = "\N{FUNCTION APPLICATION}"
 ROWS = ("math", "mrow", "mtd", "mstyle", "msqrt")
 THIN = "0.1667em"
-PLAIN = ("{", "}", "⌈", "⌉", "⌊", "⌋", "∣", "|")  # these grow with what stands between them only where it is asked for
+PLAIN = ("{", "}", "⌈", "⌉", "⌊", "⌋", "∣", "|")  # these grow with their contents only if requested
 OPENING, CLOSING = "([{⌈⌊⟨", ")]}⌉⌋⟩"
 RELATIONS = ("=", "≤", "≥", "<", ">", "∈", "≠", "≈", "∝", "→", "⇒", "⇔", "≔", "∼", "≪", "≫", "⊂", "⊆")
-SHORT = 14  # letters and signs that a phone has room for in one line
+SHORT = 14  # letters and signs that fit into one line of a phone
 AFTER, BEFORE = re.compile(r"[.,;:)\]?!'’-]+(?:\w{1,2}\b)?"), re.compile(r"[(\[]+$")  # also the th of "k-th"
 log = logging.getLogger(__name__)
 
 
 def tree(latex: str, as_block: bool = False) -> ET.Element:
-    """The MathML of a formula, with the spaces and primes of TeX; sums in aligned lines are as large as elsewhere.
+    """The MathML of a formula, with the spaces and primes of TeX; sums in aligned lines are of the usual size.
 
     Raises
     ------
     MathError
-        If the formula has a command that the converter does not know, or braces that do not match.
+        If the formula has an unknown command or unmatched braces.
     """
-    if latex.count("{") != latex.count("}"):  # which the converter would mend without a word
+    if latex.count("{") != latex.count("}"):  # the converter would correct it silently
         raise MathError(f"Braces that do not match in {latex}")
     try:
         text = tex2mathml(latex, as_block=as_block)
-    except (IndexError, AttributeError) as error:  # the converter's own, for formulas that end too early
+    except (IndexError, AttributeError) as error:  # the converter's error for formulas that end too early
         raise MathError(f"{latex} is not a whole formula ({error})") from error
     root = ET.fromstring(text.replace("&ApplyFunction;", APPLY))  # noqa: S314 - made right here
     for element in root.iter():
@@ -56,7 +56,7 @@ def tree(latex: str, as_block: bool = False) -> ET.Element:
 
 
 def prime(row: ET.Element) -> None:
-    """Primes are raised, over an index where there is one."""
+    """Raise primes, over an index if there is one."""
     for place in range(len(row) - 1, 0, -1):
         before, item = row[place - 1], row[place]
         mark = item[0] if item.tag == "msub" and len(item) else item
@@ -77,7 +77,7 @@ def prime(row: ET.Element) -> None:
 
 
 def space(row: ET.Element) -> None:
-    """Spaces as TeX has them in one row: names of functions stand apart from a letter and not from a bracket."""
+    """Spaces of TeX in one row: a space between the name of a function and a letter, none before a bracket."""
     for place, (item, after) in reversed(list(enumerate(zip_longest(row, list(row)[1:])))):
         opens = after is None or next((part.text for part in after.iter() if part.text), "")[:1] in (*OPENING, APPLY)
         opens &= after is None or after.tag in ("mo", "mrow")
@@ -94,10 +94,10 @@ def space(row: ET.Element) -> None:
 
 
 def pieces(root: ET.Element, as_block: bool = False) -> list[ET.Element]:
-    """A long formula, divided where a line may end, outside all brackets.
+    """A long formula, divided outside all brackets where a line may end.
 
-    In a sentence that is after relations and commas; in lines of its own it is before relations, as TeX does it, and
-    where formulas stand side by side.
+    In a sentence this is after relations and commas. In a displayed formula it is before relations, as in TeX, and
+    between adjacent formulas.
     """
     if len("".join(root.itertext())) <= SHORT or any(element.tag == "mtable" for element in root):
         return [root]
@@ -137,7 +137,7 @@ def convert(node: nodes.Element, as_block: bool) -> str:
 
 
 def join_punctuation(app: Sphinx, doctree: nodes.document, docname: str) -> None:
-    """No line ends between a formula and the brackets, commas and points around it, where browsers would allow it."""
+    """Prevent line breaks between a formula and the brackets, commas and points around it, which browsers allow."""
     for node in list(doctree.findall(nodes.math)):
         place = node.parent.index(node)
         before = node.parent[place - 1] if place else None
@@ -151,7 +151,7 @@ def join_punctuation(app: Sphinx, doctree: nodes.document, docname: str) -> None
 
 
 def inline(self: Any, node: nodes.math) -> None:
-    """Write a formula in a sentence; its first part keeps what opens before it, its last what follows."""
+    """Write a formula in a sentence; its first part keeps the opening signs before it, its last part those after it."""
     first, *others = convert(node, as_block=False).split("<wbr>")
     first = node.get("before", "") + first
     *parts, last = [first, *others]
@@ -161,14 +161,14 @@ def inline(self: Any, node: nodes.math) -> None:
 
 
 def display(self: Any, node: nodes.math_block) -> None:
-    """Write a formula in lines of its own, which scroll in their box where a screen is too narrow."""
+    """Write a displayed formula, which scrolls in its box if a screen is too narrow."""
     self.body.append(self.starttag(node, "div", CLASS="displayed-formula"))
     self.body.append(f"{convert(node, as_block=True)}</div>\n")
     raise nodes.SkipNode
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Join the build."""
+    """Connect to the build."""
     app.add_html_math_renderer("mathml", (inline, None), (display, None))
     app.add_css_file("mathematics.css")
     app.connect("doctree-resolved", join_punctuation)

@@ -26,7 +26,7 @@ METADATA_ROUTING = re.compile(r"set_\w+_request")  # methods that scikit-learn a
 
 
 def exported(module: ModuleType) -> dict[str, str]:
-    """Name to full name, of what `confide` exports from a module (first) and of the module's other exports.
+    """Map names to full names: the exports of `confide` from a module first, then the module's other exports.
 
     Examples
     --------
@@ -46,7 +46,7 @@ def exported(module: ModuleType) -> dict[str, str]:
 
 
 def is_defined_in(value: Any, module: str) -> bool:
-    """Whether a function or a class is defined in a module or below it."""
+    """Return whether a function or a class is defined in a module or below it."""
     where = getattr(value, "__module__", None) or ""
     return callable(value) and (where == module or where.startswith(f"{module}."))
 
@@ -112,7 +112,7 @@ def skip(app: Sphinx, what: str, name: str, value: Any, skipped: bool, options: 
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Join the build."""
+    """Connect to the build."""
     app.add_directive("package", Package)
     app.connect("autodoc-skip-member", skip)
     return {"parallel_read_safe": True, "parallel_write_safe": True}

@@ -1,7 +1,7 @@
-"""`python docs/_ext/price_picture.py` draws docs/images/price.svg, what privacy costs, from docs/experiments/cost.md.
+"""`python docs/_ext/price_picture.py` draws docs/images/price.svg, the price of privacy, from docs/experiments/cost.md.
 
-The numbers are those of the page's first table, which `python -m experiments cost` makes: at one number of records, the
-coverage that each method reaches over epsilon where 90 % was asked for. `--check` says whether the picture is today's.
+The numbers are those of the page's first table, which `python -m experiments cost` makes: the coverage of each method
+over epsilon for one number of records, where 90 % is requested. `--check` fails if the picture is out of date.
 """
 
 import math
@@ -14,7 +14,7 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 PICTURE = ROOT / "docs" / "images" / "price.svg"
 NUMBERS = ROOT / "docs" / "experiments" / "cost.md"
-RECORDS, ASKED = 1000, 0.9
+RECORDS, REQUESTED = 1000, 0.9
 WIDTH, HEIGHT = 600, 452
 LEFT, RIGHT, TOP, BOTTOM = 64, 590, 92, 392
 LOWEST, HIGHEST = 0.89, 1.0
@@ -24,7 +24,7 @@ NUMBER = re.compile(r"\**(-?[\d.]+) ± [\d.]+\**([^(]*)")
 
 @dataclass(frozen=True)
 class Line:
-    """One method: its column, its words, and where they stand: beside which point, and how far from it."""
+    """One method: its column, its label, and the place of the label: next to which point, and its offset."""
 
     column: str
     name: str
@@ -43,7 +43,7 @@ LINES = (
 
 
 def read(text: str) -> dict[str, dict[float, tuple[float, bool]]]:
-    """Of each column: epsilon to (mean coverage, whether the method's claim holds there)."""
+    """For each column: epsilon to (mean coverage, whether the method's claim is valid there)."""
     first = text.split("\n## ")[1]
     rows = [line.strip("|").split("|") for line in first.splitlines() if line.startswith("| ")]
     head, *body = [[cell.strip() for cell in row] for row in rows]
@@ -53,24 +53,24 @@ def read(text: str) -> dict[str, dict[float, tuple[float, bool]]]:
         for column, cell in zip(head[2:-1], row[2:-1], strict=True):
             found = NUMBER.match(cell)
             if found is None:
-                raise ValueError(f"{NUMBERS.name}: {cell!r} is no number with its error")
+                raise ValueError(f"{NUMBERS.name}: {cell!r} must be a number with its error")
             if n == RECORDS:
-                out[column][epsilon] = ASKED + float(found[1]) / (n * epsilon), "†" not in found[2]
+                out[column][epsilon] = REQUESTED + float(found[1]) / (n * epsilon), "†" not in found[2]
     return out
 
 
 def x_of(epsilon: float) -> float:
-    """The place of a privacy loss."""
+    """The x coordinate of an epsilon."""
     return LEFT + 26 + (RIGHT - LEFT - 60) * (math.log10(epsilon) + 1) / 2
 
 
 def y_of(coverage: float) -> float:
-    """The place of a coverage."""
+    """The y coordinate of a coverage."""
     return BOTTOM - (BOTTOM - TOP) * (coverage - LOWEST) / (HIGHEST - LOWEST)
 
 
 def draw(line: Line, points: dict[float, tuple[float, bool]]) -> list[str]:
-    """A line, its points (hollow where the claim is lost), and its name beside it."""
+    """A line, its points (hollow if the claim is invalid), and its name next to it."""
     places = [(x_of(epsilon), y_of(coverage), holds) for epsilon, (coverage, holds) in sorted(points.items())]
     drawn = [f'<path class="{line.kind}" d="M{"L".join(f"{x:.1f} {y:.1f}" for x, y, holds in places if holds)}"/>']
     for x, y, holds in places:
@@ -85,22 +85,22 @@ def draw(line: Line, points: dict[float, tuple[float, bool]]) -> list[str]:
 
 
 def frame() -> list[str]:
-    """The title, the axes, and the dashed line of what was asked for."""
+    """The title, the axes, and the dashed line of the requested coverage."""
     out = [
-        '<text class="head" x="4" y="24">What privacy costs</text>',
-        f'<text class="sub" x="4" y="47">Coverage reached where 90 % was asked for, with {RECORDS:,} records:</text>',
-        '<text class="sub" x="4" y="66">the higher, the larger the prediction sets.</text>',
+        '<text class="head" x="4" y="24">The price of privacy</text>',
+        f'<text class="sub" x="4" y="47">Coverage where 90 % is requested, with {RECORDS:,} records:</text>',
+        '<text class="sub" x="4" y="66">higher coverage means larger prediction sets.</text>',
     ]
     for coverage in (0.9, 0.92, 0.94, 0.96, 0.98, 1.0):
         y = y_of(coverage)
-        out.append(f'<path class="{"asked" if coverage == ASKED else "grid"}" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
+        out.append(f'<path class="{"asked" if coverage == REQUESTED else "grid"}" d="M{LEFT} {y:.1f}H{RIGHT}"/>')
         out.append(f'<text class="tick right" x="{LEFT - 8}" y="{y + 5:.1f}">{coverage * 100:.0f} %</text>')
-    out.append(f'<text class="small right" x="{RIGHT}" y="{y_of(ASKED) + 20:.1f}">no privacy</text>')
+    out.append(f'<text class="small right" x="{RIGHT}" y="{y_of(REQUESTED) + 20:.1f}">no privacy</text>')
     for epsilon in (0.1, 0.3, 1, 3, 10):
         out.append(f'<text class="tick middle" x="{x_of(epsilon):.1f}" y="{BOTTOM + 22}">{epsilon:g}</text>')
     out += [
         f'<text class="small" x="{LEFT}" y="{BOTTOM + 46}">← more private</text>',
-        f'<text class="small middle" x="{(LEFT + RIGHT) / 2}" y="{BOTTOM + 46}">privacy loss ε</text>',
+        f'<text class="small middle" x="{(LEFT + RIGHT) / 2}" y="{BOTTOM + 46}">privacy budget ε</text>',
         f'<text class="small right" x="{RIGHT}" y="{BOTTOM + 46}">less private →</text>',
     ]
     return out
@@ -111,7 +111,7 @@ def picture() -> str:
     points = read(NUMBERS.read_text(encoding="utf-8"))
     drawn = [part for line in LINES for part in draw(line, points[line.column])]
     said = "; ".join(f"{line.name} {points[line.column][1.0][0] * 100:.1f} %" for line in LINES)
-    label = f"Coverage reached where 90 % was asked for, over the privacy loss; at epsilon = 1: {said}"
+    label = f"Coverage over epsilon where 90 % is requested; at epsilon = 1: {said}"
     return "\n".join([STYLE.replace("LABEL", escape(label, quote=True)), *frame(), *drawn, "</svg>\n"])
 
 
@@ -149,4 +149,4 @@ if __name__ == "__main__":
     if sys.argv[1:] != ["--check"]:
         PICTURE.write_text(drawn, encoding="utf-8")
     elif not PICTURE.is_file() or PICTURE.read_text(encoding="utf-8") != drawn:
-        sys.exit(f"{PICTURE.relative_to(ROOT)} is not today's; run `python docs/_ext/price_picture.py`")
+        sys.exit(f"{PICTURE.relative_to(ROOT)} is out of date; run `python docs/_ext/price_picture.py`")

@@ -1,7 +1,7 @@
 """Search that shows text, from a server and from files on disk: `search-text.js` has the text of all sections.
 
-Sphinx shows an excerpt by fetching the page that was found, which browsers forbid for files on disk. Here the
-text of all sections, taken from the pages that came out, is a script that the page of results loads; MiniSearch
+Sphinx shows an excerpt by fetching the result page, which browsers forbid for files on disk. Here the text of all
+sections, taken from the built pages, is a script that the page of results loads; MiniSearch
 (docs/_static/minisearch) indexes it in the browser. No other page loads an index.
 """
 
@@ -24,7 +24,7 @@ BLOCKS = HEADINGS | set(_BLOCKS.split())
 
 @dataclass
 class Section:
-    """A place that can be linked at: a heading with the text below it, or a documented name with its text."""
+    """A link target: a heading with the text below it, or a documented name with its text."""
 
     anchor: str
     name: bool
@@ -33,7 +33,7 @@ class Section:
     signature: list[str] = field(default_factory=list)
 
     def row(self, page: int) -> list[Any]:
-        """What is stored: page, anchor, title, text, whether it is a name of the reference."""
+        """The stored fields: page, anchor, title, text, and whether it is a name of the reference."""
         text = re.sub(r"\s+", " ", "".join(self.text) + " " + "".join(self.signature)).strip()
         return [page, self.anchor, re.sub(r"\s+", " ", self.title).strip(), text, int(self.name)]
 
@@ -72,7 +72,7 @@ class Sections(HTMLParser):
         self.space(tag)
 
     def handle_endtag(self, tag: str) -> None:
-        """End a heading, a signature, or what is skipped."""
+        """End a heading, a signature, or a skipped element."""
         if tag == "article":
             self.inside = False
         if self.skipped:
@@ -94,7 +94,7 @@ class Sections(HTMLParser):
                 getattr(last, self.into).append(data)
 
     def space(self, tag: str) -> None:
-        """Words of two blocks are two words."""
+        """Separate the words of two blocks."""
         if tag in BLOCKS:
             self.handle_data(" ")
 
@@ -111,19 +111,19 @@ def index(folder: Path, pages: list[str]) -> dict[str, list[Any]]:
 
 
 def switch_off_sphinx_search(app: Sphinx) -> None:
-    """Sphinx writes no index of its own, which the theme would load on every page."""
+    """Disable the index of Sphinx, which the theme would load on every page."""
     if app.builder.format == "html":
         app.builder.search = False  # type: ignore[attr-defined]
 
 
 def results_page(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
-    """The page of results, which Sphinx makes only where its own search is on."""
+    """The page of results, which Sphinx makes only if its own search is on."""
     if app.builder.format == "html":
         yield "search", {}, "search.html"
 
 
 def write(app: Sphinx, exception: Exception | None) -> None:
-    """Write the texts beside the pages."""
+    """Write the texts next to the pages."""
     if exception is None and app.builder.format == "html":
         made = json.dumps(
             index(Path(app.outdir), sorted(app.env.found_docs)), ensure_ascii=False, separators=(",", ":")
@@ -132,7 +132,7 @@ def write(app: Sphinx, exception: Exception | None) -> None:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Join the build."""
+    """Connect to the build."""
     app.connect("builder-inited", switch_off_sphinx_search)
     app.connect("html-collect-pages", results_page)
     app.connect("build-finished", write)

@@ -1,6 +1,6 @@
-"""`python docs/_ext/site_check.py FOLDER`: the built site needs no network, its links lead somewhere, formulas are set.
+"""`python docs/_ext/site_check.py FOLDER`: check links, formulas and offline use of the site.
 
-Sphinx checks links between Markdown pages; this reads the HTML that came out, generated parts included.
+Sphinx checks links between Markdown pages; this reads the built HTML, generated parts included.
 """
 
 import re
@@ -22,12 +22,12 @@ PAGES_ONLY = {"canonical", "next", "prev", "index", "search", "author", "copyrig
 IN_STYLES = re.compile(r"url\(\s*['\"]?(https?:|//)|@import\s+(url\()?\s*['\"]?(https?:|//)")
 
 UNSET = re.compile(r"\$|\\[a-zA-Z]{2,}|_\{")
-"""What is left of a formula that was not set."""
+"""Remains of a formula that was not typeset."""
 AS_WRITTEN = ("code", "pre", "script", "style", "title", "svg")
 
 
 class Page(HTMLParser):
-    """What one page loads, links to, and can be linked at, and what its sentences say."""
+    """Loaded files, links, link targets and sentences of one page."""
 
     def __init__(self, text: str) -> None:
         super().__init__()
@@ -40,7 +40,7 @@ class Page(HTMLParser):
         self.feed(text)
 
     def handle_data(self, data: str) -> None:
-        """Keep the words that are no code."""
+        """Collect the words that are no code."""
         if not self.as_written:
             self.words.append(data)
 
@@ -49,7 +49,7 @@ class Page(HTMLParser):
         self.as_written -= tag in AS_WRITTEN
 
     def handle_starttag(self, tag: str, attrs: list[tuple[str, str | None]]) -> None:
-        """Sort what a tag refers to."""
+        """Classify the targets of a tag."""
         self.as_written += tag in AS_WRITTEN
         self.formulas += tag == "math"
         found = {name: value or "" for name, value in attrs}
@@ -63,7 +63,7 @@ class Page(HTMLParser):
 
 
 def problems(folder: Path) -> list[str]:
-    """Everything wrong with the site in a folder."""
+    """All defects of the site in a folder."""
     files = [path for path in sorted(folder.rglob("*.html")) if "_static" not in path.relative_to(folder).parts]
     pages = {path: Page(path.read_text(encoding="utf-8")) for path in files}
     wrong = [] if pages else [f"{folder} holds no pages"]
@@ -80,7 +80,7 @@ def problems(folder: Path) -> list[str]:
                 wrong.append(f"{name} refers to {address}, which does not exist")
             elif parts.fragment and target in pages and unquote(parts.fragment) not in pages[target].anchors:
                 wrong.append(f"{name} refers to {address}, which has no such place")
-        if name.parts[0] != "source":  # listings, which are code from beginning to end
+        if name.parts[0] != "source":  # listings consist of code
             for word in " ".join(page.words).split():
                 if UNSET.search(word):
                     wrong.append(f"{name} shows a formula that is not set: {word}")

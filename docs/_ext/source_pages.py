@@ -1,8 +1,8 @@
 """Names of tests and of files on a page become links to their source: `test_x`, `tests/a/test_x.py`, `slopes.py`.
 
-Pages name the test that checks a statement in plain words; here the name becomes a link to a highlighted copy of the
-file, opened at the test. A name that does not exist, or that two files have of which none is named before it in the
-paragraph, is a warning, on which a strict build fails.
+Pages name the test that checks a statement. This extension turns the name into a link to the test in a highlighted copy
+of the file. A name that does not exist, or that is in two files of which none is named before it in the paragraph, is a
+warning, and a strict build fails.
 """
 
 import ast
@@ -38,19 +38,19 @@ def source_files() -> tuple[Path, ...]:
 
 
 def find_file(text: str) -> Path | None:
-    """The project's file that is meant by a path, or by a name that one file alone has."""
+    """The project's file with this path or with this unique name."""
     here = [ROOT / folder / text for folder in FOLDERS]
     named = [path for path in source_files() if path.name == text]
     return next((path for path in here if path.is_file()), named[0] if len(named) == 1 else None)
 
 
 def target(text: str, named: list[Path]) -> tuple[Path, str] | None:
-    """The file and the definition ("" for none) that a name on a page means; `named` are the files named before it.
+    """The file and the definition ("" for none) of a name on a page; `named` are the files named before it.
 
     Raises
     ------
     LookupError
-        If the text has the form of a name of a test, but no test, or more than one, is meant.
+        If the text has the form of a name of a test, but matches no test or more than one.
     """
     if whole := FILE.fullmatch(text):
         file, name = find_file(whole["file"]), whole["name"] or ""
@@ -106,7 +106,7 @@ def make(app: Sphinx) -> Iterator[tuple[str, dict[str, Any], str]]:
 
 
 def setup(app: Sphinx) -> dict[str, bool]:
-    """Join the build."""
+    """Connect to the build."""
     app.connect("doctree-resolved", link)
     app.connect("html-collect-pages", make)
     return {"parallel_read_safe": True, "parallel_write_safe": False}

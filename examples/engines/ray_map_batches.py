@@ -1,9 +1,9 @@
-"""Your model on a Ray cluster, counts back: `map_batches` and `count_batches`.
+"""Run your model on a Ray cluster and return counts: `map_batches` and `count_batches`.
 
     python examples/engines/ray_map_batches.py 'records/*.parquet'
 
-Every block becomes at most m pairs (bin, count), which are added up here as they arrive. The workers' Python needs
-confide and what the model needs.
+Every block becomes at most m pairs (bin, count), which this process adds up as they arrive. The workers' Python needs
+confide and the requirements of the model.
 """
 
 import sys

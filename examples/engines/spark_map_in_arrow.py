@@ -1,9 +1,9 @@
-"""Your model on a Spark cluster, counts back: `mapInArrow` and `count_batches`.
+"""Run your model on a Spark cluster and return counts: `mapInArrow` and `count_batches`.
 
     python examples/engines/spark_map_in_arrow.py spark://host:7077 's3a://bucket/records'
 
 Every executor runs the model on its own batches and returns at most m pairs (bin, count). The executors' Python needs
-confide and what the model needs.
+confide and the requirements of the model.
 """
 
 import sys

@@ -1,7 +1,8 @@
-"""A federation of hospitals on this machine, from nothing to a result: `python simulate.py FOLDER`.
+"""A federation of hospitals on this machine, from keys to a result: `python simulate.py FOLDER`.
 
-Makes the folder with keys, policies and made-up scores of four hospitals, `silo-0` to `silo-3`, and a signed plan, and
-runs this app with Flower's simulation engine. Run again, the hospitals give their earlier answers, at no cost.
+Creates the folder with keys, policies and made-up scores of four hospitals, `silo-0` to `silo-3`, and a signed plan,
+and runs this app with Flower's simulation engine. If it is run again, the hospitals return their earlier answers at no
+cost.
 """
 
 import os
@@ -22,14 +23,14 @@ QUIET = ("FLWR_DISABLE_RUNTIME_DEPENDENCY_INSTALLATION", "FLWR_DISABLE_UPDATE_CH
 
 
 def make(folder: Path, hospitals: int = HOSPITALS, records: int = 300) -> None:
-    """What hospitals and coordinator have before they meet: keys, scores, policies, and one signed plan."""
+    """Create the files of hospitals and coordinator: keys, scores, policies, and one signed plan."""
     coordinator = federated.SiloKeys.generate("coordinator")
     keys = [federated.SiloKeys.generate(f"hospital {i}") for i in range(hospitals)]
     for i, own in enumerate(keys):
         silo = folder / f"silo-{i}"
         silo.mkdir(parents=True)
         own.save(silo / "keys.json")
-        np.save(silo / "scores.npy", np.random.default_rng(i).random(records))  # conformity scores of its records
+        np.save(silo / "scores.npy", np.random.default_rng(i).random(records))  # nonconformity scores of its records
         federated.Policy(coordinator.public().signing, budget=4.0, per_plan=2.0).save(silo / "policy.json")
     plan = federated.plan([own.public(records) for own in keys], alpha=0.1, epsilon=2.0, score="lac", dropouts=1)
     (folder / "plan.json").write_text(plan.sign(coordinator), encoding="utf-8")
@@ -46,7 +47,7 @@ def run(folder: Path, timeout: float = 60.0) -> Path:
     Raises
     ------
     SystemExit
-        If nothing was released.
+        If there is no release.
     """
     out, home = folder / "released.json", folder / "flower"
     out.unlink(missing_ok=True)
@@ -82,7 +83,7 @@ def run(folder: Path, timeout: float = 60.0) -> Path:
 
 
 def wait_until_open(port: int, seconds: float = 60.0) -> None:
-    """Wait until something listens at a port of this machine."""
+    """Wait until a process listens at a port of this machine."""
     end = time.monotonic() + seconds
     while time.monotonic() < end:
         with socket.socket() as trial:

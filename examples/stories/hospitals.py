@@ -9,10 +9,10 @@
 # %% [markdown]
 # # Four hospitals, one model
 #
-# Cleveland, Budapest, Switzerland and Long Beach recorded the same thirteen things about patients with chest pain, and whether
-# heart disease was found (Detrano et al. 1989; UCI Heart Disease). They may not pool their patients. Two of them train a
-# model; all four want sets that hold the truth for 80 % of the patients, and no one outside a hospital is to learn whether
-# a given patient was among those it calibrated on.
+# Cleveland, Budapest, Switzerland and Long Beach recorded the same thirteen features of patients with chest pain, and the
+# diagnosis of heart disease (Detrano et al. 1989; UCI Heart Disease). They may not pool their patients. Two of them train
+# a model. All four need sets that contain the true label of 80 % of the patients. An attacker outside a hospital must not
+# learn whether a given patient was among its calibration records.
 #
 # Run it from a checkout: `python examples/stories/hospitals.py`.
 
@@ -40,11 +40,11 @@ if not (data_folder() / "uci_heart").is_dir():
     )
 
 # %% [markdown]
-# ## Who has what
+# ## Data
 #
-# A third of each hospital's patients is for calibration, a third stands for the patients to come, and the rest is for
-# training where the model is trained. Switzerland and Long Beach see sicker patients than the others: the hospitals are not
-# alike, which will matter.
+# A third of each hospital's patients is for calibration, a third represents new patients, and the rest is for training
+# where the model is trained. Switzerland and Long Beach have sicker patients than the others: the hospitals are non-IID,
+# which matters below.
 
 # %%
 rng = np.random.default_rng(0)
@@ -60,18 +60,18 @@ for name in NAMES:
 # %% [markdown]
 # ## One model
 #
-# Trained on a third of the patients of the first two hospitals. Its training patients are *not* protected by what
-# follows; they agreed, or the model is trained privately (see the image story).
+# The model is trained on a third of the patients of the first two hospitals. The steps below do *not* protect these
+# patients: they agreed, or the model is trained privately (see the image story).
 
 # %%
-known = [np.concatenate([training[name][i] for name in NAMES[:2]]) for i in (0, 1)]
+joined = [np.concatenate([training[name][i] for name in NAMES[:2]]) for i in (0, 1)]
 with warnings.catch_warnings():
     warnings.simplefilter("ignore")  # scikit-learn, about columns that one hospital never recorded
-    model = HistGradientBoostingClassifier(max_iter=60, max_depth=3, random_state=0).fit(*known)
+    model = HistGradientBoostingClassifier(max_iter=60, max_depth=3, random_state=0).fit(*joined)
 
 
 def scores(part):
-    """One number per patient: one minus the probability that the model gave to what was found."""
+    """Return one score per patient: one minus the model's probability of the true diagnosis."""
     return {name: confide.lac_score(model.predict_proba(x), y) for name, (x, y) in part.items()}
 
 
@@ -81,10 +81,10 @@ own_scores, later_scores = scores(calibration), scores(later)
 # ## One plan
 #
 # Each hospital has keys, and has compared the coordinator's fingerprint by phone. The coordinator signs a plan before any
-# data is touched; it says what will be promised and what it will cost each patient, and every hospital can refuse.
+# data are used. The plan states the guarantee and the privacy cost for each patient, and every hospital can reject it.
 #
-# `secure-sum` adds the hospitals' histograms of scores under masks and noise; only the sum is ever opened. It is the method
-# for hospitals that are not alike: the promise is for a patient from a hospital drawn by its size.
+# `secure-sum` adds the hospitals' histograms of scores under masks and noise, and only the sum is revealed. It is the
+# method for non-IID hospitals: the guarantee is for a patient from a hospital drawn by its size.
 
 # %%
 ALPHA, EPSILON = 0.2, 4.0
@@ -93,7 +93,7 @@ coordinator = federated.SiloKeys.generate("coordinator")
 keys = {name: federated.SiloKeys.generate(name) for name in NAMES}
 invited = [keys[name].public(size=len(own_scores[name])) for name in NAMES]
 plan = federated.plan(invited, ALPHA, EPSILON, method="secure-sum", score="lac", candidates=grid)
-letter = plan.sign(coordinator)
+signed_plan = plan.sign(coordinator)
 print(plan.privacy())
 for answers, promise in plan.promises().items():
     print(f"{answers} answers: coverage at least {promise.coverage:.3f}")
@@ -101,34 +101,35 @@ for answers, promise in plan.promises().items():
 # %% [markdown]
 # ## One answer each
 #
-# What a hospital sends is a vector of masked counts, worthless alone. Its ledger charges the loss before the records
-# are used and refuses what exceeds its budget.
+# A hospital sends a vector of masked counts, which reveals nothing alone. Its ledger charges the privacy loss before the
+# records are used and rejects a charge that exceeds its budget.
 
 # %%
 peers = {silo.name: silo.identity for silo in invited}
 policy = federated.Policy(coordinator.public().signing, budget=EPSILON, per_plan=EPSILON, peers=peers)
-with tempfile.TemporaryDirectory() as room:
+with tempfile.TemporaryDirectory() as folder:
     replies = [
-        federated.answer(letter, own_scores[name], keys[name], policy, federated.SiloLedger(f"{room}/{name}.db"))
+        federated.answer(signed_plan, own_scores[name], keys[name], policy, federated.SiloLedger(f"{folder}/{name}.db"))
         for name in NAMES
     ]
-released = federated.aggregate(letter, replies)
+released = federated.aggregate(signed_plan, replies)
 print(released)
 
 # %% [markdown]
-# ## What does it mean for a patient?
+# ## Sets of patients
 
 # %%
 patient = later["cleveland"][0][:3]
 sets = confide.predict_set(model.predict_proba(patient), released, classes=["no disease", "disease"])
 for labels in sets.labels():
-    print(" or ".join(labels) or "neither: unlike the patients that calibrated")
+    print(" or ".join(labels) or "neither: both labels conform less than the threshold allows")
 
 # %% [markdown]
-# ## Does one threshold serve all four?
+# ## Coverage in each hospital
 #
-# On average, as promised. Hospital by hospital, not necessarily: the model knows the first two. The left column needs
-# labels and is not private; the right one is what a hospital could tell the others, at epsilon = 1 of its own.
+# The guarantee is an average over the hospitals. Coverage in one hospital can be lower: the model was trained at the first
+# two. The left column needs labels and is not private. The right one is private, with epsilon = 1 of its own, so that a
+# hospital could report it to the others.
 
 # %%
 covered = {name: later_scores[name] <= released.threshold for name in NAMES}
@@ -138,15 +139,15 @@ for name in NAMES:
     print(f"{name:12} {covered[name].mean():.3f}   reported: {estimated.estimate}")
 
 # %% [markdown]
-# ## What can a hospital do that is covered too little?
+# ## A safety net for a hospital with low coverage
 #
-# Calibrate for itself, from its own budget. With a few dozen patients a threshold at 80 % is noisy; a safety net at 70 % is
-# less so. The larger of the net and the common threshold holds for the hospital itself at 70 %, whatever the others are
-# like, and at 80 % if they are alike.
+# A hospital can calibrate for itself, from its own budget. With a few dozen patients a threshold at 80 % is noisy; a
+# safety net at 70 % is less noisy. The larger of the net and the common threshold has 70 % coverage in the hospital
+# itself, for all other hospitals, and 80 % if the hospitals are IID.
 
 # %%
 with warnings.catch_warnings():
-    warnings.simplefilter("ignore", confide.CoverageWarning)  # +inf is an honest answer here
+    warnings.simplefilter("ignore", confide.CoverageWarning)  # +inf is a valid answer here
     for name in NAMES:
         alone = own_calibration(own_scores[name], ALPHA, EPSILON, score="lac", candidates=grid)
         net = own_calibration(own_scores[name], 0.3, EPSILON, score="lac", candidates=grid)
@@ -157,5 +158,6 @@ with warnings.catch_warnings():
         )
 
 # %% [markdown]
-# A patient of this story has lost epsilon = 4 to the common threshold, and what their own hospital spent as well. The losses
-# add up: in earnest, each hospital would decide on one of these releases, and keep count in its ledger.
+# A patient of this story has a privacy loss of epsilon = 4 from the common threshold, and also the loss of the releases of
+# their own hospital. The losses add up. In practice each hospital would choose one of these releases and record it in its
+# ledger.

@@ -10,7 +10,7 @@
 # # Private model, private sets
 #
 # CIFAR-10 with privacy from end to end: a model trained with DP-SGD on some images, a threshold calibrated with
-# differential privacy on others, and the sets that come out for a third part.
+# differential privacy on others, and the sets of a third part.
 #
 # Run it from a checkout, with `pip install 'confide[experiments]'`: `python examples/stories/images.py`. It uses 10,000
 # images and takes a minute; `CONFIDE_STORY=small` takes fewer. The full experiment, 1000 splits of all images, is
@@ -53,11 +53,11 @@ pictures, labels = pictures[order], labels[order]
 part_train, part_held, part_new = slice(0, TRAIN), slice(TRAIN, TRAIN + HELD), slice(TRAIN + HELD, None)
 
 # %% [markdown]
-# ## Features that nobody's data shaped
+# ## Features that use no training data
 #
-# A network learned from scratch under DP-SGD is poor with so few images. Fixed features and one learned linear layer do
-# better (Tramer and Boneh 2021): a scattering transform, wavelets and moduli, with nothing learned. They are whitened with
-# the covariance that they have on images of pure noise, which are nobody's.
+# A network trained from scratch under DP-SGD is poor with so few images. Fixed features and one trained linear layer are
+# better (Tramer and Boneh 2021): a scattering transform of wavelets and moduli, with nothing learned. They are whitened
+# with their covariance on images of pure noise, which contain no personal data.
 
 # %%
 torch.set_num_threads(2)
@@ -69,8 +69,8 @@ print(f"{features[0].numel()} features per image")
 # %% [markdown]
 # ## A model with differential privacy
 #
-# Opacus chooses the noise for epsilon = 8, delta = 1e-5. The seed is for this page: a model that is to be published is
-# trained without one and with Opacus' secure mode.
+# Opacus chooses the noise for epsilon = 8, delta = 1e-5. The seed is for this page. Train a model for publication without
+# one and with Opacus' secure mode.
 
 # %%
 model = build("scattering")
@@ -83,7 +83,7 @@ print(f"accuracy {right:.2f} for epsilon {spent['epsilon']:.2f}, delta {spent['d
 # %% [markdown]
 # ## A threshold with differential privacy
 #
-# 90 % coverage at epsilon = 1, once with the noise that privacy needs and once without, to see what it costs.
+# 90 % coverage at epsilon = 1, once with the noise that privacy needs and once without, to show the price.
 
 # %%
 scores = confide.lac_score(p[part_held], labels[part_held])
@@ -95,7 +95,7 @@ for name, calibration in (("private", released), ("not private", bare)):
     print(f"{name:12} threshold {calibration.threshold:.3f}, coverage {covered}, mean size {sets.sizes.mean():.2f}")
 
 # %% [markdown]
-# ## Some sets
+# ## Examples of sets
 
 # %%
 sets = confide.predict_set(p[part_new], released, classes=list(cifar10.CLASSES))
@@ -103,11 +103,11 @@ for label, names in zip(labels[part_new][:6], sets.labels()[:6], strict=True):
     print(f"{cifar10.CLASSES[label]:10} {', '.join(names) or '(empty)'}")
 
 # %% [markdown]
-# ## What is protected
+# ## Protection
 #
-# - Each training image: (8, 1e-5). Each calibration image: 1, against everybody who sees the threshold or any number of sets.
-#   No image is in both parts, so the two do not add up.
-# - Not protected: the images for which sets are made, and the accuracies and coverages that were printed above.
+# - Each training image: (8, 1e-5). Each calibration image: 1, against every reader of the threshold or of any number of
+#   sets. No image is in both parts, so the two do not add up.
+# - Not protected: the images for which sets are predicted, and the accuracies and coverages printed above.
 
 # %%
 print(released)

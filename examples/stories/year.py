@@ -9,12 +9,12 @@
 # %% [markdown]
 # # A year of one threshold
 #
-# A threshold is released in November. A year later the world is another one: will anyone have noticed, at what price, and
-# what was done about it?
+# A threshold is released in November. During the following year the population changes. This story shows how the change is
+# detected, what that costs, and how the threshold is renewed.
 #
-# The drift in this story is real. A city's bicycle rentals were counted every hour of 2011 and 2012 (UCI Bike Sharing), and
-# in the second year they grew by two thirds. A model that learned the first year is wrong in the second. An hour of the
-# city stands for a patient: what is promised to one record here is promised to a patient there.
+# The drift is real. A city's bicycle rentals were counted every hour of 2011 and 2012 (UCI Bike Sharing), and in the
+# second year they grew by two thirds. A model of the first year is wrong in the second. An hour of the city represents a
+# patient: a guarantee for one record here is a guarantee for a patient there.
 #
 # Run it from a checkout: `python examples/stories/year.py`. With the name of a folder it also writes the pages.
 
@@ -47,8 +47,8 @@ FOLDER.mkdir(exist_ok=True)
 # %% [markdown]
 # ## A model and its errors
 #
-# Ten months train it, on odd days; it predicts the logarithm of the rentals in an hour from weather, weekday and hour. The
-# score of a record is by how much the prediction was off.
+# The model is trained on the odd days of ten months. It predicts the logarithm of the rentals in an hour from weather,
+# weekday and hour. The score of a record is the absolute error of the prediction.
 
 # %%
 with SOURCE.open() as file:
@@ -69,8 +69,8 @@ scores = np.abs(rentals - model.predict(features))
 # %% [markdown]
 # ## A budget for the year
 #
-# Before anything is spent it is decided what may be: four thresholds, two private evaluations, a look at each new batch.
-# Every hour is in one batch, in one evaluation at most, and in two calibrations at most. The ledger holds everybody to it.
+# The schedule is fixed before any charge: four thresholds, two private evaluations, a monitor of each new batch. Every hour
+# is in one batch, in one evaluation at most, and in two calibrations at most. The ledger enforces the schedule.
 
 # %%
 year = confide.budget_plan(
@@ -85,7 +85,7 @@ EPSILON = {kind: year.entry_for(kind).epsilon for kind in ("calibration", "evalu
 # %% [markdown]
 # ## November: a threshold
 #
-# The even days of the ten months calibrate it.
+# The even days of the ten months are the calibration records.
 
 # %%
 released = confide.calibrate(
@@ -95,16 +95,15 @@ released = confide.calibrate(
 print(f"released: {released.threshold:.3f}")
 
 # %% [markdown]
-# ## Three looks a month
+# ## Three batches a month
 #
-# The file has the first nineteen days of every month: a look at the first week, one at the second, one at the rest. Two
-# noisy counts leave each batch, of covered and of missed hours. The alarm is rung when, at whatever time one looks, the
-# counts are such that a coverage of at least .85 would have led to them with probability .05 at most; one look too many
-# does not make it false.
+# The file has the first nineteen days of every month: one batch is the first week, one the second, one the rest. Two noisy
+# counts are released from each batch, of covered and of missed hours. If coverage is at least 0.85, an alarm is raised
+# with probability at most 0.05 over all batches together. More batches do not increase this bound.
 #
-# When it rings, the threshold is renewed on the last three batches, and a new watch begins; two batches lie between
-# renewals, so that no hour is in more than two of them. In May, and at the end, a private evaluation says how much the
-# threshold covers by now.
+# After an alarm the threshold is renewed on the last three batches, and a new monitor starts. There are two batches
+# between renewals, so that no hour is in more than two of them. In May, and at the end, a private evaluation reports the
+# coverage of the current threshold.
 
 # %%
 batches = {}
@@ -115,12 +114,12 @@ watches, course, since = [], [], 0
 
 
 def table(batch_names):
-    """Scores as a table, which could as well be a file, a folder or a database."""
+    """Scores as a table, which could also be a file, a folder or a database."""
     return pa.table({"score": scores[np.concatenate([batches[name] for name in batch_names])]})
 
 
 def renew(batch_names):
-    """The same request on newer records: warm-started, charged anew, and the file names what it renews."""
+    """Repeat the request on newer records: warm start, a new charge, and the file names its predecessor."""
     new = recalibrate_table(
         released, table(batch_names), Scored("score"), n_typical=450, ledger=ledger, dataset="hours",
         about={"date": batch_names[-1]},
@@ -130,10 +129,10 @@ def renew(batch_names):
 
 
 def evaluate(batch_names):
-    """Coverage with an interval that holds with the noise; it may be published."""
+    """Coverage with an interval that includes the noise; it may be published."""
     records = table(batch_names)["score"].to_numpy()
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", confide.CoverageWarning)  # these records have calibrated nothing
+        warnings.simplefilter("ignore", confide.CoverageWarning)  # these records were not in a calibration
         found = confide.evaluate(
             released, scores=records, epsilon=EPSILON["evaluation"], ledger=ledger, dataset="hours"
         )
@@ -157,20 +156,20 @@ for number, name in enumerate(names):
     course.append(scores[batches[name]] <= released.threshold)
     since += 1
     if name == half:
-        spring = evaluate(latest[-since:])  # not what the threshold was calibrated on
-    left = ledger.account("hours").left["calibration"] - (name < half)  # one is kept for May
+        spring = evaluate(latest[-since:])  # without the calibration records of the threshold
+    left = ledger.account("hours").left["calibration"] - (name < half)  # one is reserved for May
     if name == half or (watched.alarm and since > 1 and left > 0 and name != names[-1]):
         released, watches, since = renew(latest), [*watches, watched], 0
 autumn = evaluate(names[-min(since, 3) :])
 
 # %% [markdown]
-# ## What has happened
+# ## Result
 #
-# In January the growth shows: up to half of the hours are missed, and the alarm rings at the first or second look. A renewal
-# on batches that are half of December is too narrow for what follows, and the alarm may ring again. By May the season has
-# changed, and the threshold covers nearly everything, which helps no one: that is what the private evaluation finds, and the
-# planned renewal narrows it. In October the growth is felt again. The last evaluation says so even where the watch, which
-# tolerates five points and has seen a good summer, has not rung yet.
+# In January up to half of the hours are missed, because rentals grow, and the alarm is raised at the first or second batch.
+# A renewal on batches that are half of December is too narrow for the following months, and a second alarm is possible.
+# By May the season has changed, and the threshold covers nearly everything, so that intervals are too wide. The private
+# evaluation finds this, and the planned renewal narrows them. In October rentals grow again. The last evaluation shows it
+# even if the monitor, which tolerates five points and includes a good summer, has not raised an alarm yet.
 
 # %%
 print("thresholds:", ", ".join(f"{one.threshold:.3f}" for one in [*released.predecessors, released]))
@@ -179,19 +178,21 @@ print(f"covered in the year: {np.concatenate(course).mean():.3f}")
 print(f"by the first threshold, had it been kept: {(scores[every] <= released.predecessors[0].threshold).mean():.3f}")
 
 # %% [markdown]
-# ## What it cost
+# ## Privacy cost
 #
-# What an hour of this city has lost, however often it was counted, and what is left of the plan.
+# The total privacy loss of an hour of this city over all its uses, and the rest of the schedule.
 
 # %%
 account = ledger.account("hours")
-print(f"at most {account.under_schedule.epsilon:g} of {year.epsilon:g} is lost by an hour; left: {account.left}")
+print(
+    f"at most {account.under_schedule.epsilon:g} of {year.epsilon:g} is the privacy loss of an hour; left: {account.left}"
+)
 
 # %% [markdown]
-# ## Pages for people
+# ## Reports
 #
-# The release with the course of its thresholds and the last evaluation, which may be published with it; each watch; and the
-# ledger.
+# The release with the course of its thresholds and the last evaluation, which may be published with it; each monitor; and
+# the ledger.
 
 # %%
 if sys.argv[1:]:

@@ -1,8 +1,8 @@
 """`python -m experiments.federated`: all studies, or one on your own CSV, as PNG and Markdown.
 
-With --silo NAME the silos are those of a column, as they are; else records are dealt to m silos of n.
+With --silo NAME the silos are those of a column; otherwise records are dealt to m silos of n.
 
-All studies together go on where they were interrupted; a study on your own CSV starts anew.
+All studies together continue where they were interrupted; a study on your own CSV starts again.
 """
 
 import argparse
@@ -12,7 +12,7 @@ from functools import cache
 from pathlib import Path
 
 from benchmarks.small import small
-from experiments.cache import cached
+from experiments.cache import cached, write_page
 from experiments.federated import exact, page, problems, settings, silos
 from experiments.federated.data import folder
 from experiments.federated.study import rows_of, run
@@ -22,7 +22,7 @@ HERE = Path("docs/experiments/federated")
 
 @dataclass(frozen=True)
 class Study:
-    """Scores of one model on one data set, made when they are needed, and the federations to draw from them."""
+    """Scores of one model on one data set, computed when needed, and the federations to draw from them."""
 
     name: str
     make: Callable[[], problems.Problem]
@@ -30,7 +30,7 @@ class Study:
 
 
 def all_studies() -> list[Study]:
-    """The synthetic study, and those of the data sets that are there."""
+    """The synthetic study, and those of the available data sets."""
     studies = [Study("synthetic, quantile forest", problems.synthetic, settings.SYNTHETIC)]
     for name, (file, target) in problems.FILES.items():
         path = folder() / file
@@ -47,18 +47,18 @@ def _maker(path: Path, target: str | None, model: str) -> Callable[[], problems.
 
 
 def own_study(path: Path, target: str | None, model: str, shapes: tuple[tuple[int, int], ...] = ()) -> Study:
-    """A CSV of the user's: these (m, n), or both regimes with as many records as it has."""
+    """The study of a user's CSV: these (m, n), or both regimes with as many records as it has."""
     problem = problems.from_csv(path, target, model)
     return Study(problem.name, lambda: problem, shapes or settings.shapes_for(len(problem.scores)))
 
 
 def silo_study(csv: Path, target: str | None, silo: str, model: str, draws: int, out: Path) -> None:
-    """Silos as they are, in a file with the CSV's name."""
+    """Write the study of a column's silos to a file with the CSV's name."""
     problem = silos.from_csv(csv, target, silo, model)
     target_option = f"--target {target} " if target else ""
     command = f"python -m experiments.federated --csv {csv.name} {target_option}--silo {silo} --draws {draws}"
     out.mkdir(parents=True, exist_ok=True)
-    (out / f"{problem.name.lower()}.md").write_text(silos.page(problem, command, draws), encoding="utf-8")
+    write_page(out / f"{problem.name.lower()}.md", silos.page(problem, command, draws))
 
 
 def main() -> None:
@@ -81,7 +81,7 @@ def main() -> None:
         )
         return
     if (options.csv or options.m) and options.out == HERE:
-        parser.error("--csv, --m and --n need --out FOLDER, so that the published page stays as it is")
+        parser.error("--csv, --m and --n need --out FOLDER, so that the published page is not overwritten")
     options.out.mkdir(parents=True, exist_ok=True)
     shapes, draws = ((options.m, options.n),) if options.m else (), options.draws or small(100, 2)
     if options.csv:
@@ -92,6 +92,7 @@ def main() -> None:
         parts.append("![exact](exact.png)")
         missing = [name for name, (file, _) in problems.FILES.items() if not (folder() / file).exists()]
         parts += [f"(`{name}` was left out: its file is not in the data folder.)" for name in missing]
+    pictures, lines = [], []
     for study in studies:
         for m, n in shapes or study.shapes:
             name = f"{study.name.replace(', ', '_').replace(' ', '_')}_m{m}_n{n}"
@@ -102,8 +103,12 @@ def main() -> None:
             found = work() if options.csv else cached(f"federated/{name}_{draws}", work)
             rows = rows_of(found)
             page.figure(options.out / f"{name}.png", f"{study.name}: m = {m} silos, n = {n} records each", rows)
-            parts.append(f"## {study.name}, m = {m}, n = {n}\n\n![coverage]({name}.png)\n\n{page.table(rows)}")
-    (options.out / "README.md").write_text("\n\n".join(parts) + "\n", encoding="utf-8")
+            pictures.append(f"![coverage, {study.name}, m = {m}, n = {n}]({name}.png)")
+            head, rule, *body = page.table(rows).splitlines()
+            lines = lines or [f"| data and model | m | n {head}", f"|---|---|---{rule}"]
+            lines += [f"| {study.name} | {m} | {n} {line}" for line in body]
+    parts += ["## All studies", settings.STUDIES, "\n".join(lines), *pictures]
+    write_page(options.out / "README.md", "\n\n".join(parts) + "\n")
 
 
 if __name__ == "__main__":

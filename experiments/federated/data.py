@@ -1,4 +1,4 @@
-"""Where the data sets are."""
+"""The place of the data sets."""
 
 import os
 from pathlib import Path

@@ -1,4 +1,4 @@
-"""What theory says without drawing anything: coverage M(l*, k*), coverage given the data, the price of privacy."""
+"""Exact results without draws: coverage M(l*, k*), coverage given the data, the price of privacy."""
 
 import math
 from pathlib import Path
@@ -30,7 +30,7 @@ def compensations(epsilon: float) -> tuple[float, float]:
 def table() -> str:
     """The degrees of compensation."""
     lines = ["## Degree of compensation, m = 5, n = 200, 100 candidates", ""]
-    lines += ["The coverage if every silo returned exactly its target rank.", ""]
+    lines += ["Coverage if every silo returns exactly its target rank.", ""]
     lines += ["| epsilon | private-qq | fedcp2-qq | fedcp-qq without privacy |", "|---|---|---|---|"]
     plain = best_qq(5, 200, LEVEL).coverage
     for epsilon in EPSILONS:

@@ -1,4 +1,4 @@
-"""Four real hospitals: who had heart disease, and a model trained at two of them. Loads no plotting."""
+"""Four real hospitals: diagnoses of heart disease, and a model trained at two of them. Imports no plotting."""
 
 import csv
 import warnings
@@ -12,7 +12,7 @@ NAMES = ("cleveland", "hungarian", "switzerland", "va")
 
 
 def read(name: str) -> tuple[np.ndarray, np.ndarray]:
-    """Features with NaN for what is missing, and whether disease was found."""
+    """Features with NaN for missing values, and the diagnosis."""
     with (folder() / "uci_heart" / f"{name}.csv").open() as file:
         rows = list(csv.reader(file))[1:]
     table = np.array([[float(v) if v.strip() not in ("?", "") else np.nan for v in row] for row in rows])

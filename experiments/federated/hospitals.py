@@ -60,7 +60,7 @@ def main(draws: int = small(40, 1)) -> None:
         "",
         "Written by `python -m experiments.federated.hospitals`. A model trained on a third of Cleveland and Hungarian;",
         f"every hospital calibrates on a third of its patients, alpha = {ALPHA}, epsilon = {EPSILON:g}; coverage on the",
-        f"rest, mean over {draws} splits. The safety net is an own threshold at alpha = {NET}.",
+        f"rest, mean over {draws} splits. The safety net is a threshold of the hospital itself at alpha = {NET}.",
         "",
         "| threshold | " + " | ".join(NAMES) + " |",
         "|---|" + "---|" * 4,
@@ -69,7 +69,7 @@ def main(draws: int = small(40, 1)) -> None:
         lines.append(f"| {method} | " + " | ".join(f"{rate:.3f}" for rate in np.mean(rates, axis=0)) + " |")
     lines += [
         "",
-        "Private estimates (epsilon = 1 each) of what the secure-sum threshold of the first split covers:",
+        "Private estimates (epsilon = 1 each) of the coverage of the secure-sum threshold of the first split:",
         "",
     ]
     lines += [f"- {estimate}" for estimate in estimates]

@@ -26,7 +26,7 @@ def forest(x, y, x_new):
 
 
 def quantile_forest(x, y, x_new):
-    """Quantile regression forest, the regressor of the publication's synthetic study."""
+    """Quantile regression forest, the regressor of the paper's synthetic study."""
     from quantile_forest import RandomForestQuantileRegressor
 
     model = RandomForestQuantileRegressor(100, min_samples_leaf=10, n_jobs=2, random_state=0).fit(x, y)

@@ -222,7 +222,7 @@ def _counts(problem: Silos, rows: np.ndarray, edges: np.ndarray) -> np.ndarray:
 
 
 def promise_kept(hits: np.ndarray) -> float:
-    """The exact p-value of the coverage promised: one new record per split, of silo j with probability n_j/n."""
+    """The exact p-value of the guaranteed coverage: one new record per split, of silo j with probability n_j/n."""
     return float(stats.binomtest(int(hits.sum()), len(hits), float(1 - ALPHA), "less").pvalue)
 
 
@@ -236,13 +236,13 @@ def page(problem: Silos, command: str, draws: int) -> str:
         f"# {problem.name}: silos as they are",
         "",
         f"Written by `{command}`. alpha = {float(ALPHA):g}, epsilon = {EPSILON:g}. A model is trained on a quarter of the "
-        "silos. In the others half of the records calibrate, half test; silos with fewer than 20 of them stay away.",
+        "silos. In the others half of the records calibrate, half test; silos with fewer than 20 of them do not take part.",
         "",
         f"{len(sizes)} silos, {sizes.sum()} calibration records; their quartiles: {quantiles}. {draws} random splits; a "
-        "test record of silo j counts n_j/n. One federation by the library itself, without a method being named: "
+        "test record of silo j counts n_j/n. One federation by the library with its default method: "
         f"`{plan.method}`, planned in {planned:.1f} s, {len(sizes)} answers and the threshold in {answered:.1f} s.",
         "",
-        f"| method | mean coverage | {problem.measure} | x pooled, private | p-value of the promise | +inf |",
+        f"| method | mean coverage | {problem.measure} | x pooled, private | p-value of the guarantee | +inf |",
         "|---|---|---|---|---|---|",
     ]
     for name, values in found.items():
@@ -253,5 +253,5 @@ def page(problem: Silos, command: str, draws: int) -> str:
         lines.append(
             f"| {name} | {values[:, 0].mean():.4f} ± {error:.4f} | {size} | {p} | {1 - len(finite) / len(values):.0%} |"
         )
-    lines += ["", "`private-qq` promises for silos that are alike, the sums for silos as different as they like."]
+    lines += ["", "The guarantee of `private-qq` is for IID silos, that of the sums for any silos."]
     return "\n".join(lines) + "\n"

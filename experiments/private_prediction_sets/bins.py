@@ -43,7 +43,7 @@ def options(range_: tuple[float, float]) -> list[int]:
 def algorithm_5(n: int, epsilon: float, range_: tuple[float, float] = TEXT, sets: int = SETS) -> int:
     """m*: the number of bins whose threshold is smallest on n simulated uniform scores, averaged over the noise.
 
-    The text simulates one set of scores, and m* is then a random number: between 100 and 450 at n = 1000, epsilon = 10.
+    The text simulates one set of scores, so m* is a random number: between 100 and 450 at n = 1000, epsilon = 10.
     Here it is the median over `sets` sets. (The authors' code takes the smallest of single noisy thresholds.)
     """
     return int(np.median([_one_search(n, epsilon, range_, np.random.default_rng(seed)) for seed in range(sets)]))
@@ -67,7 +67,7 @@ def level(n: int, epsilon: float, m: int) -> tuple[float, float]:
 def bins_of(n: int, epsilon: float, published: float) -> int | None:
     """The number of bins, of those that the authors' code tries, with which equation (3) is nearest to a level.
 
-    None where the level is 1: it is capped, and any number may have given it.
+    None if the level is 1: it is capped, and any number may have given it.
     """
     if published >= 1:
         return None

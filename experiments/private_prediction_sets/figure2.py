@@ -1,4 +1,4 @@
-"""Figure 2 of versions 3 and 1: the adjusted level against n and epsilon, with m* and gamma*, next to the authors' curves."""
+"""Figure 2 of versions 3 and 1: the adjusted level over n and epsilon, with m* and gamma*, next to the authors' curves."""
 
 from typing import Any
 
@@ -15,13 +15,13 @@ from experiments.private_prediction_sets.published import Level, figure_2
 
 FOLDER = "private-prediction-sets"
 LEVELS = {"n": (0.1, 1.0, 10.0), "epsilon": (100, 1000, 10_000)}
-"""What the curves of the left and of the right panel are for."""
+"""Fixed values of the curves of the left and of the right panel."""
 THIN = small(7, 70)
-"""Every so many of the authors' points has a row."""
+"""Step between the authors' points that have a row."""
 COLORS = ("#c1121f", "#0b6e4f", "#33658a")
 SOLID: dict[str, Any] = {"marker": "o", "markersize": 4.5, "markerfacecolor": "white", "linewidth": 0.8}
 DOTTED: dict[str, Any] = {"marker": "x", "markersize": 4, "linewidth": 0.8, "linestyle": ":"}
-"""How our own points are drawn: the lines between them are no curves."""
+"""Style of our own points: the lines between them are no curves."""
 GAMMAS = np.linspace(0, 0.2, 1000)[1 :: small(4, 400)]
 """Every fourth value of the grid in version 1's code, without 0."""
 
@@ -46,13 +46,13 @@ def ours_at(p: Level) -> dict[str, Any]:
 
 
 def slopes_level(n: int, epsilon: float, m: int) -> float | None:
-    """The rank that `slopes` aims at over n, with m candidates; None where it answers +inf whatever the data."""
+    """The rank that `slopes` aims at over n, with m candidates; None if it answers +inf for all data."""
     mechanism = OURS.mechanism(n, ALPHA, epsilon, m)
     return None if mechanism is None else float(mechanism.target(n)) / n
 
 
 def reproduced(p: Level) -> float | None:
-    """Equation (3) with the authors' number of bins minus their level; None where theirs is capped at 1."""
+    """Equation (3) with the authors' number of bins minus their level; None if theirs is capped at 1."""
     m = bins_of(p.n, p.epsilon, p.level)
     return None if m is None else level(p.n, p.epsilon, m)[0] - p.level
 
@@ -79,7 +79,7 @@ def laplace_sizes(n: int) -> list[int]:
 
 
 def version_1_at(p: Level) -> dict[str, Any]:
-    """`pps-laplace` with m* of Algorithm 5 on average, and what it aims at."""
+    """`pps-laplace` with m* of Algorithm 5 on average, and its target level."""
     m = pps_laplace.optimal_bins(p.n, ALPHA, p.epsilon, aligned=True)
     made = pps_laplace.pps_laplace_for(p.n, ALPHA, p.epsilon, m)
     return {"m": m, "gamma": None if made is None else made.gamma, "level": None if made is None else float(made.level)}
@@ -110,7 +110,7 @@ def run() -> None:
 
 
 def _legend(fig: Any, axes: Any) -> None:
-    """What the colours are for in each panel's upper right corner, kinds of points and lines below, where no data are drawn."""
+    """The meaning of colours in each panel's upper right corner, kinds of points and lines below, where no data are drawn."""
     kinds = {
         "authors": {"marker": ".", "linestyle": ""},
         f"equation (3), m* of the text; version 1: pps-laplace (every {THIN}th point)": SOLID,
@@ -127,7 +127,7 @@ def _legend(fig: Any, axes: Any) -> None:
 
 
 def _version_3(axes: Any, rows: list[str]) -> float:
-    """Draw and tabulate; the largest difference from the authors' lines is returned."""
+    """Draw and tabulate; return the largest difference from the authors' lines."""
     worst = 0.0
     for axis, (along, curves) in zip(axes, LEVELS.items(), strict=True):
         for curve, color in zip(curves, COLORS, strict=True):
@@ -164,7 +164,7 @@ def _row(p: Level, found: dict[str, Any]) -> str:
 
 
 def _version_1(axes: Any, rows: list[str]) -> list[float]:
-    """Draw and tabulate; the differences from the authors' points are returned."""
+    """Draw and tabulate; return the differences from the authors' points."""
     sizes = sorted({m for p in figure_2() if p.version == 1 for m in laplace_sizes(p.n)})
     table = {int(m): v for m, v in cached("pps2/walks", lambda: laplace_table(sizes)).items()}
     misses: list[float] = []
@@ -191,40 +191,42 @@ def _version_1(axes: Any, rows: list[str]) -> list[float]:
 
 PAGE = """# Private Prediction Sets, Figure 2: the adjusted level
 
-Made by `python -m experiments pps-figure2`. alpha = .1. The authors' grid: left n from 100 to 31622 at epsilon = .1, 1, 10;
-right epsilon from .01 to 100 (version 1: .1 to 50) at n = 100, 1000, 10000. Their levels are the coordinates of the lines in
-the vector graphics in their public repository (aangelopoulos/private_prediction_sets), exact to 1e-9; they are kept in
-experiments/private_prediction_sets/figure2.csv.
+Made by `python -m experiments pps-figure2`. alpha = 0.1. The authors' grid: left n from 100 to 31622 at epsilon = 0.1, 1,
+10; right epsilon from 0.01 to 100 (version 1: 0.1 to 50) at n = 100, 1000, 10000. Their levels are the coordinates of the
+lines in the vector graphics in their public repository (aangelopoulos/private_prediction_sets), exact to 1e-9. They are
+in experiments/private_prediction_sets/figure2.csv.
 
 ![Adjusted level](figure2.png)
 
 ## Version 3: equation (3) with m* and gamma*
 
-**Every one of the authors' {count} levels below 1 is equation (3), with the gamma of (10) and one of the 50 numbers of bins that
-their code tries, up to {worst}.** That number is in the column *their m*: it is read off the level itself.
+**Every one of the authors' {count} levels below 1 is equation (3), with the gamma of (10) and one of the 50 numbers of
+bins that their code tries, up to {worst}.** The column *their m* has that number, which follows from the level itself.
 
-The text of Algorithm 5 tries numbers from 1e2 to 1e6, the authors' code 1e4 to 1e6; and where the text says "smallest output", the
-code compares single noisy thresholds, so their m* is a random number, mostly near the lower end of its range. Ours averages
-the threshold over the noise (one simulated set of scores, as in the text). With the text's range m* is smaller and so is the
-level: by .008 at n = 1178, epsilon = 1; at n = 2682, epsilon = .1 it keeps its guarantee, and with the range of the code it does
-not. In brackets: m*. `slopes` has the m* of the text; +inf: too few records for any other answer.
+The text of Algorithm 5 tries numbers from 1e2 to 1e6, the authors' code 1e4 to 1e6. Where the text says "smallest
+output", the code compares single noisy thresholds, so their m* is a random number, mostly near the lower end of its
+range. Ours averages the threshold over the noise (one simulated set of scores, as in the text). With the text's range m*
+is smaller and so is the level: by 0.008 at n = 1178, epsilon = 1. At n = 2682, epsilon = 0.1 the text's range keeps the
+guarantee, and the range of the code does not. In brackets: m*. `slopes` has the m* of the text; +inf: too few records for
+any other answer.
 
 | n | epsilon | authors | their m | (3) at their m minus authors | ours, range of the code | minus authors | ours, range of the text | gamma* | slopes (ours) |
 |---:|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 {rows3}
 
-Every seventh point. A level that is *capped* has no guarantee in the paper's proof: the text says min(q~, 1), the proof needs
-q~ <= 1.
+Every seventh point. A level that is *capped* has no guarantee in the paper's proof: the text says min(q~, 1), the proof
+needs q~ <= 1.
 
 ## Version 1: the Laplace histogram
 
-The level of version 1, zeta included. zeta is exact here and simulated there (100,000 walks); their m* minimises one noisy threshold over 10, 60,
-110, ... below n/10, which makes the curves jump. *Their m*: the number of that grid that explains the level best; over all {count1} points the difference is {median} in the median and
-{most} at most. *pps-laplace*: the library's mechanism with m* of version 1's Algorithm 5 in brackets, the noise averaged.
+The level of version 1, zeta included. zeta is exact here and simulated there (100,000 walks). The authors' m* minimises
+one noisy threshold over 10, 60, 110, ... below n/10, which makes the curves jump. *Their m* is the number of that grid
+that explains the level best. Over all {count1} points the difference is {median} in the median and {most} at most.
+*pps-laplace* is the library's mechanism with m* of version 1's Algorithm 5 in brackets, the noise averaged.
 
 | n | epsilon | authors | their m | difference there | pps-laplace | minus authors |
 |---:|---:|---:|---:|---:|---:|---:|
 {rows1}
 
-Lower is not better by itself: with 9 bins the level is low and the threshold is rounded up by a ninth.
+A lower level is not better by itself: with 9 bins the level is low and the threshold is rounded up by a ninth.
 """

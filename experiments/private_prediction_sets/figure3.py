@@ -1,7 +1,7 @@
-"""Figure 3 at the papers' settings: n = 5000, epsilon = 8, uniform bins, with the stock network of the Opacus example too.
+"""Figure 3 at the papers' settings: n = 5000, epsilon = 8, uniform bins, also with the stock network of the Opacus example.
 
-The network is trained for fewer epochs than the authors', as `pipeline.SETTINGS` say; with CONFIDE_MODEL=stock for as many and
-with the defaults of the example.
+The network is trained for fewer epochs than the authors', see `pipeline.SETTINGS`; with CONFIDE_MODEL=stock for as many
+and with the defaults of the example.
 """
 
 import os
@@ -41,7 +41,7 @@ def mechanisms() -> dict[str, tuple[Any, int]]:
 
 
 def run() -> None:
-    """Train the models that are not trained yet; the figure and the page are made anew after each of them."""
+    """Train the untrained models, and make the figure and the page again after each of them."""
     done: dict[tuple[Architecture, str], dict[str, Any]] = {}
     for architecture, kind in ORDER:
         made = cached(f"model_{architecture}_{kind}", lambda a=architecture, k=kind: pipeline.model(k, a))
@@ -109,32 +109,32 @@ def _draw(axes: Any, title: str, found: dict[str, Any]) -> None:
     axes[1].set(xlabel="set size", ylabel="share of images")
 
 
-PAGE = """# Private Prediction Sets, Figure 3: private or plain model, private or plain calibration
+PAGE = """# Private Prediction Sets, Figure 3: private or non-private model, private or non-private calibration
 
-Made by `python -m experiments --full pps-figure3`. The papers' settings: CIFAR-10, alpha = .1, n = 5000 of the 10,000 test images
-calibrate with epsilon = 8, the other 5000 evaluate, 1000 random splits, LAC scores, uniform bins on [0, 1], m* of Algorithm 5; the
-private model is allowed (8, 1e-5). ([figure3.md](../figure3.md) has logit-spaced bins and the guarantee of the whole pipeline.)
+Made by `python -m experiments --full pps-figure3`. The papers' settings: CIFAR-10, alpha = 0.1, n = 5000 of the 10,000
+test images calibrate with epsilon = 8, the other 5000 evaluate, 1000 random splits, LAC scores, uniform bins on [0, 1],
+m* of Algorithm 5. The private model may use (8, 1e-5). [figure3.md](../figure3.md) has logit-spaced bins and the guarantee
+of the whole pipeline.
 
 Two pairs of models:
 
-- **The stock network** of the Opacus CIFAR-10 example: four convolutions, 131,000 parameters, learned from the images alone.
+- **The stock network** of the Opacus CIFAR-10 example: four convolutions, 131,000 parameters, trained on the images alone.
   Private: {ran[private]} of {private[epochs]} epochs of batches of {private[batch]} drawn by Poisson sampling, rate
-  {private[rate]} falling by the example's cosine, clipping at {private[clip]:g}, noise multiplier {noise:.3f}, which is made for (8, 1e-5)
-  after all {private[epochs]}: it spent epsilon = {spent:.2f} at delta = {delta:g}. Plain: {ran[plain]} of {plain[epochs]} epochs of
-  batches of {plain[batch]}, rate {plain[rate]} falling likewise. It is what an hour
-  of one core allows. The authors ran 90
-  epochs of batches of 2000 (rate .1, clipping at 10); their logs have {per_epoch[private]:.3f} (private) and {per_epoch[plain]:.3f} (plain)
-  after as many epochs as ours ran, and .675 and .725 in the end. `CONFIDE_MODEL=stock` before the command trains as they did
-  (but for the random crops and flips of the plain model): alone on one core an epoch takes about one minute with privacy and half
-  a minute without.
+  {private[rate]} decreasing by the example's cosine, clipping at {private[clip]:g}, noise multiplier {noise:.3f}, which
+  gives (8, 1e-5) after all {private[epochs]}: it spent epsilon = {spent:.2f} at delta = {delta:g}. Plain: {ran[plain]} of
+  {plain[epochs]} epochs of batches of {plain[batch]}, rate {plain[rate]} decreasing in the same way. One core takes about
+  an hour. The authors ran 90 epochs of batches of 2000 (rate 0.1, clipping at 10). Their logs have
+  {per_epoch[private]:.3f} (private) and {per_epoch[plain]:.3f} (plain) after as many epochs as ours, and 0.675 and 0.725
+  at the end. `CONFIDE_MODEL=stock` before the command trains as they did (except for the random crops and flips of the
+  plain model): on one core an epoch takes about one minute with privacy and half a minute without.
 - **Scattering features** and a linear layer, as in [figure3.md](../figure3.md).
 
 ![Coverage and set sizes](figure3.png)
 
-*papers*: the accuracy in version 3 / version 1. *authors' size*: mean size read off their histograms, the same for both versions'
-pages; 1.22 and 4.19 fit the accuracies .83 and .49 of version 1, not .73 and .67 of version 3: our models of about .7 need sets of
-2.2. What privacy of the calibration adds is the comparison that hardly depends on the model: .02 in theirs, .02 to .03 here with the
-m* of their code's range, .02 to .05 with the m* of the text.
+*plain*: non-private. *papers*: the accuracy in version 3 / version 1. *authors' size*: mean size read off their
+histograms, the same for the pages of both versions. 1.22 and 4.19 fit the accuracies 0.83 and 0.49 of version 1, not 0.73
+and 0.67 of version 3: our models of about 0.7 need sets of 2.2. The increase by private calibration hardly depends on the
+model: 0.02 in theirs, 0.02 to 0.03 here with the m* of their code's range, 0.02 to 0.05 with the m* of the text.
 
 | model | accuracy | papers | calibration | coverage | mean size | authors' size |
 |---|---:|---:|---|---:|---:|---:|

@@ -1,6 +1,6 @@
 """Figures 1 and 6 at the papers' settings on medical images: n = 1000, epsilon = 10 (version 1: 8), 500 to evaluate on.
 
-The papers' chest X-rays come without scores; blood cells and skin lesions stand for them, and uniform scores as well.
+The papers' chest X-rays have no published scores; blood cells, skin lesions and uniform scores replace them.
 """
 
 from functools import lru_cache
@@ -32,9 +32,9 @@ KINDS = ("as they are", "public temperature")
 
 @lru_cache(maxsize=4)
 def probabilities(name: str) -> tuple[dict[str, NDArray[np.float64]], NDArray[np.int64], float, int]:
-    """Test probabilities without and with the public temperature, labels, the temperature and of how many records it is.
+    """Test probabilities without and with the public temperature, labels, the temperature, and the number of records behind it.
 
-    The validation logits give the temperature and take no further part.
+    The validation logits determine the temperature and are not used otherwise.
     """
     data = np.load(data_folder() / FILES[name][0])
     raw, tuning = softmax(data["test_logits"]), softmax(data["val_logits"])
@@ -179,37 +179,38 @@ def _three_of_a_class(inside: NDArray[np.bool_], first: NDArray[np.int64], label
 
 PAGE = """# Private Prediction Sets, Figures 1 and 6: medical images
 
-Made by `python -m experiments pps-figures1-6`. The papers' settings: alpha = .1, n = 1000 records calibrate, 500 evaluate, 1000
-random splits, LAC scores, uniform bins on [0, 1]; version 3: epsilon = 10 with m* of Algorithm 5. Version 1's
-text states no epsilon for Figure 6; here it has 8, that of its Figure 3. The papers' data are chest X-rays in three classes
-(accuracy .75); scores of them are not distributed. Here: blood cells in eight classes and skin lesions in seven, test logits
-of a small ResNet, and uniform scores.
+Made by `python -m experiments pps-figures1-6`. The papers' settings: alpha = 0.1, n = 1000 records calibrate, 500
+evaluate, 1000 random splits, LAC scores, uniform bins on [0, 1]; version 3: epsilon = 10 with m* of Algorithm 5. Version
+1's text states no epsilon for Figure 6; here it has 8, that of its Figure 3. The papers' data are chest X-rays in three
+classes (accuracy 0.75), whose scores are not distributed. Here: blood cells in eight classes and skin lesions in seven,
+test logits of a small ResNet, and uniform scores.
 
 {about}
 
 ![Coverage](figure6.png)
 
-**The authors' values** for version 3: median coverage .904 (in the text), mean .906, deviation .016, sets of one label 53 %, of
-two 47 % (their histogram). In *minus median* and *minus mean* they are taken off ours; on uniform scores the mean agrees
-within .001 and the median within .002, the step of a coverage of 500 records. Version 1 prints an average of 92 %. Set sizes belong to the model and
-its classes, and are not comparable.
+**The authors' values** for version 3: median coverage 0.904 (in the text), mean 0.906, deviation 0.016, sets of one label
+53 %, of two 47 % (their histogram). *minus median* and *minus mean* are ours minus these. On uniform scores the mean
+agrees within 0.001 and the median within 0.002, the step of a coverage of 500 records. Version 1 prints an average of
+92 %. Set sizes depend on the model and its classes, and are not comparable.
 
 | scores | method | median coverage | mean | deviation | minus median | minus mean | mean size | % of sets of 0 / 1 / 2 / more |
 |---|---|---:|---:|---:|---:|---:|---:|---:|
 {table}
 
-**Uniform bins need a scaled temperature.** The model of the skin lesions is over-confident: scores of its mistakes crowd in the last
-bin of 212, and as they are, the threshold is rounded up to 1 in most splits, every class in every set. Finer bins help, as those
-of the code's range do; so does a temperature. The authors' code
-divides the logits by a temperature first; it fits the temperature on the very images that calibrate, which the privacy of the threshold
-does not cover. Here it is fitted on validation records that take no further part, which makes it public (`confide.tune_temperature`). With it the same bins
-do what they do on uniform scores. Logit-spaced bins do without ([cost.md](../cost.md)).
+**Uniform bins need a scaled temperature.** The model of the skin lesions is over-confident: scores of its errors
+concentrate in the last bin of 212. Unscaled, the threshold is rounded up to 1 in most splits, with every class in every
+set. Finer bins help, such as those of the code's range, and so does a temperature. The authors' code divides the logits
+by a temperature first. It fits the temperature on the calibration images, which the privacy of the threshold does not
+cover. Here it is fitted on separate validation records, which makes it public (`confide.tune_temperature`). With it the
+same bins behave as on uniform scores. Logit-spaced bins need no temperature ([cost.md](../cost.md)).
 
 ## Figure 1: example sets
 
-Three records of one class, in the style of the paper's Figure 1: its three patients all had viral pneumonia, and the sets were
-{{viral}}, {{bacterial, viral}} and {{bacterial, viral, normal}}, the latter two with the wrong class first. Ours:
-n = 1000, epsilon = 10, m*, public temperature; classes in ranked order with the model's probabilities. The first test records
-that fit. Without privacy or with it, blood cells have no sets of two labels: the model is right more often than 90 %.
+Three records of one class, in the style of the paper's Figure 1: its three patients all had viral pneumonia, and the sets
+were {{viral}}, {{bacterial, viral}} and {{bacterial, viral, normal}}, the latter two with the wrong class first. Ours:
+n = 1000, epsilon = 10, m*, public temperature; classes in ranked order with the model's probabilities. The first suitable
+test records are shown. With or without privacy, blood cells have no sets of two labels: the model is right more often
+than 90 %.
 {examples}
 """

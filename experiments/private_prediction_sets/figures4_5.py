@@ -1,6 +1,6 @@
 """Figures 4 and 5 at the papers' settings: n = 30,000, 20,000 to evaluate on, 100 splits, m and epsilon varied.
 
-On ImageNet logits if there are any (CONFIDE_IMAGENET), else on scores of that size and shape by a public law; and on
+On ImageNet logits if available (CONFIDE_IMAGENET), otherwise on scores of that size and shape by a public law; and on
 uniform scores with the noise averaged exactly.
 """
 
@@ -46,7 +46,7 @@ class Run:
         return f"{self.method}_{self.epsilon:g}_{self.m}"
 
     def mechanism(self, n: int) -> Any:
-        """The mechanism for n records; None where it answers the last candidate whatever the data."""
+        """The mechanism for n records; None if it answers the last candidate for all data."""
         if self.method == "pps":
             return pps.pps_for(n, ALPHA, self.epsilon, self.m)
         if self.method == "pps-laplace":
@@ -79,7 +79,7 @@ def runs_5(version: str) -> list[Run]:
 
 
 def ours(run_: Run) -> Run:
-    """`slopes` with the same candidates, as far as the library allows so many."""
+    """`slopes` with the same candidates, if the library allows so many."""
     return Run(run_.label, "slopes", run_.epsilon, min(run_.m, 2**20))
 
 
@@ -97,7 +97,7 @@ def on_uniform(run_: Run) -> dict[str, float]:
 
 
 def scores_of_size() -> TailScores:
-    """ImageNet, if there is any, or the public law."""
+    """ImageNet, if available, or the public law."""
     data = imagenet()
     if data is None:
         return imagenet_shaped()
@@ -131,7 +131,7 @@ def authors_coverage(number: int, run_: Run) -> tuple[float, float]:
 
 
 def beyond(value: float, low: float, high: float) -> float:
-    """How far a value is outside of a range; 0 within."""
+    """Distance of a value from a range; 0 inside."""
     return value - min(max(value, low), high)
 
 
@@ -169,20 +169,24 @@ def _draw(axes: Any, number: int, runs: Sequence[Run], found: list[dict[str, Any
     axes[1].legend(fontsize=7.5)
 
 
-PAGE = """# Private Prediction Sets, Figures 4 and 5: the number of bins, and the privacy loss
+PAGE = """# Private Prediction Sets, Figures 4 and 5: the number of bins, and the privacy budget
 
-Made by `python -m experiments pps-figures4-5`. The papers' settings: alpha = .1, LAC scores, uniform bins on [0, 1], n = 30,000
-records calibrate, 20,000 evaluate, 100 random splits. Figure 4: epsilon = 5 (version 1: 1), m = .05, .1, 1, 10 times n epsilon
-and m*. Figure 5: epsilon = .5, 1, 5, 10, each with its m*. The texts print neither those multiples nor the epsilons of Figure 5:
-they are those of version 3's plot files, and version 1 has the same here, with (n epsilon)^(2/3) for n epsilon.
+Made by `python -m experiments pps-figures4-5`. The papers' settings: alpha = 0.1, LAC scores, uniform bins on [0, 1], n =
+30,000 records calibrate, 20,000 evaluate, 100 random splits. Figure 4: epsilon = 5 (version 1: 1), m = 0.05, 0.1, 1, 10
+times n epsilon and m*. Figure 5: epsilon = 0.5, 1, 5, 10, each with its m*. The texts print neither those multiples nor
+the epsilons of Figure 5. They are those of version 3's plot files, and version 1 has the same here, with (n
+epsilon)^(2/3) instead of n epsilon.
 
-Scores: **{name}**, accuracy {accuracy}. The papers' are ImageNet's 50,000 validation images with a ResNet-152 (accuracy .783), which
-cannot be passed on: an npz file with their logits takes their place if `CONFIDE_IMAGENET` names it. Else 50,000 records and 1000
-classes come from a public law: logits 15 exp(.9 g) times independent normals, g a normal per record, labels drawn from
-their softmax. Coverages are comparable; **set sizes in order only**. *uniform* is the mean coverage on uniform scores, the noise
-averaged exactly (version 1: over 20 draws) and the data sets simulated (standard error about .0001): what the method does on any continuous scores, up to the
-width of a bin. *authors*: read off the histograms of version 3 with an error of about .001. *difference*: how far *uniform* is
-outside of the authors' value or range. Without privacy: {none} (coverage ± deviation, mean size).
+Scores: **{name}**, accuracy {accuracy}. The papers' are ImageNet's 50,000 validation images with a ResNet-152 (accuracy
+0.783), which cannot be redistributed: an npz file with their logits replaces the scores if `CONFIDE_IMAGENET` names it.
+Otherwise 50,000 records and 1000 classes come from a public law: logits 15 exp(0.9 g) times independent normals, g a
+normal per record, labels drawn from their softmax. Coverages are comparable; **set sizes in order only**.
+
+- *uniform*: the mean coverage on uniform scores, the noise averaged exactly (version 1: over 20 draws) and the data sets
+  simulated (standard error about 0.0001). It applies to any continuous scores, up to the width of a bin.
+- *authors*: read off the histograms of version 3 with an error of about 0.001.
+- *difference*: how far *uniform* is outside of the authors' value or range.
+- Without privacy: {none} (coverage ± deviation, mean size).
 
 ![Coverage and set sizes](figures4-5.png)
 
@@ -192,8 +196,8 @@ outside of the authors' value or range. Without privacy: {none} (coverage ± dev
 |---|---:|---:|---:|---:|---:|---:|---:|---:|---:|
 {v3_4}
 
-The authors' m* is .25 n epsilon = 37,500. The text says that the coverage is nearly constant over three orders of magnitude of m,
-and it is.
+The authors' m* is 0.25 n epsilon = 37,500. The text states that the coverage is nearly constant over three orders of
+magnitude of m, which the table confirms.
 
 ## Figure 5, version 3: epsilon, with m* of the code's range
 
@@ -207,8 +211,8 @@ and it is.
 |---|---:|---:|---:|---:|---:|---:|
 {v1_4}
 
-Version 1 asks for m of the order of (n epsilon)^(2/3) and finds it: a tenth to once that costs least, ten times as many bins cost three
-times the excess. (*slopes* has the same candidates; few of them round up for every method.)
+Version 1 recommends m of the order of (n epsilon)^(2/3), which the table confirms: a tenth to once that costs least, ten
+times as many bins cost three times the excess. (*slopes* has the same candidates; few of them round up for every method.)
 
 ## Figure 5, version 1: epsilon, with m* of its Algorithm 5
 

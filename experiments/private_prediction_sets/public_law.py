@@ -1,9 +1,9 @@
-"""Scores of ImageNet's size and shape by a public law, for those who have no ImageNet.
+"""Scores of ImageNet's size and shape by a public law, for users without ImageNet.
 
 50,000 records, 1000 classes. The logits of record i are a exp(s g_i) times independent standard normals, g_i standard
-normal: records differ in how hard they are. The label is drawn from the softmax of the logits, which is what a
-well-scaled temperature aims at: the probabilities are true. a = 15 and s = .9 give about the accuracy of the papers'
-ResNet-152 (top-1 .783, top-5 .940 by torchvision's documentation). Coverages do not depend on the law as long as
+normal: records differ in how hard they are. The label is drawn from the softmax of the logits, so the
+probabilities are calibrated, which is the aim of a well-scaled temperature. a = 15 and s = 0.9 give about the accuracy of the papers'
+ResNet-152 (top-1 0.783, top-5 0.940 by torchvision's documentation). Coverages do not depend on the law as long as
 scores are continuous; set sizes are comparable in order only.
 """
 
@@ -17,7 +17,7 @@ _BLOCK = 2000
 
 
 def imagenet_shaped(records: int = RECORDS, classes: int = CLASSES, seed: int = 152) -> TailScores:
-    """Scores of `records` records by the law; `seed` draws the same ones everywhere."""
+    """Scores of `records` records by the law; the same `seed` draws the same ones on every machine."""
     rng = np.random.default_rng(seed)
 
     def block(n: int) -> tuple[np.ndarray, np.ndarray]:

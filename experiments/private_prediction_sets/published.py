@@ -1,4 +1,4 @@
-"""What the authors published: the values of their texts, and those of the vector graphics in their public repository.
+"""The authors' values: from their texts, and from the vector graphics in their public repository.
 
 Repository: github.com/aangelopoulos/private_prediction_sets (MIT license); version 3's pictures are those of its last
 commit (89a25ca, 2024-03-03), version 1's those of fd650ba (2021-02-11). Figure 2 is drawn as lines, whose coordinates
@@ -10,10 +10,10 @@ from dataclasses import dataclass
 from pathlib import Path
 
 READING_ERROR = 0.001
-"""Of coverages read off the histograms of Figures 3 to 6."""
+"""Error of coverages read off the histograms of Figures 3 to 6."""
 
 LINE_ERROR = 1e-9
-"""Of levels read off the lines of Figure 2."""
+"""Error of levels read off the lines of Figure 2."""
 
 ACCURACY = {"version 3": {"plain": 0.73, "private": 0.67}, "version 1": {"plain": 0.83, "private": 0.49}}
 """Section 4.1 of either text."""
@@ -88,7 +88,7 @@ FIGURE_5 = {0.5: (0.9040, 1.82), 1.0: (0.9021, 1.79), 5.0: (0.9007, 1.77), 10.0:
 """Mean coverage and mean size per epsilon."""
 
 FIGURE_6 = {"median": 0.904, "mean": 0.906, "deviation": 0.016, "sets of one": 0.53, "sets of two": 0.47}
-"""The median stands in the text of version 3."""
+"""The median is in the text of version 3."""
 
 
 @dataclass(frozen=True)

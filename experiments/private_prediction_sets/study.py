@@ -10,14 +10,14 @@ from experiments.private_prediction_sets.bins import ALPHA, edges, indices
 from experiments.private_prediction_sets.tail_scores import TailScores
 
 MOST_SIZES = 10
-"""Shares are stored for sets of 0 to so many labels."""
+"""Largest set size whose share is stored."""
 
 
 def splits(data: TailScores, mechanism: Any, m: int, n: int, repeats: int, test: int | None = None) -> dict[str, Any]:
     """Coverage and mean set size of every split into n records that calibrate and `test` (or all) others.
 
     `mechanism` is "none" for no privacy: then the threshold is the conformal quantile of the scores themselves, and m
-    does not matter; None answers the last candidate whatever the data. All mechanisms see the same splits.
+    does not matter; None answers the last candidate for all data. All mechanisms see the same splits.
     """
     order, noise = np.random.default_rng(2024), np.random.default_rng(n)
     binned = None if mechanism == "none" else indices(data.truth, m)

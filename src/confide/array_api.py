@@ -1,7 +1,7 @@
 """Prediction sets for arrays of any library of the array API standard: tensors stay on their device.
 
-The computation is that of `confide.scores`, in the standard's words: sums are exact, so the sets are equal, bit for
-bit, to those of numpy. APS, RAPS and SAPS need float64 (on jax, switch it on); LAC, margin and top-k do not.
+The computation is that of `confide.scores`, in functions of the standard. Sums are exact, so the sets are equal to
+those of numpy, bit for bit. APS, RAPS and SAPS need float64 (on jax, enable it); LAC, margin and top-k do not.
 Needs array-api-compat (the extras `torch` and `arrays`).
 """
 
@@ -29,7 +29,7 @@ __all__ = ["above_threshold", "predict_mask", "true_scores"]
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)
 
 
@@ -45,9 +45,9 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
         Shape (n, K), a floating dtype, values in [0, 1], rows that sum to one: a torch tensor, a cupy or jax array, ...
         n may be 0.
     calibration
-        Made from a classification score.
+        From a classification score.
     u
-        For randomised scores, where fresh numbers are drawn by default: shape (n,), in [0, 1], of the same library.
+        For randomised scores: shape (n,), in [0, 1], of the same library; drawn by default.
 
     Raises
     ------
@@ -73,16 +73,16 @@ def predict_mask(probabilities: Any, calibration: Calibration, *, u: Any = None)
     refuse_rows_unlike_one(xp, probabilities)
     if kind.of_one_entry:
         return above_threshold(probabilities, calibration.threshold)
-    own = _uniforms(xp, probabilities, kind, u)
+    shares = _uniforms(xp, probabilities, kind, u)
     held = in_memory(probabilities)
     if held is not None:
-        return xp.asarray(set_mask(held, str(calibration.score), calibration.threshold, u=in_memory(own)))
-    pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, own)]
+        return xp.asarray(set_mask(held, str(calibration.score), calibration.threshold, u=in_memory(shares)))
+    pieces = [scores <= calibration.threshold for _, scores in _class_scores(xp, probabilities, kind, shares)]
     return xp.concat(pieces, axis=0)
 
 
 def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -> Any:
-    """The conformity score of each record's own class, float64 (float32 without), shape (n,), on the same device.
+    """The nonconformity score of each record's own class, float64 (else float32), shape (n,), on the same device.
 
     `labels` are integers in [0, K) of the same library; everything else as in `predict_mask`.
 
@@ -101,18 +101,18 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
         raise InputError("labels", f"must be integers of shape ({n},)")
     if n == 0:
         return _wide(xp, probabilities[:, 0])
-    wrong = (labels < 0) | (labels >= k)
-    if bool(xp.any(wrong)):
-        count, first = int(xp.sum(xp.astype(wrong, xp.int64))), int(xp.argmax(xp.astype(wrong, xp.int64)))
+    outside = (labels < 0) | (labels >= k)
+    if bool(xp.any(outside)):
+        count, first = int(xp.sum(xp.astype(outside, xp.int64))), int(xp.argmax(xp.astype(outside, xp.int64)))
         raise InputError(
             "labels", f"must lie between 0 and {k - 1}", got=f"{count} outside, the first at position {first}"
         )
     column = xp.astype(labels, xp.int64)[:, None]
-    own = xp.take_along_axis(probabilities, column, axis=1)
-    refuse_outside(xp, own if kind.of_one_entry else probabilities)
+    probability = xp.take_along_axis(probabilities, column, axis=1)
+    refuse_outside(xp, probability if kind.of_one_entry else probabilities)
     refuse_rows_unlike_one(xp, probabilities)
     if kind.of_one_entry:
-        return 1 - _wide(xp, own[:, 0])
+        return 1 - _wide(xp, probability[:, 0])
     own_u, held = _uniforms(xp, probabilities, kind, u), in_memory(probabilities)
     if held is not None:
         return xp.asarray(np.asarray(class_score(held, in_memory(labels), score, u=in_memory(own_u))))
@@ -121,7 +121,7 @@ def true_scores(probabilities: Any, labels: Any, score: str, *, u: Any = None) -
 
 
 def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
-    """The scores of every class for a piece of rows: `confide.all_scores` in the words of the standard.
+    """The scores of every class for a block of rows: `confide.all_scores` in functions of the standard.
 
     `u` is given exactly for the randomised scores.
     """
@@ -151,20 +151,20 @@ def class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
     else:
         penalty = kind.parameters.get("penalty", 0.0)
         sorted_wide = xp.take_along_axis(wide, order, axis=1)
-        one = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
+        shares = xp.ones_like(wide[:, :1]) if u is None else _wide(xp, u)[:, None]
         if kind.family == "saps":
             largest = sorted_wide[:, :1]
-            ranked = xp.where(rank == 1, one * largest, largest + ((rank - 2.0) + one) * penalty)
+            ranked = xp.where(rank == 1, shares * largest, largest + ((rank - 2.0) + shares) * penalty)
         else:
             if wide.dtype != xp.float64:
                 raise InputTypeError(
-                    "probabilities", "need a library with float64 for this score", remedy="It is switched off"
+                    "probabilities", "need a library with float64 for this score", remedy="Enable float64"
                 )
             q = (sorted_wide + magic(k)) - magic(k)
             ranked = xp.take_along_axis(xp.cumulative_sum(q, axis=1), last, axis=1)
             if u is not None:
                 group = xp.astype(last - _borders(xp, place, begins, number) + 1, wide.dtype) * q
-                ranked = (ranked - group) + one * group
+                ranked = (ranked - group) + shares * group
             if penalty:
                 beyond = rank - kind.parameters["k_reg"]
                 ranked = ranked + xp.where(beyond > 0, beyond, xp.zeros_like(beyond)) * penalty
@@ -182,7 +182,7 @@ def _tempered(xp: Any, p: Any, temperature: float) -> Any:
 
 
 def in_memory(array: Any) -> Any:
-    """A torch tensor in the processor's memory as an array of numpy, whose sets are found sooner; else None."""
+    """A torch tensor in main memory as a numpy array, whose sets are computed faster; else None."""
     from array_api_compat import is_torch_array
 
     if not is_torch_array(array) or array.device.type != "cpu":
@@ -192,13 +192,13 @@ def in_memory(array: Any) -> Any:
 
 
 def refuse_outside(xp: Any, p: Any) -> None:
-    """Refuse NaN and entries outside [0, 1]; two reductions, no copy of the array."""
+    """Raise an error for NaN and entries outside [0, 1]; two reductions, no copy of the array."""
     if bool(xp.min(p) >= 0) and bool(xp.max(p) <= 1):
         return
-    wrong = xp.any(~((p >= 0) & (p <= 1)), axis=1)
-    count = int(xp.sum(xp.astype(wrong, xp.int64)))
+    outside = xp.any(~((p >= 0) & (p <= 1)), axis=1)
+    count = int(xp.sum(xp.astype(outside, xp.int64)))
     if count:
-        first = int(xp.argmax(xp.astype(wrong, xp.int64)))
+        first = int(xp.argmax(xp.astype(outside, xp.int64)))
         raise InputError(
             "probabilities",
             "must lie in [0, 1]",
@@ -208,7 +208,7 @@ def refuse_outside(xp: Any, p: Any) -> None:
 
 
 def rows_unlike_one(p: Any) -> Any:
-    """Which of the first rows sum to something that no rounding explains: `confide.arrays.far_from_one`."""
+    """The first rows whose sums differ from one by more than rounding: `confide.arrays.far_from_one`."""
     xp = _namespace(p)
     some = _wide(xp, p[: rows_looked_at(p.shape[1]), :])
     large = xp.sum(xp.astype(some >= ROUNDED, some.dtype), axis=1)
@@ -217,15 +217,15 @@ def rows_unlike_one(p: Any) -> Any:
 
 
 def refuse_rows_unlike_one(xp: Any, p: Any) -> None:
-    """Refuse probabilities whose first rows do not sum to one, not even nearly."""
-    wrong = rows_unlike_one(p)
-    if bool(xp.any(wrong)):
-        whole = xp.astype(wrong, xp.int64)
-        raise other_sums("probabilities", int(xp.sum(whole)), int(xp.argmax(whole)), wrong.shape[0])
+    """Raise an error for probabilities whose first rows do not sum to one even approximately."""
+    marked = rows_unlike_one(p)
+    if bool(xp.any(marked)):
+        whole = xp.astype(marked, xp.int64)
+        raise other_sums("probabilities", int(xp.sum(whole)), int(xp.argmax(whole)), marked.shape[0])
 
 
 def _check(xp: Any, p: Any) -> None:
-    """Refuse what is no array of probabilities at all."""
+    """Raise an error for everything that is not an array of probabilities."""
     if p.ndim != 2 or p.shape[1] == 0 or not xp.isdtype(p.dtype, "real floating"):
         raise InputError("probabilities", "must be a floating array of shape (n, classes) with one class or more")
 
@@ -242,14 +242,14 @@ def above_threshold(p: Any, threshold: float) -> Any:
     if not 0 <= threshold < 1:
         return xp.full(p.shape, threshold >= 1, dtype=xp.bool, device=_device(p))
     size: Any = {"float64": np.float64, "float16": np.float16}.get(str(p.dtype).rsplit(".", 1)[-1], np.float32)
-    # bfloat16 numbers are float32 numbers: the smallest of float32 separates them as well, once they are widened.
+    # bfloat16 numbers are float32 numbers: the smallest of float32 separates them as well after conversion.
     lowest = float(smallest_probability(threshold, np.dtype(size)))
     wide = p if str(p.dtype).rsplit(".", 1)[-1] != "bfloat16" else xp.astype(p, xp.float32)
     return wide >= lowest
 
 
 def _borders(xp: Any, place: Any, marked: Any, number: Any) -> Any:
-    """For every sorted position, the marked position that its group of ties has; `number` counts the groups from 0."""
+    """For every sorted position, the marked position of its group of ties; `number` counts the groups from 0."""
     borders = xp.sort(xp.where(marked, place, xp.full_like(place, place.shape[1])), axis=1)
     return xp.take_along_axis(borders, number, axis=1)
 
@@ -266,7 +266,7 @@ def _kind(calibration: Any) -> ScoreKind:
 
 
 def _uniforms(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Any:
-    """One number per record where the score is randomised, on the device of p; fresh ones by default."""
+    """One number per record for a randomised score, on the device of p; drawn by default."""
     if not kind.randomised:
         if u is not None:
             raise InputError(
@@ -297,17 +297,17 @@ def _device(array: Any) -> Any:
 
 
 def _wide(xp: Any, p: Any) -> Any:
-    """float64 where the device has it."""
+    """Convert to float64 if the device has it."""
     try:
         with warnings.catch_warnings():
-            warnings.simplefilter("ignore", UserWarning)  # jax says that it gives float32, which the caller checks
+            warnings.simplefilter("ignore", UserWarning)  # jax warns that it returns float32, which the caller checks
             return xp.astype(p, xp.float64)
     except (TypeError, RuntimeError):  # devices without float64
         return xp.astype(p, xp.float32)
 
 
 def _class_scores(xp: Any, p: Any, kind: ScoreKind, u: Any) -> Iterator[tuple[slice, Any]]:
-    """The scores of every class, piece by piece, with the rows of each."""
+    """The scores of every class, block by block, with the rows of each."""
     step = max(1, _ELEMENTS // p.shape[1])
     for start in range(0, p.shape[0], step):
         rows = slice(start, min(start + step, p.shape[0]))

@@ -1,4 +1,4 @@
-"""The demo: real data for examples (`digits`), and the whole way from training to a report (`run`).
+"""Demo: real data for examples (`digits`), and a complete run from training to a report (`run`).
 
 The data are handwritten digits from scikit-learn (UCI "Optical Recognition of Handwritten Digits").
 """
@@ -53,27 +53,44 @@ class Digits:
         """Share of the new images whose most probable digit is the true one."""
         return float(np.mean(self.new_probabilities.argmax(axis=1) == self.new_labels))
 
+    def columns(self, *, new: bool = False) -> dict[str, NDArray[Any]]:
+        """Columns of the images for calibration, or of the new images, for a table in any format.
+
+        Parameters
+        ----------
+        new
+            Whether to return the columns of the new images.
+
+        Returns
+        -------
+        dict
+            `p_0` to `p_9`, float64, and `digit`, int64, shape (n,) each.
+
+        Examples
+        --------
+        >>> import pyarrow
+        >>> from confide.demo import digits
+        >>> pyarrow.table(digits().columns()).shape
+        (700, 11)
+        """
+        probabilities, labels = (self.new_probabilities, self.new_labels) if new else (self.probabilities, self.labels)
+        return {**{f"p_{k}": probabilities[:, k] for k in range(10)}, "digit": labels}
+
     def write(self, folder: str | Path = ".") -> None:
         """Write `calibration.csv` and `new.csv`, with the columns `p_0` to `p_9` and `digit`.
 
         Files of these names are replaced.
         """
-        tables = {
-            "calibration.csv": (self.probabilities, self.labels),
-            "new.csv": (self.new_probabilities, self.new_labels),
-        }
-        for name, (probabilities, labels) in tables.items():
+        for name, columns in (("calibration.csv", self.columns()), ("new.csv", self.columns(new=True))):
             with (Path(folder) / name).open("w", newline="", encoding="utf-8") as file:
                 rows = csv.writer(file)
-                rows.writerow([*(f"p_{k}" for k in range(10)), "digit"])
-                rows.writerows(
-                    [*row, label] for row, label in zip(probabilities.tolist(), labels.tolist(), strict=True)
-                )
+                rows.writerow(columns)
+                rows.writerows(zip(*(column.tolist() for column in columns.values()), strict=True))
 
 
 @dataclass(frozen=True)
 class Outcome:
-    """What a threshold does on the unseen images: the sets, and whether they hold the true digit."""
+    """Sets of one threshold for the unseen images, and which of them contain the true digit."""
 
     threshold: float
     sets: PredictionSets
@@ -88,8 +105,8 @@ class Outcome:
 def digits() -> Digits:
     """Train a small model on real images of handwritten digits, and return its probabilities for other images.
 
-    The model is a logistic regression that has seen 60 images only, on purpose: it is often unsure, so that its
-    prediction sets have several members. The result is the same at every call. Needs scikit-learn (the extra
+    The model is a logistic regression that was trained on only 60 images. It is therefore often unsure, and its
+    prediction sets have several members. Every call returns the same result. Needs scikit-learn (the extra
     `standard`).
 
     Examples
@@ -114,18 +131,18 @@ def digits() -> Digits:
 
 
 def outcome(data: Digits, threshold: float) -> Outcome:
-    """The sets that a threshold gives for the unseen images."""
+    """Compute the sets of a threshold for the unseen images."""
     sets = PredictionSets(set_mask(data.new_probabilities, "lac", threshold))
     return Outcome(threshold, sets, sets.contains(data.new_labels))
 
 
 NOT_PRIVATE = f"""\
 5. What is not private here
-   The numbers of parts 3 and 4 come straight from the labels of the unseen images. And the model
-   learned from its {TRAINING} images without privacy: confide protects the calibration images only."""
+   The numbers of parts 3 and 4 are computed from the labels of the unseen images. The model
+   was trained on its {TRAINING} images without privacy. confide protects only the calibration images."""
 
 
-def tell(
+def describe(
     data: Digits,
     released: Calibration,
     costs: Plan,
@@ -133,7 +150,7 @@ def tell(
     ordinary: Outcome,
     files: Sequence[Path],
 ) -> str:
-    """The whole story, in lines of at most 96 characters if the paths are short; `files` as `run` leaves them."""
+    """Build the text to print, in lines of at most 96 characters if the paths are short; `files` as in `run`."""
     parts = (
         f"""\
 1. A model
@@ -162,12 +179,12 @@ def _release(released: Calibration) -> str:
     return f"""\
 2. Private calibration, on {CALIBRATION} other images
    Promised   The true digit is in its set with probability at least {released.coverage:g}, on average over
-              calibration images and new images of the same kind. That holds for every number
-              of calibration images, and with the noise that privacy needs.
+              calibration images and new images of the same kind. This holds for every number of
+              calibration images, and it includes the noise for privacy.
    Protected  {statement}.
-              Whatever somebody concludes from the calibration would have been concluded without
-              any one image, too, with a probability at most {factor} times smaller or larger.
-              Even the number of images stays secret.
+              Without any one image, every conclusion from the calibration would have a
+              probability that is at most {factor} times smaller or larger.
+              The number of images is secret as well.
    Released   {what}"""
 
 
@@ -177,10 +194,10 @@ def _result(private: Outcome, ordinary: Outcome, costs: Plan) -> str:
     return f"""\
 3. Sets for {len(private.sets)} unseen images
 {_comparison(private, ordinary)}
-   Privacy cost {extra:.2f} digits per set here. Expected beforehand (`confide plan`): a mean coverage
-   of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}. The noise differs from run to run.
-   The promise is about the average; a single calibration can end up somewhat lower (give
-   `confide calibrate` a --delta for a promise about the single one)."""
+   Cost of privacy: {extra:.2f} digits per set here. Expected in advance (`confide plan`): a mean
+   coverage of {costs.expected_coverage:.3f}, where ordinary calibration aims at {aim:.3f}.
+   The noise differs from run to run. The promise is about the average, and a single calibration
+   can have somewhat lower coverage. `confide calibrate --delta` makes a promise about it."""
 
 
 def _comparison(private: Outcome, ordinary: Outcome) -> str:
@@ -200,7 +217,7 @@ def _share(outcome: Outcome, size: int) -> str:
 
 
 def _examples(data: Digits, private: Outcome) -> str:
-    """Up to two sets each of one, two and three digits with the true one, and one that misses it."""
+    """Up to two sets each of one, two and three digits that contain the true digit, and one set that misses it."""
     chosen = [i for size in (1, 2, 3) for i in np.flatnonzero(private.covered & (private.sets.sizes == size))[:2]]
     chosen += list(np.flatnonzero(~private.covered)[:1])
     lines = []
@@ -214,10 +231,10 @@ def _examples(data: Digits, private: Outcome) -> str:
 def _next_steps(released: Calibration, calibration: str, sets: str, images: str, report: str) -> str:
     return f"""\
 6. Go on from here
-   {calibration}: all that is known of the calibration images
+   {calibration}: the release, the only result from the calibration images
    {sets}: the sets
    {images}: the unseen images' probabilities and digits
-   {report}: all of this as a page for people; open it in a browser
+   {report}: all of this as an HTML page; open it in a browser
 
    confide show {calibration}
    confide predict {images} --calibration {calibration} \\
@@ -225,23 +242,23 @@ def _next_steps(released: Calibration, calibration: str, sets: str, images: str,
    confide evaluate {images} --calibration {calibration} \\
        --probabilities 'p_*' --label digit
 
-   The calibration images' probabilities are not left behind. With such a file of your own:
+   The calibration images' probabilities are not written. With such a file of your own:
 
    confide calibrate records.parquet --probabilities 'p_*' --label digit \\
        --alpha {float(released.alpha):g} --epsilon {released.epsilon:g} --out cal.json"""
 
 
 def run(folder: Path, *, force: bool = False) -> str:
-    """Do the demo, leave its files in a folder, and return the story to print.
+    """Run the demo, write its files into a folder, and return the text to print.
 
     Parameters
     ----------
     folder
-        Where to leave `calibration.json`, `sets.parquet`, `images.parquet` (the unseen images' probabilities and
-        digits) and `report.html`; made if it does not exist. No trace of the calibration images is left but the
-        calibration.
+        The folder for `calibration.json`, `sets.parquet`, `images.parquet` (the unseen images' probabilities and
+        digits) and `report.html`. It is created if it does not exist. Of the calibration images, only the
+        calibration is written.
     force
-        Whether the files of an earlier demo may be replaced.
+        Whether files of an earlier demo may be replaced.
     """
     files = [folder / name for name in ("calibration.json", "sets.parquet", "images.parquet", "report.html")]
     calibration, sets, images, page = files
@@ -264,7 +281,7 @@ def run(folder: Path, *, force: bool = False) -> str:
     evaluation = evaluate_table(images, Classified("p_*", "digit"), released, examples=EXAMPLES)
     report(released, title=TITLE, evaluation=evaluation).save(page, overwrite=force)
     private, nonprivate = outcome(data, released.threshold), outcome(data, ordinary)
-    return tell(data, released, costs, private, nonprivate, files)
+    return describe(data, released, costs, private, nonprivate, files)
 
 
 def _write_images(path: Path, data: Digits, *, force: bool) -> None:
@@ -272,13 +289,13 @@ def _write_images(path: Path, data: Digits, *, force: bool) -> None:
     import pyarrow.parquet as pq
 
     columns: dict[str, Any] = {"image": np.arange(len(data.new_labels)), "digit": data.new_labels}
-    columns |= {f"p_{k}": data.new_probabilities[:, k] for k in range(10)}
+    columns |= data.columns(new=True)
     with new_file(path, overwrite=force, kind=Kind.TABLE, what_is=_kind_of_images) as part:
         pq.write_table(pa.table(columns), part)
 
 
 def _kind_of_images(path: Place) -> Kind:
-    """What a file is; a table is one of images if it has the columns of one."""
+    """The kind of a file; a table counts as a table of images if its first columns are `image` and `digit`."""
     import pyarrow.parquet as pq
 
     found = kind_of(path)

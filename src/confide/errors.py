@@ -1,9 +1,9 @@
 """Errors and warnings of the library.
 
-Every error has one form, ``<argument>: <requirement>; got <public value>. <remedy>``, and carries its parts, so that
-programs and tests read `argument` instead of words. What was got is a count and a first position, a type, or a public
-value, never a private one. All errors of the library are `ConfideError`; bad values are also `ValueError`, bad types
-`TypeError`.
+Every error has one form, ``<argument>: <requirement>; got <public value>. <remedy>``, and its parts as attributes, so
+that programs and tests can use `argument` instead of words. `got` is a count and a first position, a type, or a public
+value, never a private one. All errors of the library are `ConfideError`. Errors about values are also `ValueError`, and
+errors about types `TypeError`.
 """
 
 __all__ = [
@@ -14,23 +14,23 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)
 
 
 class ConfideError(Exception):
-    """Base of every error that the library raises on purpose.
+    """Base class of all errors that the library raises on purpose.
 
     Parameters
     ----------
     argument
-        What was refused: the name of an argument, of an option, or the path of a field in a document.
+        The name of the argument or option, or the path of a field in a document.
     requirement
-        What it must be, or what went wrong.
+        The requirement that is not met, or the failure.
     got
-        What was found instead: a type, a count and a first position, or a public value. Never a private one.
+        The actual value: a type, a count and a first position, or a public value. Never a private one.
     remedy
-        What to do, as a sentence without its full stop.
+        Advice, as a sentence without its full stop.
 
     Examples
     --------
@@ -42,13 +42,13 @@ class ConfideError(Exception):
     """
 
     def __init__(self, argument: str, requirement: str, got: str = "", remedy: str = "") -> None:
-        super().__init__(argument, requirement, got, remedy)  # all of them, so that an error can be pickled
+        super().__init__(argument, requirement, got, remedy)  # all four, so that an error can be pickled
         self.argument, self.requirement, self.got, self.remedy = argument, requirement, got, remedy
 
     def __str__(self) -> str:
-        found = f"; got {self.got}" if self.got else ""
+        actual = f"; got {self.got}" if self.got else ""
         then = f". {self.remedy[0].upper()}{self.remedy[1:]}" if self.remedy else ""
-        return f"{self.argument}: {self.requirement}{found}{then}"
+        return f"{self.argument}: {self.requirement}{actual}{then}"
 
 
 class InputError(ConfideError, ValueError):
@@ -60,38 +60,38 @@ class InputTypeError(ConfideError, TypeError):
 
 
 class FormatError(InputError):
-    """A stored calibration or a data file is damaged, foreign, altered or too new."""
+    """A stored calibration or a data file is damaged, of another kind, altered or too new."""
 
 
 class MissingExtraError(ConfideError, ImportError):
-    """A call needs an optional package that is not installed; the message names the extra that brings it."""
+    """A call requires an optional package that is not installed; the message names the extra that contains it."""
 
 
 class CoverageWarning(UserWarning):
-    """A threshold is +inf, or nearly so: the promise holds, but sets or intervals exclude nothing, or hardly anything.
+    """A threshold is +inf, or nearly so: the coverage guarantee holds, but sets or intervals exclude next to nothing.
 
-    Given where a release is made, and wherever it is applied. A program that knows it silences it by its class.
+    The library warns when it makes such a release, and whenever it applies one. A program can silence this class.
     """
 
 
 class ConfideDeprecationWarning(FutureWarning):
-    """Something public is used that goes, two minor releases later at the earliest; the message says what to use.
+    """Something public is deprecated; the message contains its replacement. Removal takes two minor releases or more.
 
     A `FutureWarning`, because jobs run the library from modules, where Python shows no `DeprecationWarning`.
     """
 
 
 class OtherDataError(InputError):
-    """A request that a ledger has answered before, about other data than these. Nothing was released nor charged."""
+    """A ledger has answered the same request with other records. Nothing was released or charged."""
 
 
 class EarlierReleaseWarning(UserWarning):
-    """A ledger has answered this very request about these very data: its release was returned, nothing was charged.
+    """A ledger has answered the same request with the same records: its release was returned, and nothing was charged.
 
     Attributes
     ----------
     made
-        When the releases were charged, UTC, ISO 8601, one for each threshold.
+        The times at which the releases were charged, UTC, ISO 8601, one for each threshold.
     """
 
     def __init__(self, message: str, made: tuple[str, ...] = ()) -> None:
@@ -100,20 +100,20 @@ class EarlierReleaseWarning(UserWarning):
 
 
 class OtherDataWarning(UserWarning):
-    """A silo was asked a plan again and holds other data than those of its answer: the old answer was returned."""
+    """A silo received a plan again and has other records than for its answer: the old answer was returned."""
 
 
 class SimilarNameWarning(UserWarning):
-    """A data set that is new to a ledger has nearly the name of a known one: its people may have two budgets."""
+    """A data set that is new to a ledger has nearly the name of another one: its people may have two budgets."""
 
 
 class RetrainedWarning(UserWarning):
-    """An estimator that was fitted already is trained anew on part of the records, because `prefit` was not given."""
+    """A fitted estimator is trained again on part of the records, because `prefit` was not given."""
 
 
 class LedgerError(ConfideError):
-    """A privacy-budget ledger cannot be read or written: locked, read-only, on a full disk, damaged or foreign."""
+    """A ledger cannot be read or written: locked, read-only, on a full disk, damaged or of another kind."""
 
 
 class BudgetError(LedgerError, ValueError):
-    """A release would cost more than its data set has left. Nothing was released and nothing charged."""
+    """A release would cost more than the remaining budget of its data set. Nothing was released or charged."""

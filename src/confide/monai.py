@@ -1,7 +1,7 @@
-"""MONAI: masks and sets as a transform, what they are worth as metrics, calibration from its loaders. Extra `monai`.
+"""MONAI: masks and sets as a transform, metrics for them, and calibration from MONAI's loaders. Extra `monai`.
 
 ConformalSet, ConformalSetd  transforms: outputs of a network -> the mask, or the set, of a release
-MissedArea, AreaRatio        metrics of masks: what is missed, and how much is predicted
+MissedArea, AreaRatio        metrics of masks: missed area, and amount of predicted area
 Coverage, SetSize            metrics of sets of classes; SetSize also of masks, pixel by pixel
 calibrate_masks              a release from a network, an inferer and a loader
 """
@@ -35,7 +35,7 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)
 
 
@@ -46,17 +46,17 @@ class ConformalSet(Transform):  # type: ignore[misc]
     ----------
     release
         From `calibrate_masks`, for outputs of shape (C, H, W[, D]); or a `Calibration` of classes, for shape (C,). Or
-        the path of its file, as a bundle names it: the file is read once, here.
+        the path of its file, as in a bundle: the file is read once, on construction.
     softmax, sigmoid
-        What turns logits into probabilities, as in `monai.transforms.Activations`; neither of probabilities. One
-        channel needs `sigmoid`.
+        The function that converts logits to probabilities, as in `monai.transforms.Activations`; neither if outputs
+        are probabilities. One channel needs `sigmoid`.
     dtype
-        Of what is returned, by default float32, as `AsDiscrete` does.
+        The dtype of the result, by default float32, as in `AsDiscrete`.
 
     Raises
     ------
     InputError, InputTypeError
-        If the release is of another kind, or outputs are not what is stated.
+        If the release is of another kind, or outputs do not have the stated form.
 
     Examples
     --------
@@ -73,7 +73,7 @@ class ConformalSet(Transform):  # type: ignore[misc]
         self, release: Release | str | Path, softmax: bool = False, sigmoid: bool = False, dtype: Any = torch.float32
     ) -> None:
         if softmax and sigmoid:
-            raise InputError("softmax", "softmax and sigmoid must not both be asked for")
+            raise InputError("softmax", "softmax and sigmoid must not both be true")
         self.release: Any = load_release(release) if isinstance(release, str | Path) else release
         if not isinstance(self.release, Calibration):
             area_of(self.release)  # type: ignore[arg-type]
@@ -95,21 +95,20 @@ class ConformalSet(Transform):  # type: ignore[misc]
                     "must have shape (C,) for a calibration of classes",
                     got=str(tuple(outputs.shape)),
                     remedy=(
-                        "Pixels of an image are not records of their own: calibrate_masks bounds the area that is "
-                        "missed"
+                        "Pixels of an image are not separate records: calibrate_masks bounds the area that is missed"
                     ),
                 )
             inside = predict_set(outputs[None], self.release, logits=logits)[0]
         else:
             if logits and (len(outputs) == 1) != self.sigmoid and len(outputs) == 1:
-                raise InputError("sigmoid", "must be asked for with one channel, of which softmax is 1 everywhere")
+                raise InputError("sigmoid", "must be true with one channel, for which softmax is 1 everywhere")
             inside = predict_masks(outputs[None], self.release, logits=logits, sigmoid=self.sigmoid)[0]
-        found, *_ = convert_to_dst_type(inside, img, dtype=self.dtype)
-        return found
+        converted, *_ = convert_to_dst_type(inside, img, dtype=self.dtype)
+        return converted
 
 
 class ConformalSetd(MapTransform):  # type: ignore[misc]
-    """The same for some keys of a dictionary, for `Compose`.
+    """`ConformalSet` for some keys of a dictionary, for `Compose`.
 
     Examples
     --------
@@ -143,7 +142,7 @@ class ConformalSetd(MapTransform):  # type: ignore[misc]
 
 
 class _Mean(CumulativeIterationMetric):  # type: ignore[misc]
-    """One number, or several, for each image; what they are together, over all processes."""
+    """One number, or several, for each image, and their aggregate over all processes."""
 
     def aggregate(self) -> Tensor:
         """The mean over images, NaN without any; a tensor of one number."""
@@ -157,16 +156,16 @@ class _Mean(CumulativeIterationMetric):  # type: ignore[misc]
 
 
 class MissedArea(_Mean):
-    """The share of each image's true area that its mask misses, 0 without any: what `calibrate_masks` bounds.
+    """The share of each image's true area that its mask misses, 0 without any: the loss that `calibrate_masks` bounds.
 
     Takes masks (B, C, H, W[, D]), or a list of (C, H, W[, D]), and the truth: one-hot, or class numbers.
 
     Parameters
     ----------
     background, average, ignore_index
-        As in `calibrate_masks`, which see; or by `release`.
+        As in `calibrate_masks`; or given by `release`.
     release
-        Instead: what the masks were made with.
+        Instead of these: the release of the masks.
 
     Examples
     --------
@@ -198,9 +197,9 @@ class MissedArea(_Mean):
 
 
 class AreaRatio(_Mean):
-    """The predicted area over the true area, both summed over images: efficiency beside `MissedArea`.
+    """The predicted area over the true area, both summed over images: the efficiency that belongs to `MissedArea`.
 
-    Arguments as there. For each image the predicted and the true pixels are returned.
+    Arguments as in `MissedArea`. For each image the predicted and the true pixels are returned.
 
     Examples
     --------
@@ -221,11 +220,11 @@ class AreaRatio(_Mean):
         self.ignore_index = ignore_index
 
     def _compute_tensor(self, y_pred: Tensor, y: Tensor | None = None, **kwargs: Any) -> Tensor:
-        found = []
+        ratios = []
         for counts in _counts(y_pred, y, self.ignore_index):
             kept = [row for k, row in enumerate(counts.tolist()) if k != self.background]
-            found.append([sum(predicted for _, _, predicted in kept), sum(true for true, _, _ in kept)])
-        return torch.tensor(found, dtype=torch.float32, device=y_pred.device)
+            ratios.append([sum(predicted for _, _, predicted in kept), sum(true for true, _, _ in kept)])
+        return torch.tensor(ratios, dtype=torch.float32, device=y_pred.device)
 
     def _together(self, values: Tensor) -> Tensor:
         predicted, true = values.double().sum(dim=0)
@@ -234,7 +233,7 @@ class AreaRatio(_Mean):
 
 
 class Coverage(_Mean):
-    """How often sets of classes hold the true one: sets (B, C), and labels (B,), (B, 1) or one-hot (B, C).
+    """The share of class sets that contain the true one: sets (B, C), and labels (B,), (B, 1) or one-hot (B, C).
 
     Examples
     --------
@@ -251,7 +250,7 @@ class Coverage(_Mean):
             raise InputError(
                 "y_pred", "must hold sets of classes, shape (B, C), with labels y", remedy="For masks see MissedArea"
             )
-        mask, truth = _plain(y_pred) != 0, _plain(y)
+        mask, truth = _without_metadata(y_pred) != 0, _without_metadata(y)
         if truth.shape == mask.shape and mask.shape[1] > 1:
             inside: Tensor = (mask & (truth != 0)).any(dim=1, keepdim=True)
         elif truth.numel() == len(mask) and bool(((truth >= 0) & (truth < mask.shape[1])).all()):
@@ -264,7 +263,7 @@ class Coverage(_Mean):
 
 
 class SetSize(_Mean):
-    """How many classes sets hold, on average: of sets (B, C), or of masks pixel by pixel. No truth is needed.
+    """The mean number of classes in sets (B, C), or in masks pixel by pixel. No true labels are needed.
 
     Examples
     --------
@@ -277,7 +276,7 @@ class SetSize(_Mean):
     """
 
     def _compute_tensor(self, y_pred: Tensor, y: Tensor | None = None, **kwargs: Any) -> Tensor:
-        sizes: Tensor = (_plain(y_pred) != 0).sum(dim=1).float()
+        sizes: Tensor = (_without_metadata(y_pred) != 0).sum(dim=1).float()
         return sizes.reshape(len(sizes), -1).mean(dim=1, keepdim=True)
 
 
@@ -305,11 +304,11 @@ def calibrate_masks(
     risk, epsilon, **options
         As in `confide.torch.calibrate_masks`: `background`, `average`, `device`, `records_per_person`, ...
     image_key, label_key
-        Where images and truths stand.
+        The keys of images and truths.
     inferer
         As in MONAI's evaluators, for example a `SlidingWindowInferer`; by default the network is called.
     softmax, sigmoid
-        As in `ConformalSet`: what turns logits into probabilities.
+        As in `ConformalSet`: the function that converts logits to probabilities.
 
     Examples
     --------
@@ -321,12 +320,12 @@ def calibrate_masks(
     'missed_area'
     """
     if softmax and sigmoid:
-        raise InputError("softmax", "softmax and sigmoid must not both be asked for")
+        raise InputError("softmax", "softmax and sigmoid must not both be true")
 
     def model(batch: Tensor) -> Any:
         outputs = network(batch) if inferer is None else inferer(batch, network)
         if softmax and isinstance(outputs, Tensor) and outputs.ndim > 1 and outputs.shape[1] == 1:
-            raise InputError("sigmoid", "must be asked for with one channel, of which softmax is 1 everywhere")
+            raise InputError("sigmoid", "must be true with one channel, for which softmax is 1 everywhere")
         return outputs.as_tensor() if hasattr(outputs, "as_tensor") else outputs
 
     pairs = _Pairs(loader, image_key, label_key)
@@ -351,13 +350,13 @@ class _Pairs:
                     remedy="Name the keys by image_key and label_key",
                 )
             image, label = (batch[key] for key in self.keys)
-            yield _plain(image), _plain(label)
+            yield _without_metadata(image), _without_metadata(label)
 
     def __len__(self) -> int:
         return len(self.loader)  # type: ignore[arg-type]
 
 
-def _plain(data: Any) -> Any:
+def _without_metadata(data: Any) -> Any:
     """A tensor without metadata."""
     return data.as_tensor() if hasattr(data, "as_tensor") else data
 
@@ -366,6 +365,6 @@ def _counts(y_pred: Tensor, y: Tensor | None, ignore_index: int) -> Iterator[Any
     """True, missed and predicted pixels of each image, class by class."""
     if y is None or y_pred.ndim < 3 or len(y) != len(y_pred):
         raise InputError("y_pred", "must hold masks, shape (B, C, H, W[, D]), and y a truth for each")
-    for mask, truth in zip(_plain(y_pred) != 0, _plain(y), strict=True):
+    for mask, truth in zip(_without_metadata(y_pred) != 0, _without_metadata(y), strict=True):
         whole = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
         yield area_counts(mask, whole.to(mask.device), ignore_index)

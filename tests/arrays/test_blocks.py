@@ -1,4 +1,4 @@
-"""Work in blocks: every row once, on however many threads, and errors come out."""
+"""Work in blocks: every row once, on any number of threads, and errors are raised."""
 
 import os
 import signal
@@ -36,7 +36,7 @@ def test_threads_share_the_work(threads):
 
     def work(block):
         if block.start < threads:
-            together.wait()  # passes only if that many threads are at work at once
+            together.wait()  # passes only if so many threads work at the same time
         names.add(threading.get_ident())
 
     blocks.in_blocks(work, 200, 1, 1)
@@ -56,8 +56,8 @@ def test_an_error_ends_the_work_and_is_raised(threads):
     assert len(done) < 10_000
 
 
-def test_work_that_waits_for_other_work_in_blocks(threads):
-    """More calls at once than there are threads: the ones inside do their blocks themselves."""
+def test_nested_work_in_blocks(threads):
+    """More calls at once than threads: the inner calls process their blocks themselves."""
     seen = np.zeros((100, 100), dtype=int)
 
     def work(rows):
@@ -72,7 +72,7 @@ def test_work_that_waits_for_other_work_in_blocks(threads):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_has_threads_of_its_own(threads):
+def test_a_forked_process_has_its_own_threads(threads):
     work = np.zeros(100, dtype=int)
     blocks.in_blocks(lambda rows: work[rows].fill(1), 100, 1, 1)
     child = os.fork()

@@ -1,4 +1,4 @@
-"""Labels that are true or false: named by classes=[False, True], and refused with that remedy without names."""
+"""Boolean labels: named by classes=[False, True]; without names an error recommends this."""
 
 import numpy as np
 
@@ -9,7 +9,7 @@ P = np.random.default_rng(0).dirichlet([1, 1], 200)
 Y = np.arange(200) % 2 == 1
 
 
-def test_booleans_are_names_if_that_is_said():
+def test_boolean_labels_need_class_names():
     named = confide.lac_score(P, Y, classes=[False, True])
     np.testing.assert_array_equal(named, confide.lac_score(P, Y.astype(int)))
     with refused(confide.InputTypeError, "labels"):

@@ -1,4 +1,4 @@
-"""The door for arrays: every array that numpy reads gives the same counts, or is refused in clear words."""
+"""The entry point for arrays: every array that numpy reads gives the same counts or a clear error."""
 
 import datetime
 import decimal
@@ -148,7 +148,7 @@ MISSING = {
 
 
 @pytest.mark.parametrize("make", MISSING.values(), ids=MISSING.keys())
-def test_missing_values_are_refused_with_count_and_first_position(make):
+def test_missing_values_raise_an_error_with_count_and_first_position(make):
     with pytest.raises(confide.InputError) as caught:
         confide.calibrate(make(), alpha=0.1, epsilon=1.0)
     assert numbers(caught) == [2, 0, 1]  # NaN, outside, first position
@@ -206,13 +206,13 @@ NOT_NUMBERS = {
 
 
 @pytest.mark.parametrize("data", NOT_NUMBERS.values(), ids=NOT_NUMBERS.keys())
-def test_what_is_not_numbers_is_refused(data):
+def test_values_that_are_not_numbers_raise_an_error(data):
     with refused(confide.InputTypeError, "scores") as refusal:
         confide.calibrate(data, alpha=0.1, epsilon=1.0)
     assert isinstance(refusal.value, TypeError)
 
 
-def test_objects_that_are_no_numbers_are_counted():
+def test_objects_that_are_not_numbers_are_counted():
     with refused(confide.InputTypeError, "scores") as caught:
         as_numeric("scores", np.array([0.5, "a", None, "b"], dtype=object))
     assert numbers(caught) == [2, 1]
@@ -237,7 +237,7 @@ def test_vectors_have_one_dimension(data, shape):
 
 
 @pytest.mark.parametrize("data", [[], np.array([]), np.array([], dtype=np.float16), pd.Series([], dtype=float)])
-def test_empty_is_refused_where_n_is_public(data):
+def test_empty_input_raises_an_error_where_n_is_public(data):
     with refused(confide.InputError, "n"):
         confide.calibrate(data, alpha=0.1, epsilon=1.0, neighbors="replace_one")
     with refused(confide.InputError, "n"):
@@ -390,7 +390,7 @@ def test_labels_outside_the_classes(bad):
     assert numbers(caught) == [2, 4]
 
 
-def test_labels_that_are_no_class_are_refused_without_naming_them():
+def test_errors_of_unknown_labels_do_not_name_them():
     labels = np.array(["cat", "secret-123456789", "dog", None], dtype=object)
     with refused(confide.InputError, "labels") as refusal:
         confide.lac_score(np.full((4, 2), 0.5), labels, classes=["cat", "dog"])
@@ -406,7 +406,7 @@ def test_labels_without_names_are_integers(labels):
 
 
 @pytest.mark.parametrize("classes", [None, ["a", "b"]])
-def test_masked_labels_are_refused(classes):
+def test_masked_labels_raise_an_error(classes):
     labels = np.ma.array([0, 1, 1] if classes is None else ["a", "b", "b"], mask=[0, 1, 0])
     with refused(confide.InputError, "labels") as caught:
         confide.lac_score(np.full((3, 2), 0.5), labels, classes=classes)

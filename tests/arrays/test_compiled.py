@@ -1,4 +1,4 @@
-"""The compiled loops: used where there is Numba and enough to do, and equal to what Python and numpy compute."""
+"""The compiled loops: used if Numba is installed and the input is large, with the results of Python and numpy."""
 
 import subprocess
 import sys
@@ -68,7 +68,7 @@ def test_loops_equal_numpy(compile_or_not, dtype, other):
     ],
 )
 def test_counting_equals_numpy(compile_or_not, dtype, together, monkeypatch):
-    """Special values, edges among them, in groups of any size: counted up to the first group with an invalid one."""
+    """Special values, including edges, in groups of any size: counted up to the first group with an invalid value."""
     monkeypatch.setattr(confide.counting.cells, "machine_code", compile_or_not)
     monkeypatch.setattr(confide.counting.cells, "_TOGETHER", together)
     with np.errstate(all="ignore"):
@@ -106,8 +106,8 @@ def test_most_scores_are_counted_by_machine_code(dtype, candidates):
     assert CompiledCells.suiting(np.sort(rng.random(2**15)), candidates.edges) is not None
 
 
-def test_cells_that_do_not_suit():
-    """Scores that differ in their last digits only, or by many orders of magnitude, are not worth cells."""
+def test_scores_without_useful_cells():
+    """Scores that differ in their last digits only, or by many orders of magnitude, get no cells."""
     pytest.importorskip("numba", reason="the extra `speed` is not installed")
     edges = Candidates.geometric().edges
     for sample in (
@@ -121,7 +121,7 @@ def test_cells_that_do_not_suit():
 
 
 def test_cells_follow_the_scores():
-    """Scores from elsewhere than those for which cells were laid: far from their edges at first, and not any longer."""
+    """Scores from another range than that of the cells: far from their edges at first, and close after a change."""
     pytest.importorskip("numba", reason="the extra `speed` is not installed")
     rng, edges = np.random.default_rng(0), Candidates.unit(1000).edges
     early, late = rng.random(2**15) / 10, rng.random(2**15) / 10 + 0.8
@@ -138,7 +138,7 @@ def test_cells_follow_the_scores():
     cells.add(late, 0.0, 1.0)
     assert share_far(cells, late) < 0.1
     assert share_far(cells.sibling(), late) < 0.1
-    cells.add(early[:1000], 0.0, 1.0)  # so few are not worth another change
+    cells.add(early[:1000], 0.0, 1.0)  # too few for another change
     assert share_far(cells, late) < 0.1
     bins = np.searchsorted(edges, np.concatenate([early, late, early[:1000]]))
     assert cells.counts.tolist() == np.bincount(bins, minlength=len(edges) + 1).tolist()
@@ -155,7 +155,7 @@ def test_when_machine_code_is_used(monkeypatch):
     assert not worth_compiling(2**28)
 
 
-def test_a_numba_that_does_not_load_is_as_good_as_none(tmp_path):
+def test_a_numba_that_does_not_load_is_ignored(tmp_path):
     (tmp_path / "numba.py").write_text("raise ImportError('Numba needs another NumPy')")
     program = (
         "import numpy as np, confide, confide.arrays.blocks\n"

@@ -1,4 +1,4 @@
-"""Column names of data frames, whichever library they come from."""
+"""Column names of data frames of every library."""
 
 import sys
 from dataclasses import replace
@@ -46,14 +46,14 @@ def test_integers_are_names_unless_they_count():
     assert column_names(pd.DataFrame(np.eye(2), columns=["0", "1"])) is None
 
 
-def test_columns_of_one_name_are_refused():
+def test_repeated_column_names_raise_an_error():
     with refused(confide.InputError, "probabilities"):
         confide.lac_score(pd.DataFrame(np.eye(2), columns=["a", "a"]), ["a", "a"])
 
 
 @pytest.mark.parametrize("library", FRAMES)
 def test_scores_are_matched_by_name(library):
-    """Labels are names; integers with named columns are not silently positions, from 0 or from 1."""
+    """Labels are names; integers with named columns are never silently positions, from 0 or from 1."""
     frame = FRAMES[library](P)
     scores = confide.lac_score(frame, ["dog", "dog"])
     np.testing.assert_allclose(scores, [0.8, 0.5])
@@ -110,7 +110,7 @@ def test_a_relation_is_collected():
         assert confide.predict_set(none, released()).mask.shape == (0, 2)
 
 
-def test_a_query_is_refused_with_what_to_do():
+def test_an_unfinished_query_raises_an_error_with_a_remedy():
     for query in (pl.LazyFrame({"cat": [0.5], "dog": [0.5]}), ibis.memtable({"cat": [0.5], "dog": [0.5]})):
         for call in (lambda q=query: confide.predict_set(q, released()), lambda q=query: confide.lac_score(q, ["cat"])):
             with refused(confide.InputTypeError, "probabilities"):
@@ -118,7 +118,7 @@ def test_a_query_is_refused_with_what_to_do():
 
 
 class Odd:
-    """A frame of a library that numpy does not know."""
+    """A frame of a library that numpy does not support."""
 
     def __init__(self, read):
         self.columns = list(CLASSES)
@@ -131,7 +131,7 @@ class Readable(Odd):
         return np.array(ROWS)
 
 
-def test_narwhals_is_asked_for_only_where_it_is_needed(monkeypatch):
+def test_narwhals_is_required_only_if_needed(monkeypatch):
     monkeypatch.setitem(sys.modules, "narwhals", None)
     monkeypatch.setitem(sys.modules, "narwhals.stable.v2", None)
     monkeypatch.setattr("confide.arrays.checked.find_spec", lambda name: None)

@@ -1,4 +1,4 @@
-"""Rows of probabilities that sum to one: what rounding explains is accepted, everything else is noticed."""
+"""Rows of probabilities that sum to one: rounding is accepted, everything else is detected."""
 
 import numpy as np
 import pytest
@@ -30,7 +30,7 @@ def test_probabilities_of_every_precision(k, dtype, sharpness):
 
 
 @pytest.mark.parametrize("k", [2, 3, 10, 100])
-def test_what_is_no_distribution(k):
+def test_rows_that_are_not_distributions(k):
     p = RNG.dirichlet(np.ones(k), 200)
     sigmoid = 1 / (1 + np.exp(-RNG.normal(size=(200, k))))
     for wrong in (np.full((200, k), 0.9), 100 * p, np.log(p), sigmoid + 0.3, 2.2 * p):
@@ -39,18 +39,18 @@ def test_what_is_no_distribution(k):
 
 
 def test_the_bounds_are_those_of_rounding():
-    """Three entries lose at most .005 each, and those that are left gain as much; half precision adds .01."""
+    """Three entries lose at most 0.005 each, and the remaining ones gain as much; half precision adds 0.01."""
     total = np.array([0.9749, 0.9751, 1.0249, 1.0251])
     assert far_from_one(np.tile(total[:, None] / 3, 3)).tolist() == [True, False, False, True]
     assert far_from_one(np.array([[1.0149, 0, 0], [1.0151, 0, 0]])).tolist() == [False, True]
 
 
-def test_only_the_first_rows_are_looked_at():
+def test_only_the_first_rows_are_checked():
     p = np.full((LOOKED_AT + 10, 2), 0.5)
     p[LOOKED_AT:] = 0.9
     assert len(far_from_one(p)) == LOOKED_AT
     assert not far_from_one(p).any()
-    assert not far_from_one(np.array([[np.nan, 0.5]])).any()  # others say that
+    assert not far_from_one(np.array([[np.nan, 0.5]])).any()  # another check reports this
 
 
 FUNCTIONS = {
@@ -61,15 +61,15 @@ FUNCTIONS = {
 
 
 @pytest.mark.parametrize("name", FUNCTIONS)
-def test_refused_with_count_position_and_remedy(name):
+def test_errors_have_count_position_and_remedy(name):
     p = np.full((2000, 3), 1 / 3)
     p[[7, 11]] = 0.9
     with refused(confide.InputError, "probabilities") as caught:
         FUNCTIONS[name](p, np.zeros(2000, np.int64))
-    assert numbers(caught) == [2, 1000, 7]  # rows, looked at, first
+    assert numbers(caught) == [2, 1000, 7]  # rows, checked rows, first
 
 
-def test_prediction_looks_as_well():
+def test_prediction_checks_row_sums():
     released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score="lac")
     with refused(confide.InputError, "probabilities") as caught:
         confide.predict_set(np.full((5, 3), 0.9), released)

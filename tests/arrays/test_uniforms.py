@@ -1,4 +1,4 @@
-"""The random numbers of records: fresh by default, or tied to the record; seeded only under a name that says so."""
+"""The random numbers of records: new by default, or fixed to the record; seeded only by an explicit class."""
 
 import random
 
@@ -32,7 +32,7 @@ CALLS = {
 
 
 class Functions:
-    """A generator of another library, for all we know."""
+    """A generator of another library."""
 
     def random(self, n):
         return np.zeros(n)
@@ -40,7 +40,7 @@ class Functions:
 
 @pytest.mark.parametrize("name", CALLS)
 def test_two_ordinary_calls_use_different_numbers(name):
-    """Whatever is seeded in the process. Equal with probability below 1e-100; twelve mean sizes, below 1e-15."""
+    """For every seed in the process. Equal with probability below 1e-100; twelve mean sizes, below 1e-15."""
     drawn = []
     for _ in range(2 if name != "evaluate_sets" else 12):
         np.random.seed(0)  # noqa: NPY002 - what others may do
@@ -63,7 +63,7 @@ def test_generators_are_refused_in_every_ordinary_call(name):
             calls[name](u=u)
 
 
-def test_fresh_numbers_are_uniform():
+def test_new_random_numbers_are_uniform():
     """Kolmogorov and Smirnov's statistic of 1e5 draws exceeds 0.0087 with probability 3e-7 (2 exp(-2 n d^2))."""
     drawn = np.sort(fresh_uniforms(100_000))
     assert 0 <= drawn[0] <= drawn[-1] < 1
@@ -71,7 +71,7 @@ def test_fresh_numbers_are_uniform():
     assert fresh_uniforms(0).shape == (0,)
 
 
-def test_numbers_of_your_own_are_checked():
+def test_given_random_numbers_are_checked():
     with refused(confide.InputError, "u") as caught:
         confide.class_score(P, Y, "aps_randomised", u=[0.5] * 3)
     assert numbers(caught) == [3, 400]

@@ -67,8 +67,6 @@ class Response:
         return 0.6 if truth == (self.rng.random() < self.keep) else 0.4
 
 
-every_50 = Every()
-response_135 = Response(1.35)
 cut_135 = others.PermuteAndFlip(cut=1.35)
 
 

@@ -1,4 +1,4 @@
-"""The call that joins the parts: what it releases, when it answers +inf, and what it leaves untouched."""
+"""`calibrate`: its releases, the answer +inf, and the state of the process after a call."""
 
 import importlib.metadata
 import math
@@ -37,7 +37,7 @@ def test_the_threshold_is_a_candidate_near_the_quantile(neighbors):
     assert calibration.epsilon == 2.0
 
 
-def test_n_is_stated_only_where_it_is_public():
+def test_n_is_stated_only_if_it_is_public():
     assert confide.calibrate(SCORES, 0.1, 1.0, neighbors="replace_one").n == 1000
     secret = confide.calibrate(SCORES, 0.1, 1.0)
     assert secret.n is None
@@ -81,7 +81,7 @@ def test_an_empty_histogram_has_no_public_n():
 
 
 def test_two_calls_are_two_releases():
-    """No seed, no cache of answers: the noise is fresh every time."""
+    """There is no seed and no cache of answers: the noise is fresh every time."""
     scores, fine = np.linspace(0, 1, 10_000), confide.Candidates.unit(1000)
     answers = [confide.calibrate(scores, 0.1, 0.1, candidates=fine, shift=60) for _ in range(40)]
     mechanism = answers[0].mechanism
@@ -118,7 +118,7 @@ def test_replace_one_answers_infinity_without_the_data(monkeypatch, options):
     assert confide.Calibration.from_json(calibration.to_json()) == calibration
 
 
-def test_the_warning_names_the_number_that_would_do():
+def test_the_warning_states_a_sufficient_number():
     _, (warning,) = few(5, neighbors="replace_one")
     needed = confide.plan(alpha=0.1, epsilon=1.0, n=5, neighbors="replace_one", candidates=100).records_needed
     assert f"about {needed} calibration records are needed" in str(warning.message)
@@ -129,8 +129,8 @@ def test_the_warning_names_the_number_that_would_do():
 
 
 @pytest.mark.parametrize("options", [{}, {"delta": 0.05}, {"n_min": 5}, {"selector": "exponential"}])
-def test_add_remove_warns_of_nothing_but_the_release(monkeypatch, options):
-    """The same words, calibration and cost for every private n that is answered with +inf."""
+def test_add_remove_warnings_depend_only_on_the_release(monkeypatch, options):
+    """The same text, calibration and cost for every private n that is answered with +inf."""
     monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)
     texts, calibrations = set(), set()
     for n in (1, 2, 5, 20, 60, 1000, 5000):
@@ -143,10 +143,10 @@ def test_add_remove_warns_of_nothing_but_the_release(monkeypatch, options):
     assert len(calibrations) == 1
 
 
-def test_add_remove_with_few_records_still_promises():
-    """At small n, +inf has a head start that carries the promise: it is the usual answer, and the data are paid for."""
+def test_add_remove_with_few_records_keeps_the_guarantee():
+    """For small n the prior bonus of +inf ensures coverage: it is the usual answer, and the data are charged."""
     answers = [few(3)[0].threshold for _ in range(40)]
-    assert sum(map(math.isinf, answers)) >= 25  # 0.9 or more are promised on average; level 1e-6
+    assert sum(map(math.isinf, answers)) >= 25  # 0.9 or more are guaranteed on average; level 1e-6
     assert few(3)[0].epsilon == 1.0
 
 
@@ -163,8 +163,8 @@ def test_full_sets_for_an_infinite_threshold():
     assert confide.predict_interval([3.0], calibration, score="absolute_residual") == (-np.inf, np.inf)
 
 
-def test_infinite_scores_count_as_strangest():
-    """A user's own score may be +inf; with more than alpha of them the threshold is +inf."""
+def test_infinite_scores_count_above_all_others():
+    """A user's own score may be +inf; if more than a share alpha is, the threshold is +inf."""
     scores = np.where(np.arange(1000) < 300, np.inf, 0.5)
     with pytest.warns(confide.CoverageWarning):
         assert confide.calibrate(scores, 0.1, 5.0, candidates=UNIT).threshold == math.inf
@@ -199,7 +199,7 @@ def test_arguments_are_checked_before_scores_are_counted(monkeypatch):
 
 
 @pytest.mark.slow
-def test_numpy_error_state_and_warning_filters_are_left_alone():
+def test_numpy_error_state_and_warning_filters_do_not_change():
     state, filters = np.geterr(), list(warnings.filters)
     _use_everything(1.3)
     assert np.geterr() == state
@@ -207,9 +207,9 @@ def test_numpy_error_state_and_warning_filters_are_left_alone():
 
 
 @pytest.mark.slow
-def test_any_numpy_error_state_will_do():
+def test_any_numpy_error_state_is_supported():
     with np.errstate(all="raise"):
-        _use_everything(1.4)  # a loss that no other test has asked for: nothing is cached
+        _use_everything(1.4)  # a privacy loss that no other test uses, so that nothing is cached
 
 
 def _use_everything(loss):
@@ -234,8 +234,8 @@ def _use_everything(loss):
 
 
 @pytest.mark.slow
-def test_the_process_is_left_as_it_was():
-    """OpenDP's features, warning filters, numpy's error state and hooks, in a process of its own."""
+def test_the_state_of_the_process_does_not_change():
+    """OpenDP's features, warning filters, numpy's error state and hooks, in a separate process."""
     program = """
         import sys, warnings, numpy as np
         import opendp.mod, opendp.prelude as dp, scipy.special

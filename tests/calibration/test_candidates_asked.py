@@ -1,4 +1,4 @@
-"""Every front takes the same candidates: a list, how one is spread, their number, or None."""
+"""All entry points accept the same candidates: a list, a spread, their number, or None."""
 
 import numpy as np
 import pytest
@@ -18,7 +18,7 @@ EVEN = confide.Candidates.unit(20)
 
 
 def fronts(candidates):
-    """The recipe that each front releases, or plans, thresholds over, for scores in [0, 1]."""
+    """The recipe of each entry point's release or plan, for scores in [0, 1]."""
     own = {"candidates": candidates, **PUBLIC}
     lac = {"score": "lac", **own}
     half = np.arange(400) % 2
@@ -47,12 +47,12 @@ def _arrow(columns):
 
 
 @pytest.mark.parametrize("candidates", [EVEN, 20, np.int64(20)], ids=["list", "number", "numpy's number"])
-def test_a_number_is_so_many_evenly_apart(candidates):
+def test_a_number_gives_equally_spaced_candidates(candidates):
     found = dict(fronts(candidates))
     assert {name: dict(recipe) for name, recipe in found.items()} == {name: dict(EVEN.recipe) for name in found}
 
 
-def test_a_number_is_so_many_of_what_suits_other_scores():
+def test_a_number_gives_default_candidates_of_other_scores():
     for score, kind in (("absolute_residual", "residual"), ("aps", "mass"), ("cqr", "signed"), (None, "any")):
         planned = score_kind(score).asked(50)
         assert planned.recipe["of"] == kind
@@ -64,14 +64,14 @@ def test_a_number_is_so_many_of_what_suits_other_scores():
     assert score_kind("aps").asked(1) == confide.Candidates.unit(1)
 
 
-def test_a_federation_and_the_command_line_take_a_number():
+def test_a_federation_and_the_command_line_accept_a_number():
     silos = [federated.SiloKeys.generate(name).public(size=300) for name in ("a", "b")]
     assert federated.plan(silos, 0.2, 2.0, score="lac", candidates=20, method="private-qq").candidates == EVEN
     assert parse_candidates("20") == 20
 
 
 @pytest.mark.parametrize("wrong", [True, 0.5, [0.5], "20", (1, 2)], ids=repr)
-def test_nothing_else_is_taken(wrong):
+def test_other_candidates_raise(wrong):
     silos = [federated.SiloKeys.generate("a").public(size=300)]
     calls = (
         lambda: confide.plan(0.1, 1.0, candidates=wrong),

@@ -1,4 +1,4 @@
-"""Claims of answers: the losses are those that are defined, and their expectation is bounded for every data set."""
+"""Claims of answers: the losses match their definition, and their expectation is bounded for every data set."""
 
 import itertools
 
@@ -20,7 +20,7 @@ def flat(answers):
 
 
 @pytest.mark.parametrize("loss", ["share", "any"])
-def test_losses_are_those_of_keeping_what_is_above_the_threshold(loss):
+def test_losses_follow_from_the_claims_above_the_threshold(loss):
     """All answers of up to two claims, with confidences at, between, below and above candidates."""
     claims = list(itertools.product([-1.0, 0.0, 0.1, 0.25, 0.75, 2.0], [False, True]))
     answers = [a for size in range(3) for a in itertools.combinations_with_replacement(claims, size)]
@@ -60,7 +60,7 @@ def test_the_risk_is_controlled_for_every_data_set(loss):
 
 
 def test_a_release_keeps_few_false_claims():
-    """Claims whose confidence is their chance to be true."""
+    """The confidence of a claim is its probability to be true."""
     rng = np.random.default_rng(0)
     sure = rng.random((6000, 4))
     false, of = rng.random(sure.shape) > sure, np.arange(6000).repeat(4)
@@ -72,7 +72,7 @@ def test_a_release_keeps_few_false_claims():
     assert released.loss == "share of false claims"
 
 
-def test_what_is_refused():
+def test_invalid_arguments_raise():
     good = {"confidences": [0.5, 0.75], "false": [True, False], "answers": [0, 1], "n": 2, "candidates": CANDIDATES}
     for wrong, kind, argument in [
         ({"confidences": [0.5, np.nan]}, confide.InputError, "confidences"),

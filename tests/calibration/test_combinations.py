@@ -1,4 +1,4 @@
-"""What goes with what: every pair of fields of a request is accepted, or refused by the row that says why."""
+"""Valid combinations: every pair of fields of a request is accepted, or rejected by a row that states the reason."""
 
 import itertools
 from dataclasses import fields
@@ -51,18 +51,18 @@ PAIRS = [
 
 
 def _named(field, value):
-    """A field and its value, where that is the same in every run."""
+    """A field and its value, if the value is the same in every run."""
     return f"{field}={value}" if isinstance(value, str | int | float) else field
 
 
 def _told(asked):
-    """What the tables say of these fields: the names that one of their rows refuses."""
+    """The fields that a row of the tables rejects."""
     found = {row.clash(asked) for row in COMBINATIONS} - {None}
     return found | {name for name, other, _ in ALONE if name in asked and other not in asked}
 
 
 def _completed(asked):
-    """The same with what every request needs, and what the fields need to mean anything."""
+    """The fields with those that every request requires, and those that the given ones require."""
     full = dict(asked)
     if "renews" not in full:
         full.setdefault("alpha", (0.1, 0.2) if full.get("by") == "level" else 0.1)
@@ -83,11 +83,11 @@ def _completed(asked):
 
 
 OF_VALUES = {"epsilon", "unit", "alpha", "candidates", "shares", "names", "rho"}
-"""What is refused for its value, or for what it is in a score, and not for another field."""
+"""Rejected for their value, or for their effect in a score, and not because of another field."""
 
 
 def _refused(asked):
-    """The first field that the refusal of a request names; None if it is made."""
+    """The argument of the error about a request; None if the request is valid."""
     try:
         assert Request(**asked).parts
     except InputError as error:
@@ -101,7 +101,7 @@ def test_every_field_has_a_sample():
 
 
 @pytest.mark.parametrize("asked", PAIRS, ids=lambda asked: "-".join(_named(*one) for one in asked.items()))
-def test_every_pair_is_accepted_or_refused_by_a_row(asked):
+def test_every_pair_is_accepted_or_rejected_by_a_row(asked):
     full = _completed(asked)
     output, named = _told(full), _refused(full)
     assert (named is None) == (not output) or named in OF_VALUES, f"rows refuse {output}, the request {named}"
@@ -109,18 +109,18 @@ def test_every_pair_is_accepted_or_refused_by_a_row(asked):
 
 
 @pytest.mark.parametrize("row", COMBINATIONS, ids=lambda row: f"{row.given}-{row.others[0]}")
-def test_every_row_refuses(row):
-    """No row is dead: each refuses a pair, and says why in words that hold the value."""
+def test_every_row_rejects_a_pair(row):
+    """Every row rejects a pair, and its reason contains the value."""
     values = row.values or SAMPLES[row.given]
     for value, other in itertools.product(values, row.others):
         if other == "n":
-            continue  # a call's, not a request's
+            continue  # an argument of a call, not of a request
         given = [one for one in SAMPLES[other] if not row.allowed or one not in row.allowed]
         assert given, f"no sample of {other} is refused"
         assert row.clash({row.given: value, other: given[0]}) == other
 
 
-def test_terms_and_requests_refuse_alike():
+def test_terms_and_requests_reject_the_same_combinations():
     for make in (lambda **o: Terms.of(0.1, 10, epsilon=1.0, **o), lambda **o: Request(alpha=0.1, epsilon=1.0, **o)):
         with refused(InputError, "shift"):
             make(delta=0.1, shift=2.0)
@@ -139,8 +139,8 @@ def test_the_documentation_prints_the_table():
         assert f"| `{one}` | `{other}` | {what} |" in page
 
 
-def test_what_is_refused_may_have_been_left_out():
-    """A default that does not go with what is given is named like a value that was typed."""
+def test_the_rejected_argument_may_be_a_default():
+    """An error names a default that conflicts with a given argument as if it were given."""
     with refused(InputError, "neighbors"):
         refuse_combinations({"mechanism": "pcoqs", "rho": 0.1})
 

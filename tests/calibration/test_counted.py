@@ -45,8 +45,8 @@ def test_a_group_without_records_gets_infinity():
     assert infinite
 
 
-def test_a_ledger_knows_counts_from_scores(tmp_path):
-    """The same groups by scores and by counts are one request about one set of data."""
+def test_a_ledger_identifies_counts_with_scores(tmp_path):
+    """Scores and counts of the same groups are one request with the same records."""
     ledger, groups = confide.Ledger(tmp_path / "budget.db"), np.arange(3000) % 2
     asked = {"score": "lac", "ledger": ledger, "dataset": "clinic", "partition": "ward", "n_typical": 3000}
     first = confide.calibrate_groups(SCORES, groups, [0, 1], 0.1, 1.0, candidates=CANDIDATES, **asked)
@@ -72,6 +72,6 @@ def test_a_ledger_knows_counts_from_scores(tmp_path):
         ({"a": COUNTS, 1: COUNTS, "1": COUNTS}, {}, InputError, "names"),
     ],
 )
-def test_counts_that_do_not_belong_together_are_refused(histogram, more, error, argument):
+def test_inconsistent_counts_raise(histogram, more, error, argument):
     with refused(error, argument):
         confide.calibrate_histogram(histogram, **{"alpha": 0.1, "epsilon": 1.0, **more})

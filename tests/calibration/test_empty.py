@@ -1,4 +1,4 @@
-"""Under add_remove no number of records is special: none, one and many take the same path to a release."""
+"""Under add_remove no number of records is special: none, one and many are released in the same way."""
 
 import numpy as np
 import pytest
@@ -38,7 +38,7 @@ def test_no_record_and_one_record_are_released(name, n):
 
 
 @pytest.mark.parametrize("name", ["threshold", "levels", "sides", "false negatives", "losses", "histogram"])
-def test_no_record_is_refused_where_n_is_public(name):
+def test_no_record_raises_if_n_is_public(name):
     with refused(confide.InputError, "n"):
         CALLS[name](NONE, neighbors="replace_one")
 

@@ -1,4 +1,4 @@
-"""The example with a small language model keeps its promises over random splits."""
+"""The guarantees of the example with a small language model hold over random splits."""
 
 import subprocess
 import sys
@@ -11,7 +11,7 @@ ROOT = Path(__file__).parents[2]
 
 @pytest.mark.slow
 def test_sets_of_options_and_filtered_claims():
-    """Means over splits are normal enough for six standard errors to be missed less than once in a million runs."""
+    """Means over splits are nearly normal: six standard errors are exceeded less than once in a million runs."""
     command = [sys.executable, "-m", "examples.language_models", "40"]
     done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, check=True)
     rows = [list(map(float, line.split())) for line in done.stdout.splitlines()[4:]]

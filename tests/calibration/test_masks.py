@@ -1,4 +1,4 @@
-"""Risk control for segmentation: the missed area by enumeration, by simulation, and through every front."""
+"""Risk control for segmentation: the missed area by enumeration, by simulation, and through every entry point."""
 
 import itertools
 from dataclasses import replace
@@ -20,13 +20,13 @@ ANY = -100
 
 
 def of_masks(threshold, loss="missed_area", classes=None):
-    """A release of masks with a threshold of the test's own."""
+    """A release of masks with a given threshold."""
     one = replace(calibration_at(threshold, score=critical_score(loss)), classes=classes)
     return RiskCalibration(loss, 1.0, one)
 
 
 def loss_of(p, truth, t, background=None, by_class=False):
-    """The share of true pixels with a probability below 1 - t, written out."""
+    """The share of true pixels with a probability below 1 - t, by definition."""
     shares, pixels, missed = [], 0, 0
     for k in range(len(p)):
         true = np.asarray(truth[k], bool) if truth.shape == p.shape else truth == k
@@ -41,7 +41,7 @@ def loss_of(p, truth, t, background=None, by_class=False):
 @pytest.mark.parametrize("by_class", [False, True])
 @pytest.mark.parametrize("kind", ["numbers", "masks", "one"])
 def test_the_critical_threshold_has_the_missed_area_as_its_tail(kind, by_class):
-    """P(S > t) = L(t), on a fine grid of u; and S is exactly the first threshold at which u is not exceeded."""
+    """P(S > t) = L(t), on a fine grid of u; and S is exactly the first threshold with a loss of at most u."""
     rng = np.random.default_rng(0)
     area, grid = MissedAreaLoss(0 if kind == "numbers" else None, by_class), (np.arange(2000) + 0.5) / 2000
     for _ in range(5):
@@ -66,7 +66,7 @@ def test_images_without_area_have_no_loss_and_ignored_pixels_are_none():
 
 
 def images_of(n, rng, k=1, size=6):
-    """Calibrated probabilities, so that a pixel is true as often as they say; images differ."""
+    """Calibrated probabilities, so that a pixel is true with its probability; images differ."""
     for _ in range(n):
         where = (size, int(rng.integers(2, size)))
         strength = rng.random()
@@ -99,7 +99,7 @@ def released():
     return confide.calibrate_masks(images_of(1500, np.random.default_rng(0), k=3), 0.1, 2.0, background=0)
 
 
-def test_one_pass_one_record_per_image_and_a_file_that_says_what_it_is(released):
+def test_one_pass_one_record_per_image_and_a_complete_file(released):
     assert released.loss == "missed_area(background=0)"
     assert released.calibration.classes == 3
     assert RiskCalibration.from_json(released.to_json()) == released
@@ -160,7 +160,7 @@ def test_names_of_the_loss_are_read_back():
         (np.full((3, 3), 0.5), np.zeros(3), "images", "3 in image 1"),
     ],
 )
-def test_what_is_no_image_is_refused_by_its_number(p, truth, argument, got):
+def test_an_invalid_image_raises_with_its_position(p, truth, argument, got):
     fine = (np.full((1 if len(p) == 1 else 2, 2), 0.5), np.zeros(2))
     with refused(confide.InputError, argument) as caught:
         confide.calibrate_masks([fine, (p, truth)], 0.1, 1.0)
@@ -168,7 +168,7 @@ def test_what_is_no_image_is_refused_by_its_number(p, truth, argument, got):
     assert "image 1" in str(caught.value)
 
 
-def test_choices_that_cannot_be_used_are_refused():
+def test_invalid_choices_raise():
     image = (np.full((1, 2), 0.5), np.zeros(2))
     for options, kind, argument in (
         ({"background": 0}, confide.InputError, "background"),
@@ -202,7 +202,7 @@ def test_memory_does_not_grow_with_the_number_of_images():
             tracemalloc.stop()
 
     peak(20)
-    assert peak(300) < peak(60) + 2**17  # 32 kB of each image are looked at: of 240 these were 8 MB
+    assert peak(300) < peak(60) + 2**17  # 32 kB of each image are read: for 240 images these were 8 MB
 
 
 @pytest.fixture
@@ -239,7 +239,7 @@ def test_torch_masks_are_those_of_numpy_bit_for_bit(torch, kind):
     assert found == confide.evaluate_masks(pairs, ours)
 
 
-def test_torch_refusals_name_the_remedy(torch):
+def test_torch_errors_contain_a_remedy(torch):
     from confide import torch as front
 
     p = torch.softmax(torch.randn(2, 3, 4, 4), 1)

@@ -1,7 +1,6 @@
-"""Calibrating on randomised labels: exact laws, promises, words, and what is refused."""
+"""Calibration with randomised labels: exact laws, guarantees, texts and errors."""
 
 import dataclasses
-import hashlib
 import itertools
 import json
 import math
@@ -18,6 +17,7 @@ from confide.ledger import Ledger
 from confide.mechanisms import LabelPrivacy, NoisyLabels, noisy_labels_for
 from confide.releases import LabelStatement, facts_of
 from tests.exact_tests import assert_covers
+from tests.files import signed
 from tests.refused import refused
 
 
@@ -61,14 +61,14 @@ ATOMS = ([[0.75, 0.25], [0.5, 0.5], [0.125, 0.875]], [[0.25, 0.75], [0.625, 0.37
 @pytest.mark.parametrize("epsilon", [1.0, 3.0])
 @pytest.mark.parametrize("rows", ATOMS)
 def test_coverage_over_all_data_and_all_noise(rows, epsilon):
-    """Every data set of four records of a law with six atoms, and all noise, exactly: both bounds, for every rank."""
+    """Every data set of four records from a law with six atoms, and all noise, exactly: both bounds, for every rank."""
     n, rows = 4, np.array(rows)
     candidates = confide.Candidates.of([0.125, 0.25, 0.5, 0.75])
     weight = {(x, y): Fraction(1 + x + 2 * y, 18) for x in range(3) for y in range(2)}
     assert sum(weight.values()) == 1
     coverage = [sum(w for (x, y), w in weight.items() if 1 - rows[x, y] <= t) for t in candidates.values]
     p, q = Fraction(NoisyLabels(epsilon, 2, 1).truth), NoisyLabels(epsilon, 2, 1).other
-    seen = {}  # what the analyst sees of one record, with its probability
+    seen = {}  # the information of the analyst about one record, with its probability
     for (x, y), w in weight.items():
         for noisy in range(2):
             seen[x, noisy] = seen.get((x, noisy), 0) + w * (p if noisy == y else q)
@@ -96,14 +96,14 @@ def test_the_promise_holds_on_fresh_records(made):
     p, y = sample(20000, seed=1)
     covered = confide.predict_set(p, released).mask[np.arange(len(y)), y]
     assert_covers(released, 4000, covered)
-    assert covered.mean() < 0.99  # .91 is to be expected, with a standard deviation of at most .013: six away
+    assert covered.mean() < 0.99  # 0.91 is expected, with a standard deviation of at most 0.013: six away
     sure = confide.calibrate_noisy_labels(*sample(4000), alpha=0.1, label_epsilon=30.0, delta=0.05)
     assert sure.guarantee.delta == 0.05
     assert "with probability 0.95" in str(sure)
 
 
 def test_uncorrected_labels_cover_too_much_or_too_little():
-    """A noisy label is covered with (p - q) F + q size: more than F asks for where sets beat chance, and else less."""
+    """A noisy label is covered with (p - q) F + q size: more than F requires if sets beat chance, and else less."""
     k, n = 3, 2500
     p, y = sample(n + 8000, parameters=[0.3] * k)
     noisy = np.asarray(confide.randomise_labels(y[:n], k, epsilon=2.0))
@@ -114,7 +114,7 @@ def test_uncorrected_labels_cover_too_much_or_too_little():
     assert covered[0] > covered[1]  # .992 and .908, seven standard deviations of their difference apart
     assert sets[0].sizes.mean() > sets[1].sizes.mean() + 0.3  # 2.11 and 1.40, nine away
     # A model that calls the true class the least likely: sets of nine of ten classes cover no true label, but 9/10 of
-    # the noise, so that noisy labels cover (p - q) 0 + 9 q = .768, and plain calibration is satisfied at alpha = .3.
+    # the noise, so that noisy labels cover (p - q) 0 + 9 q = 0.768, and non-private calibration accepts it at 0.3.
     k, y = 10, np.arange(n) % 10
     assert 9 * NoisyLabels(1.0, k, 1).other > Fraction(76, 100)
     noisy = np.asarray(confide.randomise_labels(y, k, epsilon=1.0))
@@ -164,7 +164,7 @@ def test_randomised_scores_have_one_number_per_record():
     assert confide.calibrate_noisy_labels(p, y, 0.3, 5.0, score="aps_randomised").score == "aps_randomised"
 
 
-def test_words_say_what_is_protected(made):
+def test_texts_state_what_is_protected(made):
     released, _, _, _ = made
     for text in (str(released), facts_of(released)["privacy"], released._repr_html_()):
         assert "each label" in text
@@ -177,15 +177,9 @@ def test_words_say_what_is_protected(made):
     assert "its features, and that it took part, are not protected" in page
     assert "Further calibrations on the noisy labels cost nothing" in page
     assert "Everybody who sees the randomised labels, also whoever calibrates on them, whatever else" in page
-    assert "docs/theory-labels.md, Theorem 3; privacy by Theorem 1" in page
+    assert "docs/theory-labels.md, Theorem L4; privacy by Theorem L1" in page
     with refused(InputTypeError, "previous"):
         confide.recalibrate(released, scores=[0.5] * 100)
-
-
-def signed(content):
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
 
 
 def test_a_file_is_read_again(made):
@@ -216,15 +210,15 @@ def test_a_file_is_read_again(made):
         (None, "versions", {"confide": 1}),
     ],
 )
-def test_a_claim_that_does_not_follow_is_refused(made, where, key, value):
+def test_a_claim_that_does_not_follow_raises(made, where, key, value):
     content = json.loads(made[0].to_json())
     (content if where is None else content[where])[key] = value
     with pytest.raises(FormatError):
         confide.Calibration.from_json(signed(content))
 
 
-def test_a_rank_is_believed_up_to_rounding_and_no_higher():
-    """One rank more than is needed may be another machine's rounding; two are another level's."""
+def test_a_rank_is_accepted_up_to_rounding():
+    """One rank more than required may be another machine's rounding; two belong to another level."""
     level = Fraction(9, 10)
     for delta in (None, 0.1):
         least = noisy_labels_for(level, 200, 2.0, 3, delta)
@@ -233,7 +227,7 @@ def test_a_rank_is_believed_up_to_rounding_and_no_higher():
             assert (found is not None) == believed
 
 
-def test_a_ledger_pays_for_labels_and_not_for_thresholds(tmp_path):
+def test_a_ledger_is_charged_for_labels_and_not_for_thresholds(tmp_path):
     ledger = Ledger(tmp_path / "budget.db")
     p, y = sample(300)
     first = confide.randomise_labels(y, 3, epsilon=2.0, ledger=ledger, dataset="annotators")
@@ -264,7 +258,7 @@ def test_a_statement_is_read_again(made, tmp_path):
         confide.calibrate_noisy_labels(made[1], made[3], 0.1, classes=["dog", "cat", "owl"])
 
 
-def test_what_is_refused_quotes_no_label():
+def test_errors_contain_no_label():
     private = "hepatitis"
     for labels, classes, epsilon in (
         (["no", private], ["no", "yes"], 1.0),

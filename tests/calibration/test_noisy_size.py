@@ -9,9 +9,9 @@ import pyarrow as pa
 import pytest
 
 import confide
-from confide.candidates import Candidates, Spread
 from confide.calibration import Request, release
 from confide.calibration.release import Counted, Scores
+from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, OtherDataError
 from confide.ledger import Limit

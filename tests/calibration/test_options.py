@@ -1,4 +1,4 @@
-"""Every argument of `calibrate` that related functions are given is used there or refused by name."""
+"""Every argument of `calibrate` that is passed to a related function is used there or raises an error with its name."""
 
 import inspect
 import warnings
@@ -83,7 +83,7 @@ TOGETHER = {
 
 
 def _stated(release):
-    """All that a release says of itself but the thresholds."""
+    """All statements of a release about itself except the thresholds."""
     parts = [replace(part, threshold=0.5) for part in parts_of(release).values()]
     return repr([vars(part) for part in parts]), about_of(release), classes_of(release)
 
@@ -102,7 +102,7 @@ def test_the_table_has_all_arguments():
 
 
 def _check_refusal(error, name, option):
-    """It names the argument and the public call, and nothing inside the library."""
+    """The error names the argument and the public call, and nothing inside the library."""
     said = str(error)
     assert option in said or TOGETHER.get(option, option) in said
     assert not any(word in said for word in ("price_", "suited_", "_terms"))
@@ -112,9 +112,9 @@ def _check_refusal(error, name, option):
 
 @pytest.mark.parametrize("option", [*INTERNAL, *slow(OPTIONS)])
 @pytest.mark.parametrize("name", SIMILAR)
-def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_path):
+def test_every_argument_is_used_or_raises_with_its_name(name, option, tmp_path):
     call, given = SIMILAR[name], {**OPTIONS, **INTERNAL}
-    given["weights"] = "s" if name == "calibrate_table" else SCORES  # a table names its column
+    given["weights"] = "s" if name == "calibrate_table" else SCORES  # for a table, the name of its column
     asked = {one: given[one] for one in (option, TOGETHER.get(option)) if one is not None}
     ledger = None
     if option in ("ledger", "dataset"):
@@ -133,7 +133,7 @@ def test_every_argument_has_a_meaning_or_is_refused_by_name(name, option, tmp_pa
         assert _stated(made) != _stated(_called(call)), f"{name} swallows {option}"
 
 
-def test_what_was_swallowed_is_refused_by_name():
+def test_formerly_ignored_arguments_raise_with_their_name():
     with refused(confide.InputTypeError, "n"):
         confide.calibrate_levels(SCORES, [0.3, 0.2], 1.0, n=500)
     with refused(confide.InputTypeError, "n"):
@@ -144,6 +144,6 @@ def test_what_was_swallowed_is_refused_by_name():
         tables.calibrate_table({"p_0": P[:, 0]}, tables.Classified("p_*", "y"), 0.2, 1.0, classes=["a"])
 
 
-def test_a_column_that_is_an_array_is_refused_without_its_values():
+def test_an_array_as_a_column_raises_without_its_values():
     with refused(confide.InputTypeError, "column"):
         tables.calibrate_table(_table(), tables.Scored("s"), 0.2, 1.0, weights=SCORES, weight_bound=1.0)

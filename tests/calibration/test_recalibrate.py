@@ -1,4 +1,4 @@
-"""A release is renewed: the same request on new records, around the earlier threshold, with any release's promise."""
+"""Renewal of a release: the same request with new records, around the earlier threshold, with the usual guarantee."""
 
 import itertools
 import math
@@ -107,7 +107,7 @@ def first_of(kind):
 
 
 def renewed(first, **options):
-    """The release renewed on records of another month."""
+    """The release renewed with records of another month."""
     if isinstance(first, confide.SidesCalibration):
         return confide.recalibrate(first, WIDTH, targets=month(2) * 4 - 2, **options)
     records = {"groups": WARD} if isinstance(first, confide.GroupCalibration) else {}
@@ -118,14 +118,14 @@ def renewed(first, **options):
 
 
 @pytest.mark.parametrize("kind", slow(KINDS, everyday=["public n", "levels with shares"]))
-def test_a_cold_start_asks_what_was_asked(kind):
+def test_a_cold_start_repeats_the_request(kind):
     first, asked = first_of(kind)
     prepared = prepare_thresholds(Request(renews=first, cold=True, **NEW_OPTIONS.get(kind, {})), N)
     assert [one.terms for one in prepared.thresholds.values()] == asked
 
 
 @pytest.mark.parametrize("kind", slow(KINDS, everyday=["public n"]))
-def test_a_renewal_is_of_the_same_kind_and_names_what_it_renews(kind):
+def test_a_renewal_has_the_same_kind_and_lists_its_predecessor(kind):
     first, _ = first_of(kind)
     second = renewed(first, **NEW_OPTIONS.get(kind, {}))
     assert type(second) is type(first)
@@ -146,7 +146,7 @@ def test_a_renewal_is_of_the_same_kind_and_names_what_it_renews(kind):
 
 
 @pytest.mark.slow
-def test_a_chain_does_not_wear_out():
+def test_the_request_is_constant_along_a_chain():
     """The request of the fourth release is that of the second."""
     release, _ = first_of("several records per person")
     losses = []
@@ -160,7 +160,7 @@ def test_a_chain_does_not_wear_out():
 
 @pytest.mark.slow
 def test_weights_for_a_known_shift():
-    """The population is that of the release; who is in which class, or the weight of each, is said again."""
+    """The population is that of the release; the class or the weight of each record must be given again."""
     shift, labels = {"a": 1, "b": 2}, np.array(["a", "b"])[WARD]
     first = one(epsilon=2.0, class_weights=shift, labels=labels)
     second = confide.recalibrate(first, month(2), labels=labels)
@@ -202,7 +202,7 @@ def test_releases_of_the_first_version_can_be_renewed(name):
 
 
 @pytest.mark.slow
-def test_what_is_the_user_s_to_say_again():
+def test_arguments_that_must_be_given_again():
     own = one(epsilon=1.0, candidates=Candidates.of([0.2, 0.5, 0.9]), neighbors="replace_one")
     with refused(confide.InputError, "candidates"):
         confide.recalibrate(own, month(2))
@@ -234,7 +234,7 @@ def test_what_is_the_user_s_to_say_again():
         ),
     ],
 )
-def test_what_does_not_belong_to_a_renewal(kind, options, error, argument):
+def test_arguments_that_exclude_a_renewal(kind, options, error, argument):
     with refused(error, argument):
         confide.recalibrate(first_of(kind)[0], month(2), **options)
 
@@ -250,7 +250,7 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
         confide.recalibrate(first_of("public n")[0], other)
 
 
-# --- where it starts
+# --- the start of candidates
 
 
 @pytest.mark.parametrize(
@@ -264,7 +264,7 @@ def test_only_releases_are_renewed_and_scores_are_the_same():
         ]),
     ],
 )  # fmt: skip
-def test_a_threshold_at_an_end_or_infinite_is_no_place_to_start(kind, threshold, around):
+def test_a_threshold_at_an_end_or_infinite_gives_a_cold_start(kind, threshold, around):
     edges = [] if math.isinf(threshold) else [threshold]
     listed = Candidates(np.array(edges), {"kind": "spread", "of": kind, "size": 2})
     first = confide.calibrate(np.zeros(0), 0.1, 1.0, candidates=listed)
@@ -272,7 +272,7 @@ def test_a_threshold_at_an_end_or_infinite_is_no_place_to_start(kind, threshold,
     assert again.parts[None].law == Spread(kind, around=around, hedged=around is not None)
 
 
-def test_levels_stay_nested_over_lists_of_their_own():
+def test_levels_stay_nested_over_separate_lists():
     """A raised threshold is a candidate of its own level, so that the file can be read."""
     first, _ = first_of("levels with shares")
     low = np.full(N, 0.999)
@@ -295,7 +295,7 @@ def test_a_raised_threshold_is_the_next_of_its_own_candidates():
 
 @cache
 def excess(kind, law, around):
-    """How many records too many are covered in the mean, exactly, with 1000 records and epsilon 1."""
+    """The expected number of surplus covered records, exactly, with 1000 records and epsilon 1."""
     spread = Spread(kind, around=around, hedged=around is not None)
     terms = Terms.of(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one", candidates=spread)
     plan = make_plan(terms, 1000)
@@ -314,12 +314,12 @@ def test_a_warm_start_is_sharper_and_bears_a_wrong_guess(kind, law):
         assert excess(kind, law, guess) < 1.8 * cold
 
 
-# --- what is promised
+# --- the guarantee
 
 
 @pytest.mark.parametrize("shift", [1.0, *slow([0.1])])
 def test_a_chain_on_new_records_covers(shift):
-    """Each release of a chain, at 1e-6, also where scores have become ten times smaller than before."""
+    """Each release of a chain, at level 1e-6, also if scores are suddenly ten times smaller than before."""
     rng = np.random.default_rng(0)
     public = {"neighbors": "replace_one"}
     release = confide.calibrate(rng.exponential(size=800), 0.1, 1.0, score="absolute_residual", **public)
@@ -342,16 +342,16 @@ def planned(n, m):
 
 @cache
 def missed_over(candidates, rest, new):
-    """The chance that a score in bin `new` is missed by a threshold over these bins from others."""
+    """The probability that a score in bin `new` is missed by a threshold over these bins from the others."""
     ends = np.cumsum(rest)[list(candidates)]
     law = mechanism_law(planned(sum(rest), len(candidates)), tuple(int(v) for v in np.diff(ends, prepend=0)))
     return float(law[[one < new for one in candidates]].sum())
 
 
 def missed_after(points, m, reused):
-    """The chance of a miss for each earlier threshold and each list: points in turn are new, the others calibrate.
+    """The probability of a miss for each earlier threshold and each list; each point in turn is new.
 
-    The earlier release was made from `reused` of the others.
+    The others calibrate, and the earlier release was made from `reused` of them.
     """
     table, count = np.zeros((m, len(lists_of(m)))), 0
     for new in range(len(points)):
@@ -366,9 +366,9 @@ def missed_after(points, m, reused):
 
 @pytest.mark.parametrize("reused", [4, 3])
 def test_records_that_are_used_again_cost_part_of_the_promise(reused):
-    """Enumerated: the list that is worst after each earlier threshold misses more than any one, and at most as stated.
+    """Enumeration: choosing the worst list after each earlier threshold misses more than any fixed list.
 
-    To choose it so is more than a warm start does with what the earlier threshold tells of the records.
+    It misses at most the stated share. Such a choice uses more of the earlier threshold than a warm start does.
     """
     grown, most = math.exp(planned(reused, 3).replace_one), 0.0
     for h in histograms(5, 3):
@@ -391,14 +391,14 @@ def test_what_is_left_of_the_promise_for_records_used_again():
 
 
 @pytest.mark.slow
-def test_what_is_left_where_n_is_secret_and_of_training_conditional_promises():
+def test_the_guarantee_for_reused_records_with_secret_n_and_training_conditional():
     secret = renewed(first_of("one threshold")[0])
     assert miss_if_reused(secret) == pytest.approx(min(math.exp(2.0) * 0.1, 1 - 0.9 / math.exp(2.0)))
     assert miss_if_reused(renewed(first_of("a training-conditional promise")[0])) is None
 
 
-def test_the_promise_is_not_for_the_records_of_the_predecessor_alone():
-    """Requests are about public numbers: the earlier release's records appear nowhere but in its threshold."""
+def test_the_earlier_records_matter_only_by_the_threshold():
+    """Requests contain public numbers: the earlier release's records have no influence except by its threshold."""
     first, _ = first_of("public n")
     assert predecessors_of(first) == ()
     assert Request(renews=first).lists(N) == Request(renews=Release.from_json(first.to_json())).lists(N)

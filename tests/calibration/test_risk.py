@@ -16,7 +16,7 @@ from tests.refused import refused
 
 @pytest.mark.slow
 def test_risk_is_controlled_for_every_data_set():
-    """All multisets of five records with losses 1, 1/2, 0 over four candidates, and all choices of u: Theorem 1.
+    """All multisets of five records with losses 1, 1/2, 0 over four candidates, and all choices of u: Theorem R1.
 
     The expected loss is computed from the losses themselves, not from the critical thresholds.
     """
@@ -67,10 +67,10 @@ def test_critical_thresholds_have_the_loss_as_their_tail():
 
 
 def test_seeded_numbers_would_break_the_loss():
-    """Data that line up with the seed: without the first record every other one has its neighbour's number.
+    """Data that agree with the seed: without the first record every other record has its neighbour's number.
 
-    Records whose number is at least 1/2 have two true labels, of which it then picks the likelier one. With numbers
-    that belong to the records the loss is at most epsilon; by position it is 39.
+    Records whose number is at least 1/2 have two true labels, and the number selects the likelier one. If numbers
+    belong to the records, the privacy loss is at most epsilon; by position it is 39.
     """
     n, epsilon, u = 400, 1.0, np.random.default_rng(0).random(400)
     p = np.tile([0.9, 0.1], (n, 1))
@@ -90,7 +90,7 @@ def test_seeded_numbers_would_break_the_loss():
 
 @pytest.mark.slow
 def test_false_negative_rate_by_simulation():
-    """One fresh record per release: its mean loss stays below the level (normal bound at 1e-4), sets stay small."""
+    """One fresh record per release: its mean loss is below the level (normal bound at 1e-4), and sets are small."""
     rng = np.random.default_rng(1)
     losses, sizes = [], []
     for _ in range(400):
@@ -115,7 +115,7 @@ def test_losses_in_other_units():
     assert 0.5 < released.threshold < 0.65  # E (U - t)+ = (1-t)^2/2 = 0.1 at t = .553
 
 
-def test_the_bound_of_a_share_is_refused_before_anything_is_charged(tmp_path):
+def test_an_invalid_bound_raises_before_anything_is_charged(tmp_path):
     ledger, candidates = confide.Ledger(tmp_path / "ledger.db"), confide.Candidates.unit(4)
     given = {"loss": "false_negative_rate", "bound": 0.5, "ledger": ledger, "dataset": "a"}
     with refused(confide.InputError, "bound"):
@@ -123,7 +123,7 @@ def test_the_bound_of_a_share_is_refused_before_anything_is_charged(tmp_path):
     assert not ledger.accounts()
 
 
-def test_what_is_not_a_loss_is_refused():
+def test_invalid_losses_raise():
     candidates = confide.Candidates.unit(4)
     for losses, _finding in (
         ([[0.5, 0.6, 0.1]], "found 1 rows that do not, the first at row 0"),
@@ -139,7 +139,7 @@ def test_what_is_not_a_loss_is_refused():
         confide.predict_labels([[0.5]], None)
 
 
-def test_truths_may_be_ones_and_zeros_and_the_risk_is_called_risk():
+def test_true_labels_may_be_ones_and_zeros_and_the_risk_is_called_risk():
     rng = np.random.default_rng(0)
     p = rng.random((300, 4))
     true, u = rng.random(p.shape) < p, rng.random(300)

@@ -1,6 +1,5 @@
-"""One threshold for a population that is a known shift away, and class thresholds under any shift of classes."""
+"""One threshold for a population with a known shift, and class thresholds under any shift of classes."""
 
-import hashlib
 import json
 from fractions import Fraction
 from itertools import combinations_with_replacement
@@ -19,6 +18,7 @@ from confide.reports import price
 from confide.reports.promise import any_shares
 from confide.selection import selection_law
 from tests.calibrations import weighted_counts
+from tests.files import signed
 from tests.refused import refused
 
 SHIFT = ClassShift.of_shares({"a": 0.5, "b": 0.5}, {"a": 0.2, "b": 0.8})
@@ -40,7 +40,7 @@ def released(records):
 
 
 def covered_in_simulation(shift, hardness, n, runs, rng):
-    """In how many runs a new record of the shifted population is covered; noise from the exact law."""
+    """The number of runs in which a new record of the shifted population is covered; noise from the exact law."""
     request = Terms.of(alpha=0.1, epsilon=1.0, candidates=CANDIDATES, population=shift, n_typical=n)
     mechanism = mechanism_for(request)
     covered = 0
@@ -60,7 +60,7 @@ def covered_in_simulation(shift, hardness, n, runs, rng):
 
 @pytest.mark.slow
 def test_new_records_of_the_shifted_population_are_covered():
-    """An exact binomial test at 1e-6, which the same thresholds without weights fail."""
+    """An exact binomial test at 1e-6; without weights the same thresholds fail it."""
     shift = ClassShift.of_shares({0: 0.8, 1: 0.2}, {0: 0.3, 1: 0.7})
     hardness, runs = np.array([1.0, 0.25]), 700
     covered = covered_in_simulation(shift, hardness, 400, runs, np.random.default_rng(2))
@@ -83,7 +83,7 @@ def test_class_thresholds_hold_under_every_shift_of_classes():
     sets = [bins for size in range(1, 6) for bins in combinations_with_replacement(range(3), size)]
 
     def missed(bins, others=()):
-        """The chance that one of these is missed by the threshold of the rest, and of others."""
+        """The probability that one of these is missed by the threshold of the rest, and of others."""
         whole = np.bincount([*bins, *others], minlength=3)
         return sum(below(own, whole - (np.arange(3) == place))[place] for place in bins) / len(bins)
 
@@ -92,7 +92,7 @@ def test_class_thresholds_hold_under_every_shift_of_classes():
         worst = max(float(share) * one + float(1 - share) * two for one in alone for two in alone)
         assert worst <= 0.5 + 1e-12
     together = max(missed((2,) * k, (0,) * 5) for k in (1, 2))
-    assert together > 0.9  # a class whose scores are large, where the other one is five times as frequent
+    assert together > 0.9  # a class with large scores, if the other one is five times as frequent
 
 
 def test_counts_are_sums_of_whole_weights(records):
@@ -112,8 +112,8 @@ def test_counts_are_sums_of_whole_weights(records):
     assert len(set(on_edges.counts)) == 1  # a score at a candidate belongs to it
 
 
-def test_equal_weights_are_no_shift(records):
-    """The mechanism for weights that are all one chooses by the same law as that of records that count alike."""
+def test_equal_weights_do_not_shift(records):
+    """With weights of one, the mechanism chooses by the same law as without weights."""
     scores, _ = records
     request = Terms.of(alpha=0.1, epsilon=1.0, candidates=CANDIDATES, population=ClassShift.of_weights({"a": 2}))
     mechanism = mechanism_for(request)
@@ -124,7 +124,7 @@ def test_equal_weights_are_no_shift(records):
     assert (mechanism.utilities(counts) == replace(mechanism, weight=None).utilities(counts)).all()
 
 
-def test_release_says_which_population(released):
+def test_a_release_states_the_population(released):
     text = str(released)
     assert "for new records with class shares a=0.2, b=0.8, if they are a=0.5, b=0.5 where the calibration" in text
     assert released.privacy.epsilon <= 1
@@ -139,7 +139,7 @@ def test_release_says_which_population(released):
 
 
 @pytest.mark.slow
-def test_thresholds_per_class_say_that_they_bear_any_shares(records, released, monkeypatch):
+def test_thresholds_per_class_state_that_any_shares_are_covered(records, released, monkeypatch):
     scores, labels = records
     groups = confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, by="class", candidates=CANDIDATES)
     assert any_shares(groups) == " It holds whatever the shares of the classes are among new records."
@@ -151,13 +151,7 @@ def test_thresholds_per_class_say_that_they_bear_any_shares(records, released, m
     assert "class shares a=0.2, b=0.8" in page
     assert "not rounded" in page
     assert "where these are wrong, fewer may be covered" in page
-    assert "Theorem 3; privacy by docs/theory.md, Theorem 1" in page
-
-
-def signed(content):
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
+    assert "Theorem A6; privacy by docs/theory.md, Theorem P1" in page
 
 
 @pytest.mark.parametrize(
@@ -173,7 +167,7 @@ def signed(content):
         (lambda c: c["population"].update(more=1), "calibration.population"),
     ],
 )  # fmt: skip
-def test_a_release_that_claims_other_weights_is_refused(released, change, argument):
+def test_a_release_that_claims_other_weights_raises(released, change, argument):
     content = json.loads(released.to_json())
     change(content)
     with refused(FormatError, argument):
@@ -201,14 +195,14 @@ def test_a_release_that_claims_other_weights_is_refused(released, change, argume
         ({"class_weights": {"a": 1}, "labels": ["a", "a"], "weights": [1, 1], "weight_bound": 2}, "class_weights"),
     ],
 )  # fmt: skip
-def test_what_cannot_be_weighted_is_refused(options, argument):
+def test_options_that_exclude_weights_raise(options, argument):
     with refused(InputError, argument) as caught:
         confide.calibrate([0.123, 0.456], 0.1, 1.0, candidates=CANDIDATES, **options)
     assert "0.123" not in str(caught.value)
     assert "3.0" not in str(caught.value)
 
 
-def test_shares_that_make_no_weights_are_refused():
+def test_invalid_shares_raise():
     with refused(InputError, "source"):
         ClassShift.of_shares({"a": 1, "b": 0}, {"a": 0.5, "b": 0.5})
     with refused(InputError, "source"):
@@ -220,7 +214,7 @@ def test_shares_that_make_no_weights_are_refused():
     assert ClassShift.of_shares({"a": 0.5, "b": 0.5, "c": 0}, {"a": 1, "b": 0, "c": 0}).steps == (1, 0, 0)
 
 
-def test_several_thresholds_know_no_weights():
+def test_several_thresholds_exclude_weights():
     scores, labels, weights = [0.1, 0.2], ["a", "b"], {"a": 1, "b": 2}
     with refused(InputError, "class_weights"):
         confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, class_weights=weights, candidates=CANDIDATES)
@@ -230,7 +224,7 @@ def test_several_thresholds_know_no_weights():
         confide.calibrate_sides([[0.0, 1.0]] * 2, scores, 0.1, 1.0, class_weights=weights)
 
 
-def test_counts_made_elsewhere_know_no_weights():
+def test_counts_computed_elsewhere_exclude_weights():
     counted = confide.ScoreHistogram.from_scores([0.1, 0.2], CANDIDATES)
     with refused(InputTypeError, "class_weights"):
         confide.calibrate_histogram(counted, 0.1, 1.0, class_weights={"a": 1, "b": 2})
@@ -241,7 +235,7 @@ def test_counts_made_elsewhere_know_no_weights():
         torch.calibrate(None, [], 0.1, 1.0, population=SHIFT)
 
 
-def test_weights_that_no_small_integers_hold_are_rounded_and_it_is_said_by_how_much():
+def test_weights_without_small_integers_are_rounded_with_a_stated_error():
     odd = ClassShift.of_weights({"a": "0.999983", "b": "0.333337", "c": "7.000001"})
     assert odd.heaviest == 2**20
     shares = np.array([float(r) for r in odd.ratios]) / sum(float(r) for r in odd.ratios)
@@ -260,7 +254,7 @@ def test_weights_that_no_small_integers_hold_are_rounded_and_it_is_said_by_how_m
         assert weights.whole(np.array([bound]))[0] == weights.heaviest
 
 
-def test_the_ledger_tells_weights_apart(records, tmp_path):
+def test_the_ledger_distinguishes_weights(records, tmp_path):
     scores, labels = records
     ledger = confide.Ledger(tmp_path / "budget.ledger", limit=10.0)
     options = {"labels": labels, "score": "lac", "candidates": CANDIDATES, "ledger": ledger, "dataset": "records"}
@@ -274,7 +268,7 @@ def test_the_ledger_tells_weights_apart(records, tmp_path):
 
 @pytest.mark.parametrize(("alpha", "epsilon"), [(1e-6, 1.0), (0.001, 1e-3), ("1/3", 1e6), (0.99, 0.05)])
 @pytest.mark.parametrize("population", [SHIFT, RecordWeights.bounded(3)])
-def test_any_level_and_loss_is_certified(alpha, epsilon, population):
+def test_any_level_and_privacy_loss_is_certified(alpha, epsilon, population):
     own = {"records_per_person": 3, "rise": 4.0, "slopes": (9, 11)}
     request = Terms.of(alpha=alpha, epsilon=epsilon, candidates=40, population=population, **own)
     mechanism = mechanism_for(request)
@@ -283,12 +277,12 @@ def test_any_level_and_loss_is_certified(alpha, epsilon, population):
     assert epsilon * (1 - 1e-9) <= spent <= epsilon
 
 
-def test_a_plan_says_what_weights_cost():
+def test_a_plan_states_the_cost_of_weights():
     plain, weighted = (plan(0.1, 1.0, 2000, candidates=60, class_weights=one) for one in (None, SHIFT))
     assert plain.expected_coverage < weighted.expected_coverage < 0.92
     assert weighted.counted == 1250  # half of them weigh a quarter
     assert "that of about 1250 of the largest weight" in str(weighted)
-    assert "records of the largest weight more covered than asked for" in str(weighted)
+    assert "more records of the largest weight covered than requested" in str(weighted)
     assert weighted.guarantee.population == str(SHIFT)
     bounded = plan(0.1, 1.0, 2000, candidates=60, weight_bound=4, pilot=np.linspace(0, 1, 5001))
     assert bounded.on_pilot.chance_of_all < 0.05

@@ -298,7 +298,7 @@ def test_records_needed_and_cost_are_said_where_they_help(confide_run, folder):
     assert "state a public typical size of the scores (unit=, --unit)" in far.err
     assert "cost of privacy:" not in far.out
     near = confide_run(*arguments, "unit.json", "--unit", 1e40).out
-    assert "on bell-shaped residuals of the size of the unit, with 1000 records, a public guess" in near
+    assert "on Gaussian residuals of the size of the unit, with 1000 records, a public guess" in near
     assert "cost of privacy: 90." in near
     enough = confide_run(*arguments, "n.json", "--unit", 1e40, "--neighbors", "replace_one").out
     assert "cost of privacy:" in enough
@@ -332,11 +332,11 @@ def test_plan_says_what_it_will_cost(confide_run):
     assert "gaps in the scores    a draw may cross one, half of the candidates wide, that starts within" in text
     residuals = confide_run("plan", *LEVELS, "--score", "absolute_residual", "--unit", 25).out
     assert "by the decade, densest around the unit 25" in residuals
-    assert "on bell-shaped residuals of the size of the unit" in residuals
+    assert "on Gaussian residuals of the size of the unit" in residuals
     assert f"{confide.Candidates.geometric(2).size:,}, geometric, unit 2.0" in public
     assert "+inf is the likely answer" in confide_run("plan", *LEVELS, "--n", 20).out
     few = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one")
-    assert "none serves: the answer is +inf" in few.out
+    assert "none suffices: the answer is +inf" in few.out
     document = confide_run("plan", *LEVELS, "--n", 5, "--neighbors", "replace_one", "--json").json
     assert document["target_rank"] == "+inf"
     assert document["privacy"]["add_remove"] == "+inf"

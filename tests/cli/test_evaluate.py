@@ -9,6 +9,7 @@ from confide.evaluation import evaluate_intervals, evaluate_scores, evaluate_set
 from tests.builders import slow
 from tests.files import NAMES, classified, write
 
+pytestmark = pytest.mark.usefixtures("few_plans")
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
 
 
@@ -293,7 +294,7 @@ def test_a_broken_promise_is_the_first_finding(confide_run, folder):
     assert (done.code, done.err) == (0, "")
     first, *_ = done.out.splitlines()
     assert first.startswith("Covered surely less than promised: ")
-    assert first.endswith(" Other records than those that calibrated, another model, or a wrong column?")
+    assert first.endswith(" Possible causes: other records than the calibration records, another model, or a wrong column.")
     assert "classes at once): " in done.out
     assert "calibrate by class" not in done.out
     assert "aps" not in done.out

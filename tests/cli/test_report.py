@@ -10,17 +10,11 @@ import confide
 from confide.cli.exit_codes import EXISTS, REFUSED, USAGE
 from confide.evaluation import load_evaluation
 from confide.federated.silo_report import SiloReport, coverage_in_silo
-from confide.reports import price
 from tests.files import write
 from tests.reports.pages import federation
 
+pytestmark = pytest.mark.usefixtures("few_plans")
 COLUMNS = ("--probabilities", "p_*", "--label", "label")
-
-
-@pytest.fixture(autouse=True)
-def few_plans(monkeypatch):
-    monkeypatch.setattr(price, "LEVELS", ())
-    monkeypatch.setattr(price, "LOSS_REACH", (1.0, 1.0))
 
 
 @pytest.fixture

@@ -1,4 +1,4 @@
-"""Counts equal `np.sum(scores <= e)` for every candidate e, whatever the scores, and add up."""
+"""Counts equal `np.sum(scores <= e)` for every candidate e and all scores, and can be added."""
 
 import pickle
 
@@ -124,8 +124,8 @@ def test_large_inputs_in_default_blocks():
 
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
-def test_scores_that_come_in_order(dtype):
-    """The first of them tell nothing about the rest; neither do those of one thread about another's."""
+def test_sorted_scores(dtype):
+    """The first scores contain no information about the rest, and those of a thread none about another's."""
     scores = np.sort(np.random.default_rng(0).exponential(size=600_000)).astype(dtype)
     candidates = Candidates.geometric()
     expected = np.searchsorted(scores.astype(np.float64), candidates.edges, side="right")
@@ -172,7 +172,7 @@ def test_ends_of_the_range_are_scores(score, value, dtype):
     assert ScoreHistogram.from_scores(scores, FAMILIES["unit"], score).total == 2
 
 
-def test_no_value_shows_when_scores_are_refused():
+def test_errors_of_scores_contain_no_values():
     for bad in (np.nan, -np.inf):
         with pytest.raises(confide.InputError) as refusal:
             confide.calibrate(np.append(planted_scores(), bad), alpha=0.1, epsilon=1.0)
@@ -206,13 +206,13 @@ def test_shards_sum_to_the_whole():
     np.testing.assert_array_equal(merge(shards).counts, whole.counts)
 
 
-def test_equal_candidates_add_however_they_were_made():
+def test_histograms_over_equal_candidates_add():
     a = random_histogram(0, Candidates.unit(5))
     b = random_histogram(1, Candidates.of([0.25, 0.5, 0.75, 1.0]))
     assert (a + b).total == a.total + b.total
 
 
-def test_histograms_that_do_not_add():
+def test_histograms_that_cannot_be_added():
     a = random_histogram(0)
     with refused(confide.InputError, "other"):
         a + random_histogram(0, Candidates.unit(999))
@@ -259,14 +259,14 @@ def test_counts_are_a_read_only_copy():
     ],
 )
 def test_counts_that_cannot_be_used(counts, kind, got):
-    """What was got is a type, a shape, or the position of the first negative count."""
+    """The reported value is a type, a shape, or the position of the first negative count."""
     with refused(kind, "counts") as e:
         ScoreHistogram(Candidates.of([0.0, 1.0]), counts)
     assert numbers(e) == got
     assert ScoreHistogram(Candidates.of([0.0, 1.0]), [2**47, 2**47, 0]).counts.sum() == 2**48
 
 
-def test_repr_tells_no_counts():
+def test_repr_contains_no_counts():
     histogram = ScoreHistogram.from_scores(np.full(1234567, 0.5), FAMILIES["unit"])
     assert (
         repr(histogram)
@@ -277,7 +277,7 @@ def test_repr_tells_no_counts():
     assert_no_private_value(ScoreHistogram.from_scores(PLANTED, Candidates.unit(3)))
 
 
-def test_counts_over_some_of_the_candidates_are_those_of_these_alone():
+def test_counts_over_some_candidates_equal_counts_over_only_these():
     rng = np.random.default_rng(0)
     edges = np.unique(rng.normal(size=60).round(2))
     scores = rng.choice(np.append(edges, rng.normal(size=40) * 3), 500)

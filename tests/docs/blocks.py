@@ -1,12 +1,12 @@
-"""The code blocks of a Markdown page, with the markers that stand before them.
+"""The code blocks of a Markdown page, with the markers before them.
 
 A marker is an HTML comment right before a block:
 
-    <!-- output -->             what the block before printed; `...` stands for anything
-    <!-- output: numbers vary -->   the same, but numbers are drawn with noise and not compared
-    <!-- needs: torch -->       run where these modules are installed, skipped with a message elsewhere;
-                                other libraries may be in an environment of their own (tests/peers.py)
-    <!-- shared -->             run there, too, before the blocks that need it
+    <!-- output -->             the output of the block before; `...` matches anything
+    <!-- output: numbers vary -->   the same, but numbers contain noise and are not compared
+    <!-- needs: torch -->       run if these modules are installed, otherwise skipped with a message;
+                                other libraries may be in a separate environment (tests/peers.py)
+    <!-- shared -->             also run in that environment, before the blocks that need it
     <!-- fails: 3 -->           the last command ends with this exit code
     <!-- not run: reason -->    not run, for this reason
 
@@ -29,7 +29,7 @@ COMMENT = re.compile(r"<!--\s*(?P<name>[a-z ]+?)\s*(?::\s*(?P<value>.+?))?\s*-->
 
 @dataclass(frozen=True)
 class Block:
-    """One fenced block: where it is, what it is, and what its markers say."""
+    """One fenced block: place, language, text and markers."""
 
     page: str
     line: int
@@ -57,7 +57,7 @@ def pages() -> list[Path]:
 
 
 def blocks(page: Path) -> list[Block]:
-    """All blocks of a page in order, fenced and indented, without the directives that arrange pages."""
+    """All blocks of a page in order, fenced and indented, without directives."""
     found, markers = [], {}
     name = page.relative_to(ROOT).as_posix()
     for token in MarkdownIt("commonmark").parse(page.read_text(encoding="utf-8")):

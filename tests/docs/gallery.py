@@ -13,7 +13,7 @@ COLOURS = 48
 
 
 def draw(folder: Path) -> list[Path]:
-    """Run every block of the page in a folder; the pictures that lie there then. Nobody's settings count."""
+    """Run every block of the page in a folder and return its pictures; user settings have no effect."""
     import matplotlib as mpl
 
     before, scope = Path.cwd(), {"__name__": "__main__"}
@@ -30,7 +30,7 @@ def draw(folder: Path) -> list[Path]:
 
 
 def save(made: Path) -> int:
-    """Keep a picture with few colours, which is enough for charts; its size in bytes."""
+    """Store a picture with few colours, which is sufficient for charts; return its size in bytes."""
     from PIL import Image
 
     image: Any = Image.open(made).convert("RGB")
@@ -40,12 +40,12 @@ def save(made: Path) -> int:
 
 
 def unlike(one: Path, other: Path) -> float:
-    """How much ink lies elsewhere in two pictures, a few pixels off forgiven: 0 if they are alike, 2 if none agrees.
+    """Return the share of ink that differs between two pictures, within a few pixels: 0 if equal, 2 if disjoint.
 
     Raises
     ------
     ValueError
-        If they differ in size by more than a fiftieth.
+        If their sizes differ by more than a fiftieth.
     """
     from PIL import Image, ImageChops, ImageFilter, ImageStat
 

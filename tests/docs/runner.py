@@ -1,4 +1,4 @@
-"""Runs the blocks of one page as a reader would: in order, in one namespace and one empty folder."""
+"""Run the blocks of one page in order, in one namespace and one empty folder."""
 
 import doctest
 import json
@@ -21,9 +21,9 @@ LOOSELY = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 
 
 def run_page(blocks: list[Block], folder: Path, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Run blocks that are to run, and compare what they print where the page shows it."""
+    """Run blocks, and compare their output if the page shows it."""
     monkeypatch.chdir(folder)
-    monkeypatch.syspath_prepend(folder)  # as for `python` started in this folder
+    monkeypatch.syspath_prepend(folder)  # as if `python` were started in this folder
     monkeypatch.setenv("PATH", f"{Path(sys.executable).parent}{os.pathsep}{os.environ['PATH']}")
     monkeypatch.setenv("NO_COLOR", "1")
     with own_modules(folder):
@@ -32,7 +32,7 @@ def run_page(blocks: list[Block], folder: Path, monkeypatch: pytest.MonkeyPatch,
 
 @contextmanager
 def own_modules(folder: Path) -> Iterator[None]:
-    """Modules that a page wrote and imported are gone after it: another page may have some of the same name."""
+    """Remove modules that a page wrote and imported, because another page may use the same names."""
     try:
         yield
     finally:
@@ -90,12 +90,12 @@ def run_elsewhere(python: Path, blocks: list[Block], folder: Path, environment: 
 
 
 def assert_shows(block: Block, printed: str) -> None:
-    """Compare what the page shows with what was printed by the block before."""
+    """Compare the shown output with that of the block before."""
     assert shows(block, printed), f"{block.place} shows\n{block.text}\nbut there was printed\n{printed}"
 
 
 def shows(block: Block, printed: str) -> bool:
-    """Whether a block shows what was printed; where the marker says so, up to the numbers, which noise changes."""
+    """Return whether a block shows the output; up to the numbers if the marker says so, because noise changes them."""
     texts = [block.text, printed]
     if block.markers["output"] == "numbers vary":
         texts = [NUMBER.sub("#", text) for text in texts]
@@ -109,13 +109,13 @@ def commands(block: Block) -> list[str]:
 
 
 def expected(block: Block) -> list[tuple[str, int]]:
-    """The commands of a block, each with the exit code that the page says, which is that of the last one."""
+    """The commands of a block with their exit codes; the page states that of the last one."""
     lines, last = commands(block), int(block.markers.get("fails", 0))
     return [(line, 0) for line in lines[:-1]] + [(line, last) for line in lines[-1:]]
 
 
 def run_commands(block: Block, monkeypatch: pytest.MonkeyPatch, capsys: Any) -> None:
-    """Run commands in order; `confide` in this process, which saves starting it, all others in a shell."""
+    """Run commands in order: `confide` in this process, to save its start, all others in a shell."""
     from confide.cli import main
 
     for line, wanted in expected(block):

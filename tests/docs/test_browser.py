@@ -1,4 +1,4 @@
-"""The built site in a real browser, from files on disk: nothing is loaded from elsewhere, nothing sticks out."""
+"""The built site in a real browser, from files on disk: nothing is loaded from elsewhere, nothing overflows."""
 
 import functools
 import threading
@@ -38,7 +38,7 @@ def browser():
 
 
 class Site:
-    """Pages of the site in one window; what they complain about and what they ask others for."""
+    """Pages of the site in one window, with their console messages and requests."""
 
     def __init__(self, browser, width, scheme):
         self.page = browser.new_context(viewport={"width": width, "height": 800}, color_scheme=scheme).new_page()
@@ -48,7 +48,7 @@ class Site:
         self.page.on("request", lambda request: self.requests.append(request.url))
 
     def listen(self, message):
-        if message.type in ("error", "warning"):  # the theme also says what it does
+        if message.type in ("error", "warning"):  # the theme also logs its actions
             self.complaints.append(message.text)
 
     def open(self, name, query=""):
@@ -72,7 +72,7 @@ def test_pages_fit_and_load_nothing_from_elsewhere(browser, width, scheme):
 
 
 def found(page, query):
-    """What is found for a query: titles, and the excerpt of the first."""
+    """Results of a query: titles, and the excerpt of the first."""
     page.locator(".bd-search-container input").fill(query)
     page.wait_for_function("query => document.title.startsWith(query)", arg=query)
     results = page.locator("#search-results li")
@@ -83,10 +83,10 @@ def found(page, query):
     ("query", "first", "says"),
     [
         ("calibrate_groups", "confide.calibrate_groups", "group"),
-        ("--candidates", "What is promised, and what it costs", "--candidates"),
+        ("--candidates", "Guarantee and cost", "--candidates"),
         ("privacy-budget ledger", "The privacy-budget ledger", "ledger"),
         ("PostgreSQL ser", None, "server"),
-        ("mondriann", "confide.calibrate_groups", "Mondrian"),
+        ("mondriann", "Class- and group-conditional coverage", "Mondrian"),
     ],
 )
 def test_search_shows_text_from_files_on_disk(browser, query, first, says):
@@ -121,7 +121,7 @@ def test_search_works_from_a_server(browser):
 
 
 class QuietHandler(SimpleHTTPRequestHandler):
-    """Serves files and says nothing of it."""
+    """Serve files without logging."""
 
     def log_message(self, *_):
         pass
@@ -140,7 +140,7 @@ def test_nothing_is_cut_off(browser, share):
     ]
     assert len(pages) > 100
     page, cut = browser.new_page(), {}
-    page.route("**/*.js", lambda route: route.abort())  # the layout needs none, and pages open in a third of the time
+    page.route("**/*.js", lambda route: route.abort())  # the layout needs none, and pages load in a third of the time
     for path in pages[share::SHARES]:
         page.goto(path.as_uri())
         for sight, (media, width) in SIGHTS.items():
@@ -152,8 +152,8 @@ def test_nothing_is_cut_off(browser, share):
     assert cut == {}
 
 
-def test_what_is_cut_is_seen(browser):
-    """The check of the pages finds a table and a line of code that are wider than the page, and what hides them."""
+def test_check_detects_cut_content(browser):
+    """The check of the pages finds a table and a line of code that are wider than the page, and hidden overflow."""
     page = browser.new_page(viewport={"width": 390, "height": 800})
     long = "x" * 200
     page.set_content(f"<main><pre style='overflow:hidden'>{long}</pre></main>")

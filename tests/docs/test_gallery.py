@@ -7,8 +7,8 @@ import pytest
 from tests.docs.gallery import FOLDER, PAGE, draw, unlike
 
 MOST_UNLIKE = 0.35
-"""Of pictures that are drawn anew up to 0.15 differs: thresholds are drawn with noise, colours are fewer. Pictures of
-other data differ by more than 0.4."""
+"""Pictures that are drawn again differ by up to 0.15: thresholds contain noise, and colours are fewer. Other data give
+pictures that differ by more than 0.4."""
 
 
 def test_the_page_shows_every_picture_that_it_saves():
@@ -19,7 +19,7 @@ def test_the_page_shows_every_picture_that_it_saves():
 
 
 @pytest.mark.slow
-def test_pictures_are_those_that_the_blocks_draw(tmp_path):
+def test_pictures_match_the_blocks(tmp_path):
     pytest.importorskip("matplotlib", reason="needs the extra plots: pip install 'confide[plots]'")
     made = draw(tmp_path)
     assert [path.name for path in made] == sorted(path.name for path in FOLDER.iterdir())

@@ -12,7 +12,7 @@ from tests.mlflow.environment import mlflow_python
 from tests.peers import is_installed_there, peers_python
 
 PAGES = {page.relative_to(ROOT).as_posix(): blocks(page) for page in pages()}
-PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in an environment of their own: `nox -s peers`
+PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in a separate environment: `nox -s peers`
 
 EVERYDAY = {"README.md", "docs/tutorial.md"}
 """Pages whose blocks run with the everyday tests, as far as they need no other package."""
@@ -25,7 +25,7 @@ def runs() -> list[object]:
         running = [block for block in all_blocks if block.runs]
         for needs in sorted({block.needs for block in running}, key=sorted):
             marks = [pytest.mark.slow] if needs or name not in EVERYDAY else []
-            # Other people's packages may be out of date in ways that are not ours to mend.
+            # Other packages may use deprecated functions, which we cannot fix.
             marks += [pytest.mark.filterwarnings("ignore::DeprecationWarning")] if needs else []
             found.append(pytest.param(name, needs, id="+".join([name, *sorted(needs)]), marks=marks))
     return found
@@ -46,7 +46,7 @@ def test_page_runs(name, needs, tmp_path, monkeypatch, capsys):
 
 
 def elsewhere(missing: list[str]) -> Path | None:
-    """The interpreter of the environment that has what is missing here."""
+    """The interpreter of the environment that has the missing modules."""
     if missing == ["mlflow"]:
         return mlflow_python()
     if missing and set(missing) <= PEERS and all(map(is_installed_there, missing)):
@@ -55,26 +55,26 @@ def elsewhere(missing: list[str]) -> Path | None:
 
 
 def is_installed(module: str) -> bool:
-    """Whether a module is there, without importing it; the package around it may be missing."""
+    """Return whether a module is installed, without importing it; its package may be missing."""
     package = module.partition(".")[0]
     return find_spec(package) is not None and find_spec(module) is not None
 
 
 def test_no_block_is_left_out_silently():
-    """Each block says what it is; what is not run says why."""
+    """Each block has a language; a block that is not run states the reason."""
     wrong = [f"{b.place}: {b.language or 'no language'}" for bs in PAGES.values() for b in bs if not is_marked(b)]
     assert wrong == []
 
 
 def is_marked(block: Block) -> bool:
-    """Whether a block is run, is text to read, or says why it is not run."""
+    """Return whether a block is run, is text to read, or states why it is not run."""
     if block.language in READ:
         return "output" in block.markers or not block.markers
     return block.language in RUN and block.markers.get("not run", "reason") != "" and "output" not in block.markers
 
 
-def test_how_to_pages_run_but_for_what_their_index_excepts():
-    """Servers, installations and the stories' data sets; every other block is run, in an empty folder."""
+def test_how_to_pages_run_except_those_in_their_index():
+    """Servers, installations and the stories' data sets are excepted; every other block runs, in an empty folder."""
     excepted = ("needs a database server", "needs a cluster", "needs a bucket", "starts servers", "installs ")
     excepted += (
         "needs the files of a release",
@@ -93,7 +93,7 @@ def test_how_to_pages_run_but_for_what_their_index_excepts():
 
 
 def test_blocks_are_found():
-    """The parser sees what a plain search for fences sees."""
+    """The parser finds the same blocks as a search for fences."""
     for name, found in PAGES.items():
         lines = (ROOT / name).read_text(encoding="utf-8").splitlines()
         fences = [line for line in lines if line.lstrip().startswith("```")]
@@ -105,7 +105,7 @@ def test_blocks_are_found():
 
 @pytest.mark.slow
 def test_pages_cover_the_repository():
-    """No page for readers lies outside the folders that are searched."""
+    """No page for readers is outside the searched folders."""
     ignored = {
         ".venv",
         ".venv-peers",
@@ -127,7 +127,7 @@ def test_pages_cover_the_repository():
 
 
 def test_commands_named_in_sentences_exist():
-    """What a sentence calls a command is one: targets of make, commands of confide, modules that Python can run."""
+    """Commands in sentences exist: targets of make, commands of confide, modules that Python can run."""
     from confide.cli.app import app
 
     known = app.commands
@@ -135,16 +135,16 @@ def test_commands_named_in_sentences_exist():
     noxfile = (ROOT / "noxfile.py").read_text(encoding="utf-8")
     sessions = set(re.findall(r"^@nox.session.*\ndef (\w+)", noxfile, flags=re.MULTILINE))
     for name, found in PAGES.items():
-        if name == "docs/bad-input.md":  # shows what is refused
+        if name == "docs/bad-input.md":  # shows invalid commands
             continue
         sentences = re.findall(r"`([^`\n]+)`", (ROOT / name).read_text(encoding="utf-8"))
         for line in [*sentences, *(line for block in found for line in block.text.splitlines())]:
             words = line.split("#")[0].split()
-            if words[:1] == ["make"] and len(words) > 1 and name != "CHANGELOG.md":  # which tells what there was
+            if words[:1] == ["make"] and len(words) > 1 and name != "CHANGELOG.md":  # it also names removed targets
                 assert {word for word in words[1:] if "=" not in word} <= targets, f"{name}: {line}"
             elif words[:2] == ["nox", "-s"]:
-                asked = " ".join(words[2:]).partition(" -- ")[0].replace("-", "_").split()
-                assert set(asked) <= sessions, f"{name}: {line}"
+                named = " ".join(words[2:]).partition(" -- ")[0].replace("-", "_").split()
+                assert set(named) <= sessions, f"{name}: {line}"
             elif words[:1] == ["confide"] and len(words) > 1 and words[1].islower() and not words[1].startswith("-"):
                 assert words[1] in known, f"{name}: {line}"
                 below = getattr(known[words[1]], "commands", None)

@@ -1,4 +1,4 @@
-"""What the page on schedulers shows and cannot run here: code compiles, and commands in it are understood."""
+"""Blocks of the page on schedulers that cannot run here: code compiles, and its commands parse."""
 
 import ast
 import json
@@ -17,13 +17,20 @@ UNITS = [block for block in PAGE if block.language == "text" and "confide " in b
 
 
 def commands_in(text):
-    """Every command line of confide in a text, with what a shell or a template would put in."""
+    """Every command line of confide in a text, with values for shell and template variables."""
     joined = text.replace("\\\n", " ").replace('"\n    "', "")
     for line in joined.splitlines():
         found = re.search(r"(?:^|exec |/bin/|= ?|\")(confide (?!-)[a-z]+ [^>]*--[^>]*)", line.strip())
         if found:
             plain = re.sub(r"\{\{.*?\}\}", "x", found[1].removesuffix('",').rstrip('"'))
             yield shlex.split(plain)[1:]
+
+
+def context_of(words):
+    """The context of a parsed command; it inherits the settings of `confide`, which click caches in the command."""
+    root = _command()
+    parent = click.Context(root, info_name="confide", **root.context_settings)
+    return root.commands[words[0]].make_context(words[0], words[1:], parent=parent)
 
 
 def test_code_for_other_schedulers_compiles():
@@ -34,18 +41,17 @@ def test_code_for_other_schedulers_compiles():
 
 
 @pytest.mark.parametrize("block", [*CODE, *UNITS], ids=lambda block: block.place)
-def test_its_commands_are_understood(block):
+def test_commands_of_the_page_parse(block):
     found = list(commands_in(block.text))
     assert found, block.place
     for words in found:
-        command = _command().commands[words[0]]
-        command.make_context(words[0], words[1:], resilient_parsing=False).close()
+        context_of(words).close()
 
 
-def test_the_job_of_databricks_is_understood():
+def test_databricks_job_parses():
     (job,) = [json.loads(block.text) for block in PAGE if block.language == "json"]
     (task,) = job["tasks"]
     words = task["spark_python_task"]["parameters"]
-    context = _command().commands[words[0]].make_context(words[0], words[1:])
+    context = context_of(words)
     assert isinstance(context, click.Context)
     assert task["environment_key"] in [one["environment_key"] for one in job["environments"]]

@@ -1,4 +1,4 @@
-"""The search has the text of the pages, place by place; the picture of the home page is that of its numbers."""
+"""The search index has the text of the pages by section; the picture of the home page shows its numbers."""
 
 import hashlib
 
@@ -33,18 +33,18 @@ def test_sections_and_names_have_their_text(tmp_path):
 
 
 def test_the_vendored_library_is_the_published_one():
-    """npm's minisearch 7.2.0, dist/umd/index.js, byte for byte, with its licence beside it."""
+    """npm's minisearch 7.2.0, dist/umd/index.js, byte for byte, with its licence next to it."""
     folder = ROOT / "docs" / "_static" / "minisearch"
     digest = hashlib.sha256((folder / "minisearch-7.2.0.js").read_bytes()).hexdigest()
     assert digest == "03c27931eb603af1d3358579e9885eafdb6a2f5fa9929557b3e77d7e99d06d03"
     assert "Luca Ongaro" in (folder / "LICENSE.txt").read_text(encoding="utf-8")
 
 
-def test_the_picture_of_the_price_is_that_of_the_table():
+def test_price_picture_shows_the_table():
     assert price_picture.PICTURE.read_text(encoding="utf-8") == price_picture.picture()
     read = price_picture.read(price_picture.NUMBERS.read_text(encoding="utf-8"))
     assert all(len(points) == 5 for points in read.values())
     assert read["slopes (ours)"][1.0][0] == pytest.approx(0.9 + 4.2 / 1000)
     assert read["pps"][0.1][1] is False
-    with pytest.raises(ValueError, match="no number with its error"):
+    with pytest.raises(ValueError, match="must be a number with its error"):
         price_picture.read("\n## One\n| n | epsilon | a | last |\n| 1000 | 1 | about 3 | x |\n")

@@ -1,4 +1,4 @@
-"""Names on pages lead to what they name, theorems to their tests; the check of the built site finds what is wrong."""
+"""Names on pages link to their targets, theorems to their tests; the check of the built site finds defects."""
 
 import importlib
 import importlib.util
@@ -13,11 +13,11 @@ from tests.docs.blocks import ROOT
 
 pytest.importorskip("sphinx", reason="needs the documentation's tools: make docs")
 
-STATEMENT = re.compile(r"^#+ ((?:Theorem|Lemma|Proposition)\b.*)$|^\*\*(Lemma .*?)\.\*\*", re.MULTILINE)
+STATEMENT = re.compile(r"^\*\*((?:Theorem|Lemma|Proposition|Corollary)\b.*?)\.\*\*", re.MULTILINE)
 TEST = re.compile(r"`((?:tests/)?[\w/]*test_\w+(?:\.py)?(?:::\w+)?)`")
 THEORY = (
-    "docs/theory.md", "docs/theory-two-sided.md", "docs/theory-groups.md", "docs/theory-risk.md",
-    "docs/theory-labels.md", "docs/theory-federated.md", "docs/ledger.md",
+    "docs/theory.md", "docs/theory-two-sided.md",
+    "docs/theory-labels.md", "docs/theory-after-release.md", "docs/theory-federated.md", "docs/ledger.md",
 )  # fmt: skip
 
 
@@ -34,7 +34,7 @@ source_pages, site_check, packages, package_pages, mathematics = map(
 
 
 def checks_named(text):
-    """The tests that a text names, as (file, definition); LookupError where one does not exist."""
+    """The tests that a text names, as (file, definition); LookupError if one does not exist."""
     found = []
     for paragraph in text.split("\n\n"):
         named = []
@@ -51,7 +51,7 @@ def test_every_statement_is_linked_to_a_test(page):
     text = (ROOT / page).read_text(encoding="utf-8")
     begins = [match.start() for match in STATEMENT.finditer(text)]
     assert begins, page
-    # What checks a statement is named before the second next one: statements may share a paragraph of checks.
+    # The checks of a statement are named before the second next one: statements may share a paragraph of checks.
     sections = [text[begin:end] for begin, end in zip(begins, [*begins[2:], len(text), len(text)], strict=False)]
     for section in sections:
         assert [name for _, name in checks_named(section)], section.splitlines()[0]
@@ -65,7 +65,7 @@ def test_every_test_named_in_a_document_exists():
     assert len(found) > 60
 
 
-def test_names_that_do_not_exist_are_refused():
+def test_missing_names_raise_an_error():
     for name in (
         "test_nothing_of_this_name",
         "tests/test_nothing.py",
@@ -77,7 +77,7 @@ def test_names_that_do_not_exist_are_refused():
 
 
 def test_every_public_name_is_in_the_reference():
-    """Every package has its page, which lists what the package exports; together they have what `confide` exports."""
+    """Every package has a page with its exports; together they have all exports of `confide`."""
     pages = {page.stem: page.read_text(encoding="utf-8") for page in (ROOT / "docs" / "reference").glob("*.md")}
     shown = [package for package in packages.order() if package not in ("__main__", "cli", "demo")]
     assert set(pages) == {*shown, "index"}
@@ -97,13 +97,13 @@ def test_the_reference_is_in_the_order_of_the_packages():
     assert all(f"(reference/{package}.md)" in layout for package in order)
 
 
-def test_the_picture_of_the_packages_is_that_of_the_imports():
-    """Drawn from the imports: a dropped import is a dropped arrow; what others imply is not drawn."""
+def test_package_picture_shows_the_imports():
+    """The picture follows the imports: a removed import is a removed arrow; implied imports are not drawn."""
     assert packages.needed({"a": {"b", "c"}, "b": {"c"}, "c": set()}) == {"a": {"b"}, "b": {"c"}, "c": set()}
     assert packages.PICTURE.read_text(encoding="utf-8") == packages.picture()
 
 
-def test_site_check_finds_what_is_wrong(tmp_path):
+def test_site_check_finds_defects(tmp_path):
     good = '<h1 id="top">x</h1><a href="#top">t</a><a href="b.html#place">b</a><a href="https://example.org">e</a>'
     (tmp_path / "a.html").write_text(good)
     (tmp_path / "b.html").write_text('<p id="place">')
@@ -134,11 +134,9 @@ DISPLAYED = re.compile(r"^ *\$\$\n(.*?)^ *\$\$$", re.MULTILINE | re.DOTALL)
 IN_SENTENCES = re.compile(r"(?<![\\$`\w])\$(?!\s)([^$`]+?)(?<!\s)\$(?![\d$])")
 
 
-@pytest.mark.parametrize(
-    "page", [*THEORY, *(f"docs/{n}.md" for n in ("theory-after-release", "methods", "papers", "limits"))]
-)
+@pytest.mark.parametrize("page", [*THEORY, *(f"docs/{n}.md" for n in ("methods", "papers", "limits"))])
 def test_every_formula_of_the_theory_is_set(page):
-    """By the converter of the site, whose errors are raised here; and no formula is left as text."""
+    """The converter of the site typesets every formula without an error, and no formula stays text."""
     text = re.sub(r"^```.*?^```", "", (ROOT / page).read_text(encoding="utf-8"), flags=re.MULTILINE | re.DOTALL)
     shown = DISPLAYED.findall(text)
     said = IN_SENTENCES.findall(DISPLAYED.sub("", text))

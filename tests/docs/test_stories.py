@@ -29,12 +29,12 @@ def test_hospitals():
     assert code == 0, err
     assert "4 of 4 silos answered" in out
     together = float(out.split("all together ")[1].split()[0])
-    # 308 patients to come, coverage promised to be 0.8 on average; at level 1e-6 it is not below.
+    # 308 new patients, coverage guaranteed to be 0.8 on average; at level 1e-6 it is not below.
     assert binomtest(round(together * 308), 308, 0.8, alternative="less").pvalue > 1e-6
 
 
 @pytest.mark.slow
-def test_hospitals_without_data_say_what_they_need(tmp_path):
+def test_hospitals_without_data_state_their_needs(tmp_path):
     code, _, err = run("hospitals", tmp_path)
     assert code == 1
     assert err.startswith("needs the folder uci_heart")
@@ -46,8 +46,8 @@ def test_year(tmp_path):
     assert code == 0, err
     looks = [line for line in out.splitlines() if line.startswith("201") and " covered, " in line]
     assert len(looks) == 36
-    # In the first two looks of January half of 334 hours are missed, where .15 would be borne: no alarm is as good as
-    # impossible, the evidence would have to fall by a factor of e^20.
+    # In the first two batches of January half of 334 hours are missed, where 0.15 is allowed: no alarm is practically
+    # impossible, because the evidence would have to fall by a factor of e^20.
     assert any(line.startswith("2012-01") and line.endswith("ALARM") for line in looks)
     assert float(out.split("covered in the year: ")[1].split()[0]) > float(out.split("been kept: ")[1].split()[0])
     account = Ledger(tmp_path / "budget.db").account("hours")
@@ -60,7 +60,7 @@ def test_year(tmp_path):
 
 
 @pytest.mark.slow
-def test_year_without_data_says_what_it_needs(tmp_path):
+def test_year_without_data_states_its_needs(tmp_path):
     code, _, err = run("year", tmp_path)
     assert code == 1
     assert err.startswith("needs the file bike_train.csv")
@@ -78,7 +78,7 @@ def test_images():
 
 
 @pytest.mark.parametrize("name", ["hospitals", "images", "year"])
-def test_they_open_as_notebooks(name):
+def test_stories_open_as_notebooks(name):
     jupytext = pytest.importorskip("jupytext")
     notebook = jupytext.read(STORIES / f"{name}.py")
     kinds = [cell.cell_type for cell in notebook.cells]

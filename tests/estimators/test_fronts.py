@@ -46,7 +46,7 @@ def digits():
 def test_scikit_learn_checks(front):
     """All of scikit-learn's own checks pass; the one left out runs only with SCIPY_ARRAY_API set before start.
 
-    The split is a repeated one: of 40 records of four classes, as there, a new one may leave a class out of training.
+    The split is seeded: with the 40 records of four classes there, a random one may leave a class out of training.
     """
     results = check_estimator(front(random_state=0), on_fail=None, on_skip=None)
     assert {r["check_name"] for r in results if r["status"] == "failed"} == set()
@@ -102,7 +102,7 @@ def test_second_calibration_is_a_second_release(digits):
 )
 @pytest.mark.filterwarnings(FEW)
 def test_a_renewed_estimator_is_a_chain(asked):
-    """No warning of a second release: the new one names the first, and is of its request."""
+    """There is no warning of a second release: the new one lists the first, and repeats its request."""
     rng = np.random.default_rng(0)
     X = rng.normal(size=(1300, 2))
     y = (X[:, 0] + rng.normal(size=1300) > 0).astype(int)
@@ -123,7 +123,7 @@ def test_a_renewed_estimator_is_a_chain(asked):
 
 
 @pytest.mark.filterwarnings(FEW)
-def test_class_that_the_training_part_lacks():
+def test_a_class_without_training_records():
     rng = np.random.default_rng(0)
     X, y = rng.normal(size=(300, 2)), np.r_[np.zeros(150), np.ones(149), 7].astype(int)
     model = confide.PrivateConformalClassifier(random_state=0, classes=[0, 1, 7, 9]).fit(X, y)
@@ -215,8 +215,8 @@ def front():
     return front
 
 
-def test_torch_notices_softmax_outputs_and_logits(front):
-    """One passed for the other: coverage was .69 at a promised .9, without a word."""
+def test_torch_detects_softmax_outputs_and_logits(front):
+    """Confusing the two gave coverage 0.69 with a guarantee of 0.9, without a warning."""
     import torch
 
     logits = torch.randn(2000, 6)
@@ -240,8 +240,8 @@ def test_torch_notices_softmax_outputs_and_logits(front):
 
 @pytest.mark.parametrize("k", [2, 10, 1000, 20_000])
 @pytest.mark.parametrize("sharpness", [0.0, 1.0, 8.0])
-def test_torch_knows_softmax_of_every_precision(front, k, sharpness):
-    """Passed as what they are they are taken, and passed as logits they are noticed."""
+def test_torch_detects_softmax_of_every_precision(front, k, sharpness):
+    """They are accepted as probabilities, and detected if they are passed as logits."""
     import torch
 
     p = torch.softmax(sharpness * torch.randn(40, k), 1)
@@ -254,7 +254,7 @@ def test_torch_knows_softmax_of_every_precision(front, k, sharpness):
     assert front.predict_set(rounded, released, logits=False).shape == p.shape
 
 
-def test_torch_knows_for_how_many_classes_a_release_is(front):
+def test_torch_checks_the_number_of_classes_of_a_release(front):
     import torch
 
     logits, y = torch.randn(2000, 4), torch.randint(0, 4, (2000,))
@@ -348,8 +348,8 @@ def test_torch_takes_what_hugging_face_hands_over(front):
 
 
 @pytest.mark.filterwarnings(FEW)
-def test_torch_releases_no_records_as_it_does_one(front):
-    """A loader without batches, an empty batch, one of ignored labels, one record: alike but for the threshold."""
+def test_torch_releases_no_records_like_one(front):
+    """A loader without batches, an empty batch, one of ignored labels, one record: only the threshold differs."""
     import torch
 
     rows, labels = torch.randn(2, 3), torch.tensor([1, -100])
@@ -371,8 +371,8 @@ def test_torch_releases_no_records_as_it_does_one(front):
 
 
 @pytest.mark.filterwarnings(FEW)
-def test_torch_leaves_out_ignored_labels(front):
-    """As if the records were not there; their number is reported where n is public, and nowhere else."""
+def test_torch_ignores_labels(front):
+    """The result is as without these records; their number is reported if n is public, and not otherwise."""
     import torch
 
     logits = 2 * torch.randn(900, 4)
@@ -412,7 +412,7 @@ def test_torch_calibrates_regressors(front):
 
 
 def test_torch_draws_fresh_numbers(front):
-    """A seed of torch's, which many scripts set, does not reach them; other generators are refused."""
+    """A seed of torch, which many scripts set, has no effect on them; other generators raise an error."""
     import torch
 
     p = torch.full((400, 4), 0.25)
@@ -469,7 +469,7 @@ def test_import_stays_light():
     assert done.stdout.strip() == "[]"
 
 
-def test_a_fitted_estimator_that_is_trained_anew_is_said_to_be():
+def test_training_a_fitted_estimator_again_causes_a_warning():
     X, y = load_diabetes(return_X_y=True)
     fitted = LinearRegression().fit(X, y)
     with pytest.warns(confide.RetrainedWarning):

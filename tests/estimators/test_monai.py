@@ -1,4 +1,4 @@
-"""MONAI's shapes with MONAI itself: Compose, loaders, inferers, bundles' configuration, metrics."""
+"""MONAI with its own components: Compose, loaders, inferers, bundle configuration, metrics."""
 
 import copy
 from functools import partial
@@ -20,16 +20,16 @@ from dataclasses import replace  # noqa: E402
 import confide.monai as front  # noqa: E402
 
 EXACT = {"mechanism": "none", "neighbors": "replace_one", "progress": False}
-"""No noise and no plan: what is calibrated shows exactly, and costs nothing."""
+"""No noise and no plan: the calibrated values are exact, and there is no privacy cost."""
 
 
 def of_masks(threshold, loss="missed_area", classes=1):
-    """A release of masks with a threshold of the test's own."""
+    """A release of masks with a given threshold."""
     return RiskCalibration(loss, 1.0, replace(calibration_at(threshold, score=critical_score(loss)), classes=classes))
 
 
 def calibrated(classes=1, **options):
-    """One that its file is read back of."""
+    """A release that is written to a file and read back."""
     p = np.random.default_rng(0).dirichlet(np.ones(3), (50, 8)).transpose(0, 2, 1)[:, :classes]
     return confide.calibrate_masks(
         zip(p, p > 0.3, strict=True), 0.2, mechanism="none", neighbors="replace_one", **options
@@ -37,7 +37,7 @@ def calibrated(classes=1, **options):
 
 
 @pytest.mark.parametrize("spatial", [(6, 5), (4, 3, 5)])
-def test_the_transform_gives_the_masks_of_confide(spatial, tmp_path):
+def test_the_transform_returns_the_masks_of_confide(spatial, tmp_path):
     """From a file, of logits or probabilities, numpy arrays, tensors and MetaTensors, in 2 and 3 dimensions."""
     from monai.data import MetaTensor
     from monai.transforms import Compose
@@ -69,7 +69,7 @@ def test_the_transform_gives_the_masks_of_confide(spatial, tmp_path):
     assert front.ConformalSetd("pred", released, allow_missing_keys=True)({"a": 1}) == {"a": 1}
 
 
-def test_the_transform_gives_the_sets_of_confide():
+def test_the_transform_returns_the_sets_of_confide():
     z = torch.randn(40, 5)
     released = replace(calibration_at(0.7, score="aps"), classes=5)
     transform = front.ConformalSet(released, softmax=True)
@@ -77,7 +77,7 @@ def test_the_transform_gives_the_sets_of_confide():
     assert (torch.stack([transform(one) for one in z]).numpy() == expected).all()
 
 
-def test_refusals():
+def test_errors():
     released, one = of_masks(0.5, classes=3), of_masks(0.5)
     for made, error, argument in (
         (lambda: front.ConformalSet(released, softmax=True, sigmoid=True), confide.InputError, "softmax"),
@@ -112,14 +112,14 @@ def test_refusals():
 
 
 class Network(torch.nn.Module):
-    """Logits that are the image itself, in training only shifted: to be called in evaluation mode."""
+    """Logits that are the image itself, shifted in training mode only: it must be called in evaluation mode."""
 
     def forward(self, x):
         return x + 100 if self.training else x
 
 
 def test_calibration_from_a_loader_through_an_inferer():
-    """Dictionaries with more in them, MetaTensors, and a window that slides: the release of the pairs themselves."""
+    """Dictionaries with further keys, MetaTensors, and a sliding window: the release equals that of the pairs."""
     from monai.data import DataLoader, Dataset, MetaTensor
     from monai.inferers import SlidingWindowInferer
 
@@ -143,7 +143,7 @@ def test_calibration_from_a_loader_through_an_inferer():
 
 
 def test_metrics_are_those_of_the_evaluation():
-    """Of batches and of decollated lists, of class numbers and of one-hot true labels; reset forgets."""
+    """For batches and decollated lists, class numbers and one-hot true labels; `reset` clears the state."""
     from monai.networks import one_hot
 
     p = torch.softmax(2 * torch.randn(12, 3, 5, 4), 1)

@@ -1,4 +1,4 @@
-"""Estimators in scikit-learn's pipelines and searches: sets through them, and metadata by its routing."""
+"""Estimators in scikit-learn's pipelines and searches: their sets, and metadata routing."""
 
 import warnings
 
@@ -29,7 +29,7 @@ FAST = {"neighbors": "replace_one", "random_state": 0}
 
 
 class Weighed(LogisticRegression):
-    """Remembers the weights and the records that it was given."""
+    """Stores the weights and the records that it was given."""
 
     def fit(self, X, y, sample_weight=None):
         self.given_, self.seen_ = sample_weight, X
@@ -67,8 +67,8 @@ def test_intervals_of_a_pipeline():
     np.testing.assert_array_equal(upper, expected[1])
 
 
-def test_a_step_that_saw_the_calibration_records_is_pointed_out_at_the_callers_line():
-    """Frozen ones were fitted elsewhere, as their user says; stateless ones see one record at a time."""
+def test_a_step_fitted_on_calibration_records_causes_a_warning_at_the_callers_line():
+    """Frozen steps were fitted elsewhere, according to the user; stateless ones process each record separately."""
     pipe = make_pipeline(StandardScaler(), confide.PrivateConformalClassifier(**FAST)).fit(X, Y)
     with pytest.warns(FittedStepWarning) as seen:
         confide.pipeline_sets(pipe, X[:5])
@@ -79,7 +79,7 @@ def test_a_step_that_saw_the_calibration_records_is_pointed_out_at_the_callers_l
         confide.pipeline_sets(frozen.fit(X, Y), X[:5])
 
 
-def test_what_ends_otherwise_is_refused():
+def test_pipelines_with_another_last_step_raise():
     with refused(confide.InputTypeError, "model"):
         confide.pipeline_sets(make_pipeline(StandardScaler(), LogisticRegression()).fit(X, Y), X)
     regressor = make_pipeline(Normalizer(), confide.PrivateConformalRegressor(**FAST)).fit(X, X[:, 0])
@@ -110,7 +110,7 @@ def test_groups_and_weights_are_routed_through_a_pipeline():
 
 
 @pytest.mark.usefixtures("routing")
-def test_what_nobody_asked_for_is_refused():
+def test_metadata_without_a_request_raise():
     model = confide.PrivateConformalClassifier(Weighed(), **FAST)
     with pytest.raises(UnsetMetadataPassedError):
         make_pipeline(Normalizer(), model).fit(X, Y, sample_weight=WEIGHTS)
@@ -122,8 +122,8 @@ def test_what_nobody_asked_for_is_refused():
 
 
 @pytest.mark.usefixtures("routing")
-def test_the_inner_estimators_own_request_counts_where_none_is_made_here():
-    """Also where it is a router itself; one that does not want weights gets none."""
+def test_the_inner_estimators_request_is_used_if_there_is_no_other():
+    """Also if it is a router itself; an estimator that does not request weights gets none."""
     inner = make_pipeline(
         StandardScaler().set_fit_request(sample_weight=False), Weighed().set_fit_request(sample_weight=True)
     )

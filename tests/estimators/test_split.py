@@ -1,4 +1,4 @@
-"""Who trains and who calibrates: no record's part depends on the others, and no label of the calibration part shows."""
+"""Split of training and calibration: a record's part does not depend on others, and calibration labels stay secret."""
 
 from collections import Counter
 from fractions import Fraction
@@ -46,7 +46,7 @@ def parts(x, y, keep):
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_one_record_moves_no_other(kind):
-    """Removed, appended or replaced: the first one too, which moved 61 of 400 when parts were dealt out by position."""
+    """Removed, appended or replaced: also the first one, which changed 61 of 400 when parts depended on positions."""
     x, everybody = KINDS[kind](X), np.ones(400, dtype=bool)
     whole = parts(x, Y, everybody)
     assert 150 < whole.sum() < 250  # outside with probability 5e-7
@@ -59,8 +59,8 @@ def test_one_record_moves_no_other(kind):
     np.testing.assert_array_equal(np.delete(parts(x, changed, everybody), 3), np.delete(whole, 3))
 
 
-def test_one_of_several_equal_records_moves_no_other():
-    """Five contents in 60 copies each: without one copy, the parts hold the same but for one of that content."""
+def test_one_of_several_equal_records_does_not_move_others():
+    """Five contents in 60 copies each: without one copy, the parts differ only by one record of that content."""
     x = np.arange(300) % 5
     whole = Counter(zip(x.tolist(), calibrating(0.5, 3, 300, x), strict=True))
     for removed in range(0, 300, 7):
@@ -68,10 +68,10 @@ def test_one_of_several_equal_records_moves_no_other():
         without = Counter(zip(rest.tolist(), calibrating(0.5, 3, 299, rest), strict=True))
         assert [gone for gone, _ in (whole - without).elements()] == [x[removed]]
         assert not without - whole
-    assert all(10 < whole[content, True] < 50 for content in range(5))  # copies do not go together; 2e-7 each
+    assert all(10 < whole[content, True] < 50 for content in range(5))  # copies are split independently; 2e-7 each
 
 
-def test_parts_without_a_seed_are_new_every_time():
+def test_parts_without_a_seed_are_random():
     first, second = (calibrating(0.3, None, 5000, X) for _ in range(2))
     assert (first != second).any()
     assert stats.binomtest(int(first.sum()), 5000, 0.3).pvalue > 1e-7
@@ -86,7 +86,7 @@ def test_the_number_of_calibration_records_cannot_be_fixed(share):
 
 @FEW
 def test_a_label_of_the_calibration_part_is_not_shown():
-    """One calibration record's label, replaced by one that no one else has, changes nothing but one score, to +inf."""
+    """Replacing a calibration record's label by an otherwise unused one changes nothing but one score, to +inf."""
     held = calibrating(0.5, 0, 400, X, Y)
     y = np.where(Y == 1, "ill", "well")
     found = []
@@ -116,7 +116,7 @@ def test_texts_of_the_training_part_are_as_wide_as_the_longest_of_them():
 
 
 @FEW
-def test_labels_that_nobody_knows_are_counted_as_not_covered():
+def test_unknown_labels_count_as_not_covered():
     """Half of the calibration labels are unknown: no finite threshold covers 0.9; one that covers 0.3 is finite."""
     base = LogisticRegression().fit(X, Y)
     y = np.where(np.arange(4000) % 2, Y[np.arange(4000) % 400], 9)
@@ -127,13 +127,13 @@ def test_labels_that_nobody_knows_are_counted_as_not_covered():
     assert model.classes_.tolist() == [0, 1]
 
 
-def test_a_text_among_numbers_does_not_turn_them_into_texts():
-    """One record's label would change the type of all others."""
+def test_a_string_among_numbers_does_not_convert_them():
+    """Otherwise one record's label would change the type of all others."""
     with refused(confide.InputTypeError, "y"):
         confide.PrivateConformalClassifier().fit(X, [*Y[:-1].tolist(), "rare-disease-X"])
 
 
-def test_labels_of_the_training_part_have_to_be_known():
+def test_labels_of_the_training_part_must_be_known():
     with refused(confide.InputError, "classes"):
         confide.PrivateConformalClassifier(classes=[0, 5]).fit(X, Y)
     base = LogisticRegression().fit(X, Y)
@@ -168,7 +168,7 @@ def test_no_new_records_have_no_sets_and_no_intervals():
 
 
 @FEW
-def test_public_words_are_kept():
+def test_metadata_are_stored():
     about = {"model": "logistic", "responsible": "ward 3"}
     fronts = (
         confide.PrivateConformalClassifier(about=about),
@@ -217,7 +217,7 @@ def test_a_ledger_is_charged(tmp_path):
 
 
 class Weighed(DummyClassifier):
-    """A classifier that remembers the weights that it was trained with."""
+    """A classifier that stores the weights that it was trained with."""
 
     def fit(self, X, y, sample_weight=None, note=None):
         self.seen_, self.note_ = (X[:, 0], sample_weight), note
@@ -242,7 +242,7 @@ def test_weights_go_to_training():
         confide.PrivateConformalClassifier(base, prefit=True).fit(X, Y, sample_weight=np.ones(400))
 
 
-def test_a_classifier_without_probabilities_is_told_the_remedy():
+def test_the_error_about_a_classifier_without_probabilities_has_a_remedy():
     with refused(confide.InputTypeError, "estimator"):
         confide.PrivateConformalClassifier(LinearSVC()).fit(X, Y)
     with refused(confide.InputTypeError, "estimator"):
@@ -252,7 +252,7 @@ def test_a_classifier_without_probabilities_is_told_the_remedy():
 @pytest.mark.filterwarnings("always")
 def test_warnings_point_at_the_caller():
     model = confide.PrivateConformalClassifier(None, 0.04, random_state=0, neighbors="replace_one")
-    with pytest.warns(confide.CoverageWarning) as few:  # no rank of at most twenty serves at this level
+    with pytest.warns(confide.CoverageWarning) as few:  # no rank of at most twenty suffices at this level
         model.fit(X[:20], Y[:20])
     with pytest.warns() as again:
         model.fit(X[:20], Y[:20])

@@ -1,4 +1,4 @@
-"""What loaders, models and tensors come in: nested outputs, tokens, streams, half precision, gradients."""
+"""Forms of loaders, models and tensors: nested outputs, tokens, streams, half precision, gradients."""
 
 from collections import UserDict, namedtuple
 from functools import partial
@@ -15,12 +15,12 @@ pytest.importorskip("array_api_compat", reason="needs the extra torch: pip insta
 
 front = pytest.importorskip("confide.torch")
 SMALL = {"candidates": confide.Candidates.unit(50), "mechanism": "none", "neighbors": "replace_one", "progress": False}
-"""No noise and no plan: what is calibrated shows exactly, and costs nothing."""
+"""No noise and no plan: the calibrated values are exact, and there is no privacy cost."""
 calibrate = partial(front.calibrate, alpha=0.2, **SMALL)
 
 
 class ModelOutput(dict):
-    """As those of Hugging Face: a mapping with attributes."""
+    """Like the outputs of Hugging Face: a mapping with attributes."""
 
     def __getattr__(self, name):
         return self[name]
@@ -33,7 +33,7 @@ def data():
     return logits, torch.multinomial(torch.softmax(logits, 1), 1, generator=generator)[:, 0]
 
 
-def test_outputs_are_found_where_models_put_them(data):
+def test_outputs_are_found_in_all_forms(data):
     logits, y = data
     wanted = calibrate(torch.nn.Identity(), [(logits, y)])
     for model in (
@@ -62,7 +62,7 @@ def test_labels_of_every_integer_type(data):
 
 
 def test_tokens_are_records_of_a_row(data):
-    """Token classification: (batch, length, K), labels (batch, length), -100 where a token has none."""
+    """Token classification: (batch, length, K), labels (batch, length), -100 for a token without label."""
     logits, y = data
     rows, labels = logits.reshape(60, 5, 4), y.reshape(60, 5).clone()
     labels[:, [0, 4]] = -100
@@ -77,7 +77,7 @@ def test_tokens_are_records_of_a_row(data):
         calibrate(torch.nn.Identity(), [(rows, labels)], **options, records_per_person=2)
 
 
-def test_streams_that_do_not_know_their_length(data, capsys, monkeypatch):
+def test_streams_of_unknown_length(data, capsys, monkeypatch):
     logits, y = data
 
     class Stream(torch.utils.data.IterableDataset):
@@ -96,7 +96,7 @@ def test_streams_that_do_not_know_their_length(data, capsys, monkeypatch):
 
 
 def test_parts_of_a_batch_are_moved(data):
-    """Every tensor of a batch goes to the device, in whatever it lies."""
+    """Every tensor of a batch is moved to the device, at any depth."""
     logits, y = data
     seen = []
 
@@ -117,7 +117,7 @@ def test_parts_of_a_batch_are_moved(data):
     assert _moved(pair, "meta") is pair
 
 
-def test_models_without_weights_are_refused():
+def test_models_without_weights_raise():
     """On the device meta a model has shapes and no numbers."""
     with refused(confide.InputTypeError, "outputs"):
         calibrate(lambda x: x.to("meta"), [(torch.zeros(2, 4), torch.zeros(2, dtype=torch.long))])
@@ -125,8 +125,8 @@ def test_models_without_weights_are_refused():
 
 @pytest.mark.parametrize("kind", [torch.float16, torch.bfloat16, torch.float32, torch.float64])
 @pytest.mark.parametrize("score", ["lac", "aps", "margin"])
-def test_numpy_functions_take_tensors_of_every_kind(data, kind, score):
-    """With gradients or without, on whichever device: the scores and sets are those of the numbers that they hold."""
+def test_numpy_functions_accept_tensors_of_every_kind(data, kind, score):
+    """With or without gradients, on any device: the scores and sets are those of the numbers."""
     logits, y = data
     p = torch.softmax(logits.float(), 1).to(kind).requires_grad_()
     held = p.detach().double().numpy()
@@ -142,7 +142,7 @@ def test_numpy_functions_take_tensors_of_every_kind(data, kind, score):
     assert not found.requires_grad
 
 
-def test_tensors_without_numbers_are_refused_by_numpy_functions():
+def test_numpy_functions_raise_for_tensors_without_numbers():
     with refused(confide.InputTypeError, "probabilities"):
         confide.lac_score(torch.zeros(2, 3, device="meta"), [0, 1])
 
@@ -160,10 +160,10 @@ def test_half_precision_models_calibrate(data):
 
 @pytest.mark.parametrize("compared", ["as they are", "as on a device"])
 def test_sets_on_the_accelerator_equal_those_of_numpy(monkeypatch, compared):
-    """Every device that torch finds here; `python -m benchmarks.accelerator` does the same at length."""
+    """Every device that torch finds; `python -m benchmarks.accelerator` runs a longer comparison."""
     from benchmarks.accelerator import devices, differences
 
-    if compared == "as on a device":  # in torch's own words, which memory of the processor does not need
+    if compared == "as on a device":  # in torch's own functions, which are not needed in main memory
         monkeypatch.setattr("confide.array_api.in_memory", lambda array: None)
     else:
         monkeypatch.setattr("confide.array_api.class_scores", lambda *_: pytest.fail("numpy is faster here"))
@@ -183,7 +183,7 @@ def test_labels_in_one_column_are_labels(data):
             calibrate(torch.nn.Identity(), [(logits, labels)])
 
 
-def test_model_and_loader_in_the_other_order_are_refused(data):
+def test_model_and_loader_in_the_other_order_raise(data):
     loader = [data]
     with refused(confide.InputTypeError, "model"):
         calibrate(loader, torch.nn.Identity())

@@ -176,8 +176,9 @@ def test_risk_by_critical_thresholds():
 
 
 WARDS = confide.calibrate_groups(
-    np.linspace(0, 1, 2000), np.tile(["north", "south"], 1000), ["north", "south"], 0.1, 1.0, score="lac"
-)
+    np.linspace(0, 1, 2000), np.tile(["north", "south"], 1000), ["north", "south"], 0.1, 1.0, score="lac",
+    candidates=confide.Candidates.unit(10),
+)  # fmt: skip
 SIDES = confide.SidesCalibration(*(calibration_at(0.5, f"cqr_{side}") for side in ("low", "high")))
 P, Y, WARD = records(100)
 SETS, SCORES = {"release": calibration_at(0.6), "probabilities": P, "labels": Y}, {"release": WARDS, "scores": P[:, 0]}

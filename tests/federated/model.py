@@ -107,7 +107,7 @@ def forged(text, change, keys=None):
 
 @cache
 def target(honest, silos, scale, alpha):
-    """The least rank that covers by Theorem F6b: the law of the noise walk, one candidate after the other."""
+    """The least rank that covers by Theorem F7: the law of the noise walk, one candidate after the other."""
     span = np.arange(-300, 301)
     one = stats.nbinom.pmf(np.arange(301), silos / honest, -math.expm1(-1 / scale))
     noise = np.convolve(one, one[::-1])

@@ -13,8 +13,8 @@ from confide.errors import CoverageWarning
 from tests.builders import slow
 from tests.federated.helpers import Federation
 
-ALIKE = "if the silos are alike"
-BY_SIZE = "for a new record of silo j with probability n_j/n, however unlike the silos are"
+ALIKE = "if all silos have the same distribution"
+BY_SIZE = "for a new record of silo j with probability n_j/n, also if the silos differ"
 
 
 @pytest.fixture
@@ -25,12 +25,12 @@ def three(tmp_path):
 @pytest.mark.parametrize(
     ("options", "said", "unsaid"),
     [
-        ({"method": "private-qq"}, ALIKE, "however unlike"),
+        ({"method": "private-qq"}, ALIKE, "silos differ"),
         *slow(
             [
-                ({"method": "private-qq", "delta": 0.1}, ALIKE, "however unlike"),
-                ({"method": "secure-sum", "population": "common"}, ALIKE, "however unlike"),
-                ({"method": "fedcp-qq", "epsilon": None}, ALIKE, "however unlike"),
+                ({"method": "private-qq", "delta": 0.1}, ALIKE, "silos differ"),
+                ({"method": "secure-sum", "population": "common"}, ALIKE, "silos differ"),
+                ({"method": "fedcp-qq", "epsilon": None}, ALIKE, "silos differ"),
                 ({"method": "secure-sum"}, BY_SIZE, ALIKE),
             ]
         ),
@@ -55,7 +55,7 @@ def test_a_promise_says_what_it_assumes_of_silos(three, tmp_path, capsys, option
 def test_a_mixture_of_0_1_says_its_own_weights(three):
     read, _ = federated.FederatedPlan.read(three.plan(method="secure-sum"))
     older = dataclasses.replace(read, protocol=dataclasses.replace(read.protocol, weights=None))
-    assert "(n_j + 1)/(n + silos), however unlike" in str(older.certify()[1])
+    assert "(n_j + 1)/(n + silos), also if the silos differ" in str(older.certify()[1])
 
 
 def test_no_promise_assumes_nothing(three):

@@ -16,6 +16,7 @@ from confide.federated.protocols import channels
 from confide.federated.refusals import CODES
 from confide.federated.terms import MOST_CANDIDATES, MOST_SILOS
 from confide.ledger.events import MOST_RELEASE
+from tests.builders import slow
 from tests.federated.helpers import Federation
 
 PAGE = (Path(__file__).parents[2] / "docs" / "federated-protocol.md").read_text(encoding="utf-8")
@@ -62,7 +63,7 @@ def assert_named(title, text):
         ("secure-sum", False, {"dropouts": 1}),
         ("fedcp2-qq-sum", False, {"dp_delta": 1e-6}),
         ("levels", False, {"method": "private-qq"}),
-        ("groups", True, {}),
+        *slow([("groups", True, {})]),
     ],
 )
 def test_every_field_is_named(method, secret, more, tmp_path):

@@ -201,7 +201,7 @@ def interleavings(sizes):
     "sizes", [(1,), (3,), (1, 1), (1, 2), (2, 2), (1, 3), (3, 3), (1, 1, 1), (1, 1, 2), (1, 2, 2), (1, 1, 1, 1)]
 )
 def test_every_small_federation_of_unlike_silos_is_covered(sizes):
-    """Theorem F6b exactly: n_j + 1 records of each silo in any order, each of a silo's may be the one left out.
+    """Theorem F7 exactly: n_j + 1 records of each silo in any order, each of a silo's may be the one left out.
 
     The new record is the one of silo j with probability n_j/n; coverage of every S_(r) is (r-1)/n or more. Ties, and
     random orders, are mixtures of these.
@@ -251,7 +251,7 @@ def test_mixture_of_unlike_silos_by_enumeration(weights, target):
 
 @pytest.mark.parametrize("population", ["common", "mixture", "mixture of 0.1"])
 def test_a_sum_over_silos_is_one_silo_with_a_random_rank(population):
-    """Theorems F6 and F6b compared with F1 and F2: E[(T - N)+]/(n + 1), also of other n and T, for 60 federations.
+    """Theorems F6 and F7 compared with F1 and F2: E[(T - N)+]/(n + 1), also of other n and T, for 60 federations.
 
     The law of the one silo is written without its deficit, and its coverage is an integral.
     """

@@ -166,7 +166,7 @@ def test_no_federation_of_small_silos_does_worse_than_the_bound(n, epsilon_0, le
 
 
 def test_a_sum_of_silos_replies_has_the_loss_of_one_reply():
-    """Theorem A2: the published ranks for 20 silos; the claim by the loss of one record is false fourfold."""
+    """Theorem F11: the published ranks for 20 silos; the claim by the loss of one record is false fourfold."""
     m, n, epsilon_0 = 20, 20, 2.0
     mechanism = published_quantile(n, 17, epsilon_0)  # the rank of `best_published(20, 20, 0.5, 2.0, 4)`
     others = [reply(mechanism, (0, 0, 0, n))] * (m - 1)  # all their scores lie above
@@ -185,7 +185,7 @@ def test_a_sum_of_silos_replies_has_the_loss_of_one_reply():
 
 @pytest.mark.parametrize(("m", "n", "alpha", "epsilon"), [(5, 60, 0.2, 10.0), (20, 12, 0.5, 3.0)])
 def test_where_replies_cover_others_hide_nothing(m, n, alpha, epsilon):
-    """Theorem A2, exactly: how likely any of the others, whose scores lie above, replies below."""
+    """Theorem F11, exactly: how likely any of the others, whose scores lie above, replies below."""
     bins = 11 if n > 50 else 4
     choice = best_published(m, n, alpha, epsilon, bins)
     law = reply(published_quantile(n, choice.rank, epsilon), [0] * (bins - 1) + [n])

@@ -6,7 +6,7 @@ import pytest
 
 @pytest.fixture
 def folder_for_words(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
-    """An empty working folder, in which nothing may appear that was not named; the folder above stays empty."""
+    """An empty working folder, in which only named files may appear; the folder above stays empty."""
     inside = tmp_path / "outer" / "inside"
     inside.mkdir(parents=True)
     monkeypatch.chdir(inside)

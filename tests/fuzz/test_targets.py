@@ -1,4 +1,4 @@
-"""The fuzzing targets on random bytes, and on inputs that once broke something (without a fuzzer's guidance)."""
+"""The fuzzing targets on random bytes, and on inputs that once caused a failure (without a fuzzer's guidance)."""
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -28,8 +28,8 @@ def test_target_survives(name):
 
 
 @pytest.mark.parametrize("name", KINDS)
-def test_what_a_target_starts_from_is_read(name):
-    """A reader that refuses everything would survive every target."""
+def test_valid_inputs_of_targets_are_read(name):
+    """Valid inputs are read: a reader that rejects everything would pass every target."""
     kind = KINDS[name]
     for document in kind.valid()[:2]:
         assert kind.check(kind.write(document))

@@ -1,6 +1,6 @@
-"""Words that users read, each compared as a whole with a file: help, `show`, forms of values, a page.
+"""Texts that users read, each compared as a whole with a file: help, `show`, forms of values, a page.
 
-Nothing else pins words. `python -m tests.golden` writes the files anew, and says which; `git diff` shows the words.
+No other test pins words. `python -m tests.golden` rewrites the files and lists them; `git diff` shows the words.
 """
 
 import io
@@ -56,7 +56,7 @@ def texts() -> dict[str, Callable[[], str]]:
 
 
 def said(*arguments: object) -> str:
-    """What a command prints, with its warnings below."""
+    """The output of a command, followed by its warnings."""
     from confide.cli import main
 
     out, err = io.StringIO(), io.StringIO()
@@ -67,7 +67,7 @@ def said(*arguments: object) -> str:
 
 
 def help_of(*command: str) -> str:
-    """The help of a command whole, and of the commands below it."""
+    """The whole help of a command, and of its subcommands."""
     from confide.cli.app import app
 
     found: Any = app
@@ -82,7 +82,7 @@ def help_of(*command: str) -> str:
 
 
 def value(path: str) -> str:
-    """What `confide show` says of a kept file."""
+    """The output of `confide show` for a kept file."""
     return said("show", TESTS / path)
 
 

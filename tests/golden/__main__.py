@@ -1,10 +1,10 @@
-"""Write the golden texts anew, and say which changed: `python -m tests.golden`."""
+"""Rewrite the golden texts and list those that changed: `python -m tests.golden`."""
 
 from tests.golden import FOLDER, texts
 
 
 def main() -> None:
-    """Write every text that is another than its file, and remove the files of texts that are gone."""
+    """Write every text that differs from its file, and remove the files of removed texts."""
     made = {f"{name}.txt": make() for name, make in texts().items()}
     for gone in sorted(path for path in FOLDER.glob("*.txt") if path.name not in made):
         gone.unlink()

@@ -1,4 +1,4 @@
-"""Words that users read are those that were looked at: one file for each, compared as a whole."""
+"""Texts that users read equal the reviewed files, compared as a whole."""
 
 import pytest
 
@@ -8,8 +8,8 @@ TEXTS = texts()
 
 
 @pytest.mark.parametrize("name", TEXTS)
-def test_words_are_those_of_the_file(name):
-    """Where words are meant to change: `python -m tests.golden` writes the files, and `git diff` shows them."""
+def test_text_equals_its_file(name):
+    """To change words on purpose, run `python -m tests.golden` and look at `git diff`."""
     assert TEXTS[name]() == (FOLDER / f"{name}.txt").read_text(encoding="utf-8")
 
 

@@ -19,7 +19,7 @@ SELECTORS = ["permute_and_flip", "exponential"]
 
 
 def phi(counts, weights, selector):
-    """The chance that one of the candidates beats a competitor of weight 1, by adaptive quadrature."""
+    """The probability that one of the candidates beats a competitor of weight 1, by adaptive quadrature."""
     if selector == "exponential":
         total = float(counts @ weights)
         return total / (1 + total)
@@ -57,7 +57,7 @@ def test_sharp_loss_bounds_every_spread(selector, x, slope, m):
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("slope", [0.01, 0.1, 0.7, 2.0])
 def test_sharp_loss_grows_at_most_by_one_per_unit(selector, slope):
-    """h(x) = L(x) + x <= h(x + 1), and L falls with x: what lets one unit interval stand for all n."""
+    """h(x) = L(x) + x <= h(x + 1), and L falls with x. Therefore one unit interval is enough for all n."""
     for m in (2, 30, 1000):
         values = [sharp_loss(x, slope, m - 1, selector) for x in (0.25, 0.5, 1.0, 1.25, 2.0, 2.25, 3.0, 8.0, 9.0)]
         slack = 2e-3 / min(slope, 1)
@@ -68,8 +68,8 @@ def test_sharp_loss_grows_at_most_by_one_per_unit(selector, slope):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("slope", "rivals"), [(0.05, 30.0), (0.7, 199.0), (0.7, 0.0), (3.0, 9.0), (1e5, 99.0)])
-def test_a_loss_is_within_what_it_is_at_most(selector, slope, rivals):
-    """Many at once are each what it is alone, and whether one is small enough is known as the loss itself says."""
+def test_sharp_loss_within_agrees_with_the_loss(selector, slope, rivals):
+    """Losses computed together equal single ones, and `sharp_loss_within` agrees with them."""
     x, competitor = np.array([0.1, 1.0, 0.4, 9.0, 2000.0, 0.5]), np.array([0.3, 1.0, 0.9, 1.0, 1.0, 0.0])
     alone = [
         sharp_loss(at, slope, rivals, selector, competitor=c)
@@ -81,12 +81,12 @@ def test_a_loss_is_within_what_it_is_at_most(selector, slope, rivals):
         assert sharp_loss_within(lost + 1e-9, at, slope, rivals, selector)
         assert sharp_loss_within(lost + 1, at, slope, rivals, selector)
         assert not sharp_loss_within(lost - slack, at, slope, rivals, selector)
-        assert not sharp_loss_within(lost - 1e-7, at, slope, rivals, selector)  # nor what only its lower bound is
+        assert not sharp_loss_within(lost - 1e-7, at, slope, rivals, selector)  # nor a lower bound
         assert not sharp_loss_within(-0.1, at, slope, rivals, selector)
 
 
 def test_sharp_loss_saves_ranks_against_the_lemma():
-    """The savings that the theory states: 5.3 -> 3.5, 8.5 -> 6.5, 11.7 -> 9.6 ranks at slope .72."""
+    """Ranks saved at slope 0.72: 5.3 -> 3.5, 8.5 -> 6.5, 11.7 -> 9.6."""
     for m, lemma, sharp in [(100, 5.3, 3.5), (1000, 8.5, 6.5), (10000, 11.7, 9.6)]:
         assert mean_overshoot(0.72, m - 1, "permute_and_flip") == pytest.approx(lemma, abs=0.6)
         assert sharp_loss(1.0, 0.72, m - 1, "permute_and_flip") - 1 == pytest.approx(sharp, abs=0.06)
@@ -132,7 +132,7 @@ def test_public_shift_is_the_smallest():
 
 
 def test_secret_offset_and_head_start_serve_every_n():
-    """The two searched intervals stand for all n: check the condition itself at each n up to 400."""
+    """The two searched intervals cover all n: check the condition itself at each n up to 400."""
     level, left, right, rivals = Fraction(9, 10), 0.78, 0.33, 299
     offset = private_shift(level, left, right, rivals, "permute_and_flip", 20)
     ahead = private_head_start(level, offset, 0.0, 1, left, right, rivals, "permute_and_flip")
@@ -151,7 +151,7 @@ def test_secret_offset_and_head_start_serve_every_n():
 
 @pytest.mark.parametrize(("level", "delta", "n_min"), [(Fraction(9, 10), 0.05, 1), (Fraction(4, 5), 0.01, 50)])
 def test_secret_line_holds_at_every_n(level, delta, n_min):
-    """Theorem 4, by evaluating Theorem 2b at every n in a long range, and at powers of two far beyond."""
+    """Theorem C3, by evaluating Theorem C1b at every n in a long range, and at powers of two far beyond."""
     rate = tangent_rate(level, delta, 500)
     offset = private_offset(rate, level, delta, n_min, 500, 0.8, 99, "permute_and_flip", 20)
     sizes = [*range(n_min, 1500), *(2**k for k in range(11, 26))]

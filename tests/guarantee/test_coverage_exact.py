@@ -1,4 +1,4 @@
-"""Theorems 2 to 5: coverage, by exact leave-one-out enumeration of small cases and by simulation at stated levels."""
+"""Theorems C1 to C4: coverage, by exact leave-one-out enumeration of small cases and by simulation at stated levels."""
 
 import warnings
 from fractions import Fraction
@@ -30,7 +30,7 @@ def planned(n, m, **options):
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((1, 1),), ((9, 1),), ((2, 3),)])])
 @pytest.mark.parametrize("epsilon", [1.0, *slow([2.0])])
 def test_public_certificate_never_exceeds_the_exact_minimum(selector, slopes, epsilon):
-    """Theorem 3a, for whole and fractional target ranks."""
+    """Theorem C2a, for whole and fractional target ranks."""
     for n, m in [(7, 4), (9, 3), (6, 5)]:
         for target in (
             Fraction(1),
@@ -45,7 +45,7 @@ def test_public_certificate_never_exceeds_the_exact_minimum(selector, slopes, ep
 
 
 def test_public_certificate_is_nearly_exact():
-    """At T = n the certificate is within .015 of the exact minimum, and well above the random-rank lemma."""
+    """At T = n the certificate is within 0.015 of the exact minimum, and well above the random-rank lemma."""
     for n, m, left, right in [(8, 4, 18, 7), (10, 4, 1, 1), (12, 4, 7, 3)]:
         mechanism = slopes_for(Fraction(0), Fraction(n), left, right, "replace_one", 2.0, "permute_and_flip")
         slope = mechanism.slope_left
@@ -60,7 +60,7 @@ def test_public_certificate_is_nearly_exact():
     ("alpha", "epsilon", "m"), [("0.5", 2.0, 4), ("0.3", 4.0, 4), ("0.2", 6.0, 3), ("0.4", 3.0, 5)]
 )
 def test_planned_public_mechanism_covers(selector, alpha, epsilon, m):
-    """What `calibrate(..., neighbors="replace_one")` runs, for every multiset of scores."""
+    """The mechanism of `calibrate(..., neighbors="replace_one")`, for every multiset of scores."""
     plan = planned(9 if m < 5 else 7, m, alpha=alpha, epsilon=epsilon, selector=selector)
     assert plan.mechanism is not None
     claimed = certify(plan.mechanism, plan.request.alpha, m, plan.request.n, None, None).coverage
@@ -77,14 +77,14 @@ def test_planned_public_mechanism_covers(selector, alpha, epsilon, m):
     ],
 )
 def test_planned_secret_mechanism_covers_for_every_n(selector, alpha, epsilon, m, n_min):
-    """Theorem 3b: what `calibrate` runs by default, for every multiset of scores and every n in reach."""
+    """Theorem C2b: the default mechanism of `calibrate`, for every multiset of scores and every n of the test."""
     plan = planned(10, m, alpha=alpha, epsilon=epsilon, selector=selector, neighbors="add_remove", n_min=n_min)
     for n in range(n_min, 10 if m < 5 else 7):
         assert worst_coverage(plan.mechanism, n, m) >= float(1 - plan.request.alpha) - 1e-12
 
 
 def test_secret_certificate_is_not_vacuous():
-    """Without its head start, or with a smaller offset, the same mechanism does undercover for some n."""
+    """Without its prior bonus, or with a smaller offset, the same mechanism undercovers for some n."""
     plan = planned(10, 4, alpha="0.3", epsilon=2.0, neighbors="add_remove")
     assert plan.mechanism.head_start > 0
     weak = Slopes(**{**vars(plan.mechanism), "head_start": 0, "offset": plan.mechanism.offset - 1})
@@ -108,7 +108,7 @@ def test_secret_certificate_for_arbitrary_offsets(selector, head_start):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_rank_deficit_is_dominated_by_the_tail(selector):
-    """Theorem 2: P(B_J < r) <= tail(T - r + 1), whatever the counts; B_J of the infinite candidate counts as n + 1."""
+    """Theorem C1: P(B_J < r) <= tail(T - r + 1), for all counts; B_J of the infinite candidate counts as n + 1."""
     for rate, offset in [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4, 5), Fraction(5, 2))]:
         mechanism = slopes_for(rate, offset, 3, 1, "add_remove", 1.5, selector)
         for n, m in [(8, 4), (6, 5), (2, 4)]:
@@ -124,7 +124,7 @@ def test_rank_deficit_is_dominated_by_the_tail(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_rank_excess_is_dominated_by_the_tail(selector):
-    """Theorem 5: P(A_J - T >= d) <= tail(d) with the right slope."""
+    """Theorem C4: P(A_J - T >= d) <= tail(d) with the right slope."""
     mechanism = slopes_for(Fraction(0), Fraction(7, 2), 3, 2, "replace_one", 1.5, selector)
     for n, m in [(8, 4), (6, 5)]:
         for h in histograms(n, m):
@@ -137,7 +137,7 @@ def test_rank_excess_is_dominated_by_the_tail(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_conditional_failure_bounds_the_exact_failure(selector):
-    """Theorem 2b on two-point scores, where the coverage of each threshold is known: an exact sum over all samples."""
+    """Theorem C1b on two-point scores, where the coverage of each threshold is known: an exact sum over all samples."""
     n, level, edges = 12, 0.6, 3
     masses = np.array([0.35, 0.24, 0.4, 0.01])  # P(score in bin j)
     coverage = np.cumsum(masses)
@@ -154,7 +154,7 @@ def test_conditional_failure_bounds_the_exact_failure(selector):
 
 @pytest.mark.slow
 def test_coverage_on_ties_and_atoms_by_simulation():
-    """Marginal coverage of the released threshold on nasty scores, one fresh point per calibration, level 1e-6."""
+    """Marginal coverage of the released threshold on difficult scores, one fresh point per calibration, level 1e-6."""
     rng = np.random.default_rng(7)
     laws = {
         "atom": lambda size: np.where(rng.random(size) < 0.85, 0.2, 0.9),
@@ -174,7 +174,7 @@ def test_coverage_on_ties_and_atoms_by_simulation():
 
 @pytest.mark.parametrize("neighbors", ["add_remove", *slow(["replace_one"])])
 def test_training_conditional_promise_by_simulation(neighbors):
-    """P(coverage given the data < 0.9) <= 0.1 for uniform scores, and the target is not wasteful; level 1e-6."""
+    """P(coverage given the data < 0.9) <= 0.1 for uniform scores, and the target is not much too high; level 1e-6."""
     rng = np.random.default_rng(11)
     candidates = confide.Candidates.unit(500)
     thresholds = [

@@ -1,4 +1,4 @@
-"""Walks of noise: what is cut off is bounded from above, and not by much."""
+"""Noise walks: the truncation error is bounded from above, and not by much."""
 
 import math
 

@@ -1,4 +1,4 @@
-"""The law of the rank for randomised labels: against exact binomials, and against independent arithmetic."""
+"""The law of the random rank for randomised labels, compared with exact binomials and independent arithmetic."""
 
 import itertools
 import math
@@ -29,8 +29,8 @@ def test_no_binomial_has_a_larger_tail(n):
             assert worst <= noise_tail(deficit, n, 0.5, kept) + 1e-12
 
 
-def test_no_sum_of_unlike_labels_has_a_larger_tail():
-    """All laws of four labels' hits, on a grid; and with a truth above one half those that can be."""
+def test_no_sum_of_different_labels_has_a_larger_tail():
+    """All laws of the hits of four labels on a grid; for p above one half, those that are possible."""
     for truth, levels in ((0.5, np.linspace(0, 1, 6)), (0.9, (0.0, 0.03, 0.1, 0.9, 0.97, 1.0))):
         for chances in itertools.combinations_with_replacement(levels, 4):
             law = np.array([1.0])
@@ -73,7 +73,7 @@ def test_the_rank_is_the_least_that_keeps_the_level(classes, epsilon, delta):
     assert not keeps(rank - 1)
 
 
-def test_with_next_to_no_noise_the_rank_is_next_to_that_of_split_conformal():
+def test_with_almost_no_noise_the_rank_is_almost_that_of_split_conformal():
     truth, kept = kept_of(10, 30.0)
     assert math.ceil(0.9 * 1001) <= noisy_rank(0.9, 1000, truth, kept) <= math.ceil(0.9 * 1001) + 1
 

@@ -1,4 +1,4 @@
-"""The numbers behind the random-rank lemma: binomial tails of any size, and ranks grouped to the safe side."""
+"""The numbers of the random-rank lemma: binomial tails of any size, and ranks grouped conservatively."""
 
 import math
 from fractions import Fraction
@@ -17,7 +17,7 @@ SELECTORS = ["permute_and_flip", "exponential"]
 @pytest.mark.parametrize("n", [1, 2, 10, 1000, 10**6, 2**24, 2**31, 2**40])
 @pytest.mark.parametrize("p", [1e-6, 0.1, 0.5, 0.9, 1 - 1e-6])
 def test_binomial_tails(n, p):
-    """Against scipy's own law, where that is exact enough, and against the symmetry of the law everywhere."""
+    """Compared with scipy's law, where it is exact enough, and with the symmetry of the law everywhere."""
     spread = np.sqrt(n * p * (1 - p))
     r = np.unique(np.clip(np.round(n * p + spread * np.array([-6, -3, -1, 0, 1, 3, 6])), 1, n)).astype(np.int64)
     value = binomial_at_least(r, n, p)
@@ -57,7 +57,7 @@ def test_grouped_ranks_are_smaller_ranks(selector, slope):
 @pytest.mark.parametrize("slope", [80.0, 5.0, 0.7, 0.05])
 @pytest.mark.parametrize("n", [1, 5, 50, 1000, 10**6])
 def test_blocks_are_never_better_than_the_lemma(selector, slope, n):
-    """What is used for a secret n bounds the failure of Theorem 2b from above, and closely for the slopes in use."""
+    """The bound for a secret n is above the failure of Theorem C1b, and close to it for the slopes in use."""
     rivals, level = 1000, 0.9
     for beyond in (0.001, 0.5, 3.3, 20 + 8 / slope):
         target = min(level * (n + 1) + beyond, n - 1e-3)
@@ -70,7 +70,7 @@ def test_blocks_are_never_better_than_the_lemma(selector, slope, n):
 @pytest.mark.parametrize("level", [0.99, *slow([0.1, 0.5, 0.9])])
 @pytest.mark.parametrize("slope", [0.5, *slow([40.0])])
 def test_a_line_holds_exactly_where_every_n_does(level, slope):
-    """The search in blocks against one n after the other, for lines just high enough and just too low."""
+    """The search in blocks agrees with single n, for lines just high enough and just too low."""
     from fractions import Fraction
 
     exact_level = Fraction(str(level))
@@ -92,7 +92,7 @@ def test_a_line_holds_exactly_where_every_n_does(level, slope):
 
 
 def one_by_one(target, n, level, slope, rivals, selector):
-    """The grouped failure probability of Theorem 2b, deficit after deficit, at every n."""
+    """The grouped failure probability of Theorem C1b, deficit after deficit, at every n."""
     step = max(1, int(0.1 / slope), int(0.02 * math.sqrt(float(n.min()) * level * (1 - level))))
     total, survival = np.zeros(len(n)), np.ones(len(n))
     for d in range(0, math.ceil((math.log(rivals) + 25) / slope) + 1, step):
@@ -118,10 +118,10 @@ def one_by_one(target, n, level, slope, rivals, selector):
         ),
     ],
 )
-def test_the_search_for_an_offset_finds_what_trying_every_n_finds(
+def test_the_search_for_an_offset_agrees_with_trying_every_n(
     monkeypatch, level, delta, n_min, n_typical, slope, rivals, selector
 ):
-    """Whatever is skipped or computed at once, the offset is that of the plain search, to the last bit."""
+    """Skipping and batching do not change the offset: it equals that of the direct search, to the last bit."""
     rate, unit = conditional.tangent_rate(level, delta, n_typical), 20
     n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
 
@@ -135,7 +135,7 @@ def test_the_search_for_an_offset_finds_what_trying_every_n_finds(
     while high - low > 0.05 / slope:
         middle = (low + high) / 2
         low, high = (middle, high) if fails(middle) else (low, middle)
-    monkeypatch.setattr(conditional, "line_holds", lambda *_: True)  # which is tested above
+    monkeypatch.setattr(conditional, "line_holds", lambda *_: True)  # tested above
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
     made = conditional.private_offset(rate, level, delta, n_min, n_typical, slope, rivals, selector, unit)
     assert made == conditional.ceil_to(high + margin, unit)

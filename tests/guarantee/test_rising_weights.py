@@ -1,4 +1,4 @@
-"""Theorems 2 to 5 with weights that rise, and with any that never fall, by exact enumeration of small cases."""
+"""Theorems C1 to C4 with rising and arbitrary non-decreasing weights, by exact enumeration of small cases."""
 
 from fractions import Fraction
 
@@ -24,7 +24,7 @@ AHEAD = {
     4: [(0, 0.5, 1, 1.5), (0, 0, 0, 2), (0, 2, 2, 2), (0, 0, 0.3, 4), (0, 1.1, 1.1, 2.4)],
     5: [(0, 0, 0.4, 0.8, 1.2), (0, 0, 0, 3, 3), (0, 0.2, 1.5, 1.6, 5)],
 }
-"""Log-odds by which m candidates are ahead of the first: even steps, one step anywhere, and others."""
+"""Prior log-odds of m candidates relative to the first: equal steps, one step at any place, and others."""
 
 
 def finely(mechanism, by=64):
@@ -47,7 +47,7 @@ def planned(n, m, **options):
 @pytest.mark.parametrize("slopes", [(13, 7), *slow([((9, 1),), ((2, 3),)])])
 @pytest.mark.parametrize(("n", "m", "epsilon"), [(9, 3, 2.0), *slow([(7, 4, 1.0), (6, 5, 2.0)])])
 def test_rising_certificate_never_exceeds_the_exact_minimum(selector, slopes, n, m, epsilon):
-    """Theorem 3a with G for m - 1, for whole and fractional target ranks."""
+    """Theorem C2a with G in place of m - 1, for whole and fractional target ranks."""
     for target in (Fraction(1), Fraction(7, 2), n - Fraction(3, 4), n - Fraction(1, 16), Fraction(n)):
         for ahead in AHEAD[m]:
             mechanism = stepped(public(n, target, *slopes, epsilon, selector), ahead)
@@ -68,7 +68,7 @@ def test_rising_certificate_of_weights_drawn_at_random(selector):
 
 
 def test_rising_certificate_is_nearly_exact():
-    """At T = n it gives away less than .01, at one place nothing; without the heights it would give away much more."""
+    """At T = n it is within 0.01 of the minimum, and exact in one case; without the heights it is much further away."""
     given_away = []
     for selector, n, ahead in [
         ("permute_and_flip", 8, (0, 0.5, 1, 1.5)),
@@ -92,7 +92,7 @@ def test_rising_certificate_is_nearly_exact():
 @pytest.mark.parametrize("offset", [Fraction(3, 5), Fraction(7, 5), Fraction(3)])
 @pytest.mark.parametrize(("m", "most"), [(3, 10), *slow([(4, 8), (5, 6)])])
 def test_secret_certificate_with_a_fading_head_start(selector, offset, m, most):
-    """Theorem 3b: what is certified holds at every secret n, for any heights, head start and fading."""
+    """Theorem C2b: the certified coverage holds at every secret n, for any heights, prior bonus and fade."""
     base = finely(slopes_for(Fraction(4, 5), offset, 3, 1, "add_remove", 3.0, selector))
     per_rank = base.unit * base.left
     for ahead, (start, fade) in zip(
@@ -121,9 +121,9 @@ PLANS = [
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "n_min", "rise", "slopes"), [PLANS[2], *slow(PLANS[:2] + PLANS[3:])])
 def test_planned_secret_rise_covers_for_every_n(selector, alpha, epsilon, m, n_min, rise, slopes):
-    """What `calibrate` runs by default, with rise and fading head start, for every multiset and every n in reach."""
-    asked = {"alpha": alpha, "epsilon": epsilon, "selector": selector, "rise": rise, "n_min": n_min, "slopes": slopes}
-    mechanism = planned(10, m, neighbors="add_remove", **asked).mechanism
+    """The default of `calibrate`, with rise and fading bonus, for every multiset and every n of the test."""
+    options = {"alpha": alpha, "epsilon": epsilon, "selector": selector, "rise": rise, "n_min": n_min, "slopes": slopes}
+    mechanism = planned(10, m, neighbors="add_remove", **options).mechanism
     assert mechanism.rivals(m) < m - 1
     assert mechanism.add_remove <= epsilon
     for n in range(n_min, 9 if m < 5 else 7):
@@ -133,7 +133,7 @@ def test_planned_secret_rise_covers_for_every_n(selector, alpha, epsilon, m, n_m
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("alpha", "epsilon", "m", "_n_min", "rise", "slopes"), PLANS)
 def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, slopes):
-    """What `calibrate(..., neighbors="replace_one")` runs with a rise, for every multiset of scores."""
+    """The mechanism of `calibrate(..., neighbors="replace_one")` with a rise, for every multiset of scores."""
     n = 9 if m < 5 else 7
     plan = planned(n, m, alpha=alpha, epsilon=max(epsilon, 3.0), selector=selector, rise=rise, slopes=slopes)
     if plan.mechanism is None:
@@ -147,11 +147,11 @@ def test_planned_public_rise_covers(selector, alpha, epsilon, m, _n_min, rise, s
 
 @pytest.mark.slow
 def test_rise_saves_ranks_and_the_head_start_is_needed():
-    """With a rise the target is lower; without it, or without the head start, the same target does undercover."""
-    asked = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1), "selector": "exponential"}
-    flat, high = (planned(1000, 400, rise=rise, **asked).mechanism for rise in (0.0, 8.0))
+    """With a rise the target is lower; without the rise, or without the bonus, the same target undercovers."""
+    options = {"alpha": "0.2", "epsilon": 1.0, "neighbors": "add_remove", "slopes": (1, 1), "selector": "exponential"}
+    flat, high = (planned(1000, 400, rise=rise, **options).mechanism for rise in (0.0, 8.0))
     assert high.offset < flat.offset - 2
-    rising = planned(10, 4, rise=0.7, **asked).mechanism
+    rising = planned(10, 4, rise=0.7, **options).mechanism
     assert rising.head_start > rising.fade > 0
     for weaker in ({"head_start": 0, "fade": 0}, {"fade": 4 * rising.head_start}):
         weak = Slopes(**{**vars(rising), **weaker})
@@ -167,7 +167,7 @@ LINES = [(Fraction(0), Fraction(13, 2)), (Fraction(0), Fraction(4)), (Fraction(4
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), (6, 5), (2, 4)])
 def test_rising_rank_deficit_is_dominated_by_the_tail(selector, n, m):
-    """Theorem 2 with G: P(B_J < r) <= tail(T - r + 1), and the law of the random rank is that of the tail."""
+    """Theorem C1 with G: P(B_J < r) <= tail(T - r + 1), and the law of the random rank is that of the tail."""
     for rate, offset in LINES:
         base = finely(slopes_for(rate, offset, 3, 1, "add_remove", 1.5, selector))
         for ahead in AHEAD[m]:
@@ -188,7 +188,7 @@ def test_rising_rank_deficit_is_dominated_by_the_tail(selector, n, m):
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize(("n", "m"), [(8, 4), *slow([(6, 5)])])
 def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
-    """Theorem 5: P(A_J - T >= d) <= tail(d) where rivals may be heavier, +inf by its head start, and the mean of it."""
+    """Theorem C4: P(A_J - T >= d) <= tail(d) with heavier competitors and the bonus of +inf, and its mean."""
     for rate, offset in [(Fraction(0), Fraction(5, 2)), (Fraction(1, 2), Fraction(-3, 4))]:
         base = finely(slopes_for(rate, offset, 2, 3, "add_remove", 2.5, selector))
         for ahead, start in zip(AHEAD[m] * 2, [0, 1.5, 4, 0.5, 0, 2, 3], strict=False):
@@ -209,8 +209,8 @@ def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
                 assert p @ np.maximum(excess, 0) <= mean + 1e-12
 
 
-def test_heavier_rivals_need_their_own_tail():
-    """Neither the tail of lighter rivals nor one without the head start would do for Theorem 5."""
+def test_heavier_competitors_need_their_own_tail():
+    """Neither the tail of lighter competitors nor one without the bonus is enough for Theorem C4."""
     base = finely(slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5, "permute_and_flip"))
     mechanism = stepped(base, (0, 0, 0, 3))
     headed = Slopes(**{**vars(base), "head_start": int(3 * base.scale)})
@@ -225,7 +225,7 @@ def test_heavier_rivals_need_their_own_tail():
 
 
 MASSES = [(0.35, 0.24, 0.4, 0.01), (0.59, 0.01, 0.2, 0.2), (0.1, 0.49, 0.4, 0.01)]
-"""P(score in bin j) of discrete laws: what a threshold misses is known."""
+"""P(score in bin j) of discrete laws, for which the coverage of a threshold is known."""
 
 
 def worst_failure(mechanism, n, level):
@@ -239,7 +239,7 @@ def worst_failure(mechanism, n, level):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_rising_conditional_failure_bounds_the_exact_failure(selector):
-    """Theorem 2b with G, for a public n: the exact sum over all samples, and a bound that is not loose."""
+    """Theorem C1b with G, for a public n: the exact sum over all samples, and a bound that is not loose."""
     closest = np.inf
     for ahead in AHEAD[4]:
         mechanism = stepped(public(12, Fraction(10), 3, 1, 3.0, selector), ahead)
@@ -252,7 +252,7 @@ def test_rising_conditional_failure_bounds_the_exact_failure(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_secret_line_bounds_the_exact_failure_at_every_n(selector):
-    """Theorem 4 with G: the smallest delta that the certificate admits is not exceeded at any n, for any heights."""
+    """Theorem C3 with G: the smallest delta that the certificate admits is not exceeded at any n, for any heights."""
     base = finely(slopes_for(Fraction(4, 5), Fraction(2), 3, 1, "add_remove", 4.0, selector))
     for ahead in AHEAD[4][:3]:
         mechanism = stepped(base, ahead)
@@ -269,16 +269,23 @@ def test_secret_line_bounds_the_exact_failure_at_every_n(selector):
 
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_planned_training_conditional_mechanism_with_a_rise(neighbors):
-    """The plan's delta is kept, by the exact sum over all samples; with a rise its target is lower than without."""
-    asked = {"alpha": "0.4", "epsilon": 2.0, "delta": "0.2", "neighbors": neighbors, "n_typical": 12, "slopes": (3, 1)}
-    flat, rising = (planned(12, 4, rise=rise, **asked).mechanism for rise in (0.0, 2.0))
+    """The failure probability is at most delta, by the exact sum over all samples; a rise lowers the target."""
+    options = {
+        "alpha": "0.4",
+        "epsilon": 2.0,
+        "delta": "0.2",
+        "neighbors": neighbors,
+        "n_typical": 12,
+        "slopes": (3, 1),
+    }
+    flat, rising = (planned(12, 4, rise=rise, **options).mechanism for rise in (0.0, 2.0))
     assert rising.target(12) < flat.target(12)
     for n in [12] if neighbors == "replace_one" else range(1, 13):
         assert worst_failure(rising, n, 0.6) <= 0.2
 
 
-def test_head_start_fades_as_fast_as_the_loss_has_room_for():
-    """By one step more in every record, the loss would be larger."""
+def test_head_start_fades_as_fast_as_the_loss_allows():
+    """With one step more for every record the loss is larger."""
     for slopes, rate in [((3, 1), Fraction(9, 10)), ((9, 11), Fraction(9, 10)), ((1, 1), Fraction(1, 2))]:
         mechanism = finely(slopes_for(rate, Fraction(2), *slopes, "add_remove", 1.0, "permute_and_flip"))
         fade = fade_for(mechanism)

@@ -1,4 +1,4 @@
-"""G, the one number of the public weights that certificates depend on, and what is made of a G that is not whole."""
+"""The competitor ratio G, the only property of the prior weights in the certificates, and fractional values of it."""
 
 import math
 from decimal import Decimal, localcontext
@@ -39,8 +39,8 @@ HEIGHTS = {
 
 @pytest.mark.parametrize("name", HEIGHTS)
 @pytest.mark.parametrize("scale", [1000.0, 777.7, 1e-3 / 3])
-def test_rivals_are_rounded_up_and_hardly(name, scale):
-    """Never below the exact G, which a certificate may not underestimate, and above it by less than a billionth."""
+def test_competitor_ratio_is_rounded_up_by_less_than_a_billionth(name, scale):
+    """Never below the exact G, and above it by less than a billionth: a certificate must not underestimate G."""
     heights = HEIGHTS[name] if scale > 1 else HEIGHTS[name] // 10**6
     exact = exact_rivals(heights, scale)
     found = rivals_left(heights / scale)
@@ -49,7 +49,7 @@ def test_rivals_are_rounded_up_and_hardly(name, scale):
 
 @pytest.mark.parametrize(("flat", "rise"), [(Fraction(0), 900), (Fraction(95, 2), 20_000), (Fraction(7, 3), 41)])
 @pytest.mark.parametrize("m", [2, 13, 481])
-def test_rivals_of_a_mechanism(m, flat, rise):
+def test_competitor_ratio_of_a_mechanism(m, flat, rise):
     """From the stated integers `flat` and `rise`, with the heights computed in fractions here."""
     mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, "permute_and_flip", flat=flat, rise=rise)
     steps = m - flat
@@ -65,7 +65,7 @@ def test_rivals_of_a_mechanism(m, flat, rise):
 @pytest.mark.parametrize(("flat", "rise"), [(Fraction(0), 900), (Fraction(95, 2), 20_000), (Fraction(7, 3), 0)])
 @pytest.mark.parametrize("m", [2, 13, 481])
 def test_the_stated_step_is_no_more_than_any_ratio_of_neighbours(m, flat, rise):
-    """What Theorem 6 calls a, from the stated integers: rounded down, and hardly; 1 for equal weights."""
+    """The a of Theorem T1 from the stated integers: rounded down by little; 1 for equal weights."""
     mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, "permute_and_flip", flat=flat, rise=rise)
     with localcontext(prec=60):
         weights = [(Decimal(int(height)) / Decimal(mechanism.scale)).exp() for height in mechanism.heights(m)]
@@ -74,7 +74,7 @@ def test_the_stated_step_is_no_more_than_any_ratio_of_neighbours(m, flat, rise):
     assert rise or mechanism.step(m) == 1
 
 
-def test_rivals_on_the_right_are_those_on_the_left_of_the_mirror_image():
+def test_competitors_on_the_right_are_those_on_the_left_of_the_mirror_image():
     log_weights = np.array([0.0, 0.5, 0.5, 2.0])
     weights = np.exp(log_weights)
     assert rivals_right(log_weights) == pytest.approx(max(weights[j + 1 :].sum() / weights[j] for j in range(3)))
@@ -83,8 +83,8 @@ def test_rivals_on_the_right_are_those_on_the_left_of_the_mirror_image():
 
 @pytest.mark.parametrize("rivals", [1e-3, 0.3, 1.0, 2.7, 48.2, 4000.5])
 @pytest.mark.parametrize("p", [1.0, 0.6, 1e-2, 3e-6, 1e-9])
-def test_tails_of_rivals_that_are_not_whole(rivals, p):
-    """Against their definitions: G lighter ones spread as thinly as they may be; heavier ones by the union bound."""
+def test_tails_for_fractional_competitor_ratios(rivals, p):
+    """Compared with their definitions: G lighter ones spread as thinly as possible; heavier ones by the union bound."""
     deficit = np.array(-math.log(p))
     lighter, _ = integrate.quad(lambda s: -math.expm1(rivals * math.log1p(-s * p)) if s * p < 1 else 1.0, 0, 1)
     found = float(tail(deficit, 1.0, rivals, "permute_and_flip"))
@@ -101,7 +101,7 @@ def test_tails_of_rivals_that_are_not_whole(rivals, p):
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("lighter", [True, False])
 @pytest.mark.parametrize(("slope", "rivals"), [(0.3, 0.4), (1.0, 1.0), (0.5, 20.5), (0.05, 3000.0)])
-def test_mean_overshoot_of_rivals_that_are_not_whole(selector, lighter, slope, rivals):
+def test_mean_overshoot_for_fractional_competitor_ratios(selector, lighter, slope, rivals):
     def missed(d):
         return float(tail(np.array(d), slope, rivals, selector, lighter=lighter))
 
@@ -111,8 +111,8 @@ def test_mean_overshoot_of_rivals_that_are_not_whole(selector, lighter, slope, r
     assert mean_overshoot(slope, rivals, selector, lighter=lighter) == pytest.approx(first + last, rel=1e-5)
 
 
-def test_log_weights_are_heights_and_what_is_left_of_the_head_start():
-    """In units of the scale; the head start is that of +inf, and fades with n until nothing is left."""
+def test_log_weights_are_heights_plus_the_remaining_head_start():
+    """In units of the scale. The prior bonus belongs to +inf, and fades with n to 0."""
     mechanism = Slopes(Fraction(9, 10), Fraction(2), 9, 11, 180.0, "permute_and_flip", 585, 6, Fraction(1, 2), 2520)
     heights = mechanism.heights(4)
     for n, ahead in ((0, 585), (20, 465), (97, 3), (98, 0), (1000, 0)):

@@ -1,4 +1,4 @@
-"""Theorem 6, the two-sided certificate: exact enumeration, a search for bad data, and its numerical parts."""
+"""Theorem T1, the two-sided certificate: exact enumeration, a search for bad data, and its numerical parts."""
 
 import itertools
 import math
@@ -14,9 +14,9 @@ from confide.guarantee.adversary import _ALL, Parts, _Search, accuracy, largest
 from confide.guarantee.certificate import sharp_loss
 from confide.guarantee.left_side import Case, LeftSide, Rows, Setting
 from confide.guarantee.secret_n import (
-    _few,
+    _cases_of_large_n,
+    _groups_below,
     _halves,
-    _many,
     two_sided_head_start,
     two_sided_offset,
     two_sided_secret,
@@ -55,7 +55,7 @@ def exact_laws(utilities, selector):
 
 
 def least_coverage(points, target, left, right, log_weights, selector, ahead=None):
-    """The least leave-one-out coverage over all multisets; with `ahead`, +inf has that head start and no left slope."""
+    """The least leave-one-out coverage over all multisets; with `ahead`, +inf has that bonus and no left slope."""
     m = len(log_weights)
     ways = multisets(points, m)
     covered = np.zeros(len(ways))
@@ -83,7 +83,7 @@ def random_weights(rng, m):
 
 @pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_never_above_the_exact_minimum(selector):
-    """Theorem 6a for every multiset of points, random weights and slopes, whole and fractional targets."""
+    """Theorem T1a for every multiset of points, random weights and slopes, whole and fractional targets."""
     rng, gains = np.random.default_rng(2026), []
     for case in range(50):
         m, points = int(rng.integers(2, 6)), int(rng.integers(3, 10))
@@ -103,7 +103,7 @@ def test_never_above_the_exact_minimum(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_secret_n_with_a_head_start(selector):
-    """The bounds behind Theorem 6b at single n, T(n) below and above n, for intervals, and for many points beyond."""
+    """The bounds behind Theorem T1b at single n, T(n) below and above n, for intervals, and for many points beyond."""
     rng = np.random.default_rng(7)
     for _ in range(30):
         m, points = int(rng.integers(2, 6)), int(rng.integers(1, 9))
@@ -126,7 +126,7 @@ def test_secret_n_with_a_head_start(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_secret_mechanism_covers_for_every_n(selector):
-    """Where the shortfall is at most 0 every n >= n_min is served; without head start, or offset, it is not."""
+    """If the shortfall is at most 0, every n >= n_min is covered; without bonus, or offset, it is not."""
     rate, offset, left, right, m = Fraction(3, 5), Fraction(1, 2), 0.5, 0.5, 5
 
     def head_start(n):
@@ -196,7 +196,7 @@ def test_a_search_for_bad_data_stays_below(selector, x, total):
 
 
 def program(q, mass, left, rho, kappa, s, right, selector):
-    """V^0 of docs/theory-two-sided.md, section 3, for whole targets, by adaptive quadrature of its own integrals."""
+    """V^0 of docs/theory-two-sided.md, section 3, for whole targets, by adaptive quadrature of its integrals."""
     y, rate, extra = math.exp(-left), math.exp(-right * s) * rho, math.exp(-right * s) * kappa
     weight = np.array([float(mass[e:] @ q[e:]) for e in range(len(q))])
     if selector == "exponential":
@@ -241,7 +241,7 @@ def test_bound_of_every_spread_and_chain(selector):
 
 
 def two_places(q, total, mean, rng):
-    """A spread of the whole mass, on an index left and one right of a mean weight."""
+    """A spread of the whole mass on one index left and one right of a mean weight."""
     left = int(rng.integers(0, np.count_nonzero(q > mean)))
     right = int(rng.integers(np.count_nonzero(q > mean), min(len(q), np.count_nonzero(q > mean) + 40)))
     share = (mean - q[right]) / (q[left] - q[right])
@@ -250,7 +250,7 @@ def two_places(q, total, mean, rng):
 
 @pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_ranges_bound_every_s_inside(selector):
-    """A wide range of s, undivided: above the program of every s, chain and spread in it; one corner serves as all."""
+    """The bound of a wide undivided range of s is above the program of every s, chain and spread in it."""
     rng, left, right, total = np.random.default_rng(11), 0.08, 0.1, 20.0
     q, low, high = np.exp(-left * np.arange(120)), 4.0, 6.0
     search, near = (
@@ -283,7 +283,7 @@ def test_ranges_bound_every_s_inside(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_indices_beyond_the_depth_are_bounded(selector, monkeypatch):
-    """With all indices but three left out of the table, lines stay above spreads that use the others."""
+    """With only three indices in the table, lines stay above spreads that use the others."""
     monkeypatch.setattr(left_side, "_DEPTH", -3)
     rng, left, total = np.random.default_rng(4), 0.3, 12.0
     q, side = np.exp(-left * np.arange(40)), LeftSide(Setting(left, 0.4, total, 1.0, selector),
@@ -323,7 +323,7 @@ def test_the_peak_of_a_mixture_of_two_lines_is_its_largest_value():
 
 
 def test_ranks_saved():
-    """The savings that the page states."""
+    """The savings that docs/theory-two-sided.md states."""
     for total, left, selector, saved in [
         (3.6, 0.3, "exponential", 1.6), (8.2, 0.35, "exponential", 1.6), (28.0, 0.45, "exponential", 1.6),
         (182.0, 0.55, "exponential", 1.75), (3.6, 0.3, "permute_and_flip", 0.95),
@@ -363,14 +363,14 @@ def test_values_of_a_division_point_by_point(selector, slopes, total, x, beyond,
     assert 0.93 * lost - 0.02 < found < lost + 2 * accuracy(lost)
 
 
-def test_what_lies_behind_the_last_index_is_in_the_bound():
-    """Noted once: without the end of the table of weights the bound is lower by a millionth."""
+def test_indices_behind_the_last_one_are_in_the_bound():
+    """One recorded case: without the end of the table of weights the bound is lower by a millionth."""
     found = two_sided_loss(1.0, 2.0, 1.0, 5.0, "exponential", beyond=10)
     assert found == pytest.approx(0.5340834249, abs=3e-7)
 
 
-def test_holds_is_what_plans_and_readers_ask():
-    """A target that `two_sided_shift` returns holds; the next smaller ones do not; coverage says the same."""
+def test_holds_agrees_with_shift_and_coverage():
+    """A target that `two_sided_shift` returns holds; the next smaller ones do not; `two_sided_coverage` agrees."""
     level, selector, slopes = Fraction(9, 10), "permute_and_flip", (0.45, 0.55, 28.0)
     for n in (60, 1000):
         target = two_sided_shift(n, level, *slopes, selector, 16, step=0.96)
@@ -383,8 +383,8 @@ def test_holds_is_what_plans_and_readers_ask():
     assert two_sided_shift(20, level, *slopes, selector, 16) is None
 
 
-def test_it_is_asked_only_where_the_sharp_one_does_not_reach_the_level():
-    """At a target at which both hold a release states the sharp one, which needs no search of its reader."""
+def test_two_sided_is_used_only_where_the_sharp_one_fails():
+    """If both hold, a release states the sharp certificate, which a reader checks without a search."""
     level = Fraction(7, 10)
     mechanism = Slopes(level, Fraction(3), left=1, right=1, scale=1.0, selector="permute_and_flip")
     assert mechanism.two_sided(level, 3, 20, None)
@@ -433,7 +433,7 @@ def test_head_starts_are_the_least_that_readers_accept(level):
 
 @pytest.mark.slow
 def test_offset_and_head_start_go_together():
-    """The faster the head start fades the more of it, or of the offset, is needed."""
+    """The faster the bonus fades, the larger the bonus or the offset must be."""
     level, terms = Fraction(9, 10), (1, 0.45, 0.55, 28.0, "exponential", 20)
     slow, fast, wide = (
         two_sided_secret(level, fade, most, *terms, step=28 / 29)
@@ -447,7 +447,7 @@ def test_offset_and_head_start_go_together():
         start = lambda n, ahead=ahead, fade=fade: max(0.0, ahead - fade * n)  # noqa: E731
         assert two_sided_shortfall(level, offset, start, *terms[:-1], step=28 / 29) <= 0
     assert two_sided_secret(level, 0.45, 2.0, *terms, step=28 / 29) is None
-    tiny = Fraction(1, 10**6)  # more numbers of records with few points beyond than anyone looks at
+    tiny = Fraction(1, 10**6)  # more numbers of records with few points beyond than the limit
     assert two_sided_secret(1 - tiny, 1e-6, 9.0, *terms[:-1], 10**6, step=28 / 29) is None
     assert two_sided_secret(level, 1e-6, 9.0, 1, 1e-6, 1e-6, *terms[3:], step=28 / 29) is None
 
@@ -455,21 +455,21 @@ def test_offset_and_head_start_go_together():
 @pytest.mark.parametrize("rate", [Fraction(9, 10), Fraction(99, 100), Fraction(2, 3)])
 def test_groups_hold_every_n_once(rate):
     offset, enough = Fraction(47, 20), 12
-    groups = _few(rate, offset, 7, enough)
+    groups = _groups_below(rate, offset, 7, enough)
     found = sorted(size.n for group in groups for size in group)
     assert found == list(range(7, found[-1] + 1))
     assert found[-1] + 1 - math.ceil(rate * (found[-1] + 2) + offset) == enough
     for group in groups:
         assert sorted(group) == group
         assert sorted(itertools.chain(*_halves(group))) == group
-    many = _many(Setting(0.45, 0.55, 28.0, 1.0, "exponential"), rate, offset, enough)
+    many = _cases_of_large_n(Setting(0.45, 0.55, 28.0, 1.0, "exponential"), rate, offset, enough)
     for n in range(found[-1] + 1, found[-1] + 101):
         target = rate * (n + 1) + offset
         x = float(target - math.ceil(target) + 1)
         assert any(case.low <= x <= case.high and case.beyond <= n - math.ceil(target) for case in many)
 
 
-def test_some_numbers_of_records_say_nearly_what_all_need():
+def test_sampled_head_starts_are_close_to_the_full_search():
     terms = Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, "exponential"
     some, every = (two_sided_head_start(*terms, step=0.96, sampled=sampled) for sampled in (True, False))
     assert every - 0.25 <= some <= every

@@ -1,4 +1,4 @@
-"""The certificate for records that weigh differently, against enumeration of all small data sets (Theorem 3)."""
+"""The certificate for weighted records, compared with the enumeration of all small data sets (Theorem A6)."""
 
 import math
 from dataclasses import replace
@@ -18,13 +18,13 @@ SELECTORS = ("permute_and_flip", "exponential")
 
 
 def law(mechanism: Slopes, counts: np.ndarray) -> np.ndarray:
-    """The exact law of the choice."""
+    """The exact law of the selected index."""
     utilities = mechanism.utilities(counts) / mechanism.scale
     return selection_law(np.exp(utilities - utilities.max()), mechanism.selector)
 
 
 def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fraction | float:
-    """The probability under the shifted population that the new one of these (bin, weight) is missed."""
+    """The probability, under the shifted population, that the new point among these (bin, weight) is missed."""
     whole = np.zeros(m, dtype=np.int64)
     for place, weight in points:
         whole[place] += weight
@@ -36,7 +36,7 @@ def missed(mechanism: Slopes, points: tuple[tuple[int, int], ...], m: int) -> Fr
     return lost / int(whole.sum())
 
 
-def asked(alpha: str, epsilon: float, m: int, selector: str, rise: float | None = None) -> Slopes:
+def planned(alpha: str, epsilon: float, m: int, selector: str, rise: float | None = None) -> Slopes:
     """The mechanism for weights 1, 2 and 3."""
     request = Terms.of(
         alpha=alpha, epsilon=epsilon, candidates=m, selector=selector, rise=rise, n_typical=10,
@@ -55,8 +55,8 @@ def asked(alpha: str, epsilon: float, m: int, selector: str, rise: float | None 
 def test_coverage_of_the_shifted_population_by_enumeration(
     alpha: str, epsilon: float, rise: float | None, selector: str
 ) -> None:
-    """Whatever the points and their weights: the new one, drawn by weight, is missed with probability alpha at most."""
-    mechanism = asked(alpha, epsilon, 3, selector, rise)
+    """For all points and weights, the new one, drawn by weight, is missed with probability at most alpha."""
+    mechanism = planned(alpha, epsilon, 3, selector, rise)
     kinds = list(product(range(3), (1, 2, 3)))
     worst = max(
         missed(mechanism, points, 3) for size in range(1, 6) for points in combinations_with_replacement(kinds, size)
@@ -66,8 +66,8 @@ def test_coverage_of_the_shifted_population_by_enumeration(
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_few_records_have_the_head_start_of_infinity(selector: str) -> None:
-    """One or two points over five candidates, at a small alpha: without the head start half of them are missed."""
-    mechanism = asked("1/10", 1.0, 5, selector, 0.0)
+    """One or two points over five candidates, at a small alpha: without the bonus half of them are missed."""
+    mechanism = planned("1/10", 1.0, 5, selector, 0.0)
     kinds = list(product(range(5), (1, 2, 3)))
     few = [points for size in (1, 2) for points in combinations_with_replacement(kinds, size)]
     assert max(missed(mechanism, points, 5) for points in few) <= 0.1
@@ -76,8 +76,8 @@ def test_few_records_have_the_head_start_of_infinity(selector: str) -> None:
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_smaller_offset_would_break_the_promise(selector: str) -> None:
-    """The enumeration can fail: without its offset and head start the mechanism misses more than alpha."""
-    made = asked("1/2", 4.0, 3, selector)
+    """The enumeration detects errors: without its offset and bonus the mechanism misses more than alpha."""
+    made = planned("1/2", 4.0, 3, selector)
     plain = slopes_for(made.rate, Fraction(-1, 2), made.left, made.right, "add_remove", 4.0, made.selector, 3)
     kinds = list(product(range(3), (1, 2, 3)))
     worst = max(missed(plain, points, 3) for size in (1, 2) for points in combinations_with_replacement(kinds, size))
@@ -86,8 +86,8 @@ def test_smaller_offset_would_break_the_promise(selector: str) -> None:
 
 @pytest.mark.parametrize("selector", [SELECTORS[0], *slow(SELECTORS[1:])])
 def test_loss_by_enumeration(selector: str) -> None:
-    """All data of weight up to 27 over three candidates, and every neighbour: the stated loss, nearly attained."""
-    mechanism, most = asked("1/4", 6.0, 3, selector), 30
+    """All data of weight up to 27 over three candidates, and every neighbour: the stated loss is nearly attained."""
+    mechanism, most = planned("1/4", 6.0, 3, selector), 30
     laws = {c: np.log(law(mechanism, np.array(c))) for c in product(range(most + 1), repeat=3) if sum(c) <= most}
     added = replaced = 0.0
     for counts in (one for one in laws if sum(one) <= most - 3):
@@ -106,7 +106,7 @@ def test_loss_by_enumeration(selector: str) -> None:
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("rivals", [3.0, 28.0, 999.0])
 def test_never_worse_than_the_random_rank(selector: str, rivals: float) -> None:
-    """The mean of the random rank's deficit, and a whole largest weight as well, is what the plain proof asks for."""
+    """The certificate needs less than the direct proof: the mean deficit of the random rank plus one largest weight."""
     slope = 0.6
     deficits = (np.arange(200_000) + 0.5) * 1e-3
     mean = float(tail(deficits, slope, rivals, selector).sum()) * 1e-3
@@ -115,7 +115,7 @@ def test_never_worse_than_the_random_rank(selector: str, rivals: float) -> None:
     if selector == "permute_and_flip":
         harmonic = sum(1 / k for k in range(2, int(rivals) + 2))
         assert mean == pytest.approx(harmonic / slope, rel=1e-3)
-    # Where all records weigh the same, the certificate for these asks for half a record less.
+    # With equal weights, the unweighted certificate needs half a record less.
     alike = float(private_shift(Fraction(9, 10), slope, 0.5, rivals, selector, 160))
     assert alike < lost < alike + 0.6
 
@@ -129,7 +129,7 @@ def test_head_start_is_needed_and_enough() -> None:
     assert weighted_shortfall(terms[0], Fraction(2), 40.0, 0.1, *rest) > 0
 
 
-def test_sums_beyond_64_bits_are_drawn_from_as_well() -> None:
+def test_sums_beyond_64_bits_are_supported() -> None:
     """Weights are whole numbers up to 2^20: totals that 64 bits cannot multiply are computed exactly."""
     shift = ClassShift.of_weights({"a": "0.999983", "b": 1})
     mechanism = mechanism_for(Terms.of(alpha="0.123457", epsilon=1.0, candidates=4, population=shift))

@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from confide.ledger import Ledger
 from tests.ledger.servers import ServerLedger, make, make_template, new_database
 
 
@@ -33,3 +34,9 @@ def place(request, tmp_path):
     if request.param == "file":
         return tmp_path / "budget.db"
     return request.getfixturevalue("on_server").url()
+
+
+@pytest.fixture
+def ledger(place) -> Ledger:
+    """An empty ledger."""
+    return Ledger(place)

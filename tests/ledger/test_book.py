@@ -27,11 +27,6 @@ def cost(epsilon, **options):
     return Cost(epsilon, options.pop("neighbors", "add_remove"), "slopes", **options)
 
 
-@pytest.fixture
-def ledger(place):
-    return Ledger(place)
-
-
 def test_limit_is_exact_and_says_what_remains(ledger):
     ledger.set_limit("patients", 1.0)
     for k in range(10):

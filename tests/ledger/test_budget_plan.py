@@ -14,7 +14,7 @@ import confide
 from confide.errors import InputError, InputTypeError, MissingExtraError
 from confide.ledger import Planned, Schedule, best_of, budget_plan, by_rules, compose
 from tests.builders import slow
-from tests.exact import zcdp
+from tests.exact import divergence, zcdp
 from tests.refused import refused
 
 accounting = pytest.mark.skipif(find_spec("dp_accounting") is None, reason="needs the extra 'accounting'")
@@ -24,7 +24,7 @@ PER_PERSON = {
     (12, 12): {"basic": (0.125, 0.125), "zcdp": (0.2485, 0.1242), "pld": (0.143, 0.143)},
     (12, 1): {"basic": (0.125, 1.5), "zcdp": (0.2485, 0.4302), "pld": (0.1941, 0.6724)},
 }
-"""By releases and looks of one person within (3, 1e-6): epsilon of each release and look (docs/after-release.md)."""
+"""By releases and looks of one person within (3, 1e-6): epsilon of each (docs/howto/plan-a-budget.md)."""
 
 RELEASES = {
     6: (0.5, 0.5, 0.498), 8: (0.375, 0.375, 0.431), 12: (0.25, 0.25, 0.352), 24: (0.125, 0.143, 0.248),
@@ -114,7 +114,7 @@ def test_pld_by_exact_binomial_laws(releases, looks):
             truth, counted = 1 / (1 + math.exp(-epsilon)), np.arange(times + 1)
             laws.append((stats.binom.pmf(counted, times, truth), stats.binom.pmf(counted, times, 1 - truth)))
         p, q = (np.outer(*both) for both in zip(*laws, strict=True))
-        return np.maximum(p - math.exp(3.0) * q, 0).sum()
+        return divergence(p, q, 3.0)
 
     assert delta(1.0) <= 1e-6 < delta(1.01)
 
@@ -233,7 +233,7 @@ COVERAGE = {
     ("permute_and_flip", 0.1385): (0.95, 0.926, 0.907),
     ("permute_and_flip", 0.1941): (0.94, 0.919, 0.905),
 }
-"""Expected coverage of a release at n = 500, 1000, 5000, as in docs/after-release.md."""
+"""Expected coverage of a release at n = 500, 1000, 5000, as in docs/howto/plan-a-budget.md."""
 
 
 @pytest.mark.slow

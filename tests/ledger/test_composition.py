@@ -15,18 +15,13 @@ from confide.ledger.cost import decimal
 from confide.mechanisms.privacy import PrivacyStatement
 from confide.selection import zcdp_of_range
 from tests.builders import slow
-from tests.exact import law
+from tests.exact import divergence, law
 from tests.refused import refused
 
 ADD = "add_remove"
 needs_accountant = pytest.mark.skipif(
     find_spec("dp_accounting") is None, reason="needs the extra 'accounting' (pip install dp-accounting)"
 )
-
-
-def hockey_stick(p, q, epsilon):
-    """The smallest delta at which p is (epsilon, delta)-close to q."""
-    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
 def repeated_responses(epsilon, times):
@@ -78,7 +73,7 @@ def test_every_bound_holds_for_randomized_response(epsilon, times, dp_delta):
     assert [bound.rule for bound in bounds].count("PLD") == 1
     for bound in bounds:
         # A loss of exactly `bound.epsilon` has delta 0; rounding of the laws leaves 1e-14.
-        assert hockey_stick(p, q, bound.epsilon) <= bound.dp_delta + 1e-14, bound
+        assert divergence(p, q, bound.epsilon) <= bound.dp_delta + 1e-14, bound
 
 
 @needs_accountant
@@ -88,7 +83,7 @@ def test_numerical_composition_is_nearly_exact():
     p, q = repeated_responses(epsilon, times)
     best = compose([Cost(epsilon, ADD, "m")] * times, dp_delta)
     assert best.best.rule == "PLD"
-    assert hockey_stick(p, q, best.epsilon * 0.98) > dp_delta
+    assert divergence(p, q, best.epsilon * 0.98) > dp_delta
     assert best.epsilon < 0.85 * 25
 
 
@@ -102,8 +97,8 @@ def test_every_bound_holds_for_the_exponential_mechanism(times, dp_delta):
     bounds = compose([Cost(epsilon, ADD, "m", rho=zcdp_of_range(epsilon))] * times, dp_delta).bounds
     assert {bound.rule for bound in bounds} == {"sum", "zCDP", "PLD", "RDP"}
     for bound in bounds:
-        assert hockey_stick(*many, bound.epsilon) <= bound.dp_delta + 1e-14
-        assert hockey_stick(*reversed(many), bound.epsilon) <= bound.dp_delta + 1e-14
+        assert divergence(*many, bound.epsilon) <= bound.dp_delta + 1e-14
+        assert divergence(*reversed(many), bound.epsilon) <= bound.dp_delta + 1e-14
 
 
 @pytest.mark.slow

@@ -19,7 +19,7 @@ from confide.ledger import Charge, Cost, Dataset, Group, Ledger, Limit, Planned,
 from confide.ledger.limit import stage_of
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
-from tests.exact import added, histograms, mechanism_law
+from tests.exact import added, divergence, histograms, mechanism_law
 from tests.refused import refused
 
 accounting = pytest.mark.skipif(find_spec("dp_accounting") is None, reason="needs the extra 'accounting'")
@@ -308,10 +308,6 @@ def noisy(count, epsilon, reach=25):
     tail = math.exp(-epsilon) / (1 + math.exp(-epsilon))
     law[0], law[-1] = tail * math.exp(epsilon * (z[0] + 1)), tail * math.exp(-epsilon * (z[-1] - 1))
     return law / law.sum()
-
-
-def divergence(p, q, epsilon):
-    return float(np.maximum(p - math.exp(epsilon) * q, 0).sum())
 
 
 @pytest.mark.parametrize(("rule", "delta"), [("basic", 0), ("zcdp", 1e-2), pytest.param("pld", 1e-2, marks=accounting)])

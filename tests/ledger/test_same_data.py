@@ -55,11 +55,6 @@ KINDS = {
 }
 
 
-@pytest.fixture
-def ledger(place):
-    return Ledger(place)
-
-
 def charges(ledger, dataset="clinic"):
     return len(ledger.account(dataset).entries)
 

@@ -4,13 +4,7 @@ import numpy as np
 import pytest
 
 import confide
-from confide import Ledger
 from tests.refused import refused
-
-
-@pytest.fixture
-def ledger(place):
-    return Ledger(place)
 
 
 @pytest.fixture

@@ -17,11 +17,6 @@ pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # +i
 SCORES = np.random.default_rng(0).random(300)
 
 
-@pytest.fixture
-def ledger(place):
-    return Ledger(place)
-
-
 def bare(ledger, scores=SCORES):
     return confide.calibrate(scores, 0.1, mechanism="none", ledger=ledger, dataset="patients")
 

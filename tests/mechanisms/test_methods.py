@@ -1,6 +1,5 @@
-"""All methods by name: one call each, statements that survive JSON and cannot be inflated, claims that hold."""
+"""All methods by name: one call each, JSON round trips, rejection of inflated claims, and coverage claims."""
 
-import hashlib
 import json
 import math
 
@@ -12,6 +11,7 @@ import confide
 from confide.mechanisms.interface import MECHANISMS
 from confide.selection import zcdp_of_range
 from tests.builders import slow
+from tests.files import signed
 from tests.refused import refused
 
 SCORES = np.random.default_rng(0).random(4000)
@@ -32,10 +32,8 @@ def run(name, scores=SCORES, **options):
 def resealed(released, change):
     """The calibration's JSON after a change, with a fresh checksum."""
     content = json.loads(released.to_json())
-    del content["sha256"]
     change(content)
-    text = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**content, "sha256": hashlib.sha256(text.encode()).hexdigest()})
+    return signed(content)
 
 
 @pytest.mark.parametrize("name", MECHANISMS)
@@ -61,12 +59,12 @@ def test_json_round_trip(name):
         lambda c: c["mechanism"].update(extra=1),
     ],
 )
-def test_inflated_claims_are_refused(name, change):
+def test_inflated_claims_raise_an_error(name, change):
     with pytest.raises(confide.FormatError):
         confide.Calibration.from_json(resealed(run(name), change))
 
 
-def test_own_scores_as_candidates_belong_to_no_privacy_only():
+def test_scores_as_candidates_are_only_for_mechanism_none():
     with pytest.raises(confide.FormatError):
         confide.Calibration.from_json(
             resealed(run("pps"), lambda c: c["candidates"].update(recipe={"kind": "scores"}, size=1001))
@@ -77,14 +75,14 @@ def test_own_scores_as_candidates_belong_to_no_privacy_only():
 @pytest.mark.parametrize(
     "option", [{"delta": 0.1}, {"shift": 3.0}, {"slopes": (1, 1)}, {"selector": "exponential"}, {"rho": 0.1}]
 )
-def test_options_of_slopes_are_refused(name, option):
+def test_options_of_slopes_raise_an_error(name, option):
     if name in CONCENTRATED and "rho" in option:
         option = {"rho": None, "epsilon": 1.0}
     with refused(confide.InputError, next(iter(option))):
         run(name, **option)
 
 
-def test_methods_that_need_a_public_n_say_so():
+def test_methods_that_need_a_public_n_raise_an_error():
     for name in ("pps-laplace", *CONCENTRATED):
         with refused(confide.InputError, "neighbors"):
             run(name, neighbors="add_remove")
@@ -133,7 +131,7 @@ ATOMS = {
     ],
 )
 def test_every_claim_holds(name, scores):
-    """One fresh point per calibration, exact binomial test at level 1e-6; the release's own claim is tested."""
+    """One fresh point per calibration, exact binomial test at level 1e-6; the claim of the release is tested."""
     rng, hits, claim = np.random.default_rng(13), 0, 0.0
     for _ in range(300):
         points = ATOMS[scores](rng, 1001)

@@ -45,7 +45,7 @@ def test_installed_noise_matches_its_law(scale):
     z, p = unit_pmf(scale, reach)
     observed = np.bincount(np.clip(draws, -reach, reach) + reach, minlength=len(z)).astype(float)
     wanted = p.copy()
-    wanted[[0, -1]] /= 1 - math.exp(-1 / scale)  # the ends collect their tails
+    wanted[[0, -1]] /= 1 - math.exp(-1 / scale)  # the end cells contain the tails
     assert wanted.sum() == pytest.approx(1, abs=1e-12)
     assert stats.chisquare(observed, 40_000 * wanted).pvalue > 1e-6
 
@@ -94,7 +94,7 @@ def test_maximum_of_the_walk_by_simulation(scale, steps):
 
 
 def test_truncation_bounds_are_used_when_the_grid_is_too_short():
-    """The law loses its tail to `leaked` and `tail_mean`, never silently: E[M] from a short grid is no smaller."""
+    """The tail of the law is in `leaked` and `tail_mean`: E[M] from a short grid is not smaller."""
     full = maximum(1.0, 50)
     short = type(full)(full.law[:20], float(full.law[20:].sum()), full.above(19.0))
     for x in (0.0, 5.0, 18.5):
@@ -103,7 +103,7 @@ def test_truncation_bounds_are_used_when_the_grid_is_too_short():
 
 @pytest.mark.parametrize("scale", [0.5, *slow([1.0])])
 def test_privacy_by_enumeration(scale):
-    """What is released loses no more than the noisy counts do, under each relation."""
+    """The privacy loss of the release is at most that of the noisy counts, under both adjacencies."""
     public = NoisyHistogram(Fraction(0), Fraction(3), scale)
     reach = math.ceil(34 * scale)
     worst = worst_log_ratio(lambda h: exact_law(public, h, reach), histograms(4, 3), replaced)
@@ -172,7 +172,7 @@ def test_rank_law_and_upper_bound():
 @pytest.mark.slow
 @pytest.mark.parametrize("neighbors", ["replace_one", "add_remove"])
 def test_efficiency_and_coverage_on_uniform_scores(neighbors):
-    """n=1000, epsilon=1, 50 candidates: coverage at least .9 by an exact binomial test at 1e-6, and at most .95."""
+    """n=1000, epsilon=1, 50 candidates: coverage at least 0.9 by an exact binomial test at 1e-6, and at most 0.95."""
     rng, candidates, hits, covered = np.random.default_rng(4), confide.Candidates.unit(50), 0, []
     n_min = 200 if neighbors == "add_remove" else 1
     for _ in range(600):
@@ -189,7 +189,7 @@ def test_efficiency_and_coverage_on_uniform_scores(neighbors):
 @pytest.mark.slow
 @pytest.mark.parametrize(("n", "epsilon"), [(500, 1.0), (1000, 3.0), (5000, 1.0)])
 def test_number_of_bins_is_near_the_best(n, epsilon):
-    """Mean thresholds on uniform scores, edges shifted: no other number of bins has a tenth less excess."""
+    """Mean thresholds on uniform scores, edges shifted: no other number of bins has 10 % less excess."""
     rng, runs = np.random.default_rng(0), 2000
     u, chosen = (np.arange(runs) + 0.5) / runs, optimal_bins(n, epsilon)
 

@@ -1,4 +1,4 @@
-"""OpenDP's quantile: its worked examples, its loss, and why it cannot calibrate."""
+"""OpenDP's quantile: its worked examples, its loss, and why it is unsuitable for calibration."""
 
 from fractions import Fraction
 
@@ -24,7 +24,7 @@ def formula(counts, a):
     [(5, 0.5, [-2, -1, 0, -1, -2]), (6, 0.25, [-1.25, -0.25, -0.75, -1.75, -2.75, -3.75])],
 )
 def test_worked_examples(sized, size, a, want):
-    """The note's examples: X = {0..4} with a = .5, X = {0..5} with a = .25, candidates the values themselves."""
+    """The note's examples: X = {0..4} with a = 0.5, X = {0..5} with a = 0.25; the candidates are the values."""
     counts = np.ones(size, np.int64)
     np.testing.assert_allclose(quantile_scores(counts, a, size if sized else None), want, atol=1e-9)
     np.testing.assert_allclose(formula(counts, a), want, atol=1e-12)
@@ -73,11 +73,11 @@ def test_sampler_matches_the_law(sized):
 
 
 def test_ties_pull_it_to_the_wrong_end():
-    """85 % of the scores at .2 and 15 % at .7: at level .9 it lands between them, where coverage is .85.
+    """85 % of the scores at 0.2 and 15 % at 0.7: at level 0.9 it lands between them, where coverage is 0.85.
 
     The slope mechanism lands at .7, where everything is covered. Exact laws; n = 1000, epsilon = 1.
     """
-    counts = np.array([0, 850, 0, 0, 0, 150, 0, 0])  # atoms in the bins of .2 and .7
+    counts = np.array([0, 850, 0, 0, 0, 150, 0, 0])  # ties in the bins of 0.2 and 0.7
     coverage = np.cumsum(counts) / 1000
     theirs = law(formula(counts, 0.9), opendp_quantile_for(Fraction(9, 10), 1.0, None).scale, "permute_and_flip")
     assert theirs[coverage == 0.85].sum() > 1 - 1e-6
@@ -86,7 +86,7 @@ def test_ties_pull_it_to_the_wrong_end():
 
 
 def test_ties_undercover_through_the_library():
-    """The same through `calibrate`, with its own candidates: the release says that nothing is promised."""
+    """The same through `calibrate` with default candidates: the release states that there is no guarantee."""
     scores = np.repeat([0.2, 0.7], [850, 150])
     for _ in range(20):
         released = confide.calibrate(scores, 0.1, 1.0, score="lac", mechanism="opendp-quantile")
@@ -97,7 +97,7 @@ def test_ties_undercover_through_the_library():
 
 
 def test_it_aims_at_the_level_itself():
-    """Without a price for the noise: 100 scores, epsilon .3, and mean coverage on even scores below .9."""
+    """It has no margin for the noise: with 100 uniform scores and epsilon 0.3, mean coverage is below 0.9."""
     counts, edges = np.full(100, 1), np.arange(1, 101) / 100
     u = formula(counts, 0.9) / opendp_quantile_for(Fraction(9, 10), 0.3, None).scale
     assert selection_law(np.exp(u - u.max()), "permute_and_flip") @ edges < 0.9

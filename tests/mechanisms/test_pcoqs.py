@@ -1,4 +1,4 @@
-"""P-COQS over a list: its law, its loss by enumeration, the sampler, and what its releases say."""
+"""P-COQS over a list: its law, its loss by enumeration, the sampler, and the text of its releases."""
 
 import json
 import math
@@ -30,7 +30,7 @@ def run(name, scores=SCORES, **options):
 
 
 def independent_law(counts, rank, scale):
-    """Four finite candidates and +inf: the tree of three questions written out, with Gaussian tails of mpmath."""
+    """Four finite candidates and +inf: the tree of three counts written out, with Gaussian tails of mpmath."""
     below = np.cumsum(counts)
 
     def reached(j):
@@ -40,8 +40,8 @@ def independent_law(counts, rank, scale):
     return [left * reached(0), left * (1 - reached(0)), (1 - left) * right, (1 - left) * (1 - right), 0]
 
 
-def test_the_law_is_that_of_the_questions():
-    """Up to the grain of the lattice, 1e-7; sums of chances are 1 to the rounding of floats."""
+def test_the_law_is_that_of_the_halvings():
+    """Up to the step of the lattice, 1e-7; probabilities sum to 1 up to rounding."""
     for counts in ((1, 2, 3, 4, 5), (0, 0, 9, 0, 0), (5, 0, 0, 0, 4)):
         search = NoisySearch(rank=7, halvings=2, scale=1.7)
         law = search.law(np.array(counts))
@@ -62,7 +62,7 @@ def test_tails_of_the_lattice_are_sums_over_it():
 
 @pytest.mark.parametrize(("m", "n"), [(5, 4), (3, 12)])
 def test_zcdp_by_enumeration(m, n):
-    """D_a <= rho a for every pair of neighbours and order, and a good part of it is reached."""
+    """D_a <= rho a for every pair of neighbours and every order, and a large part of it is attained."""
     search = pcoqs_for(n, Fraction(2, 3), 0.5, m)
     laws = {h: search.law(np.array(h)) for h in histograms(n, m)}
     worst = max(
@@ -72,7 +72,7 @@ def test_zcdp_by_enumeration(m, n):
 
 
 def test_no_pure_epsilon_holds_for_every_n():
-    """One record changes the odds of an answer by more and more, the farther the count is from the target."""
+    """One record changes the odds of an answer more, the farther the count is from the target."""
     found = []
     for n in (10, 20, 40):
         search = pcoqs_for(n, Fraction(9, 10), 0.5, 3)
@@ -82,7 +82,7 @@ def test_no_pure_epsilon_holds_for_every_n():
 
 
 @pytest.mark.parametrize("rho", [1e-6, 0.125, 0.5, 3.0, 1e4])
-def test_the_noise_is_for_the_loss_and_opendp_agrees(rho):
+def test_the_scale_of_the_noise_gives_the_loss_that_opendp_states(rho):
     for made in (pcoqs_for(1000, Fraction(9, 10), rho, 1000), published_pcoqs_for(1000, Fraction(9, 10), rho)):
         assert rho * (1 - 1e-12) < made.zcdp <= rho
         assert made.halvings * gaussian_map(STEPS, made.scale * STEPS) <= made.zcdp * (1 + 1e-12)
@@ -96,15 +96,15 @@ def test_the_sampler_matches_the_law():
 
 
 @pytest.mark.parametrize("m", [1, 2, 3, 17, 1000])
-def test_it_asks_as_many_counts_as_its_loss_is_stated_for(m, monkeypatch):
-    asked = []
-    monkeypatch.setattr("confide.mechanisms.pcoqs.noisy_integer", lambda value, scale: asked.append(scale) or value)
+def test_it_draws_as_many_counts_as_its_loss_is_stated_for(m, monkeypatch):
+    scales = []
+    monkeypatch.setattr("confide.mechanisms.pcoqs.noisy_integer", lambda value, scale: scales.append(scale) or value)
     counts = np.zeros(m, np.int64)
     counts[m // 2] = 10
     search = pcoqs_for(10, Fraction(9, 10), 0.5, m)
     assert search.choose(counts) == max(0, min(m // 2, m - 2))
-    assert len(asked) <= search.asks(m) <= search.halvings
-    assert set(asked) <= {search.scale * STEPS}
+    assert len(scales) <= search.asks(m) <= search.halvings
+    assert set(scales) <= {search.scale * STEPS}
 
 
 def test_as_published_it_answers_like_the_program():
@@ -119,9 +119,9 @@ def test_as_published_it_answers_like_the_program():
 
 
 def test_what_it_covers():
-    """Exact laws at n = 1000, rho = .5: nothing of small scores as published; on a list, ties are met."""
+    """Exact laws at n = 1000, rho = 0.5: small scores are not covered as published; on a list, ties are covered."""
     small, tied = SCORES / 200, np.repeat([0.1, 0.9], [850, 150])
-    assert run("pcoqs-published", small).threshold == 0  # but for one in a million: see tests/papers/test_pcoqs.py
+    assert run("pcoqs-published", small).threshold == 0  # except with probability 1e-6: see tests/papers/test_pcoqs.py
     listed = confide.Candidates.of(np.arange(1, 1001) / 1000)
     for scores, at_least in ((small, 0.85), (tied, 1.0)):
         search = pcoqs_for(1000, Fraction(9, 10), 0.5, listed.size)
@@ -131,7 +131,7 @@ def test_what_it_covers():
 
 
 @pytest.mark.parametrize("name", BOTH)
-def test_a_release_says_everywhere_that_there_is_no_epsilon(name):
+def test_a_release_states_everywhere_that_there_is_no_epsilon(name):
     released = run(name)
     assert (released.guarantee.kind, released.coverage) == ("none", 0.0)
     assert "NO COVERAGE" in str(released)
@@ -142,9 +142,9 @@ def test_a_release_says_everywhere_that_there_is_no_epsilon(name):
     assert (privacy["epsilon"], privacy["replace_one"], privacy["add_remove"]) == ("+inf", "+inf", None)
     assert privacy["zcdp"] == pytest.approx(0.5)
     assert released.privacy.concentrated_only
-    for asked in ({"rho": None, "epsilon": 1.0}, {"epsilon": 1.0}, {"rho": None}):
+    for options in ({"rho": None, "epsilon": 1.0}, {"epsilon": 1.0}, {"rho": None}):
         with refused(confide.InputError, "rho"):
-            run(name, **asked)
+            run(name, **options)
     page = protection(released.privacy)
     assert page["concentrated"]
     assert (page["short"][0], page["factor"], page["beliefs"]) == ("ρ = 0.5, no ε", None, ())
@@ -153,7 +153,7 @@ def test_a_release_says_everywhere_that_there_is_no_epsilon(name):
 
 
 @pytest.mark.slow
-def test_its_page_says_that_there_is_no_epsilon():
+def test_its_page_states_that_there_is_no_epsilon():
     page = confide.report(run("pcoqs")).html
     assert "There is no ε" in page
     assert "The threshold is a function of the records without noise" not in page
@@ -188,7 +188,7 @@ def test_levels_share_rho():
         ),
     ],
 )
-def test_a_search_that_asks_more_than_it_states_is_refused(name, change):
+def test_a_search_with_more_counts_than_stated_raises_an_error(name, change):
     with pytest.raises(confide.FormatError):
         confide.Calibration.from_json(resealed(run(name), change))
 

@@ -28,7 +28,7 @@ def formula(h, q, epsilon, factor):
 
 
 def test_level_and_mean_coverage_at_a_thousand_bins():
-    """n=1000, alpha=.1, epsilon=1, m=1000: q = .9289, and mean coverage near .947 on uniform scores.
+    """n=1000, alpha=0.1, epsilon=1, m=1000: q = 0.9289, and mean coverage near 0.947 on uniform scores.
 
     Neither number is in a paper, whose m is chosen by Algorithm 5; those are in tests/papers.
     """
@@ -83,7 +83,7 @@ def test_level_is_rounded_up_by_less_than_one_part_in_ten_million():
 
 @pytest.mark.parametrize(("q", "exact"), [(Fraction(9, 10), 0.5556), (Fraction(97, 100), 0.5155), (Fraction(1), 0.5)])
 def test_waste(q, exact):
-    """Claimed epsilon 1, true loss 1/(2q): about .55. By exact enumeration, so neither a bound nor a guess."""
+    """Claimed epsilon 1, true loss 1/(2q): about 0.55. By exact enumeration."""
     mechanism = at_level(q)
     worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(30, 3), replaced)
     assert mechanism.claimed == 1.0
@@ -120,7 +120,7 @@ def test_sampler_matches_the_law():
 @pytest.mark.parametrize("q", [Fraction(2, 5), Fraction(4, 5), Fraction(15, 16), Fraction(1)])
 @pytest.mark.parametrize("epsilon", [1.0, 4.0])
 def test_certified_coverage_holds_for_every_multiset(q, epsilon):
-    """Exact leave-one-out coverage is never below what is certified, capped levels included."""
+    """Exact leave-one-out coverage is never below the certified one, also for capped levels."""
     mechanism = at_level(q, epsilon)
     for n, m in [(7, 4), (5, 5)]:
         claimed = float(mechanism.certified(Fraction(99, 100), m, n, None))
@@ -137,7 +137,7 @@ def test_published_claim_follows_from_the_lemma(n, epsilon, m):
 
 
 def test_capped_level_undercovers():
-    """Where the level is capped at 1 the claim is lost: n=50, epsilon=.1 has mean coverage .70 on even scores."""
+    """If the level is capped at 1 the claim fails: with n=50, epsilon=0.1, uniform scores have mean coverage 0.70."""
     mechanism = pps_for(50, TENTH, 0.1, 1000)
     assert mechanism.level == 1
     scores, edges = (np.arange(50) + 0.5) / 50, np.append(np.arange(1, 1000) / 1000, np.inf)
@@ -148,7 +148,7 @@ def test_capped_level_undercovers():
 
 
 def test_slopes_cost_less_at_the_same_claimed_epsilon():
-    """The difference is a shape: slopes left and right that add up to epsilon, and no gamma."""
+    """The difference is the shape: left and right slopes that add up to epsilon, and no gamma."""
     plan = confide.plan(TENTH, 1.0, 1000, neighbors="replace_one")
     ours = plan.expected_coverage - 0.9
     mechanism = pps_for(1000, TENTH, 1.0, 1000)
@@ -159,7 +159,7 @@ def test_slopes_cost_less_at_the_same_claimed_epsilon():
 
 
 def test_upper_bound_holds():
-    """P(A_J - qn >= d) is dominated as the upper bound says: mean coverage on uniform scores is below it."""
+    """P(A_J - qn >= d) is bounded as in the upper bound: mean coverage on uniform scores is below it."""
     n, m, rng = 2000, 500, np.random.default_rng(3)
     mechanism, edges = pps_for(n, TENTH, 1.0, m), np.append(np.arange(1, m) / (m - 1), np.inf)
     coverage = []
@@ -171,7 +171,7 @@ def test_upper_bound_holds():
 
 
 def test_number_of_bins():
-    """On fresh uniform scores no other number of bins has a mean threshold that is clearly smaller (by .003)."""
+    """On fresh uniform scores no other number of bins has a mean threshold that is clearly smaller (by 0.003)."""
     n, rng = 1000, np.random.default_rng(7)
     best = optimal_bins(n, TENTH, 1.0, np.random.default_rng(0))
     assert 100 <= best <= 1000

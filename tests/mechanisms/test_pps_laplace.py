@@ -29,7 +29,7 @@ TENTH = Fraction(1, 10)
 
 @pytest.mark.parametrize(("m", "fails"), [(20, 0.01), (100, 0.005), (100, 0.05)])
 def test_noise_quantile_agrees_with_direct_simulation(m, fails):
-    """Walks exceed zeta n with probability gamma alpha, neither more nor less; an exact binomial test at 1e-6."""
+    """Walks exceed zeta n with probability exactly gamma alpha; an exact binomial test at 1e-6."""
     rng, bound, over = np.random.default_rng(77), noise_bound(m, fails, 1.0), 0
     for _ in range(10):
         walks = np.abs(np.cumsum(rng.laplace(size=(4000, m)), axis=1)).max(axis=1)
@@ -59,15 +59,15 @@ def test_closed_form_is_above_the_quantile(m, fails):
 
 
 def test_probabilities_too_small_for_the_sum_use_the_closed_form():
-    """And many bins need no other way: a walk of a million steps is nearly a Brownian motion."""
+    """Many bins need no other method: a walk of a million steps is nearly a Brownian motion."""
     assert noise_bound(100, 1e-10, 2.0) == noise_closed_form(100, 1e-10, 2.0)
     assert noise_bound(100, 1e-8, 2.0) < noise_closed_form(100, 1e-8, 2.0) / 1.2
-    brownian = math.sqrt(2e6) * stats.norm.isf(0.01 / 4)  # P(max |W| > x) is 4 P(N > x) but for 1e-16
+    brownian = math.sqrt(2e6) * stats.norm.isf(0.01 / 4)  # P(max |W| > x) is 4 P(N > x) up to 1e-16
     assert noise_bound(10**6, 0.01, 1.0) == pytest.approx(brownian, rel=2e-3)
 
 
 def test_sums_over_eigenvalues_are_probabilities():
-    """Between 0 and 1, rising with t, falling with m, within what is set aside for rounding."""
+    """Between 0 and 1, rising with t, falling with m, within the margin reserved for rounding."""
     t = np.linspace(0.2, 60, 120)
     last = np.ones(len(t))
     for m in (1, 2, 3, 10, 100, 10_000):
@@ -121,7 +121,7 @@ def test_claim_holds_and_is_computed_again():
 
 @pytest.mark.slow
 def test_coverage_on_uniform_scores():
-    """Coverage is at least .9 by an exact binomial test at level 1e-6; the upper bound holds."""
+    """Coverage is at least 0.9 by an exact binomial test at level 1e-6; the upper bound holds."""
     rng, candidates, hits, covered = np.random.default_rng(8), confide.Candidates.unit(40), 0, []
     for _ in range(400):
         points = rng.random(2001)
@@ -135,7 +135,7 @@ def test_coverage_on_uniform_scores():
 
 
 def test_our_calibration_of_the_same_histogram_costs_less():
-    """The random rank needs no gamma and no two-sided quantile: half the ranks and less."""
+    """The random rank needs no gamma and no two-sided quantile: at most half of the ranks."""
     for n, epsilon, m in [(2000, 1.0, 40), (5000, 1.0, 100), (5000, 10.0, 100)]:
         published = float(pps_laplace_for(n, TENTH, epsilon, m).level) * n - 0.9 * (n + 1)
         ours = float(noisy_histogram_for(Fraction(9, 10), epsilon, m, n, 1).offset) - 0.9 * (n + 1)
@@ -165,9 +165,9 @@ def test_upper_bound_is_theorem_3_or_less():
 
 @pytest.mark.parametrize(("n", "epsilon"), [(1000, 3.0), *slow([(1000, 8.0), (5000, 1.0), (5000, 10.0)])])
 def test_number_of_bins_has_the_least_excess_on_uniform_scores(n, epsilon):
-    """With edges at j/m no other number of bins has an excess, mean threshold - .9, that is 3 % smaller, at level 1e-6.
+    """With edges j/m no other number of bins has an excess, mean threshold - 0.9, that is 3 % smaller, at level 1e-6.
 
-    Means over 20,000 public simulations for each; a direct simulation, scores and all, says that they are right.
+    Means over 20,000 public simulations for each; a direct simulation confirms them.
     """
     rng, chosen, runs = np.random.default_rng(5), optimal_bins(n, TENTH, epsilon, aligned=True), 1000
     tried = (np.geomspace(0.12, 2, 6) * (n * epsilon) ** (2 / 3)).astype(int).tolist()
@@ -191,7 +191,7 @@ def test_number_of_bins_has_the_least_excess_on_uniform_scores(n, epsilon):
 
 @pytest.mark.slow
 def test_what_algorithm_5_gains_is_where_its_edges_lie():
-    """36 bins have the edge .9167 right above the level, and a tenth less excess than 65; shifted, a tenth more."""
+    """36 bins have the edge 0.9167 just above the level, and 10 % less excess than 65; shifted, 10 % more."""
     fit, usual = optimal_bins(5000, TENTH, 1.0, aligned=True), optimal_bins(5000, TENTH, 1.0)
     assert fit == 36
     assert 50 < usual < 80  # version 0.1 took 65, by the level and half a bin
@@ -199,6 +199,6 @@ def test_what_algorithm_5_gains_is_where_its_edges_lie():
     def excess(m, aligned):
         return uniform_threshold(5000, TENTH, 1.0, m, 20_000, aligned=aligned) - 0.9
 
-    assert excess(fit, True) < 0.95 * excess(usual, True)  # standard errors are below .0001
+    assert excess(fit, True) < 0.95 * excess(usual, True)  # standard errors are below 0.0001
     assert excess(fit, False) > 1.05 * excess(usual, False)
     assert all(excess(usual, False) < 1.03 * excess(m, False) for m in (20, 36, 100, 200))

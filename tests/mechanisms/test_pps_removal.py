@@ -1,4 +1,4 @@
-"""`pps` for a secret number of records: the loss of removing one, exactly; coverage for every n; nothing says n."""
+"""`pps` for a secret number of records: the exact loss of removing one; coverage for every n; nothing reveals n."""
 
 import json
 import math
@@ -28,7 +28,7 @@ from tests.mechanisms.test_methods import resealed
 from tests.refused import refused
 
 TENTH = Fraction(1, 10)
-pytestmark = pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")  # a chance of some 1e-4
+pytestmark = pytest.mark.filterwarnings("ignore:the threshold is:confide.CoverageWarning")  # about 1e-4
 
 
 def line(rate, offset, epsilon=1.0):
@@ -94,8 +94,8 @@ def test_every_exponent_rises_by_between_zero_and_one_rank():
                     assert rise.max() <= GRID
 
 
-def test_any_number_of_records_is_answered():
-    """Beyond what 64 bits hold utilities are saturated, so that no size of the data shows by an error."""
+def test_every_number_of_records_is_accepted():
+    """Utilities beyond 64 bits are saturated, so that no error reveals the size of the data."""
     mechanism = pps_of_secret_size(TENTH, 1.0, 3, 1000)
     counts = np.array([2**46, 2**46, 2**43])
     less = mechanism.utilities(counts - [1, 0, 0]) - mechanism.utilities(counts)
@@ -111,8 +111,8 @@ def test_any_number_of_records_is_answered():
 
 
 @pytest.mark.parametrize("alpha", [Fraction(1, 100), TENTH, Fraction(1, 2)])
-def test_theorem_7_with_the_gamma_that_moves_with_n(alpha):
-    """n/q(n) grows by at most 2 and q(n) falls, also with gamma*(n) of (10) and the cut at 1."""
+def test_growth_with_the_gamma_that_moves_with_n(alpha):
+    """n/q(n) grows by at most 2 and q(n) falls, also with gamma*(n) of (10) and the cap at 1."""
     for epsilon in (0.1, 1.0, 100.0):
         for m in (2, 1000):
             sizes = np.r_[1:300, 10**4 : 10**4 + 3]
@@ -123,7 +123,7 @@ def test_theorem_7_with_the_gamma_that_moves_with_n(alpha):
 
 
 def test_a_level_rounded_for_each_n_would_leak():
-    """Why the line is rounded and not its level: a level that falls by a step of 2**-24 moves n/q by more than 2."""
+    """The line is rounded and not its level: a level that falls by a step of 2**-24 moves n/q by more than 2."""
     c, offset, j = Fraction(math.ceil(0.9 * GRID), GRID), 26, 20
     n = offset * GRID // j  # ceil(2^24 offset/n) falls from j + 1 to j about here
     exact = [c + Fraction(offset, one) for one in (n - 1, n)]
@@ -140,7 +140,7 @@ def test_a_level_rounded_for_each_n_would_leak():
     [("0.6", 20, 0.1, 4.0, 0.6), ("0.8", 6, 0.1, 4.0, 0.99), ("0.9", 20, 0.1, 1.0, 1.05)],
 )
 def test_above_one_half_the_claim_fails(alpha, n, gamma, epsilon, times):
-    """In the printed range, alpha in (1/2, 1), removal costs more than epsilon/2, and for alpha = .9 more than epsilon.
+    """In the printed range, alpha in (1/2, 1), removal costs more than epsilon/2; for alpha = 0.9 more than epsilon.
 
     With the level of equation (3) recomputed for the n that is there, as Algorithm 3 does: Proposition 1 fails.
     """
@@ -157,7 +157,7 @@ def test_above_one_half_the_claim_fails(alpha, n, gamma, epsilon, times):
 
 
 def test_sampler_matches_the_law():
-    """Below and above the cut."""
+    """Below and above the cap."""
     for mechanism in (line("3/4", "1/2", 0.5), line("3/4", "100", 0.5)):
         counts = [3, 0, 5, 1, 2, 0, 1]
         assert_drawn_from(mechanism, counts, mechanism_law(mechanism, counts), 700)
@@ -181,10 +181,10 @@ def test_the_published_claim_where_the_level_is_not_cut(alpha, epsilon, m):
     mechanism = pps_of_secret_size(alpha, epsilon, m, 1000)
     first, level = mechanism.reached_from, 1 - alpha
     assert mechanism.certified(level, m, None, first) == level
-    # each n alone by the random-rank lemma, which the bound for all n together follows from
+    # each n alone, by the random-rank lemma, from which the bound for all n follows
     for n in [*range(first, first + 40), 10_000]:
         assert marginal_coverage(n, float(mechanism.target(n)), mechanism.slope_left, m - 1.0, "exponential") >= level
-    # where it is cut, the smallest n decides
+    # if it is capped, the smallest n decides
     lemma = [marginal_coverage(n, float(n), mechanism.slope_left, m - 1.0, "exponential") for n in range(1, first, 7)]
     assert lemma == sorted(lemma)
     assert float(mechanism.certified(level, m, None, 1)) == pytest.approx(min(lemma[0], float(level)))
@@ -246,7 +246,7 @@ def test_the_release_states_both_losses_and_reads_back(released, tmp_path):
         lambda c: c["privacy"].update(claimed=1.0),
     ],
 )
-def test_inflated_claims_are_refused(change, released):
+def test_inflated_claims_raise_an_error(change, released):
     with pytest.raises(FormatError):
         confide.Calibration.from_json(resealed(released, change))
 
@@ -254,7 +254,7 @@ def test_inflated_claims_are_refused(change, released):
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize(("neighbors", "least"), [("replace_one", {}), ("add_remove", {"n_min": 2})])
 def test_a_release_with_the_least_epsilon_is_read(neighbors, least):
-    """Half of what is asked for is spent: the least epsilon that may be asked for is not the least proven loss."""
+    """Half of the requested epsilon is spent: the least epsilon of a request is not the least proven loss."""
     options = {"mechanism": "pps", "neighbors": neighbors, "candidates": confide.Candidates.published(4), **least}
     calibration = confide.calibrate(np.linspace(0.1, 0.9, 5), 0.1, 1e-6, score="lac", **options)
     assert calibration.privacy.epsilon < 0.6e-6
@@ -262,7 +262,7 @@ def test_a_release_with_the_least_epsilon_is_read(neighbors, least):
 
 
 def test_what_the_papers_state_of_several_releases():
-    """Levels add up; of disjoint groups one is touched by a record that is removed, two by one that is replaced."""
+    """Levels add up. A removed record affects one of the disjoint groups, a replaced record two."""
     scores, options = np.random.default_rng(0).random(3000), {"mechanism": "pps", "n_min": 300, "candidates": 50}
     levels = confide.calibrate_levels(scores, [0.1, 0.2], 4.0, **options).privacy
     assert (levels.epsilon, levels.claimed) == (2.0, 4.0)
@@ -271,8 +271,8 @@ def test_what_the_papers_state_of_several_releases():
         assert (groups.privacy.epsilon, groups.privacy.claimed) == (2.0, 4.0)
 
 
-def test_a_small_n_min_gets_an_honest_promise_and_a_word():
-    """With n = 1 nearly nothing is covered; the word says from how many records on the promise is kept."""
+def test_a_small_n_min_gets_a_small_guarantee_and_a_warning():
+    """With n = 1 almost nothing is covered. The warning states from how many records on the guarantee holds."""
     with refused(confide.InputError, "n_min"):
         release(n_min=1)
     with pytest.warns(confide.CoverageWarning) as caught:
@@ -287,7 +287,7 @@ def test_a_small_n_min_gets_an_honest_promise_and_a_word():
 
 
 def test_nothing_that_is_released_depends_on_n():
-    """All but the threshold and the checksum: the same words, files and numbers, whatever the number of records."""
+    """All but the threshold and the checksum: the same texts, files and numbers for every number of records."""
 
     def without_threshold(one):
         content = json.loads(one.to_json())
@@ -296,7 +296,9 @@ def test_nothing_that_is_released_depends_on_n():
     many = [release(n) for n in (1, 299, 901, 20_000)]
     assert all(without_threshold(one) == without_threshold(many[0]) for one in many)
     # nor do the candidates where they are left to be chosen
-    left_open = [release(n, candidates=asked) for asked in (None, confide.Candidates.around(0.9)) for n in (301, 9000)]
+    left_open = [
+        release(n, candidates=candidates) for candidates in (None, confide.Candidates.around(0.9)) for n in (301, 9000)
+    ]
     assert left_open[0].recipe == left_open[1].recipe != left_open[2].recipe == left_open[3].recipe
     assert len({repr(one.mechanism) + str(one.guarantee) + str(one.privacy) for one in many}) == 1
     text = many[-1].to_json() + str(many[-1]) + repr(many[-1])

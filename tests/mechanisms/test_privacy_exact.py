@@ -1,4 +1,4 @@
-"""Theorem 1: the privacy loss, by exact enumeration of small cases and by testing the installed sampler."""
+"""Theorem P1: the privacy loss, by exact enumeration of small cases and by testing the installed sampler."""
 
 import itertools
 from fractions import Fraction
@@ -27,7 +27,7 @@ def test_replace_one_loss_is_at_most_epsilon(selector, slopes, target, epsilon):
 
 
 LINES = [(Fraction(9, 10), Fraction(1), 0), (Fraction(1, 2), Fraction(5, 4), 7), (Fraction(2, 3), Fraction(0), 40)]
-"""Rate, offset and head start."""
+"""Rate, offset and prior bonus."""
 
 
 @pytest.mark.parametrize(("slopes", "selector", "line"), grid(SLOPES, SELECTORS, LINES))
@@ -38,7 +38,7 @@ def test_add_remove_loss_is_at_most_epsilon(slopes, selector, line):
     for n_max, m in [(8, 4), (5, 5)]:
         starts = [h for n in range(n_max) for h in histograms(n, m)]
         assert worst_log_ratio(lambda h: mechanism_law(mechanism, h), starts, added) <= mechanism.add_remove + 1e-9
-    # The same mechanism under the other relation.
+    # The same mechanism under the other adjacency.
     worst = worst_log_ratio(lambda h: mechanism_law(mechanism, h), histograms(7, 4), replaced)
     assert worst <= mechanism.replace_one + 1e-9
     assert mechanism.add_remove <= 1.0
@@ -58,12 +58,12 @@ AHEAD = {
     4: [(0, 0.5, 1, 1.5), (0, 0, 0, 3), (0, 2, 2, 2.1)],
     5: [(0, 0, 0.5, 1, 1.5), (0, 0.2, 1.5, 1.6, 5)],
 }
-"""Log-odds by which m candidates are ahead of the first: even steps, one step anywhere, and others."""
+"""Prior log-odds of m candidates relative to the first: equal steps, one step at any place, and others."""
 
 
 @pytest.mark.parametrize(("slopes", "selector", "m"), grid(SLOPES, SELECTORS, [3, 4, 5]))
 def test_rising_weights_cost_nothing(selector, slopes, m):
-    """The same loss for any heights that never fall, under both relations, whole or fractional targets."""
+    """The same loss for any heights that never fall, under both adjacencies, with whole or fractional targets."""
     for target in (Fraction(3), Fraction(25, 4)):
         base = slopes_for(Fraction(0), target, *slopes, "replace_one", 1.0, selector)
         for ahead in AHEAD[m]:
@@ -80,12 +80,12 @@ FADING = [
     (Fraction(2, 3), Fraction(0), (60, 70)),
     (Fraction(1, 10), Fraction(2), (55, 5)),
 ]
-"""Rate, offset, head start and fading: not needed, fading while n grows, gone at once, never gone."""
+"""Rate, offset, bonus and fade: not needed, fading while n grows, gone at once, never gone."""
 
 
 @pytest.mark.parametrize(("slopes", "selector", "fading"), grid(SLOPES, SELECTORS, FADING))
 def test_a_fading_head_start_costs_what_is_stated(slopes, selector, fading):
-    """Theorem 1b with a head start that fades with the secret n, and any heights: all n from 0, all neighbours."""
+    """Theorem P1b with a bonus that fades with the secret n, and any heights: all n from 0, all neighbours."""
     rate, offset, head_start = fading
     base = slopes_for(rate, offset, *slopes, "add_remove", 1.0, selector)
     for m, n_max in [(3, 9), (4, 7), (5, 5)]:
@@ -101,7 +101,7 @@ def test_a_fading_head_start_costs_what_is_stated(slopes, selector, fading):
 
 
 def test_a_head_start_that_fades_faster_costs_more():
-    """The room is all there is: one that fades faster than `fade_for` allows does lose more than epsilon somewhere."""
+    """`fade_for` is the largest free fade: a faster one has a loss above epsilon for some data."""
     base = slopes_for(Fraction(1, 2), Fraction(0), 1, 3, "add_remove", 1.0, "permute_and_flip")
     starts = [h for n in range(9) for h in histograms(n, 3)]
     losses = []
@@ -113,7 +113,7 @@ def test_a_head_start_that_fades_faster_costs_more():
 
 
 def test_no_budget_is_wasted():
-    """Somewhere the loss is nearly epsilon: the stated loss is not a loose bound (the published method wastes half)."""
+    """For some data the loss is nearly epsilon: the stated loss is tight (the published method wastes half of it)."""
     public = slopes_for(Fraction(0), Fraction(6), 9, 1, "replace_one", 1.0, "permute_and_flip")
     assert worst_log_ratio(lambda h: mechanism_law(public, h), histograms(8, 5), replaced) > 0.97
     secret = slopes_for(Fraction(9, 10), Fraction(0), 9, 1, "add_remove", 1.0, "permute_and_flip")
@@ -150,7 +150,7 @@ def brute_force_range(left, right, rate, unit, neighbours, starts, head_start=(3
     ("slopes", "rate"), grid([*SLOPES, (2, 9)], [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10), Fraction(3, 5)])
 )
 def test_range_distances_are_exact(slopes, rate):
-    """The closed forms of Theorem 1 equal the largest range distance found by enumeration."""
+    """The closed forms of Theorem P1 equal the largest range distance found by enumeration."""
     starts = [h for n in range(9) for h in histograms(n, 4)]
     assert brute_force_range(*slopes, rate, 10, added, starts) <= add_remove_range(*slopes, rate, 10)
     assert brute_force_range(*slopes, Fraction(0), 10, replaced, starts) == replace_one_range(*slopes, 10)
@@ -168,17 +168,17 @@ def test_add_remove_range_is_attained():
     grid([0, 1, 4, 25], [(1, 1), (9, 1), (1, 9)], [Fraction(1, 2), Fraction(9, 10), Fraction(1, 10)]),
 )
 def test_range_distances_of_a_fading_head_start_are_exact(slopes, rate, fade):
-    """The closed form of Theorem 1b bounds every change in utility, and equals the largest one; heights drop out."""
+    """The closed form of Theorem P1b bounds every change in utility, and equals the largest one; heights drop out."""
     starts = [h for n in range(13) for h in histograms(n, 4)]
     bound = add_remove_range(*slopes, rate, 10, fade)
     found = brute_force_range(*slopes, rate, 10, added, starts, (40 * fade, fade), (0, 5, 5, 20))
     assert found <= bound
-    if rate < Fraction(9, 10):  # else the target lies too high among so few records
+    if rate < Fraction(9, 10):  # otherwise the target is too high for so few records
         assert found == bound
 
 
 def test_whole_mechanism_matches_exact_law():
-    """From counts to the chosen index, through the code that users run."""
+    """From counts to the selected index, through the public code."""
     mechanism = slopes_for(Fraction(4, 5), Fraction(2), 13, 7, "add_remove", 0.8, "permute_and_flip")
     counts = np.array([3, 0, 5, 1, 2, 0, 1])
     assert_drawn_from(mechanism, counts, mechanism_law(mechanism, counts), 6000)

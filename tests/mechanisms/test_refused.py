@@ -1,4 +1,4 @@
-"""What mechanisms refuse, and their answers over a single candidate."""
+"""Invalid arguments of mechanisms, and their results over a single candidate."""
 
 from fractions import Fraction
 
@@ -33,8 +33,8 @@ def test_refusals(row):
     row.check()
 
 
-def test_one_candidate_has_no_rivals():
-    """The rank is the target's, rounded up, and surely."""
+def test_one_candidate_has_no_competitors():
+    """The rank is the target rounded up, with probability 1."""
     for mechanism in (pps_of_secret_size(TENTH, 1.0, 1, 100), pps_for(100, TENTH, 1.0, 1)):
         target = mechanism.target(100) if hasattr(mechanism, "target") else mechanism.level * 100
         ranks, probabilities, bottom = mechanism.rank_law(100, 1)

@@ -1,4 +1,4 @@
-"""The baseline without privacy: exact ranks, exact in ties, and loudly marked."""
+"""The baseline without privacy: exact ranks, exact with ties, and clearly marked as not private."""
 
 import itertools
 import math
@@ -16,17 +16,17 @@ from tests.refused import refused
 
 HUNDREDTHS = (1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 12, 14, 15, 18, 20, 21, 23, 25, 28, 30, 33, 35, 40, 45, 50, 55, 70, 90)
 SIZES = (*range(1, 21), 24, 29, 39, 49, 59, 79, 99, 100, 124, 149, 199)
-"""868 cells: all small sizes, and those at which (n+1)(1-alpha) is a whole number, where floats go wrong."""
+"""868 cells: all small sizes, and those at which (n+1)(1-alpha) is a whole number, where floats give wrong ranks."""
 
 
 def integer_rank(hundredths, n):
-    """ceil((n+1)(1-alpha)) in integers alone; None stands for +inf."""
+    """ceil((n+1)(1-alpha)) in integers alone; None means +inf."""
     rank = -(-(n + 1) * (100 - hundredths) // 100)
     return rank if rank <= n else None
 
 
 def forms(hundredths):
-    """One level in every form that people write: as an error of a sum of floats, too."""
+    """One level in every common form, also as an inexact sum of floats."""
     text = f"0.{hundredths:02d}"
     exact = Fraction(hundredths, 100), f"{hundredths}/100", Decimal(text), text, f"{hundredths}e-2"
     return *exact, float(text), np.float64(text), 1 - (100 - hundredths) / 100
@@ -34,7 +34,7 @@ def forms(hundredths):
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
-    """As an auditor counts: the threshold of the scores 1, ..., n is its own rank."""
+    """The threshold of the scores 1, ..., n is its own rank."""
     floats_wrong = 0
     for place, (hundredths, n) in enumerate(itertools.product(HUNDREDTHS, SIZES)):
         rank, written = integer_rank(hundredths, n), forms(hundredths)
@@ -47,7 +47,7 @@ def test_ranks_are_those_of_exact_integers_on_the_whole_grid():
         assert released.guarantee.coverage == (1 if rank is None else pytest.approx(rank / (n + 1), abs=1e-15))
         floats_wrong += math.ceil((n + 1) * (1 - hundredths / 100)) != (rank or n + 1)
     assert place + 1 == 868
-    assert floats_wrong == 13  # the grid has cells that tell
+    assert floats_wrong == 13  # the grid contains cells that show the difference
 
 
 def test_silos_use_the_same_ranks():
@@ -90,7 +90,7 @@ def test_release_is_marked_not_private():
     assert released.conditional_coverage(0.05) < 0.9 < released.coverage_at_most() < 0.902
 
 
-def test_it_is_never_chosen_by_accident():
+def test_it_is_never_a_default():
     with refused(confide.InputError, "epsilon"):
         confide.calibrate([0.5, 0.6], 0.1)
     with refused(confide.InputError, "epsilon"):

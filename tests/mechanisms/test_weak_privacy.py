@@ -1,4 +1,4 @@
-"""A large epsilon is called what it is, in numbers that people read, wherever a loss is printed."""
+"""A large epsilon is reported as practically no protection, in readable numbers, wherever a loss is printed."""
 
 import math
 
@@ -20,7 +20,7 @@ def statement(epsilon):
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 10.0])
-def test_other_losses_pass_without_a_word(epsilon):
+def test_other_losses_have_no_warning(epsilon):
     assert practically_none(epsilon) == statement(epsilon).weak == ""
     assert str(statement(epsilon)) == f"{decimal_text(epsilon)}-differential privacy for adding or removing one record"
 
@@ -73,5 +73,5 @@ def test_coverage_is_rounded_down(coverage, text):
     assert float(text) <= coverage
 
 
-def test_no_coverage_is_no_promise():
+def test_without_coverage_there_is_no_guarantee():
     assert str(confide.Guarantee("marginal", 0.0, None, 100, None)) == "NO COVERAGE IS PROMISED by this mechanism"

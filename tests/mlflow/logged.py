@@ -1,6 +1,6 @@
-"""Logs, loads and asks models with MLflow, in its own environment: `python -m tests.mlflow.logged FOLDER`.
+"""Log, load and query models with MLflow, in a separate environment: `python -m tests.mlflow.logged FOLDER`.
 
-What it finds it writes to FOLDER/found.json, for the tests to look at; FOLDER/wards stays, to be served.
+The results are written to FOLDER/found.json, for the tests; FOLDER/wards remains, to be served.
 """
 
 import json
@@ -47,7 +47,7 @@ def loaded(address):
 
 
 def asked(path, sent):
-    """What MLflow's scoring server answers to a body: status and content."""
+    """The response of MLflow's scoring server to a body: status and content."""
     model = loaded(str(path))
     try:
         reply = scoring_server.invocations(
@@ -67,7 +67,7 @@ def lists(sets):
 
 
 def named(folder):
-    """A release alone, of named classes, logged in a run; columns in another order than the release's."""
+    """A release alone, with named classes, logged in a run; columns in another order than the release's."""
     released = calibrated(classes=CLASSES)
     with mlflow.start_run():
         info = confide.mlflow.log_model(released, name="sets", tags={"team": "wards"})
@@ -112,7 +112,7 @@ def levels(folder):
 
 
 def wards(folder):
-    """An estimator in front, thresholds per group."""
+    """An inner estimator, thresholds per group."""
     released = by_group()
     confide.mlflow.save_model(released, folder / "wards", ESTIMATOR, input_example=X[:2], groups="ward")
     table = X[:20].assign(ward=np.where(np.arange(20) % 3, "north", "south"))
@@ -124,7 +124,7 @@ def wards(folder):
 
 
 def address(folder):
-    """A model that MLflow keeps already; the release names its classes in another order."""
+    """A model that MLflow has already stored; the release has its classes in another order."""
     released = confide.calibrate(2 * SCORES, 0.3, 1.0, score="aps", classes=CLASSES, neighbors="replace_one")
     mlflow.sklearn.save_model(
         ESTIMATOR, str(folder / "trained"), serialization_format="cloudpickle", input_example=X[:2]
@@ -140,7 +140,7 @@ def address(folder):
 
 
 def intervals(folder):
-    """A function in front, with difficulties in a column."""
+    """An inner function, with difficulties in a column."""
     released = calibrated(score="normalised_residual")
     table = pd.DataFrame({"x": RNG.normal(size=20), "difficulty": RNG.random(20) + 0.5})
     confide.mlflow.save_model(released, folder / "function", lambda rows: rows["x"] * 2, input_example=table[["x"]])
@@ -157,7 +157,7 @@ def intervals(folder):
 
 
 def changed(folder):
-    """What is said when a file of a logged model is another one."""
+    """Errors after a file of a logged model was changed."""
     said = {}
     released = calibrated(classes=CLASSES)
     for name in ("calibration", "model"):
@@ -182,11 +182,11 @@ DESCRIBED = {
     "config": {"checksum": None},
     "model_code_path": 3,
 }
-"""Fields of a logged model's description, and what someone changed them to."""
+"""Fields of a logged model's description, and their changed values."""
 
 
 def described(folder, key, value):
-    """A logged model whose description says something else."""
+    """A logged model with a changed description."""
     path = folder / f"described {key}"
     confide.mlflow.save_model(calibrated(classes=CLASSES), path)
     text = yaml.safe_load((path / "MLmodel").read_text())
@@ -196,7 +196,7 @@ def described(folder, key, value):
 
 
 def refused(folder):
-    """What cannot be logged."""
+    """Models that cannot be logged."""
     said = {}
     for name, what in {
         "no release": lambda: confide.mlflow.save_model(3, folder / "x"),

@@ -1,4 +1,4 @@
-"""MLflow logs, loads and serves models of `confide.mlflow`, in an environment of its own."""
+"""MLflow logs, loads and serves models of `confide.mlflow`, in a separate environment."""
 
 import json
 import os
@@ -33,7 +33,7 @@ def surroundings(python):
 
 @pytest.fixture(scope="module")
 def folder(python, tmp_path_factory):
-    """Where the models and what was found of them are."""
+    """The folder with the models and the results."""
     folder = tmp_path_factory.mktemp("mlflow")
     command = [python, "-m", "tests.mlflow.logged", folder]
     done = subprocess.run(command, cwd=ROOT, env=surroundings(python), capture_output=True, text=True)
@@ -59,7 +59,7 @@ def labels(answer):
 
 @pytest.mark.slow
 def test_a_release_alone_serves_the_sets_of_predict_set(found):
-    """Columns in any order, as a table and as inputs; an array where classes have no names."""
+    """Columns in any order, as a table and as inputs; an array if classes have no names."""
     case = found["named"]
     assert labels(case["split"]) == labels(case["inputs"]) == labels(case["at level"]) == case["expected"]
     assert [[["dog", "cat", "emu"][k] for k in one] for one in labels(case["places"])] == case["expected"]
@@ -90,7 +90,7 @@ def test_tags_requirements_and_files_of_a_logged_model(found):
 
 
 @pytest.mark.slow
-def test_one_of_several_levels_is_asked_for(found):
+def test_one_of_several_levels_is_requested(found):
     case = found["levels"]
     assert [labels(one) for one in case["asked"]] == case["expected"]
     assert case["expected"][0] != case["expected"][1]
@@ -100,7 +100,7 @@ def test_one_of_several_levels_is_asked_for(found):
 
 
 @pytest.mark.slow
-def test_a_model_that_mlflow_keeps_is_wrapped_with_its_classes(found):
+def test_a_stored_mlflow_model_is_wrapped_with_its_classes(found):
     case = found["address"]
     assert labels(case["split"]) == case["expected"]
     assert case["outputs"] is True
@@ -116,14 +116,14 @@ def test_intervals_of_a_function_and_of_quantiles(found):
 
 
 @pytest.mark.slow
-def test_what_was_changed_is_refused_by_both_fronts(found):
+def test_changed_files_raise_in_both_entry_points(found):
     said = found["changed"]
     assert len(said) == 4
     assert all("is not the one that was logged: its checksum does not match" in one for one in said.values())
 
 
 @pytest.mark.slow
-def test_requests_that_cannot_be_answered_say_why(found):
+def test_invalid_requests_return_the_reason(found):
     for case, name, words in (
         ("named", "other level", "alpha: must be left out, or 0.1"),
         ("named", "no probabilities", "probabilities: must lie in [0, 1]"),
@@ -137,7 +137,7 @@ def test_requests_that_cannot_be_answered_say_why(found):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_logged_is_refused_with_what_to_do(found):
+def test_models_that_cannot_be_logged_raise_with_a_remedy(found):
     said = found["refused"]
     assert {name: kind for name, (kind, _) in said.items()} == {
         "no release": "InputTypeError",
@@ -155,7 +155,7 @@ def test_what_cannot_be_logged_is_refused_with_what_to_do(found):
 
 @pytest.mark.slow
 def test_mlflow_serves_an_estimator_with_thresholds_per_group(python, folder, found):
-    """`mlflow models serve`, a process of its own, over HTTP."""
+    """`mlflow models serve`, a separate process, over HTTP."""
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]
@@ -187,7 +187,7 @@ def posted(address, body):
 
 
 def answers(address, server, seconds=120):
-    """Whether a server answers before it ends, or time is up."""
+    """Whether a server answers before it ends or the time is over."""
     until = time.monotonic() + seconds
     while time.monotonic() < until and server.poll() is None:
         try:
@@ -199,6 +199,6 @@ def answers(address, server, seconds=120):
 
 
 @pytest.mark.skipif(find_spec("mlflow") is not None, reason="MLflow is installed here")
-def test_without_mlflow_one_line_says_what_to_install():
+def test_the_error_without_mlflow_has_a_one_line_remedy():
     with refused(MissingExtraError, "confide.mlflow"):
         __import__("confide.mlflow")

@@ -1,4 +1,4 @@
-"""A pytest plugin: coverage says which test reached a line, and each test's seconds are written to a file.
+"""A pytest plugin: coverage records which test reached a line, and a file records each test's seconds.
 
 `CONFIDE_SECONDS=FILE coverage run -m pytest -p tests.mutation.contexts ...`, as `nox -s coverage` does.
 """
@@ -17,13 +17,13 @@ _seconds: Counter[str] = Counter()
 
 
 def named(test: str) -> str:
-    """A test's name without the group that pytest-xdist writes behind it."""
+    """A test's name without the group that pytest-xdist appends."""
     return re.sub(r"@\w+$", "", test)
 
 
 @pytest.hookimpl(hookwrapper=True)
 def pytest_runtest_protocol(item: pytest.Item) -> Iterator[None]:
-    """Lines that a test, its fixtures included, reaches are noted under its name."""
+    """Record the lines that a test and its fixtures reach under its name."""
     measuring = Coverage.current()
     if measuring is not None:
         measuring.switch_context(named(item.nodeid))
@@ -37,5 +37,5 @@ def pytest_runtest_logreport(report: pytest.TestReport) -> None:
 
 
 def pytest_sessionfinish(session: pytest.Session) -> None:
-    if not hasattr(session.config, "workerinput"):  # of the processes of pytest-xdist the first one knows all tests
+    if not hasattr(session.config, "workerinput"):  # of the processes of pytest-xdist only the first one has all tests
         Path(os.environ["CONFIDE_SECONDS"]).write_text(json.dumps(_seconds, indent=0), encoding="utf-8")

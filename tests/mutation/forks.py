@@ -1,7 +1,7 @@
-"""Tests of one mutant, in a process of its own that has collected them before, and in a copy of the repository.
+"""Tests of one mutant, in a process that has collected them before, and in a copy of the repository.
 
 The mutant is put into the functions in memory, and into the copy, which other processes that a test starts import. A
-mutant of what runs at import has to be imported: its process forgets `confide` and collects the tests anew.
+mutant of code that runs at import must be imported: its process removes `confide` and collects the tests again.
 """
 
 import contextlib
@@ -24,7 +24,7 @@ from tests.mutation.sample import ROOT
 
 COPIED = ("src", "tests", "docs", "examples", "benchmarks", "experiments", "fuzz", "requirements", "docker")
 MEMORY = 8 << 30  # of addresses, of which few are used
-CHANGED = 1_000_000_000  # a time of change that no compiled file has
+CHANGED = 1_000_000_000  # a modification time that no compiled file has
 FAILED_ITSELF = 70  # an exit code that pytest does not have
 QUIET = [
     "--no-header",
@@ -38,7 +38,7 @@ QUIET = [
 
 
 class Copy:
-    """A copy of the repository, in which one mutant at a time stands."""
+    """A copy of the repository that contains one mutant at a time."""
 
     def __init__(self, folder: Path):
         self.folder, self.temporary = folder, folder / "temporary"
@@ -51,7 +51,7 @@ class Copy:
     def put(self, file: Path, text: str) -> None:
         place = self.folder / file.relative_to(ROOT)
         place.write_text(text, encoding="utf-8")
-        os.utime(place, (CHANGED, CHANGED))  # what was compiled before is not taken for it
+        os.utime(place, (CHANGED, CHANGED))  # files compiled before are not used for it
         self.temporary.mkdir()
 
     def restore(self, file: Path) -> None:
@@ -60,9 +60,9 @@ class Copy:
 
 
 class Fork:
-    """A process that does `body` and exits with what it returns; `ended` once it has, or ran out of time.
+    """A process that runs `body` and exits with its result; `ended` after that or after the timeout.
 
-    `timeout` is in seconds of the processor, on which others may wait as well; ten times as much may pass.
+    `timeout` is in seconds of processor time; ten times as much wall time may pass, because others use the processor.
     """
 
     def __init__(self, copy: Copy, body: Callable[[], int], timeout: float):
@@ -88,7 +88,7 @@ class Fork:
             pid, status = os.waitpid(self._pid, 0)
         if not pid:
             return False
-        with contextlib.suppress(ProcessLookupError):  # what tests left running, in this group
+        with contextlib.suppress(ProcessLookupError):  # processes that tests left running, in this group
             os.killpg(self._pid, signal.SIGKILL)
         self.code = os.waitstatus_to_exitcode(status)
         self.timed_out |= self.code == -signal.SIGXCPU
@@ -117,9 +117,9 @@ def _settle(copy: Copy, output: Path, timeout: int) -> None:
 def run_collected(
     items: list[pytest.Item], failed: list[str], changes: list[tuple[FunctionType, CodeType]], budget: float
 ) -> int:
-    """Put the mutant in and run tests up to the first that fails, which a plugin notes in `failed`.
+    """Apply the mutant and run tests up to the first failure, which a plugin records in `failed`.
 
-    No test is begun after `budget` seconds of the processor. What each took is printed.
+    No test starts after `budget` seconds of processor time. The time of each is printed.
     """
     for function, code in changes:
         function.__code__ = code
@@ -134,13 +134,13 @@ def run_collected(
         if failed:
             print(f"\nFAILED {failed[0]}")
             break
-    session.config.hook.pytest_sessionfinish(session=session, exitstatus=int(bool(failed)))  # ends what fixtures began
+    session.config.hook.pytest_sessionfinish(session=session, exitstatus=int(bool(failed)))  # end what fixtures started
     sys.stdout.flush()
     return int(bool(failed))
 
 
 def run_imported(copy: Copy, tests: list[str]) -> int:
-    """Import everything of the repository again and run tests up to the first that fails."""
+    """Import all modules of the repository again and run tests up to the first failure."""
     ours = ("confide", "tests", "conftest", "benchmarks", "examples", "experiments", "fuzz")
     for name in [name for name in sys.modules if name.partition(".")[0] in ours]:
         del sys.modules[name]

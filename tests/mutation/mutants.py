@@ -1,12 +1,12 @@
 """A sample of a tool's mutants: `nox -s mutants` puts each into a copy of the source and runs the tests that reach it.
 
     python -m tests.mutation.mutants draw COUNT                  writes sample.txt, from the tree as it is
-    python -m tests.mutation.mutants find                        where the sample stands in this tree
+    python -m tests.mutation.mutants find                        place of the sample in this tree
     python -m tests.mutation.mutants run RESULTS [--coverage FILE --seconds FILE --processes K --budget S --again]
     python -m tests.mutation.mutants report RESULTS [--before OTHER-RESULTS]
 
-`run` goes on where it stopped: RESULTS has one line of JSON for each mutant that was tried. `report --before` compares
-with the results of another tree, and exits with 1 if a mutant that was killed there survives here.
+`run` continues where it stopped: RESULTS has one line of JSON for each tried mutant. `report --before` compares with
+the results of another tree, and exits with 1 if a mutant that was killed there survives here.
 """
 
 import argparse
@@ -33,9 +33,9 @@ from tests.mutation.reach import Reach
 from tests.mutation.sample import SAMPLE, Mutant, Site, drawn, found, sample
 
 FIRST = 3.0
-"""Seconds of tests that a mutant meets at first; a mutant that survives them meets the others up to --budget."""
+"""Seconds of the first tests of a mutant; a mutant that survives them is run with the others up to --budget."""
 TIMEOUT = 60.0
-"""Seconds of the processor that a mutant may take beyond the budget of its tests."""
+"""Processor seconds that a mutant may take beyond the budget of its tests."""
 KILLED, SURVIVED, NO_PYTHON, NOT_RUN, GONE = "killed", "survived", "no Python", "not run", "gone"
 PASSED, FAILED, BROKEN, USAGE = 0, 1, 2, 4
 _NO_MORE = object()
@@ -77,7 +77,7 @@ def read(path: Path) -> Results:
     if not path.exists():
         return {}
     rows = [json.loads(line) for line in path.read_text(encoding="utf-8").splitlines()]
-    return {Site(**row["site"]): row for row in rows}  # of a mutant that was tried again, the last row
+    return {Site(**row["site"]): row for row in rows}  # the last row of a mutant that was tried again
 
 
 def run(options: argparse.Namespace) -> None:
@@ -104,7 +104,7 @@ def write(path: Path, site: Site, outcome: str, killer: str, how: str, diff: str
 
 
 class NotRunError(Exception):
-    """Nothing is known about the mutant."""
+    """The result of the mutant is unknown."""
 
 
 class Trials:
@@ -125,7 +125,7 @@ class Trials:
         gc.freeze()
         with tempfile.TemporaryDirectory() as folder:
             lines = [self._line(Copy(Path(folder) / str(i))) for i in range(self._options.processes)]
-            while lines:  # each goes on to its next mutant by itself
+            while lines:  # each continues with its next mutant by itself
                 lines = [line for line in lines if next(line, _NO_MORE) is not _NO_MORE]
                 time.sleep(0.005)
         return True
@@ -147,10 +147,10 @@ class Trials:
             print(f"{outcome:10}{mutant!s:80}{said}  ({time.monotonic() - begin:.1f} s)", flush=True)
 
     def _tried(self, copy: Copy, mutant: Mutant, right: str, mutated: str) -> Generator[None, None, tuple[str, str]]:
-        """Whether tests kill a mutant, and which one; yields while they run."""
+        """Return whether tests kill a mutant, and which one; yields while they run."""
         budget, ran = self._options.budget, 0
         known = [name for name in self._reach.tests(mutant) if name in self._items]
-        tests = self._reach.quickest(known, 2 * budget)  # stopped in time, should these seconds be too low
+        tests = self._reach.quickest(known, 2 * budget)  # stopped in time if these seconds are too low
         if not tests:
             return SURVIVED, "no test reaches it"
         if changes := self._functions.changes(mutant.file, right, mutated):
@@ -180,7 +180,7 @@ def _is_python(text: str) -> bool:
 
 
 def killed_by(fork: Fork) -> str:
-    """The test that failed, or what else happened; nothing if all passed."""
+    """The failed test, or the other outcome; empty if all passed."""
     said = fork.said()
     failed = re.findall(r"^(?:FAILED|ERROR) (\S+::.*?)(?: - .*)?$", said, flags=re.MULTILINE)
     if fork.timed_out:
@@ -197,9 +197,9 @@ def killed_by(fork: Fork) -> str:
 
 
 def report(results: Results, before: Results) -> int:
-    """Per package how many mutants were tried and killed, with an exact interval at 95 %; then what matters most.
+    """Numbers of tried and killed mutants by package, with an exact interval at 95 %, followed by details.
 
-    That is the survivors; of two trees, those that were killed before and are not now.
+    Details are the survivors; of two trees, the mutants that were killed before and survive now.
     """
     counted = Counter((site.package, row["outcome"]) for site, row in results.items())
     print("| package | tried | killed | survived | gone | share killed, and its interval at 95 % |")

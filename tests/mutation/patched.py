@@ -1,4 +1,4 @@
-"""A mutant put into functions that are imported already: their code is replaced, no matter who holds them."""
+"""Apply a mutant to imported functions: their code is replaced for all references."""
 
 import gc
 import inspect
@@ -13,7 +13,7 @@ Place = tuple[str, int]  # a function's qualified name, and its first line
 
 
 class Functions:
-    """The functions of some files, as they are in memory, and what functions of this package have cached."""
+    """The functions of some files in memory, and the caches of this package."""
 
     def __init__(self, files: set[Path]):
         self._found: defaultdict[tuple[str, Place], list[FunctionType]] = defaultdict(list)
@@ -26,7 +26,7 @@ class Functions:
                 self._caches.append(function)
 
     def forget(self) -> None:
-        """Clear what was cached when tests were collected: a mutant would not show in it."""
+        """Clear caches filled while tests were collected, because they hide a mutant."""
         for function in self._caches:
             function.cache_clear()
 
@@ -44,7 +44,7 @@ def _place(code: CodeType) -> Place:
 
 
 def _changed(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]]:
-    """The outermost functions that differ; the module, if what runs at import does."""
+    """The outermost functions that differ; the module, if code that runs at import differs."""
     if old.co_flags & _IS_FUNCTION:
         if old != new:
             yield old, new
@@ -57,7 +57,7 @@ def _changed(old: CodeType, new: CodeType) -> Iterator[tuple[CodeType, CodeType]
         yield from _changed(one, other)
 
 
-_IS_FUNCTION = inspect.CO_OPTIMIZED  # which neither a module nor the body of a class is
+_IS_FUNCTION = inspect.CO_OPTIMIZED  # neither a module nor the body of a class is one
 
 
 def _codes(code: CodeType) -> list[CodeType]:
@@ -65,6 +65,6 @@ def _codes(code: CodeType) -> list[CodeType]:
 
 
 def _own(code: CodeType) -> tuple[object, ...]:
-    """What a module or a class does itself."""
+    """The code of a module or a class itself."""
     consts = [repr(one) for one in code.co_consts if not isinstance(one, CodeType)]
     return code.co_code, code.co_names, consts

@@ -20,10 +20,10 @@ class Reach:
         self._lines: dict[str, dict[int, list[str]]] = {}
 
     def tests(self, mutant: Mutant) -> list[str]:
-        """Those that reach the mutant's lines (those of its file, if its lines run at import), quickest first.
+        """Tests that reach the mutant's lines (those of its file, if its lines run at import), quickest first.
 
-        Then those of its package that reach its file: of a function whose results are cached, coverage notes only the
-        first test.
+        Then tests of its package that reach its file: for a function with cached results, coverage records only
+        the first test.
         """
         file = mutant.path
         if file not in self._lines:
@@ -41,13 +41,13 @@ class Reach:
         return sorted(found, key=cost) + sorted(more, key=cost)
 
     def learn(self, said: str) -> int:
-        """What tests took when they were run, and how many were."""
+        """Recorded times of tests, and their number."""
         found = re.findall(r"^SECONDS (\S+) (.*)$", said, flags=re.MULTILINE)
         self._seconds |= {name: float(seconds) for seconds, name in found}
         return len(found)
 
     def quickest(self, tests: list[str], seconds: float) -> list[str]:
-        """As many of the tests as take so many seconds together, the first one in any case."""
+        """As many tests as take so many seconds together, at least one."""
         total, chosen = 0.0, []
         for name in tests:
             total += self._seconds[name]

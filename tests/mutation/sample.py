@@ -1,7 +1,7 @@
-"""Which mutants there are, which of them are the sample, and where those stand in this tree.
+"""All mutants, the sample of them, and the place of the sample in this tree.
 
-Mutants are cosmic-ray's, of the packages and operators of mutants.toml. Left out are those in annotations, in blocks
-for type checkers, and in what is raised, whose words are no promise. `sample.txt` holds the sample: each mutant by
+Mutants are cosmic-ray's, of the packages and operators of mutants.toml. Those in annotations, in blocks for type
+checkers, and in raised errors, whose words are no guarantee, are left out. `sample.txt` has the sample: each mutant by
 its function, its operator and the text of its line, so that it is found again when the code around it has changed.
 """
 
@@ -29,19 +29,19 @@ SETTINGS = tomllib.loads((Path(__file__).parent / "mutants.toml").read_text(enco
 
 @dataclass(frozen=True)
 class Site:
-    """What stays the same of a mutant when other code changes: a line of sample.txt."""
+    """The identity of a mutant when other code changes: a line of sample.txt."""
 
     file: str
     function: str
     operator: str
     line: str
-    """The text of the line that is mutated."""
+    """The text of the mutated line."""
     on_line: int
-    """Which one it is of the operator's mutants of lines with this text in this function."""
+    """Its index among the operator's mutants of lines with this text in this function."""
     in_function: int
-    """Which one it is of the operator's mutants in this function."""
+    """Its index among the operator's mutants in this function."""
     of_function: int
-    """How many mutants of the operator the function has."""
+    """Number of mutants of the operator in the function."""
 
     @property
     def package(self) -> str:
@@ -62,7 +62,7 @@ class Mutant:
 
     site: Site
     occurrence: int
-    """Which one it is of the operator's mutants in its file, as cosmic-ray counts."""
+    """Its index among the operator's mutants in its file, as cosmic-ray counts."""
     first: tuple[int, int]
     last: tuple[int, int]
 
@@ -91,7 +91,7 @@ class Mutant:
 
 
 def drawn(count: int) -> list[Site]:
-    """So many mutants of this tree, as nearly equally many of each package as can be, in turn, drawn from SEED."""
+    """Draw so many mutants of this tree from SEED, as equally as possible from each package, in turn."""
     by_package: defaultdict[str, list[Site]] = defaultdict(list)
     for mutant in mutants():
         by_package[mutant.site.package].append(mutant.site)
@@ -106,7 +106,7 @@ def sample() -> list[Site]:
 
 
 def found(sites: Iterable[Site]) -> dict[Site, tuple[Mutant | None, str]]:
-    """Where sites of another tree stand in this one, and how each was found; None for one that is gone.
+    """The places of sites of another tree in this one, and how each was found; None for a removed one.
 
     It is the same if its function has a line with this text, in this file or another; rewritten if the line has
     changed, but the function has as many mutants of this operator as before.
@@ -142,7 +142,7 @@ def _found(
 
 @cache
 def mutants() -> list[Mutant]:
-    """All of this tree, file by file."""
+    """All mutants of this tree, file by file."""
     keep = re.compile("core/(" + "|".join(SETTINGS["operators"]["keep"]) + ")")
     kept = sorted(name for name in operator_names() if keep.fullmatch(name))
     files = [file for name in SETTINGS["packages"]["keep"] for file in sorted((ROOT / SOURCE / name).rglob("*.py"))]
@@ -183,7 +183,7 @@ def _place(node: ast.expr | ast.stmt) -> Place:
 
 
 def _functions(inside: ast.AST, before: str = "") -> Iterator[tuple[Place, str]]:
-    """Functions and classes with their names, those in classes and in other functions included."""
+    """Functions and classes with their names, including nested ones."""
     for node in ast.iter_child_nodes(inside):
         name = before
         if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
@@ -206,6 +206,6 @@ def _left_out(tree: Iterable[ast.AST]) -> Iterator[ast.expr | ast.stmt]:
 
 
 def _is_star(line: str, column: int) -> bool:
-    """Whether what cosmic-ray takes for a product or a power is the star of `f(*, x)` or `f(*x)`."""
+    """Return whether a product or power of cosmic-ray is the star of `f(*, x)` or `f(*x)`."""
     before, after = line[:column].rstrip(), line[column:].lstrip("*")
     return line[column] == "*" and (before == "" or before[-1] in "(,[{" or after.startswith(","))

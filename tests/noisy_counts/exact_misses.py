@@ -1,4 +1,4 @@
-"""How often an interval misses, by enumeration: laws in closed form, from fractions, none of the library's tables."""
+"""The probability that an interval misses, by enumeration: laws in closed form, from fractions, no library code."""
 
 import math
 from functools import lru_cache
@@ -6,7 +6,7 @@ from functools import lru_cache
 import numpy as np
 
 RARE = 1e-8
-"""Outcomes rarer than this are not asked for; they count as missed."""
+"""Outcomes with a smaller probability are not computed; they count as missed."""
 
 
 @lru_cache
@@ -17,7 +17,7 @@ def binomial(n, p):
 
 @lru_cache
 def noise(ratio, noises, reach):
-    """P(z) = (1 - r)/(1 + r) r^|z| for a Fraction r = e^-epsilon, or the sum of a few such, on -reach..reach."""
+    """P(z) = (1 - r)/(1 + r) r^|z| for a Fraction r = e^-epsilon, or a sum of several, on -reach..reach."""
     law = np.array([float((1 - ratio) / (1 + ratio) * ratio ** abs(z)) for z in range(-reach, reach + 1)])
     total = law
     for _ in range(noises - 1):
@@ -37,7 +37,7 @@ def outcomes(n, p, ratio, noises=(1, 1)):
 
 
 def misses(interval, n, shares, ratio, noises=(1, 1)):
-    """For each p the chance that interval(x, y) misses it; x and y arrays."""
+    """For each p the probability that interval(x, y) misses it; x and y arrays."""
     tables = [outcomes(n, p, ratio, noises) for p in shares]
     reach = tables[0][1]
     places = np.nonzero(np.max([joint for joint, _ in tables], axis=0) > RARE)

@@ -1,4 +1,4 @@
-"""Intervals from noisy counts: they hold exactly, by enumeration and by simulation with noise as it is drawn."""
+"""Intervals from noisy counts hold, by exact enumeration and by simulation with the sampler's noise."""
 
 import math
 from fractions import Fraction
@@ -17,7 +17,7 @@ from tests.noisy_counts.exact_misses import misses, noise, tail
 from tests.refused import Refused
 
 LEVEL = 1e-6 / 2
-"""Of each of at most two tests in one: such a test fails a correct library once in a million times."""
+"""Level of each of at most two statistical tests: a correct library fails once in a million times."""
 
 SHARES = [Fraction(1, 2), Fraction(4, 5), Fraction(9, 10), Fraction(19, 20), Fraction(99, 100)]
 RATIOS = {0.5: Fraction(math.exp(-0.5)), 1.0: Fraction(math.exp(-1)), 3.0: Fraction(math.exp(-3))}
@@ -31,7 +31,7 @@ def clopper_pearson(c, n, error=0.05):
     return np.where(c == 0, 0, low), np.where(c == n, 1, high)
 
 
-def test_without_noise_to_speak_of_it_is_clopper_and_pearsons():
+def test_with_almost_no_noise_it_is_the_clopper_pearson_interval():
     c = np.array([0, 1, 45, 50])
     found = coverage_interval(c, 50 - c, 60.0, size=50)
     np.testing.assert_allclose(found, clopper_pearson(c, 50), atol=1e-8)
@@ -39,7 +39,7 @@ def test_without_noise_to_speak_of_it_is_clopper_and_pearsons():
 
 
 def test_misses_enumerated_for_a_secret_size():
-    """Twenty records at epsilon 1: the largest chance of a miss over these p is known from an independent program."""
+    """Twenty records at epsilon 1: an independent program gave the largest probability of a miss over these p."""
     found = misses(lambda x, y: coverage_interval(x, y, 1.0), 20, SHARES, RATIOS[1.0])
     assert max(found) == pytest.approx(0.04198, abs=1e-5)
     assert found.index(max(found)) == 3
@@ -107,7 +107,7 @@ def noise_reach(ratio, noises, beta):
 
 
 def test_windows_and_blocks_bound_the_tail_from_above_and_closely():
-    """Against scipy's binomial law, below and above the size from which values are taken together."""
+    """Compared with scipy's binomial law, below and above the size from which values are taken together."""
     for n, p, epsilon in (
         (400, 0.9, 1.0),
         (60_000, 0.5, 0.5),
@@ -142,7 +142,7 @@ def test_windows_and_blocks_bound_the_tail_from_above_and_closely():
     ],
 )  # fmt: skip
 def test_misses_simulated_with_noise_as_it_is_drawn(n, p, epsilon, draws):
-    """Fails if there are more misses than intervals of error 0.05 may have, with a chance of 1e-6 if there are not."""
+    """Fails if there are more misses than intervals of error 0.05 may have, with probability 1e-6 if there are not."""
     c = np.random.default_rng().binomial(n, p, draws)
     low, high = coverage_interval(draw_counts(c, epsilon), draw_counts(n - c, epsilon), epsilon)
     missed = int(np.count_nonzero((low > p) | (high < p)))
@@ -153,7 +153,7 @@ def test_misses_simulated_with_noise_as_it_is_drawn(n, p, epsilon, draws):
 
 
 def test_all_parts_at_once_are_missed_as_seldom_as_stated():
-    """Ten disjoint parts of 100 records, 150 times, and their total, read off ten cells."""
+    """Ten disjoint parts of 100 records, 150 times, and their total, from ten cells."""
     rng, repeats, share, error = np.random.default_rng(), 150, 0.9, simultaneous(0.05, 10)
     c = rng.binomial(100, share, (repeats, 10))
     x, y = (draw_counts(one.ravel(), 1.0).reshape(one.shape) for one in (c, 100 - c))
@@ -165,8 +165,8 @@ def test_all_parts_at_once_are_missed_as_seldom_as_stated():
     assert binom.sf(missed - 1, repeats, 0.05) > LEVEL
 
 
-def test_widths_beside_clopper_and_pearson():
-    """At most what is stated in docs/theory-after-release.md, to two decimals; numbers of one seed, so no chance."""
+def test_widths_compared_with_clopper_and_pearson():
+    """At most what is stated in docs/theory-after-release.md, to two decimals. The seed is fixed."""
     rng, draws = np.random.default_rng(1), 120
 
     def ratio(n, epsilon, error=0.05, noises=1):
@@ -204,8 +204,8 @@ def test_a_smaller_error_or_more_noise_never_shortens():
         assert np.all(higher >= high)
 
 
-def test_parts_do_not_depend_on_their_company():
-    """Nothing but the size of blocks is common to the parts, and that is far below the widths."""
+def test_parts_do_not_depend_on_other_parts():
+    """Parts share only the size of blocks, whose effect is far below the widths."""
     x, y = np.array([900, 4, 0, -3, 10**6]), np.array([100, 2, 0, 1, 10**5])
     low, high = coverage_interval(x, y, 1.0)
     for i in range(5):
@@ -214,7 +214,7 @@ def test_parts_do_not_depend_on_their_company():
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1e6, *slow([0.01, 1.0, 50.0])])
-def test_whatever_the_counts_the_interval_is_one(epsilon):
+def test_every_count_gives_an_interval(epsilon):
     """Negative, empty and huge counts, in bounded time, tiny and large losses."""
     x = np.array([0, -(10**6), 5, 2**49, -(2**49), 0, 10**7, 3])
     y = np.array([0, -(10**6), -5, 2**40, 2**49, 2**50, 10**6, 0])

@@ -1,4 +1,4 @@
-"""The noise of counts: its law, its moments, its draws, and what counts with it lose."""
+"""The noise of counts: its law, moments and draws, and the privacy loss of noisy counts."""
 
 import itertools
 import math
@@ -30,7 +30,7 @@ def test_draws_have_the_law(epsilon):
     assert chi_square(noise, noise_law(epsilon)) > LEVEL
 
 
-def test_a_large_loss_is_hardly_any_noise():
+def test_a_large_epsilon_gives_almost_no_noise():
     assert np.array_equal(draw_counts([7] * 1000, 50.0), [7] * 1000)  # fails once in 10**18
     assert noise_law(50.0)[1:-1].tolist() == [1.0]
 
@@ -60,7 +60,7 @@ def test_moments_are_those_of_the_law(ratio):
 
 
 def test_tails_of_weighted_sums_are_summed():
-    """9 A - 1 B' with two and three noises each, against a double sum."""
+    """9 A - 1 B' with two and three noises each, compared with a double sum."""
     ratio = Fraction(2, 3)
     tail, own, other = noise_tail(-math.log(ratio), ((2, 9), (3, 1))), law(ratio, 90), law(ratio, 90)
     own, other = np.convolve(own, own)[90:-90], np.convolve(np.convolve(other, other)[90:-90], other)[90:-90]
@@ -75,7 +75,7 @@ def test_tails_of_weighted_sums_are_summed():
 
 
 def test_tails_in_steps_are_bounds_from_above_and_close():
-    """The noise of a small epsilon is counted in steps: never below the law, and never above that a few steps away."""
+    """The noise of a small epsilon is counted in steps: never below the law, nor above the law a few steps away."""
     epsilon, weight = 0.001, 40
     tail = noise_tail(epsilon, ((1, weight),))
     assert tail.step > 1
@@ -106,7 +106,7 @@ def cells(table):
 
 
 def loss(counts, others, epsilon):
-    """The largest |log P(outcome | counts) - log P(outcome | others)|, cell by cell, for the noises are independent."""
+    """The largest |log P(outcome | counts) - log P(outcome | others)|, cell by cell; the noises are independent."""
     reach, law = 12, np.log(noise_law(epsilon))
     half, worst = len(law) // 2, 0.0
     for a, b in zip(counts, others, strict=True):
@@ -135,7 +135,7 @@ def test_one_count_per_part_of_public_size_costs_epsilon_to_replace():
 
 
 @pytest.mark.parametrize("epsilon", [1e-6, 0.3, 1 / 3, 1.0, 50.0, 1e6])
-def test_opendps_own_statement_of_the_loss(epsilon):
+def test_the_loss_that_opendp_states(epsilon):
     assert laplace_map(1, scale_for(1, epsilon)) <= epsilon * (1 + 1e-15)
 
 

@@ -1,4 +1,4 @@
-"""Graphs with appended sets and intervals, run by onnxruntime, give what `predict_set` and `predict_interval` give."""
+"""Graphs with appended sets and intervals, run by onnxruntime, agree with `predict_set` and `predict_interval`."""
 
 import warnings
 from dataclasses import replace
@@ -39,7 +39,7 @@ SCORES = [
 
 
 def passing(shape, dtype=np.float32, name="p", opset=17):
-    """A model that gives what it is given."""
+    """A model that returns its input."""
     ends = [helper.make_tensor_value_info(one, KINDS[dtype], shape) for one in ("x", name)]
     graph = helper.make_graph([helper.make_node("Identity", ["x"], [name])], "model", ends[:1], ends[1:])
     return helper.make_model(graph, opset_imports=[helper.make_opsetid("", opset)], ir_version=10)
@@ -63,7 +63,7 @@ def classifier(features=4, classes=3):
 
 
 def linear(*kinds):
-    """A model of one node of each of these kinds, one after the other."""
+    """A model with one node of each of these kinds, in sequence."""
     more = {"Gemm": ["weight"], "Cast": []}
     names = ["x", *(f"t{i}" for i in range(len(kinds) - 1)), "p"]
     nodes = [
@@ -99,7 +99,7 @@ def by_group():
 
 @pytest.mark.parametrize(("score", "dtype"), grid(SCORES, list(KINDS)))
 def test_sets_are_those_of_predict_set(score, dtype):
-    """Thresholds that are scores of records: one bit aside would be another set."""
+    """Thresholds that are scores of records: one bit of difference would change a set."""
     for k in (2, 70):
         p = probabilities(dtype, k)
         u = np.random.default_rng(0).random(len(p)) if "randomised" in score else None
@@ -132,7 +132,7 @@ def test_every_float_around_the_cut_is_on_its_side():
 
 @pytest.mark.parametrize("bad", [np.nan, -0.25, 1.5])
 @pytest.mark.parametrize("score", ["lac", "aps"])
-def test_a_record_that_predict_set_refuses_gets_every_class(score, bad):
+def test_a_record_that_predict_set_rejects_gets_every_class(score, bad):
     p = np.array([[0.5, 0.3, 0.2], [bad, 0.5, 0.5], [0.9, 0.05, 0.05]], dtype=np.float32)
     release = calibration_at(0.6, score)
     with refused(confide.InputError, "probabilities"):
@@ -143,7 +143,7 @@ def test_a_record_that_predict_set_refuses_gets_every_class(score, bad):
 
 
 def test_a_classifier_with_softmax():
-    """A graph that computes something: its sets are those of the probabilities that it gives."""
+    """A graph with computations: its sets are those of its probabilities."""
     x = np.random.default_rng(0).normal(size=(200, 4)).astype(np.float32)
     release = calibration_at(0.6, "aps")
     found = run(append(classifier(), release, output="p"), x=x)
@@ -157,7 +157,7 @@ def test_a_classifier_with_softmax():
 
 
 def test_thresholds_per_group(by_group):
-    """The names of the groups are an input; of a group that no one calibrated nothing is excluded."""
+    """The names of the groups are an input; for a group that was not calibrated nothing is excluded."""
     p = probabilities(np.float32, 4)
     ward = np.where(np.arange(len(p)) % 3, "a", "b")
     model = append(passing(["n", 4]), by_group)
@@ -220,7 +220,7 @@ def test_intervals_are_those_of_predict_interval(score, dtype):
 
 
 def test_the_float_above_a_product():
-    """Near underflow an interval may be one float wider; nowhere narrower."""
+    """Near underflow an interval may be wider by one float; it is never narrower."""
     release = calibration_at(1.0, "normalised_residual")
     difficulty = np.concatenate([2.0 ** np.arange(-1074.0, 1023), 2.0 ** np.arange(-1073.0, 1023) * (2 - 2.0**-52)])
     zeros = np.zeros(len(difficulty))
@@ -259,7 +259,7 @@ def test_intervals_with_two_sides_and_with_groups(by_group):
     np.testing.assert_array_equal(found["upper"], upper)
 
 
-def test_quantiles_and_difficulties_from_outputs_of_their_own():
+def test_quantiles_and_difficulties_from_separate_outputs():
     names = ("low", "high")
     ends = [helper.make_tensor_value_info(one, TensorProto.FLOAT, ["n", 1]) for one in ("a", "b", *names)]
     nodes = [helper.make_node("Identity", [one], [other]) for one, other in zip("ab", names, strict=True)]
@@ -283,7 +283,7 @@ def released():
     )
 
 
-def test_the_certificate_travels_with_the_model(released, tmp_path):
+def test_the_certificate_is_stored_in_the_model(released, tmp_path):
     path, served = tmp_path / "model.onnx", tmp_path / "served.onnx"
     onnx.save(classifier(), path)
     model = append(path, released, output="p")
@@ -317,14 +317,14 @@ def altered(model, what):
 
 
 @pytest.mark.parametrize("what", ["threshold", "node", "promise", "release", "appended"])
-def test_what_was_altered_is_not_read(released, what):
+def test_altered_models_raise(released, what):
     model = append(classifier(), released, output="p")
     assert read(model) == released
     with pytest.raises(confide.FormatError):
         read(altered(model, what))
 
 
-def test_a_model_without_a_release_is_not_read(tmp_path):
+def test_a_model_without_a_release_raises(tmp_path):
     with refused(confide.FormatError, "model"):
         read(classifier())
     (tmp_path / "model.onnx").write_bytes(b"\xff no model")
@@ -334,8 +334,8 @@ def test_a_model_without_a_release_is_not_read(tmp_path):
         read(tmp_path / "missing.onnx")
 
 
-def test_metadata_that_are_no_texts_are_refused(released):
-    """Protocol buffers hand over bytes where a text is no UTF-8."""
+def test_metadata_that_are_not_strings_raise(released):
+    """Protocol buffers return bytes for a string that is not UTF-8."""
     content = append(classifier(), released, output="p").SerializeToString()
     for key in (b"confide.release", b"confide.score"):
         damaged = onnx.ModelProto.FromString(content.replace(key, b"confide.\xff" + key[9:]))
@@ -390,14 +390,14 @@ PASSING = partial(passing, ["n", 3])
         (PASSING, "my own", {}, "calibration"),
     ],
 )
-def test_what_cannot_be_appended_is_refused(released, model, release, options, argument):
+def test_invalid_combinations_raise(released, model, release, options, argument):
     given = calibration_at(0.5, release) if release != "classes" else released
     with refused(confide.InputError, argument):
         append(model(), given, **options)
 
 
 @pytest.mark.parametrize(("kinds", "logits"), [(["Softmax"], None), (["Sigmoid", "Cast"], None), (["Gemm"], False)])
-def test_what_holds_probabilities_or_is_said_to(released, kinds, logits):
+def test_outputs_with_known_or_stated_probabilities(released, kinds, logits):
     x = np.random.default_rng(0).dirichlet(np.ones(3), 50).astype(np.float32)
     model = append(linear(*kinds), released, logits=logits)
     found = run(model, x=x)
@@ -405,14 +405,14 @@ def test_what_holds_probabilities_or_is_said_to(released, kinds, logits):
     assert read(model) == released
 
 
-def test_what_is_no_model_and_what_has_sets_already(released):
+def test_values_that_are_not_models_and_models_with_sets_raise(released):
     with refused(confide.InputTypeError, "model"):
         append(3, released)
     with refused(confide.InputError, "model"):
         append(append(classifier(), released, output="p"), released, output="p")
 
 
-def test_a_threshold_of_infinity_gives_a_warning():
+def test_an_infinite_threshold_causes_a_warning():
     with pytest.warns(confide.CoverageWarning):
         append(passing(["n", 3]), calibration_at(np.inf))
 
@@ -440,7 +440,7 @@ def test_a_model_that_torch_exports(released, tmp_path):
     np.testing.assert_array_equal(found["sets"], confide.predict_set(found["probabilities"], released).mask)
 
 
-def test_labels_of_a_classifier_in_another_order_are_refused():
+def test_labels_of_a_classifier_in_another_order_raise():
     released = confide.calibrate(np.linspace(0, 0.5, 2000), 0.1, 1.0, score="lac", classes=["cat", "dog"])
     ends = [helper.make_tensor_value_info(name, TensorProto.FLOAT, ["n", 2]) for name in ("x", "p")]
     node = helper.make_node(

@@ -1,4 +1,4 @@
-"""The configurations on the page of ONNX are for the graph that its first block makes."""
+"""The configurations on the ONNX page match the graph of its first example."""
 
 import re
 
@@ -16,7 +16,7 @@ PAGE = blocks(ROOT / "docs" / "howto" / "onnx.md")
 
 
 def described(tensors):
-    """Tensors as Triton's configuration names them: without the first dimension, which is the batch's."""
+    """Tensors as in Triton's configuration: without the first dimension, which is the batch's."""
     kinds = {1: "TYPE_FP32", 9: "TYPE_BOOL", 11: "TYPE_FP64"}
     return {
         one.name: (kinds[one.type.tensor_type.elem_type], [d.dim_value for d in one.type.tensor_type.shape.dim[1:]])

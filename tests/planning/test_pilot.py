@@ -1,4 +1,4 @@
-"""What a plan says about a public pilot sample is what happens to records like it; nothing else depends on it."""
+"""The statements of a plan about a pilot sample hold for records like it; nothing else depends on the sample."""
 
 import math
 
@@ -22,8 +22,8 @@ def plan(n=1000, **options):
 
 
 @pytest.mark.parametrize(("score", "n"), [("lac", 1000), ("lac", 300), ("aps", 1000)])
-def test_set_sizes_are_those_of_samples_of_it(score, n):
-    """Compared with forty samples of n records, exactly over the noise: within 2 %, and the plain size, too."""
+def test_set_sizes_match_samples_of_the_pilot(score, n):
+    """Compared with forty samples of n records, exactly over the noise: within 2 %, also the non-private size."""
     p, y = probabilities()
     scores, every = confide.class_score(p, y, score), confide.all_scores(p, score)
     made, rng = plan(n, score=score, pilot=Pilot(scores, every)), np.random.default_rng(1)
@@ -35,7 +35,7 @@ def test_set_sizes_are_those_of_samples_of_it(score, n):
 
 
 @pytest.mark.slow
-def test_widths_and_chances_are_those_of_samples_of_it():
+def test_widths_and_probabilities_match_samples_of_the_pilot():
     residuals = np.abs(np.random.default_rng(2).normal(size=4000)) * 30
     again = Law(
         lambda g, n: g.choice(residuals, n), lambda v: np.searchsorted(np.sort(residuals), v, side="right") / 4000
@@ -57,7 +57,7 @@ def test_widths_of_cqr_count_the_predicted_interval():
     assert plan(score="lac", pilot=abs(scores) / 9).on_pilot.ratio is None
 
 
-def test_the_plain_threshold_is_that_of_as_many_records():
+def test_the_non_private_threshold_is_that_of_n_records():
     scores = np.arange(1, 1001) / 1000
     assert plan(1000, pilot=scores).on_pilot.plain_threshold == 0.901  # the 901st of 1000
     assert plan(100, pilot=scores).on_pilot.plain_threshold == 0.91  # the 91st of 100
@@ -67,7 +67,7 @@ def test_the_plain_threshold_is_that_of_as_many_records():
 
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-def test_nothing_else_depends_on_it(neighbors):
+def test_nothing_else_depends_on_the_pilot(neighbors):
     scores = np.random.default_rng(4).random(500)
     without, tried = (plan(neighbors=neighbors, pilot=pilot) for pilot in (None, scores))
     assert tried.mechanism == without.mechanism
@@ -89,7 +89,7 @@ def test_nothing_else_depends_on_it(neighbors):
         ([0.5, 3.0], "scores", "0 NaN and 1 outside, the first at position 1"),
     ],
 )
-def test_samples_that_cannot_be_used(pilot, argument, got):
+def test_invalid_pilot_samples(pilot, argument, got):
     with refused(confide.InputError, argument) as caught:
         plan(pilot=pilot)
     assert caught.value.got == got
@@ -99,7 +99,7 @@ def test_samples_that_cannot_be_used(pilot, argument, got):
         plan(pilot=confide.aps_score([[0.5, 0.5]], [0]))
 
 
-def test_a_plan_says_it_in_words():
+def test_a_plan_describes_the_pilot_in_words():
     p, y = probabilities()
     words = str(plan(pilot=Pilot(confide.lac_score(p, y), confide.all_scores(p))))
     assert "With 1000 records like the 3000 of the pilot sample:" in words

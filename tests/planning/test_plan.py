@@ -1,4 +1,4 @@
-"""A plan states the mechanism that calibrate runs, its costs, and how many records it takes."""
+"""A plan states the mechanism of `calibrate`, its costs, and the required number of records."""
 
 import math
 import sys
@@ -29,7 +29,7 @@ def guarantee(plan):
 
 @pytest.mark.xdist_group("released")
 @pytest.mark.parametrize("name", slow(OPTIONS, everyday=["add_remove", "large epsilon"]))
-def test_calibrate_does_what_the_plan_says(name):
+def test_calibrate_runs_the_mechanism_of_the_plan(name):
     unplanned = ("score", "candidates", "classes", "about", "labels", "weights")
     options = {k: v for k, v in OPTIONS[name].items() if k not in unplanned}
     calibration = released(name)
@@ -54,7 +54,7 @@ def test_calibrate_does_what_the_plan_says(name):
         everyday=[(1e-6, None, "add_remove"), (0.1, None, "add_remove")],
     ),
 )
-def test_any_loss(neighbors, delta, epsilon):
+def test_any_privacy_loss(neighbors, delta, epsilon):
     plan = confide.plan(alpha=0.1, epsilon=epsilon, neighbors=neighbors, delta=delta)
     assert guarantee(plan).coverage >= 0.9
     if plan.mechanism is not None:
@@ -121,13 +121,13 @@ def test_extreme_requests(options, delta, neighbors):
 
 @pytest.mark.parametrize("n", [2**24, 2**31 - 1, 2**31, 2**40])
 def test_binomial_tails_of_many_records(n):
-    """A training-conditional target lies about 1.645 binomial deviations above the level, however many records."""
+    """A training-conditional target lies about 1.645 binomial deviations above the level, for any number of records."""
     plan = confide.plan(alpha=0.1, epsilon=1.0, n=n, neighbors="replace_one", delta=0.05)
     beyond = plan.target_rank - 0.9 * (n + 1) - 1.6448536 * math.sqrt(n * 0.09)
-    assert 0 < beyond < 30  # what privacy costs at epsilon = 1
+    assert 0 < beyond < 30  # the cost of privacy at epsilon = 1
 
 
-# --- how many records it takes
+# --- required number of records
 
 
 @pytest.mark.parametrize(
@@ -164,8 +164,8 @@ def test_records_needed_makes_an_answer_beyond_all_scores_unlikely(neighbors, ep
     ],
     ids=str,
 )
-def test_records_needed_are_found_with_few_certificates(monkeypatch, alpha, epsilon, options):
-    """The number is right within a tenth, and no more than three plans are certified to find it."""
+def test_records_needed_requires_few_certificates(monkeypatch, alpha, epsilon, options):
+    """The number is right within a tenth, and at most three plans are certified for it."""
 
     def planned(n):
         return confide.plan(alpha, epsilon, n, neighbors="replace_one", **options)
@@ -178,12 +178,12 @@ def test_records_needed_are_found_with_few_certificates(monkeypatch, alpha, epsi
     assert 1 <= len(certified) <= 3
     assert planned(needed).chance_beyond <= 0.01
     assert planned(round(0.87 * needed)).chance_beyond > 0.01
-    assert planned(400).records_needed == needed  # whatever number the plan is stated for
+    assert planned(400).records_needed == needed  # for any n of the plan
 
 
 @pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_stated_chances_are_those_of_the_draw(neighbors):
-    """By the exact law on 400 data sets of even scores: twice off at most, and never off by more than a thirtieth."""
+    """By the exact law on 400 data sets of uniform scores: at most two differ, and by at most a thirtieth."""
     rng = np.random.default_rng(3)
     for n in (60, 100, 150):
         plan = confide.plan(0.1, 1.0, n, neighbors=neighbors, n_typical=n if neighbors == "add_remove" else None)
@@ -209,7 +209,7 @@ def test_records_needed_does_not_depend_on_a_secret_n():
 
 
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-def test_a_shift_is_taken_and_its_coverage_computed(neighbors):
+def test_a_given_shift_is_used_and_its_coverage_computed(neighbors):
     coverages = []
     for shift in (0, 2, 4, 6, 8, 12):
         plan = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors, shift=shift, n_min=1000)
@@ -244,7 +244,7 @@ def test_the_chosen_slopes_are_at_least_as_good_as_others(neighbors):
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors)
     for left in (4, 8, 10, 12, 16, 18):
         other = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors=neighbors, slopes=(left, 20 - left))
-        assert chosen.expected_excess <= other.expected_excess + 0.3  # even scores are not all that is looked at
+        assert chosen.expected_excess <= other.expected_excess + 0.3  # the choice also considers other laws of scores
 
 
 def test_shift_above_the_records_means_infinity():
@@ -252,13 +252,13 @@ def test_shift_above_the_records_means_infinity():
     assert confide.plan(alpha=0.1, epsilon=1.0, n=1000, shift=100).target_rank > 1000
 
 
-# --- what must grow with what
+# --- monotonicity
 
 
 @pytest.mark.parametrize(
     ("delta", "neighbors"), slow(product([None, 0.05], NEIGHBORS), everyday=[(None, "replace_one")])
 )
-def test_more_loss_costs_fewer_ranks(neighbors, delta):
+def test_a_larger_privacy_loss_costs_fewer_ranks(neighbors, delta):
     losses = [0.05, 0.2, 0.5, 1.0, 2.0, 5.0, 20.0]
     same = {"alpha": 0.1, "n": 5000, "neighbors": neighbors, "delta": delta}
     plans = [confide.plan(epsilon=e, candidates=1000, slopes=(1, 1), rise=8, **same) for e in losses]
@@ -289,7 +289,7 @@ def test_more_candidates_more_people_and_more_certainty_cost_ranks(neighbors):
 
 
 def test_candidates_cost_no_more_than_their_rise():
-    """A thousand times more of them cost ln(1000)/slope ranks with equal weights, and less where weights rise."""
+    """A thousand times as many cost ln(1000)/slope ranks with equal weights, and less if weights rise."""
     options = {"alpha": 0.1, "epsilon": 1.0, "neighbors": "replace_one", "slopes": (1, 1)}
     few, many = (confide.plan(**options, candidates=m, rise=0) for m in (100, 100_000))
     assert many.target_rank - few.target_rank < 1.2 * math.log(1000) / few.mechanism.slope_left
@@ -303,7 +303,7 @@ def test_a_person_with_k_records_costs_k_times_the_noise():
 
 
 @pytest.mark.slow
-def test_n_typical_touches_efficiency_only():
+def test_n_typical_affects_efficiency_only():
     mechanisms = set()
     for n_typical in (100, 1000, 100_000):
         plan = confide.plan(alpha=0.1, epsilon=1.0, delta=0.05, n_typical=n_typical)
@@ -318,7 +318,7 @@ def test_n_typical_touches_efficiency_only():
         assert guarantee(confide.plan(alpha=0.1, epsilon=1.0, n_typical=t)).coverage == 0.9
 
 
-def test_n_min_pays_for_small_numbers_only():
+def test_n_min_matters_for_small_numbers_only():
     head_starts = [confide.plan(alpha=0.1, epsilon=1.0, n_min=n).mechanism.head_start for n in (1, 30, 60, 1000)]
     assert head_starts == sorted(head_starts, reverse=True)
     assert head_starts[0] > 0
@@ -355,7 +355,7 @@ def test_the_mechanism_is_a_complete_statement():
 
 @pytest.mark.parametrize("n", [99, 100, 101, 10**6])
 def test_utilities_beyond_64_bits_are_saturated_whatever_n_is(n):
-    """Choices that were refused from 101 records on, which revealed that there were more than 100."""
+    """Choices that raised an error from 101 records on, which revealed that there were more than 100."""
     mechanism = confide.plan(0.001, 1.0, n, candidates=3, slopes=(1000, 1), shift=4611686018226).mechanism
     counts = np.array([n - n // 2, n // 2, 0])
     whole = [int(count) for count in counts]
@@ -370,7 +370,7 @@ def test_utilities_beyond_64_bits_are_saturated_whatever_n_is(n):
 
 
 def test_saturated_utilities_keep_the_range_distance():
-    """Every neighbour of small histograms, and a target that is out of reach of 64 bits for some of them."""
+    """Every neighbour of small histograms, and a target that exceeds 64 bits for some of them."""
     room = 2**62 // 1000
     mechanism = Slopes(Fraction(1, 2), Fraction(room, 2), 1000, 1, 4.0, "permute_and_flip")
     for h in histograms(3, 3):

@@ -1,4 +1,4 @@
-"""How far weights rise: as slowly as their rivals allow, not beyond what deserts bear, and less for few records."""
+"""Rise of the prior weights: as slow as their competitors allow, capped because of gaps, and less for few records."""
 
 import math
 from fractions import Fraction
@@ -16,7 +16,7 @@ from tests.builders import slow
 
 @pytest.mark.parametrize(("m", "rise"), [(13, 3.0), (61, 6.0), (481, 16.0), (1000, 20.0), (30, 1.0)])
 def test_heights_are_the_slowest_that_their_rivals_allow(m, rise):
-    """The heights that are stated, against the recursion w_j = max(1, (w_1 + ... + w_(j-1))/G) for their G."""
+    """The stated log weights, against the recursion w_j = max(1, (w_1 + ... + w_(j-1))/G) for their G."""
     rivals = rivals_for(m, rise)
     weights = [1.0]
     while len(weights) < m:
@@ -32,7 +32,7 @@ def test_heights_are_the_slowest_that_their_rivals_allow(m, rise):
 @pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 @pytest.mark.parametrize("share", [0.25, 0.5])
 def test_a_desert_is_crossed_where_the_formula_says(neighbors, share):
-    """All scores at one candidate and, beyond a desert, at another: the exact chance of an answer beyond the first."""
+    """All scores at one candidate and, beyond a gap, at another: the exact probability of an answer beyond it."""
     plan = confide.plan(0.1, 1.0, 2000, neighbors=neighbors, score="lac", n_typical=2000)
     mechanism, m = plan.mechanism, plan.request.m
     shift = float(mechanism.target(2000)) - 0.9 * 2001
@@ -58,7 +58,7 @@ def test_a_desert_is_crossed_where_the_formula_says(neighbors, share):
 
 @pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 def test_the_rise_is_capped_and_small_for_few_records(neighbors):
-    """At most 20 however many records there are, growing with them, and about .3 alpha n epsilon for few."""
+    """At most 20 for any number of records, increasing with it, and about 0.3 alpha n epsilon for few."""
     assert max(RISES) == 20.0
     sizes = (60, 200, 1000, 100_000)
     made = [confide.plan(0.1, 1.0, n, neighbors=neighbors, score="lac", n_typical=n).mechanism for n in sizes]

@@ -1,4 +1,4 @@
-"""Upper bounds, proved by interval arithmetic, on the maxima that the certificates of coverage rest on.
+"""Upper bounds, proved by interval arithmetic, on the maxima that the coverage certificates use.
 
 A concave program is at most its tangent plane at any spread, maximised over all spreads: weak duality, the step that is
 proved in words (docs/theory.md, section 4; docs/theory-two-sided.md, section 5). So the library's search only proposes
@@ -16,12 +16,12 @@ from tests.proofs.intervals import Box, down, panels, up
 
 
 def halvings(total):
-    """So many that the first panel ends where even all rivals together have hardly acted."""
+    """A number of halvings such that all competitors together have almost no effect in the first panel."""
     return max(2, math.ceil(math.log2(total + 2)))
 
 
 def upper(*terms):
-    """The upper end of a sum of boxes and numbers of any sign; what is taken away comes as (-1, box)."""
+    """The upper end of a sum of boxes and numbers of any sign; a subtracted term is (-1, box)."""
     total = 0.0
     for term in terms:
         high = -term[1].low if isinstance(term, tuple) else term.high if isinstance(term, Box) else np.asarray(term)
@@ -37,7 +37,7 @@ def decayed(slope, distances, behind=0.0):
 def behind_the_last(last, further, decay):
     """The largest of exp(-decay u) (last + u further) over u >= 0, `last` and `further` being upper ends."""
     at = np.where(further > decay * last, further / decay * np.exp(decay * np.maximum(last, -1e3) / further - 1), last)
-    return np.maximum(at * (1 + 1e-9), last)  # floats are right to more than nine digits
+    return np.maximum(at * (1 + 1e-9), last)  # floats are accurate to more than nine digits
 
 
 class Logs:
@@ -54,7 +54,7 @@ class Logs:
 
 @dataclass(frozen=True)
 class Sharp:
-    """The program of the sharp certificate, Theorem 3, at one x."""
+    """The program of the sharp certificate, Theorem C2, at one x."""
 
     x: float
     slope: float
@@ -66,15 +66,15 @@ class Sharp:
         """The spread at which the library stops."""
         weights, step = certificate._weights(np.array([self.x]), self.slope, self.rivals)
         programs = certificate._programs(weights, step - np.array([1 - self.competitor]), step, self.selector)
-        spread, tolerance = certificate._start(weights, self.rivals), certificate._tolerance(self.slope)
+        spread, tolerance = certificate._initial_spread(weights, self.rivals), certificate._tolerance(self.slope)
         while True:
-            _, gap, push = certificate._looked_at(programs, spread, self.rivals)
+            _, gap, push = certificate._evaluate(programs, spread, self.rivals)
             if gap[0] <= tolerance:
                 return spread[0], step
-            spread = certificate._better(push, self.rivals)
+            spread = certificate._next_spread(push, self.rivals)
 
     def bound(self):
-        """A number that L(x) does not exceed."""
+        """An upper bound on L(x)."""
         spread, step = self.proposed()
         depth = len(spread)
         q = decayed(self.slope, np.maximum(step * np.arange(depth) + self.x - 1, 0.0))
@@ -115,7 +115,7 @@ class Sharp:
 
 
 class TwoSided:
-    """Lines above the programs of the two-sided certificate, Theorem 6, for the cases of one search."""
+    """Lines above the programs of the two-sided certificate, Theorem T1, for the cases of one search."""
 
     def __init__(self, left, setting, cases):
         self.left, self.setting, self.cases, slope = left, setting, cases, setting.slope_left
@@ -141,7 +141,7 @@ class TwoSided:
                 self.gained.append((logs.box.minus(slower.box), logs.largest + slower.largest, logs.last))
 
     def line(self, case, row, spread, multiplier):
-        """An upper end of the line's true value at its W_0, for this spread and multiplier.
+        """An upper bound on the line's true value at its W_0, for this spread and multiplier.
 
         R and X may be stated below 0 by a rounding error; they are never below 0, and more of them lowers the program.
         """
@@ -182,7 +182,7 @@ class TwoSided:
         n, y, twin, logs = self.nodes, self.y[case], self.twin[case], self.logs[case]
         gained, gained_largest, after = self.gained[case]
         rate, later, in_bin, extra = (Box.of(z) for z in (row.rate, row.later, row.in_bin, row.extra))
-        # What the credit multiplies with the chance that all are silent.
+        # The factor of the credit, times the probability that all are silent.
         own = in_bin * (rate * n.rest + 1.0) * (rate * n.t).exp_minus()
         earned = own + extra * n.rest * (later * n.t).exp_minus()
         silent = (K[:, None] * logs.box[spread.place]).sum(0) + twin * n.rest.minus_log()
@@ -198,7 +198,7 @@ class TwoSided:
         slope = logs.box.matmul(credit)
         wrong = n.total_error(modulus * logs.largest) + logs.last * tail / n.last
         from_credit = Box(np.maximum(slope.low - wrong, 0), up(slope.high + wrong))
-        # phi_e: candidates from e on against all others.
+        # phi_f: candidates from index f on against all others.
         k = rate + self.short[case] + y * row.weight
         first = (k * n.rest + 1.0) * (k * n.t).exp_minus() * n.dt / y.one_minus()
         pressed = (K[:, None] * gained[spread.place]).sums_from()

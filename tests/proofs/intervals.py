@@ -19,9 +19,9 @@ ORDER = 14
 REACH = 2.9
 """Radius of the disc around a panel, in halves of its length."""
 FINEST = 60
-"""The last panel ends 2^-60 before 1; what remains is bounded as it is."""
+"""The last panel ends 2^-60 before 1; the rest is bounded directly."""
 WIDTH = 1e-14
-"""exp and ln by Taylor sums are off by less, relative to the result or to the sum of what is added."""
+"""Bound on the error of exp and ln by Taylor sums, relative to the result or to the sum of the terms."""
 LN2 = float(np.log(2.0))  # within 1.2e-16 of ln 2: see test_logarithms_and_exponentials
 
 
@@ -44,7 +44,7 @@ class Box:
 
     @staticmethod
     def of(x):
-        """Floats as they are."""
+        """Floats without widening."""
         x = np.asarray(x, dtype=float)
         assert (x >= 0).all()
         return Box(x, x)
@@ -71,7 +71,7 @@ class Box:
         return Box(down(1 - self.high), up(1 - self.low))
 
     def minus(self, other):
-        """x - y for a y that is no larger."""
+        """x - y for a y that is at most x."""
         return Box(down(self.low - other.high), np.maximum(up(self.high - other.low), 0.0))
 
     def sum(self, axis):
@@ -85,7 +85,7 @@ class Box:
         return Box(down(self.low @ other.low * (1 - wide)), up(self.high @ other.high * (1 + wide) + 1e-300))
 
     def sums_from(self):
-        """Sums of all entries along axis 0 from each one on."""
+        """Sums of the entries along axis 0 from each entry on."""
         wide = self.low.shape[0] * 2.0**-52
         low, high = (np.cumsum(x[::-1], axis=0)[::-1] for x in (self.low, self.high))
         return Box(down(low * (1 - wide)), up(high * (1 + wide)))
@@ -100,7 +100,7 @@ class Box:
 
 
 def _exp_minus(x, side):
-    """2^-k exp(k ln 2 - x). Horner's sum of 15 terms at |s| < .36 is off by 5e-15, the terms left out by 2e-19."""
+    """2^-k exp(k ln 2 - x). Horner's sum of 15 terms at |s| < .36 is off by 5e-15, the omitted terms are 2e-19."""
     x = np.minimum(x, 700.0)  # for larger x the lower bound is 0, and exp(-700) = 1e-304 the upper one
     k = np.rint(x / LN2)
     s = k * LN2 - x
@@ -114,7 +114,7 @@ def _exp_minus(x, side):
 
 
 def _minus_log(x, side):
-    """-e ln 2 - ln m with x = m 2^e; ln m = 2 artanh((m-1)/(m+1)), of whose series what follows 12 terms is 1e-18."""
+    """-e ln 2 - ln m with x = m 2^e; ln m = 2 artanh((m-1)/(m+1)), whose remainder after 12 terms is 1e-18."""
     m, e = np.frexp(x)
     small = m < 0.7
     m, e = np.where(small, 2 * m, m), np.where(small, e - 1, e)
@@ -189,7 +189,7 @@ class Panels:
     last: float
 
     def total_error(self, modulus):
-        """The error of all panels, for a modulus on each."""
+        """The error of all panels, for a bound on the modulus on each."""
         return up(np.sum(modulus * self.error, axis=-1) * (1 + 1e-12))
 
 

@@ -30,7 +30,7 @@ def _integral(w):
 
 
 def permute_and_flip(w):
-    """w_j int_0^1 prod_(i != j) (1 - s w_i) ds, what the library computes and proofs/Selectors.v defines."""
+    """w_j int_0^1 prod_(i != j) (1 - s w_i) ds, as the library computes and proofs/Selectors.v defines it."""
     return [one * _integral(tuple(sorted(w[:j] + w[j + 1 :]))) for j, one in enumerate(w)]
 
 
@@ -40,7 +40,7 @@ def by_the_algorithm(w):
 
     @cache
     def reached(left):
-        """The chance that exactly these are left untried, all others having been tried in vain."""
+        """The probability that exactly these are not tried yet, and all others were rejected."""
         tried = every - left
         if not tried:
             return Fraction(1)

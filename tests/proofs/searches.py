@@ -1,4 +1,4 @@
-"""What the search of the two-sided certificate evaluated: every line, with the spread and the multiplier it used."""
+"""Records every line that the search of the two-sided certificate evaluates, with its spread and multiplier."""
 
 from contextlib import contextmanager
 
@@ -17,7 +17,7 @@ class Search:
         return sum(len(value) for _, _, _, value, _ in self.blocks)
 
     def errors(self, rng, most):
-        """By how much the true lines may exceed the library's, for at most so many of them, drawn at random."""
+        """By how much the true lines may exceed the library's, for at most `most` of them, drawn at random."""
         every = [(block, i) for block, (_, _, _, value, _) in enumerate(self.blocks) for i in range(len(value))]
         chosen = every if len(every) <= most else [every[k] for k in rng.choice(len(every), most, replace=False)]
         return [self._error(block, i) for block, i in chosen]
@@ -33,9 +33,9 @@ class Search:
 
 @contextmanager
 def watched(monkeypatch):
-    """Write down what is evaluated meanwhile; what was found before is forgotten, so that it is searched again."""
+    """Record the lines that are evaluated in the block; caches are cleared, so that every search runs again."""
     search = Search()
-    for cached in (two_sided.two_sided_holds, two_sided.two_sided_loss, secret_n._enough):
+    for cached in (two_sided.two_sided_holds, two_sided.two_sided_loss, secret_n._sufficient_points):
         cached.cache_clear()
     start, line = LeftSide.__init__, LeftSide._line
 

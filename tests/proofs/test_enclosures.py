@@ -1,4 +1,4 @@
-"""The certificates' integrals between two floats: the promises hold whatever quadrature and rounding do."""
+"""The integrals of the certificates between two floats: the guarantees hold despite quadrature and rounding."""
 
 import math
 from fractions import Fraction
@@ -20,11 +20,11 @@ from tests.proofs.searches import watched
 
 SELECTORS = ["permute_and_flip", "exponential"]
 SPARE = 1e-7
-"""What the two-sided search adds to its bound, `_SPARE` in guarantee/adversary.py."""
+"""The margin that the two-sided search adds to its bound, `_SPARE` in guarantee/adversary.py."""
 
 
 def test_logarithms_and_exponentials():
-    """Our own exp and ln against mpmath's interval arithmetic, and ln 2; 1e-12 wide at most."""
+    """The exp and ln of `intervals` compared with mpmath's interval arithmetic, and ln 2; 1e-12 wide at most."""
     mpmath.iv.dps = 30
     for x in [0.0, 1e-9, 0.3, math.log(2) / 2, 0.7, 5.0, 33.3, 300.0, *np.geomspace(1e-6, 200, 150)]:
         found, true = Box.of(x).exp_minus(), mpmath.iv.exp(-mpmath.iv.mpf(float(x)))
@@ -55,20 +55,20 @@ def test_integrals_lie_between():
     assert wrong < 1e-16
 
 
-def test_what_is_added_is_what_is_said():
+def test_the_spare_is_that_of_the_library():
     assert adversary._SPARE == SPARE
 
 
 @pytest.mark.parametrize("selector", SELECTORS)
-def test_sharp_losses_are_what_they_say(selector):
-    """The library's L(x) against its enclosure: below it by 1e-9 at most."""
+def test_sharp_losses_agree_with_their_enclosures(selector):
+    """The library's L(x) is below its enclosure by at most 1e-9."""
     for x, slope, rivals in [(1.0, 0.72, 200.0), (2.3, 1.3, 28.0)]:
         lost = sharp_loss(x, slope, rivals, selector)
         assert 0 <= Sharp(x, slope, rivals, selector).bound() - lost + 1e-12 <= 1e-9
 
 
 def proven_coverage(n, target, left, right, rivals, selector):
-    """Marginal coverage by the enclosure of L(x), rounded to no float."""
+    """Marginal coverage by the enclosure of L(x), as a fraction."""
     top = math.ceil(target)
     x = float(target - top + 1)
     lost = Sharp(x, left, rivals, selector, math.exp(-right * (1 - x)) * (1 - 1e-15)).bound()
@@ -103,13 +103,13 @@ def test_sharp_offsets_keep_their_promise(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_lines_of_the_two_sided_search(monkeypatch, selector):
-    """A few of what one search evaluated, drawn at random: above the library's by less than what it adds."""
+    """Some lines of one search, drawn at random, exceed the library's by less than the margin that it adds."""
     with watched(monkeypatch) as search:
         assert two_sided_holds(1000, Fraction(3613, 4), Fraction(9, 10), 0.45, 0.55, 28.0, selector, step=0.9)
     errors = search.errors(np.random.default_rng(3), 6)
     assert len(search) > 100
     assert max(errors) <= 1e-9
-    assert min(errors) >= -1e-9  # they are the same numbers, not just safe ones
+    assert min(errors) >= -1e-9  # they are the same numbers, and not only upper bounds
 
 
 @pytest.mark.slow
@@ -156,7 +156,7 @@ PLANS = [
 @pytest.mark.parametrize("epsilon", [1.0, 2.0])
 @pytest.mark.parametrize("terms", PLANS)
 def test_promises_of_plans(monkeypatch, epsilon, terms):
-    """What stands in a release's statement, certified again under watch: it is promised, and the lines hold."""
+    """The guarantee of a release, certified again with recorded lines: it holds, and so do the lines."""
     made = plan(0.1, epsilon, **terms)
     r = made.request
     certify.cache_clear()
@@ -168,7 +168,7 @@ def test_promises_of_plans(monkeypatch, epsilon, terms):
 
 
 def test_tails_to_twelve_digits():
-    """tail(d) against its closed form in intervals of 150 digits."""
+    """tail(d) compared with its closed form in intervals of 150 digits."""
     mpmath.iv.dps = 150
     one = mpmath.iv.mpf(1)
     for G, slope in [(0.5, 0.3), (28.0, 0.45), (999.0, 0.05), (1e6, 1.5)]:
@@ -196,7 +196,7 @@ def binomial_at_least(n, level):
 @pytest.mark.slow
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_training_conditional_plans_keep_their_promise(selector):
-    """Theorem 4, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
+    """Theorem C3, public n: the failure probability in intervals, binomials in whole numbers, is at most delta."""
     made = plan(0.1, 1.0, 500, neighbors="replace_one", delta=0.05, selector=selector)
     one, m = made.mechanism, made.request.m
     mpmath.iv.dps = 400  # tails far below the target are e^-200, and differ from 1 - (1 - ...) by that
@@ -205,7 +205,7 @@ def test_training_conditional_plans_keep_their_promise(selector):
     fails, whole = binomial_at_least(n, Fraction(9, 10))
 
     def missed(r):
-        """tail(T - r + 1), the chance that R < r."""
+        """tail(T - r + 1), the probability that R < r."""
         d = target - r + 1
         p = mpmath.iv.exp(-slope * d.numerator / d.denominator)
         if selector == "exponential":

@@ -1,4 +1,4 @@
-"""docs/proofs.md says of every theorem how it is checked."""
+"""docs/proofs.md states how every theorem is checked."""
 
 import re
 from pathlib import Path
@@ -7,8 +7,11 @@ DOCS = Path(__file__).parents[2] / "docs"
 
 
 def test_every_statement_has_a_status():
-    """Each heading of a theorem, lemma or proposition is one row of the table, on its page, and each row is one."""
-    heading = re.compile(r"^#+ ((?:Theorem|Lemma|Proposition|Corollary)\b.*)$", re.M)
+    """Each theorem, lemma or proposition is one row of the table, on its page, and each row is one.
+
+    A statement is a heading, or a paragraph that begins with its label in bold type.
+    """
+    heading = re.compile(r"^(?:#+ |\*\*)((?:Theorem|Lemma|Proposition|Corollary)\b.*?)(?:\.\*\*.*)?$", re.M)
     pages = {page.name: page.read_text("utf-8") for page in DOCS.glob("theory*.md")}
     stated = {(name, page) for page, text in pages.items() for name in heading.findall(text)}
     row = re.compile(r"^\| (.+?) \| \[[^\]]+\]\((theory[\w-]*\.md)\) \| \S.* \|$", re.M)

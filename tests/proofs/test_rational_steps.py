@@ -1,4 +1,4 @@
-"""Theorem 1, Lemma 1 and the rising-weights lemma over all small cases, in rational numbers: no float, no tolerance."""
+"""Theorem P1, Lemma P2 and Theorem C1 over all small cases, in rational numbers: no float, no tolerance."""
 
 import itertools
 import math
@@ -16,7 +16,7 @@ BASES = [Fraction(1, 2), Fraction(9, 10)]
 
 
 def mechanism(rate, offset, left, right, heights=None, head_start=0, fade=0):
-    """A mechanism whose scale is 1, so that its utilities are the exponents."""
+    """A mechanism with scale 1, so that its utilities are the exponents."""
     terms = (Fraction(rate), Fraction(offset), left, right, 1.0, "exponential", head_start, fade)
     return Slopes(*terms) if heights is None else Stepped(*terms, steps=heights)
 
@@ -58,7 +58,7 @@ SECRET = [
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_replacing_a_record_costs_at_most_the_range(selector):
-    """Theorem 1a: all histograms, all neighbours, all outputs."""
+    """Theorem P1a: all histograms, all neighbours, all outputs."""
     for (one, n, m), x in itertools.product(PUBLIC, BASES):
         distance = replace_one_range(one.left, one.right, one.unit)
         assert worst(law_of(one, x, selector), histograms(n, m), replaced) <= x**-distance
@@ -66,7 +66,7 @@ def test_replacing_a_record_costs_at_most_the_range(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_adding_a_record_costs_at_most_the_range(selector):
-    """Theorem 1b, for every n from 0: with heights, and a head start that fades or not."""
+    """Theorem P1b, for every n from 0: with heights, and a bonus that fades or not."""
     for (one, most, m), x in itertools.product(SECRET, BASES):
         distance = add_remove_range(one.left, one.right, one.rate, one.unit, one.fade if one.head_start else 0)
         law, starts = law_of(one, x, selector), [h for n in range(most) for h in histograms(n, m)]
@@ -75,7 +75,7 @@ def test_adding_a_record_costs_at_most_the_range(selector):
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_groups_cost_as_many_times_as_much_as_records(selector):
-    """Theorem 1c: two records added, exactly."""
+    """Theorem P1c: two records added, exactly."""
     one, most, m = SECRET[2]
     distance = add_remove_range(one.left, one.right, one.rate, one.unit, one.fade)
     law, starts = law_of(one, BASES[0], selector), [h for n in range(most - 1) for h in histograms(n, m)]
@@ -83,8 +83,8 @@ def test_groups_cost_as_many_times_as_much_as_records(selector):
     assert twice <= BASES[0] ** (-2 * distance)
 
 
-def test_a_smaller_loss_would_be_refused():
-    """The inequalities are not slack: one step less fails for both selectors, and without the fade for a head start."""
+def test_a_smaller_loss_would_fail():
+    """The inequalities are tight: one step less fails for both selectors, and so does a bonus without its fade."""
     one = mechanism(0, 2, 1, 1)
     for selector in SELECTORS:
         assert worst(law_of(one, Fraction(1, 16), selector), histograms(4, 4), replaced) > Fraction(1, 16) ** -1
@@ -94,7 +94,7 @@ def test_a_smaller_loss_would_be_refused():
 
 
 def test_a_range_of_utilities_bounds_every_ratio():
-    """Lemma 1 for all pairs of vectors of three small integers."""
+    """Lemma P2 for all pairs of vectors of three small integers."""
     vectors = list(itertools.product(range(3), repeat=3))
     x = Fraction(2, 3)
     for selector, law in LAWS.items():
@@ -106,7 +106,7 @@ def test_a_range_of_utilities_bounds_every_ratio():
 
 
 def test_the_integral_is_the_law_of_the_algorithm():
-    """Random order and coins against w_j int prod (1 - s w_i) ds, for all small weights of up to five candidates."""
+    """Random order and coins and w_j int prod (1 - s w_i) ds agree, for all small weights of up to five candidates."""
     for m in range(1, 6):
         for u in itertools.combinations_with_replacement(range(3), m):
             w = weights(u, Fraction(2, 5))
@@ -116,7 +116,7 @@ def test_the_integral_is_the_law_of_the_algorithm():
 
 
 def rising_cases(m, highest):
-    """Heights that never fall, integers from 0 on."""
+    """Non-decreasing heights, integers from 0 on."""
     return [(0, *rest) for rest in itertools.combinations_with_replacement(range(highest + 1), m - 1)]
 
 
@@ -149,7 +149,7 @@ TERMS = [
 
 @pytest.mark.parametrize("selector", SELECTORS)
 def test_rising_weights(selector):
-    """Theorem 2, its core, also where the target rank exceeds n."""
+    """The core of Theorem C1, also where the target rank exceeds n."""
     assert check_rising(3, 3, 2, TERMS, Fraction(1, 2), selector) > 500
 
 
@@ -160,7 +160,7 @@ def test_rising_weights_in_more_cases(selector, x):
     assert check_rising(4, 4, 2, TERMS, x, selector) > 5000
 
 
-def test_a_smaller_tail_would_be_refused():
+def test_a_smaller_tail_would_fail():
     """All left candidates at one rank attain the tail of the exponential mechanism, so nothing smaller is a bound."""
     x, one = Fraction(1, 2), mechanism(0, 2, 1, 1)
     law = LAWS["exponential"](weights(one.utilities(np.array([0, 0, 3])).tolist(), x))

@@ -1,4 +1,4 @@
-"""The theorems of proofs/, checked by Rocq: nothing is admitted, and nothing assumed but what real numbers rest on."""
+"""The theorems of proofs/, checked by Rocq: nothing is admitted, and only the axioms of real numbers are used."""
 
 import re
 import shutil
@@ -22,7 +22,7 @@ needs_coqc = pytest.mark.skipif(
 
 
 def theorems():
-    """What Statements.v shows with its axioms."""
+    """The theorems that Statements.v prints, with their axioms."""
     return re.findall(r"^Check (\w+)\.\s+Print Assumptions \1\.$", (PROOFS / "Statements.v").read_text(), re.M)
 
 
@@ -32,7 +32,7 @@ def test_all_theorems_are_proved_from_the_axioms_of_real_numbers():
     done = subprocess.run([PROOFS / "check"], capture_output=True, text=True)
     assert done.returncode == 0, done.stdout[-2000:] + done.stderr
     assert len(re.findall(r"^Axioms:$", done.stdout, re.M)) == len(theorems())
-    assert "Closed under" not in done.stdout  # what needs no axiom would not be counted
+    assert "Closed under" not in done.stdout  # a theorem without axioms would not be counted
     assert set(re.findall(r"^([A-Z]\w*\.\w+)", done.stdout, re.M)) == AXIOMS
 
 
@@ -41,11 +41,11 @@ def test_all_theorems_are_proved_from_the_axioms_of_real_numbers():
 @pytest.mark.parametrize(
     ("file", "right", "wrong"),
     [
-        ("Privacy.v", "(Rmax (left M) (right M + fade M))", "(Rmax (left M) (right M))"),  # fading is paid for
+        ("Privacy.v", "(Rmax (left M) (right M + fade M))", "(Rmax (left M) (right M))"),  # fading has a privacy cost
         ("Rivals.v", ":= G * p / (1 + G * p)", ":= G * p / (2 + G * p)"),
     ],
 )
-def test_a_wrong_statement_is_refused(tmp_path, file, right, wrong):
+def test_a_wrong_statement_fails(tmp_path, file, right, wrong):
     shutil.copytree(PROOFS, tmp_path / "proofs")
     changed = tmp_path / "proofs" / file
     text = changed.read_text()
@@ -64,7 +64,7 @@ def test_nothing_is_admitted_and_every_file_is_checked():
     for file in files:
         assert not re.search(r"\b(Admitted|admit|Axiom|Parameter|Conjecture|Abort)\b", file.read_text()), file.name
     stated = {name for file in files for name in re.findall(r"^Theorem (\w+)", file.read_text(), re.M)}
-    assert stated - set(theorems()) == {  # parts of those that are shown
+    assert stated - set(theorems()) == {  # parts of the printed theorems
         "exponential_range",
         "permute_and_flip_range",
         "theorem_1a_range",

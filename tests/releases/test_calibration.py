@@ -1,4 +1,4 @@
-"""The released calibration: frozen, equal by value, copied and stored without loss."""
+"""A released calibration is frozen, compared by value, and copied and stored without loss."""
 
 import copy
 import dataclasses
@@ -80,8 +80,8 @@ def test_pickles_are_read_by_another_process():
     assert done.stdout.decode() == calibration.to_json()
 
 
-def test_a_forged_pickle_is_refused():
-    """Pickles hold the JSON, so they are checked like files."""
+def test_a_forged_pickle_raises():
+    """Pickles contain the JSON, so they are verified like files."""
     stored = pickle.dumps(released("add_remove"), 0)
     forged = stored.replace(b"marginal", b"Marginal")
     assert forged != stored
@@ -89,10 +89,10 @@ def test_a_forged_pickle_is_refused():
         pickle.loads(forged)  # noqa: S301
 
 
-# --- what it says
+# --- texts
 
 
-def test_what_it_says():
+def test_texts():
     text = str(released("add_remove"))
     threshold = released("add_remove").threshold
     assert text == (
@@ -102,7 +102,7 @@ def test_what_it_says():
         "records needed: about 90; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, or "
         "above every score)"
     )
-    assert "records needed" not in str(released("only infinity"))  # no number is enough
+    assert "records needed" not in str(released("only infinity"))  # no number suffices
     text = str(released("rho, replace_one"))
     assert "from 1000 calibration records" in text
     assert "0.8994-differential privacy and 0.1-zCDP for replacing one record" in text
@@ -115,7 +115,7 @@ def test_what_it_says():
 
 
 @pytest.mark.parametrize("name", slow(OPTIONS, everyday=["add_remove", "large epsilon"]))
-def test_stated_losses(name):
+def test_stated_privacy_losses(name):
     privacy = released(name).privacy
     assert released(name).epsilon == privacy.epsilon == privacy.loss(records=privacy.records_per_person)
     assert privacy.loss("replace_one", 5) == 5 * privacy.replace_one
@@ -141,7 +141,7 @@ def test_conditional_coverage_for_a_public_n(name):
         calibration.coverage_at_most(999)
 
 
-def test_conditional_coverage_is_at_least_what_was_asked():
+def test_conditional_coverage_is_at_least_the_requested_one():
     assert released("delta, replace_one").conditional_coverage(0.05) >= 0.9 - 1e-9
     assert released("delta").conditional_coverage(0.05, n=1000) >= 0.9 - 1e-9
     assert released("delta").conditional_coverage(0.05, n=100_000) >= 0.9 - 1e-9
@@ -180,7 +180,7 @@ def test_save_and_load(tmp_path):
     assert (tmp_path / "a.json").read_text(encoding="utf-8") == calibration.to_json()
 
 
-def test_saving_does_not_overwrite_unless_told(tmp_path):
+def test_saving_overwrites_only_on_request(tmp_path):
     path = tmp_path / "c.json"
     released("add_remove").save(path)
     with refused(OutputExistsError, "output"):
@@ -190,7 +190,7 @@ def test_saving_does_not_overwrite_unless_told(tmp_path):
     assert Calibration.load(path) == released("lac")
 
 
-def test_loading_refuses(tmp_path):
+def test_loading_invalid_files_raises(tmp_path):
     with refused(confide.InputError, "path"):
         Calibration.load(tmp_path / "missing.json")
     with refused(confide.InputError, "path"):

@@ -1,4 +1,4 @@
-"""A chain of releases: what it says of its predecessors is read, compared, and refused where it cannot be."""
+"""A chain of releases: its statements about predecessors are read and compared; invalid ones raise errors."""
 
 import hashlib
 import json
@@ -39,7 +39,7 @@ def nested():
 
 
 def altered(release, **fields):
-    """The release with another entry for its first predecessor, and a right checksum."""
+    """The release with another entry for its first predecessor, and a correct checksum."""
     content = json.loads(release.to_json())
     content["predecessors"][0] |= fields
     return signed(content)
@@ -48,7 +48,7 @@ def altered(release, **fields):
 # --- files
 
 
-def test_a_chain_travels_in_files_of_schema_2(chain):
+def test_a_chain_is_stored_in_files_of_schema_2(chain):
     content = json.loads(chain[2].to_json())
     said = [{"sha256": one.checksum, "threshold": one.threshold, "epsilon": 1.0} for one in chain[:2]]
     assert content["predecessors"] == [said[0] | {"date": "2026-01"}, said[1] | {"date": "2026-02"}]
@@ -59,7 +59,7 @@ def test_a_chain_travels_in_files_of_schema_2(chain):
         assert Release.from_json(release.to_json()) == release
 
 
-def test_every_part_names_the_same_releases(nested):
+def test_every_part_lists_the_same_releases(nested):
     lines = [part.predecessors for part in nested[1].parts.values()]
     assert [line[0].threshold for line in lines] == [part.threshold for part in nested[0].parts.values()]
     assert {line[0].checksum for line in lines} == {nested[0].checksum}
@@ -78,12 +78,12 @@ def test_every_part_names_the_same_releases(nested):
         {"number": 1}, {"threshold": 10**400},
     ],
 )  # fmt: skip
-def test_entries_that_are_none_are_refused(chain, fields):
+def test_invalid_entries_raise(chain, fields):
     with pytest.raises(FormatError):
         Release.from_json(altered(chain[2], **fields))
 
 
-def test_an_altered_chain_is_refused(chain):
+def test_an_altered_chain_raises(chain):
     text = chain[2].to_json()
     with pytest.raises(FormatError):
         Release.from_json(text.replace(chain[0].checksum, "0" * 64))
@@ -98,7 +98,7 @@ def test_an_altered_chain_is_refused(chain):
         Release.from_json(signed(content))
 
 
-def test_a_line_has_an_end(chain):
+def test_the_length_of_a_lineage_is_limited(chain):
     line = tuple(Predecessor(f"{i:064x}", chain[1].threshold, 1.0) for i in range(MOST_PREDECESSORS + 1))
     with refused(confide.InputError, "predecessors"):
         confide.Calibration(**{**vars(chain[0]), "predecessors": line})
@@ -106,7 +106,7 @@ def test_a_line_has_an_end(chain):
 
 @pytest.mark.slow
 def test_ten_thousand_altered_chains(chain, nested):
-    """Whatever is changed in a line with a right checksum: it is read and survives, or refused in one line."""
+    """For any change of a lineage with a correct checksum: it is read unchanged, or raises a one-line error."""
     rng, read = random.Random(0), 0
     documents = [json.loads(one.to_json()) for one in (*chain[1:], nested[1])]
     for _ in range(10_000):
@@ -145,7 +145,7 @@ def test_links_hold(chain):
     assert links(chain[0], []).holds
 
 
-def test_another_release_is_no_predecessor(chain):
+def test_another_release_is_not_a_predecessor(chain):
     other = confide.calibrate(scores(), 0.1, 1.0, score="lac", **PUBLIC)
     assert links(chain[2], [other]).wrong == (
         f"the release with SHA-256 {other.checksum[:16]}... is no predecessor of this one",
@@ -157,12 +157,12 @@ def test_another_release_is_no_predecessor(chain):
     ("fields", "words"),
     [({"threshold": 0.123456789}, "threshold"), ({"epsilon": 0.5}, "privacy loss"), ({"date": "2025-01"}, "date")],
 )
-def test_what_a_chain_says_wrongly_of_a_predecessor(chain, fields, words):
+def test_wrong_statements_about_a_predecessor(chain, fields, words):
     output = Release.from_json(altered(chain[2], **fields))
     assert links(output, chain[:1]).wrong == (f"release 1 of the chain has another {words} than this release says",)
 
 
-def test_a_release_of_another_kind_or_level_is_not_what_is_meant(chain, nested):
+def test_a_release_of_another_kind_or_level_is_not_the_predecessor(chain, nested):
     of_levels = Release.from_json(altered(chain[2], sha256=nested[0].checksum))
     assert "kind or other parts" in links(of_levels, [nested[0]]).wrong[0]
     other = confide.calibrate(scores(), 0.2, 1.0, score="lac", **PUBLIC)

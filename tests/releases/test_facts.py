@@ -1,4 +1,4 @@
-"""What a release is, in a few short texts: of every kind that there is a file of."""
+"""Facts of a release as short texts, for every kind of file."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""One reader for every kind of release: files of version 0.1, and what several thresholds must not claim."""
+"""One reader for every kind of release: files of version 0.1, and invalid claims of several thresholds."""
 
 import hashlib
 import json
@@ -11,6 +11,7 @@ import pytest
 import confide
 from confide.federated import FederatedCalibration
 from confide.releases import Release, documents, load_release, parts_of
+from tests.files import signed
 from tests.refused import refused
 
 SAMPLES = sorted((Path(__file__).parent / "samples").glob("*.json"))
@@ -31,15 +32,9 @@ def sample(name: str) -> str:
     return (Path(__file__).parent / "samples" / f"{name}.json").read_text()
 
 
-def signed(content: dict) -> str:
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
-
-
 @pytest.mark.parametrize("path", SAMPLES, ids=lambda path: path.stem)
 def test_files_of_the_first_version(path):
-    """Read to the byte: what is written today for the same release is the same text."""
+    """Byte for byte: the same release is still written as the same text."""
     release = load_release(path)
     made = CLASSES.get(path.stem, confide.Calibration)
     assert type(release) is made
@@ -50,8 +45,8 @@ def test_files_of_the_first_version(path):
     assert release.privacy.epsilon >= 0
 
 
-def test_a_share_is_not_bounded_by_less_than_one():
-    """Else any risk could be claimed: it is the bound times what is computed again."""
+def test_the_bound_of_a_share_is_at_least_one():
+    """Otherwise any risk could be claimed: it is the bound times a verified number."""
     content = json.loads(sample("risk"))
     with pytest.raises(confide.FormatError):
         Release.from_json(signed(content | {"bound": 0.1}))
@@ -62,8 +57,8 @@ def test_a_share_is_not_bounded_by_less_than_one():
         confide.RiskCalibration(loss, 0.1, critical)
 
 
-def test_groups_are_promised_the_same():
-    """The promise of the first is said for each; another part might hold from more records on only."""
+def test_groups_have_the_same_guarantee():
+    """The guarantee of the first is stated for each; another part might hold only from more records on."""
     content = json.loads(sample("groups"))
     weaker = json.loads(signed(edited(content["parts"][-1]["calibration"], n_min=500)))
     assert confide.Calibration.from_json(json.dumps(weaker)).guarantee.n_min == 500
@@ -102,7 +97,7 @@ def test_a_federated_calibration_is_a_calibration():
         confide.LevelCalibration.from_json(sample("calibration"))
 
 
-def test_old_names_that_read_alike_are_told_apart():
+def test_equivalent_names_of_old_files_are_distinguished():
     release = confide.GroupCalibration.from_json(sample("groups-alike"))
     assert tuple(release.parts) == (1, "1", -(10**25))
     assert release[1] == release.parts[1] != release.parts["1"] == release["1"]
@@ -161,7 +156,7 @@ def test_parts_have_their_names(name, says):
 
 
 @pytest.mark.parametrize("name", ["levels", "groups"])
-def test_parts_are_named_once(name):
+def test_names_of_parts_are_unique(name):
     content = json.loads(sample(name))
     content["parts"].append(content["parts"][0])
     with pytest.raises(confide.FormatError):

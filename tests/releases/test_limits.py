@@ -1,4 +1,4 @@
-"""Every kind of release answers the same questions: what tells its thresholds apart, what they are, what they limit."""
+"""All kinds of releases have the same interface: the keys of their thresholds, the thresholds, and their limits."""
 
 import numpy as np
 import pytest
@@ -17,12 +17,12 @@ def of(by):
 
 
 @pytest.mark.parametrize("name", RELEASES)
-def test_parts_are_a_mapping_by_what_tells_them_apart(name):
+def test_parts_are_a_mapping_by_key(name):
     release = RELEASES[name]
     assert isinstance(release, Release)
     assert release.by in FORMS
     assert all(isinstance(part, confide.Calibration) for part in release.parts.values())
-    if name != "groups-alike.json":  # a kept file whose names read alike
+    if name != "groups-alike.json":  # a sample file whose names are the same under the current rule
         assert list(release.named.values()) == list(release.parts.values())
     assert release.first == next(iter(release.parts.values()))
     assert release.disjoint == isinstance(release, confide.GroupCalibration)
@@ -39,7 +39,7 @@ def test_one_threshold_limits_all_records():
             release.limits(2, groups=["a", "b"])
 
 
-def test_groups_and_classes_have_their_own():
+def test_groups_and_classes_have_separate_thresholds():
     release = of("group")
     names = list(release.parts)[::-1]
     np.testing.assert_array_equal(release.limits(len(names), groups=names), [release[name].threshold for name in names])
@@ -58,7 +58,7 @@ def test_groups_and_classes_have_their_own():
         by_class.limits(1, groups=[0], classes=3)
 
 
-def test_of_levels_and_sides_one_is_chosen():
+def test_one_of_several_levels_or_sides_is_chosen():
     for by in ("level", "side"):
         release = of(by)
         with refused(InputTypeError, "release"):

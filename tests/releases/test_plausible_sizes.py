@@ -1,4 +1,4 @@
-"""A threshold of no plausible size is called so: by every recipe, where it is made and where it is used."""
+"""A threshold of implausible size causes a warning: for every recipe, when it is made and when it is used."""
 
 import itertools
 import math
@@ -20,14 +20,14 @@ from tests.calibrations import calibration_at
 PARAMETERS = {"raps": "raps(penalty=0.01,k_reg=5)", "saps": "saps(penalty=0.1)"}
 
 
-def test_every_recipe_knows_what_is_plausible():
+def test_every_recipe_has_plausible_sizes():
     assert set(PLAUSIBLE) == set(BUILDERS)
     assert set(SPREAD_PLAUSIBLE) == set(SPREADS)
 
 
 @pytest.mark.parametrize("family", slow([*FAMILIES, "a score of one's own"], everyday=["lac", "absolute_residual"]))
-def test_the_largest_default_candidate_is_spoken_of_or_is_the_largest_score(family):
-    """Whatever number of candidates is taken, and for candidates of old releases."""
+def test_the_largest_default_candidate_causes_a_warning_or_is_the_largest_score(family):
+    """For any number of candidates, and for candidates of old releases."""
     name = PARAMETERS.get(family, family)
     kind = score_kind(name)
     units = (None,) if kind.task == "classification" else (None, 1e-3, 250.0)
@@ -49,7 +49,7 @@ def test_the_largest_default_candidate_is_spoken_of_or_is_the_largest_score(fami
     ],
 )
 @pytest.mark.parametrize("neighbors", ["add_remove", "replace_one"])
-def test_a_threshold_beyond_plausible_sizes_is_called_so(unit, threshold, said, neighbors):
+def test_a_threshold_beyond_plausible_sizes_causes_a_warning(unit, threshold, said, neighbors):
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
         made = confide.calibrate([50.0] * 120, 0.1, 1.0, score="absolute_residual", unit=unit, neighbors=neighbors)
@@ -58,14 +58,14 @@ def test_a_threshold_beyond_plausible_sizes_is_called_so(unit, threshold, said, 
     if said:
         needed = confide.plan(0.1, 1.0, 120, score="absolute_residual", unit=unit, neighbors=neighbors).records_needed
         assert f"about {needed} calibration records are needed" in notes[0]
-        assert "no plausible size" in notes[0]
+        assert "not a plausible size" in notes[0]
         public = confide.plan(0.1, 1.0, 1000, score="absolute_residual", unit=unit, neighbors="replace_one")
         advice = f"neighbors='replace_one', --neighbors replace_one), then about {public.records_needed} do"
         assert (advice in notes[0]) == (neighbors == "add_remove")
 
 
 def _wide(threshold, score="absolute_residual"):
-    """Candidates of one's own, of which nothing is said at the calibration."""
+    """Candidates of the user, which cause no warning at the calibration."""
     own = {"recipe": {"kind": "of", "size": 10}, "candidates": 10}
     return replace(calibration_at(threshold, score=score), **own)
 
@@ -74,7 +74,7 @@ PREDICTIONS = np.linspace(100.0, 400.0, 50)
 WARNED = pytest.warns(confide.CoverageWarning, match="the intervals are at least 1e[+]08 times as wide as")
 
 
-def test_intervals_far_wider_than_predictions_are_spread():
+def test_intervals_far_wider_than_the_spread_of_predictions():
     with WARNED as caught:
         confide.predict_interval(PREDICTIONS, _wide(1.5e10))
     assert [one.filename for one in caught] == [__file__]
@@ -85,14 +85,14 @@ def test_intervals_far_wider_than_predictions_are_spread():
         confide.predict_interval(np.column_stack([PREDICTIONS, PREDICTIONS]), sides)
 
 
-def test_a_private_evaluation_says_nothing_of_widths(recwarn):
-    """How the predictions of private records are spread is a secret of theirs."""
+def test_a_private_evaluation_does_not_warn_of_widths(recwarn):
+    """The spread of predictions of private records is private."""
     asked = {"predictions": PREDICTIONS, "targets": PREDICTIONS, "epsilon": 1.0}
     confide.evaluate(_wide(1.5e10), **asked)
     assert not [one for one in recwarn if "wide" in str(one.message)]
 
 
-def test_tables_say_it(tmp_path):
+def test_tables_warn(tmp_path):
     pa = pytest.importorskip("pyarrow", reason="needs the extra tables")
     table, what = pa.table({"f": PREDICTIONS}), tables.Regressed("f")
     with WARNED:
@@ -104,7 +104,7 @@ def test_tables_say_it(tmp_path):
     tables.predict_table(table.slice(0, 0), what, _wide(1.5e10), tmp_path / "none.csv")
 
 
-def test_databases_say_it(tmp_path):
+def test_databases_warn(tmp_path):
     duckdb = pytest.importorskip("duckdb", reason="needs the extra tables")
     with duckdb.connect(str(tmp_path / "data.db")) as database:
         database.execute("CREATE TABLE records AS SELECT 100.0 + 6 * range AS f FROM range(50)")
@@ -113,7 +113,7 @@ def test_databases_say_it(tmp_path):
         tables.predict_table(table, tables.Regressed("f"), _wide(1.5e10), out_table="wide")
 
 
-def test_tensors_say_it():
+def test_tensors_warn():
     torch = pytest.importorskip("torch", reason="needs the extra torch")
     from confide import torch as front
 
@@ -121,7 +121,7 @@ def test_tensors_say_it():
         front.predict_interval(torch.from_numpy(PREDICTIONS), _wide(1.5e10))
 
 
-def test_estimators_say_it():
+def test_estimators_warn():
     pytest.importorskip("sklearn", reason="needs the extra scikit-learn")
     from sklearn.linear_model import LinearRegression
 
@@ -139,21 +139,21 @@ def test_estimators_say_it():
 @pytest.mark.parametrize(
     ("predictions", "threshold"),
     [
-        (PREDICTIONS, 500.0),  # wide, and no more
-        (PREDICTIONS[:5], 1e9),  # too few predictions to tell
-        (np.full(50, 3.0), 1e9),  # equal ones
+        (PREDICTIONS, 500.0),  # wide, but within limits
+        (PREDICTIONS[:5], 1e9),  # too few predictions
+        (np.full(50, 3.0), 1e9),  # equal predictions
         (PREDICTIONS[:0], 1e9),
     ],
 )
-def test_other_intervals_pass_without_a_word(predictions, threshold):
+def test_other_intervals_cause_no_warning(predictions, threshold):
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         confide.predict_interval(predictions, _wide(threshold))
 
 
 @pytest.mark.parametrize("far", [5.0, 5e9])
-def test_the_first_records_do_not_decide_alone(far):
-    """Predictions that are alike at first may be spread later, and intervals then tell something."""
+def test_all_records_are_considered(far):
+    """Predictions that are equal at first may be spread later, and intervals are then informative."""
     predictions = np.append(np.linspace(100.0, 100.1, 2000), 100.0 + far)
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")

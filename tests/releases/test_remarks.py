@@ -1,4 +1,4 @@
-"""A threshold that is +inf, or nearly so, is never used without a word, and the word is true and public."""
+"""A threshold that is +inf, or nearly so, always causes a warning, which is true and contains only public numbers."""
 
 import math
 import warnings
@@ -14,7 +14,7 @@ from tests.calibrations import released
 
 
 def calibrated(scores, *arguments, **options):
-    """The release, and what was warned of."""
+    """The release, and the text of its warning."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         made = confide.calibrate(scores, *arguments, **options)
@@ -25,7 +25,7 @@ RESIDUALS = np.linspace(0.0, 1.0, 2000)
 OLD = {"score": "absolute_residual", "candidates": confide.Candidates.geometric()}
 
 
-def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing():
+def test_residuals_beyond_the_candidates_have_another_reason_than_few_records():
     made, (note,) = calibrated(RESIDUALS * 1e9, 0.1, 1.0, neighbors="replace_one", **OLD)
     assert made.threshold == math.inf
     assert note.startswith(
@@ -37,8 +37,8 @@ def test_residuals_beyond_the_candidates_are_not_told_that_records_are_missing()
 
 
 @pytest.mark.parametrize("n", [60, *slow([2000])])
-def test_a_secret_number_of_records_leaves_both_reasons_open(n):
-    """One text, whatever the records are, so that it tells nothing about how many there are."""
+def test_a_secret_number_of_records_leaves_both_reasons(n):
+    """One text for all records, so that it reveals nothing about their number."""
     _, (note,) = calibrated(RESIDUALS[:n] + 1e9, 0.1, 1.0, **OLD)
     assert "calibration records are needed for a useful one at alpha=0.1 and epsilon=1, and there may be" in note
     assert "or more than a share alpha of the scores lie beyond the largest candidate" in note
@@ -61,21 +61,21 @@ def test_scores_that_candidates_reach_have_one_reason():
 @pytest.mark.parametrize(
     ("score", "candidates", "threshold", "word"),
     [
-        ("absolute_residual", confide.Candidates.geometric(), 3e5, "no plausible size"),
+        ("absolute_residual", confide.Candidates.geometric(), 3e5, "not a plausible size"),
         *slow([
-            ("absolute_residual", confide.Candidates.geometric(), 2e4, "no plausible size"),
+            ("absolute_residual", confide.Candidates.geometric(), 2e4, "not a plausible size"),
             ("absolute_residual", confide.Candidates.geometric(), 1e-6, "as small as"),
             ("absolute_residual", confide.Candidates.geometric(), 5e3, None),
             ("absolute_residual", confide.Candidates.geometric(), 1e-4, None),
             ("absolute_residual", confide.Candidates.geometric(), 0.0, None),
             ("absolute_residual", confide.Candidates.geometric(1e5), 3e5, None),
             ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 150.0, None),
-            ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 900.0, "no plausible size"),
-            ("cqr", confide.Candidates.sinh(), 5e5, "no plausible size"),
-            ("cqr", confide.Candidates.sinh(), -5e5, "no plausible size"),
+            ("absolute_residual", confide.Candidates.geometric(100.0, decades=2), 900.0, "not a plausible size"),
+            ("cqr", confide.Candidates.sinh(), 5e5, "not a plausible size"),
+            ("cqr", confide.Candidates.sinh(), -5e5, "not a plausible size"),
             ("cqr", confide.Candidates.sinh(), 0.01, "as small as"),
             ("cqr", confide.Candidates.sinh(), -0.5, None),
-            (None, confide.Candidates.anything(), 5e5, "no plausible size"),
+            (None, confide.Candidates.anything(), 5e5, "not a plausible size"),
             (None, confide.Candidates.anything(), 0.9, None),
             ("lac", confide.Candidates.unit(), 0.9999, None),
         ]),
@@ -92,7 +92,7 @@ def test_thresholds_in_the_outer_decades(score, candidates, threshold, word):
 def test_calibrate_warns_of_the_outer_decades():
     made, notes = calibrated(RESIDUALS * 3e5, 0.1, 1.0, **OLD)
     assert notes == list(remarks(made))
-    assert "no plausible size" in notes[0]
+    assert "not a plausible size" in notes[0]
     made, notes = calibrated(RESIDUALS * 1e3, 0.1, 1.0, **OLD)
     assert notes == list(remarks(made)) == []
 
@@ -109,7 +109,7 @@ def test_calibrate_warns_of_the_outer_decades():
         (25.0, -1, True),
     ],
 )
-def test_thresholds_where_spread_candidates_are_coarse(unit, threshold, coarse):
+def test_thresholds_in_coarse_ranges_of_spread_candidates(unit, threshold, coarse):
     """The last candidates of a list lie nearly a decade apart."""
     candidates = confide.Candidates.spread("residual", 480, unit)
     value = candidates.edges[-2] if threshold < 0 else candidates.edges[candidates.edges <= threshold][-1]
@@ -118,17 +118,17 @@ def test_thresholds_where_spread_candidates_are_coarse(unit, threshold, coarse):
     )
     notes = remarks(made)
     assert coarse == bool(notes)
-    assert all("no plausible size" in note and "--unit" in note for note in notes)
+    assert all("not a plausible size" in note and "--unit" in note for note in notes)
 
 
 @pytest.mark.parametrize("scale", [1e-12, 1e-6, 1.0, 1e5, 1e12])
 def test_residuals_of_any_scale_get_a_threshold_without_a_unit(scale):
-    """Those above a million get it with the advice to state a unit."""
+    """Scales above a million cause advice to state a unit."""
     rng = np.random.default_rng(0)
     residuals = np.abs(rng.normal(size=4000)) * scale
     made, notes = calibrated(residuals, 0.1, 1.0, score="absolute_residual")
     assert len(notes) == (scale > 1e6)
-    assert all("beyond 1,000,000, which is no plausible size" in note and "--unit" in note for note in notes)
+    assert all("exceeds 1,000,000, which is not a plausible size" in note and "--unit" in note for note in notes)
     plain = np.sort(residuals)[math.ceil(0.9 * 4001) - 1]
     assert 0.9 * plain < made.threshold < 1.5 * plain
 
@@ -147,7 +147,7 @@ def test_groups_and_levels_are_named():
     assert all("for alpha 0." in note for note in remarks(levels))
 
 
-def test_regression_does_not_speak_of_labels():
+def test_warnings_about_regression_do_not_mention_labels():
     assert everything("cqr_low") == "every interval is the whole line"
     for score in ("absolute_residual", "normalised_residual", "gamma", "cqr"):
         made = replace(released("geometric"), threshold=math.inf, score=score)

@@ -1,4 +1,4 @@
-"""A threshold that is +inf, or nearly so, is said wherever a release is applied, and a release is looked at once."""
+"""Every use of a release warns of a threshold that is +inf, or nearly so; a release is examined once."""
 
 import dataclasses
 import math
@@ -20,7 +20,7 @@ LABELS = "every label is in every set"
 
 
 def groups(by="group", threshold=math.inf):
-    """Two thresholds, of which the second is this one."""
+    """Two thresholds; the given one is the second."""
     parts = {0: USEFUL, 1: calibration_at(threshold)}
     return confide.GroupCalibration(by, "add_remove", parts)
 
@@ -38,7 +38,7 @@ def sides(threshold=math.inf):
 
 
 def levels(threshold=math.inf):
-    """Two levels, of which the smaller has this threshold."""
+    """Two levels; the smaller one has the given threshold."""
     parts = (dataclasses.replace(USEFUL, alpha=USEFUL.alpha * 2), calibration_at(threshold))
     return confide.LevelCalibration({part.alpha: part for part in parts})
 
@@ -63,23 +63,23 @@ APPLIED = {
     "critical thresholds": (lambda: confide.evaluate_scores(losses(), [0.5]), "nothing is excluded"),
     "nearly": (
         lambda: confide.predict_interval([1.0], nearly()),
-        "no plausible size",
+        "not a plausible size",
     ),
 }
 
 
 @pytest.mark.parametrize("name", APPLIED)
-def test_every_answer_comes_with_the_word(name):
+def test_every_answer_has_a_warning(name):
     applied, word = APPLIED[name]
     with pytest.warns(confide.CoverageWarning, match=word) as said:
         applied()
     assert [one.filename for one in said] == [__file__]
-    with warnings.catch_warnings():  # as a service that knows it
+    with warnings.catch_warnings():  # as in a service that expects the warning
         warnings.simplefilter("ignore", confide.CoverageWarning)
         applied()
 
 
-def test_a_useful_threshold_is_used_in_silence():
+def test_a_useful_threshold_causes_no_warning():
     confide.predict_set(P, USEFUL)
     confide.predict_set(P, groups(threshold=0.5), groups=[0, 1])
     confide.predict_labels(P, losses(0.5))
@@ -87,7 +87,7 @@ def test_a_useful_threshold_is_used_in_silence():
     confide.evaluate_scores(levels(0.5), [0.5])
 
 
-def test_tables_say_it_too(tmp_path):
+def test_tables_warn_too(tmp_path):
     pa = pytest.importorskip("pyarrow", reason="needs the extra tables")
     table, what = pa.table({"p_0": P[:, 0], "p_1": P[:, 1], "label": Y}), tables.Classified("p_*", "label")
     with pytest.warns(confide.CoverageWarning, match=LABELS):
@@ -96,7 +96,7 @@ def test_tables_say_it_too(tmp_path):
         tables.evaluate_table(table, what, INFINITE)
 
 
-def test_arrays_and_tensors_say_it_too():
+def test_arrays_and_tensors_warn_too():
     torch = pytest.importorskip("torch", reason="needs the extra torch")
     pytest.importorskip("array_api_compat", reason="needs the extra torch")
     from confide import array_api
@@ -112,7 +112,7 @@ def test_arrays_and_tensors_say_it_too():
     assert not front.predict_set(p, USEFUL, logits=False).all()
 
 
-def test_a_release_is_looked_at_once_and_stays_the_same(monkeypatch):
+def test_a_release_is_examined_once_and_does_not_change(monkeypatch):
     looked = []
 
     def counted(release):

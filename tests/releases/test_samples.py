@@ -1,6 +1,5 @@
-"""Every kind of release as version 0.1 wrote it is read by today's reader, says the same, and is written the same."""
+"""Every kind of release of version 0.1 is read by the current reader, has the same texts, and is written the same."""
 
-import hashlib
 import json
 import re
 from pathlib import Path
@@ -9,6 +8,7 @@ import pytest
 
 from confide.errors import FormatError
 from confide.releases import Release
+from tests.files import signed
 from tests.releases.samples.made_by_0_1 import summary
 
 FOLDER = Path(__file__).parent / "samples" / "0.1"
@@ -22,7 +22,7 @@ def text_of(name):
 
 
 def signed(content):
-    """The release with a fresh checksum: what someone who knows the format can write."""
+    """The release with a new checksum, as anyone who knows the format can write it."""
     body = {key: value for key, value in content.items() if key != "sha256"}
     canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
     return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
@@ -37,7 +37,7 @@ def test_every_kind_has_a_sample():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_sample_says_what_it_said(name):
+def test_a_sample_has_the_same_texts(name):
     release = Release.from_json(text_of(name))
     assert summary(release) == EXPECTED[name]
 
@@ -48,7 +48,7 @@ def test_a_sample_is_written_byte_by_byte(name):
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_changed_sample_is_refused(name):
+def test_a_changed_sample_raises(name):
     text = text_of(name)
     changed = re.sub(r'"replace_one": [^,\n]*', '"replace_one": 0.001', text, count=1)
     assert changed != text

@@ -1,4 +1,4 @@
-"""Whatever is drawn states the versions that drew it; older files state none, and texts of others steer nothing."""
+"""Releases state the versions that drew them; older files state none; control characters in versions are rejected."""
 
 import json
 import sys
@@ -34,7 +34,7 @@ def holder(content: dict) -> dict:
 
 
 @pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, LabelStatement, SiloReport])
-def test_what_was_drawn_says_with_what(made, kind):
+def test_releases_state_the_versions_that_drew_them(made, kind):
     text = made[kind].to_json()
     content = json.loads(text)
     assert content["schema"] == 2
@@ -44,7 +44,7 @@ def test_what_was_drawn_says_with_what(made, kind):
 
 
 @pytest.mark.parametrize("kind", [PrivateEvaluation, Watch, LabelStatement, SiloReport])
-def test_files_without_versions_are_schema_1_for_ever(made, kind):
+def test_files_without_versions_stay_schema_1(made, kind):
     content = json.loads(made[kind].to_json())
     del holder(content)["versions"]
     with pytest.raises(confide.FormatError):
@@ -59,14 +59,14 @@ def test_files_without_versions_are_schema_1_for_ever(made, kind):
 @pytest.mark.parametrize(
     "versions", [{"opendp": "\x1b[2J"}, {"opendp": ""}, {"opendp": "1" * 101}, {"a\nb": "1"}, {"opendp": 1}, ["1"]]
 )
-def test_other_texts_are_refused(made, kind, versions):
+def test_invalid_versions_raise(made, kind, versions):
     content = json.loads(made[kind].to_json())
     holder(content)["versions"] = versions
     with pytest.raises(confide.FormatError):
         kind.from_json(signed(content))
 
 
-def test_of_calibrations_too():
+def test_invalid_versions_of_calibrations_raise():
     content = json.loads(confide.calibrate(np.linspace(0, 1, 900), 0.1, 4.0).to_json())
     assert content["versions"] == HERE
     for wrong in ({"opendp": "\x1b[2J"}, {str(i): "1" for i in range(21)}, {"opendp": None}):
@@ -74,8 +74,8 @@ def test_of_calibrations_too():
             confide.Calibration.from_json(signed(content | {"versions": wrong}))
 
 
-def test_a_kept_answer_says_what_drew_it_then(tmp_path, monkeypatch):
-    """What a ledger returns again was drawn by the version of that day."""
+def test_a_stored_answer_states_the_versions_that_drew_it(tmp_path, monkeypatch):
+    """A ledger returns the release with the versions that drew it."""
     ledger = confide.Ledger(tmp_path / "budget.db")
     account = {"ledger": ledger, "dataset": "labels"}
     confide.randomise_labels([0, 1, 1], 2, 1.0, **account)
@@ -89,6 +89,6 @@ def test_a_kept_answer_says_what_drew_it_then(tmp_path, monkeypatch):
     assert again.versions == HERE == released.versions
 
 
-def test_versions_are_no_part_of_the_line(made):
+def test_versions_are_not_part_of_the_repr(made):
     assert all("opendp" not in repr(one) for one in made.values() if not isinstance(one, SiloReport))
     assert replace(made[PrivateEvaluation], versions={}).counts == made[PrivateEvaluation].counts

@@ -1,4 +1,4 @@
-"""Public words in a release: its classes, and what it says of itself; and what refuses other classes."""
+"""Public metadata in a release: its classes and descriptions; and errors about other classes."""
 
 import json
 import pickle
@@ -28,7 +28,7 @@ def released(**more):
 # --- files
 
 
-def test_words_travel_in_files_of_schema_2(tmp_path):
+def test_metadata_are_stored_in_files_of_schema_2(tmp_path):
     release = released(about=ABOUT)
     content = json.loads(release.to_json())
     assert (content["schema"], content["classes"], content["about"]) == (2, list(NAMES), ABOUT)
@@ -41,10 +41,10 @@ def test_words_travel_in_files_of_schema_2(tmp_path):
 
 
 OF_0_1 = {"candidates": confide.Candidates.unit(100), "neighbors": "replace_one", "rise": 0, "shift": 8}
-"""A mechanism that version 0.1 had, too: weights that do not rise, over candidates that it knew."""
+"""A mechanism that version 0.1 also had: weights that do not rise, over candidates of its kinds."""
 
 
-def test_without_words_a_file_is_of_schema_1():
+def test_a_file_without_metadata_has_schema_1():
     release = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac", **OF_0_1)
     content = json.loads(release.to_json())
     assert content["schema"] == 1
@@ -75,27 +75,27 @@ def test_every_kind_of_release_carries_them(kind):
     [
         ({"schema": 1}, "but the fields of another"),
         ({"schema": 3}, "has schema 3; this version reads up to 2; upgrade confide"),
-        ({"classes": []}, "must be one or more texts or integers"),
+        ({"classes": []}, "must be one or more str or int"),
         ({"classes": ["a", "a", "b"]}, "found 1 repeated"),
-        ({"classes": ["0", "1", "2"]}, "names of classes as a release keeps them, or their number"),
-        ({"classes": [True, 5]}, "names of classes as a release keeps them, or their number"),
+        ({"classes": ["0", "1", "2"]}, "names of classes as a release contains them, or their number"),
+        ({"classes": [True, 5]}, "names of classes as a release contains them, or their number"),
         ({"classes": 0}, "must be a positive integer"),
         ({"classes": "cat"}, "or their number; found str"),
-        ({"classes": [["a"]]}, "names of classes as a release keeps them, or their number"),
-        ({"about": {}}, "must be public words, or be left out"),
+        ({"classes": [["a"]]}, "names of classes as a release contains them, or their number"),
+        ({"about": {}}, "must be public metadata, or be left out"),
         ({"about": {"colour": "red"}}, "must have the keys model, version"),
         ({"about": {"model": "a\nb"}}, "must be 1 to 500 printable characters"),
         ({"about": {"model": "x" * 501}}, "must be 1 to 500 printable characters; found 501"),
-        ({"about": {"model": 7}}, "must be a text; found int"),
+        ({"about": {"model": 7}}, "must be a str; found int"),
     ],
 )
-def test_words_that_nobody_writes_are_refused(change, says):
+def test_invalid_metadata_raise(change, says):
     with pytest.raises(confide.FormatError):
         Release.from_json(signed({**json.loads(released(about=ABOUT).to_json()), **change}))
 
 
-def test_a_file_of_schema_1_means_what_it_meant():
-    """It names no classes, and it may not begin to; a file without words may not claim to be of schema 2."""
+def test_the_meaning_of_schema_1_is_unchanged():
+    """It contains no classes, and must not start to; a file without metadata must not state schema 2."""
     plain = confide.calibrate(np.asarray(SCORES), 0.1, 1.0, score="lac", **OF_0_1)
     for change in ({"classes": 3}, {"schema": 2}):
         with pytest.raises(confide.FormatError):
@@ -110,15 +110,15 @@ def test_parts_are_for_the_same_classes():
 
 
 @pytest.mark.parametrize("about", [{"model": ""}, {"model": " "}, {"Model": "a"}, {"date": "x" * 501}, "resnet"])
-def test_words_are_checked_before_anything_is_released(about, tmp_path):
+def test_metadata_are_validated_before_anything_is_released(about, tmp_path):
     ledger = confide.Ledger(tmp_path / "a.db")
     with pytest.raises((confide.InputError, confide.InputTypeError), match="about"):
         released(about=about, ledger=ledger, dataset="d")
     assert not ledger.accounts()
 
 
-def test_words_are_no_part_of_the_request(tmp_path):
-    """The same request under other words is the same request: one charge, and the words of the call."""
+def test_metadata_are_not_part_of_the_request(tmp_path):
+    """The same request with other metadata is the same request: one charge, and the metadata of the call."""
     ledger = confide.Ledger(tmp_path / "a.db")
     first = released(ledger=ledger, dataset="d", about={"model": "old"})
     with pytest.warns(confide.EarlierReleaseWarning, match="nothing was charged"):
@@ -140,7 +140,7 @@ def test_words_are_no_part_of_the_request(tmp_path):
         (["cat", "dog", "owl"], r"1 missing \(the first: 'Eule ☃'\), 1 unknown \(the first: 'owl'\)"),
     ],
 )
-def test_other_classes_are_refused(classes, says):
+def test_other_classes_raise(classes, says):
     p = np.full((4, len(classes)), 1 / len(classes))
     for act in (
         lambda: confide.predict_set(p, released(), classes=classes),
@@ -150,7 +150,7 @@ def test_other_classes_are_refused(classes, says):
             act()
 
 
-def test_another_number_of_columns_is_refused():
+def test_another_number_of_columns_raises():
     counted = confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0)
     for release in (released(), counted):
         with refused(confide.InputError, "probabilities"):
@@ -176,7 +176,7 @@ def test_another_order_is_matched_by_name():
 
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_names_or_columns_that_count():
+def test_names_or_columns_that_are_numbers():
     counted = Words(3).of(released())
     assert names_for(released(), (0, 1, 2), 3) == NAMES
     assert names_for(counted, ("a", "b", "c"), 3) == ("a", "b", "c")
@@ -186,8 +186,8 @@ def test_names_or_columns_that_count():
 # --- no name
 
 
-def test_a_release_without_a_name_makes_no_sets():
-    """Margin scores under no name were once read as LAC: coverage .42 at a promise of .9."""
+def test_a_release_without_a_score_name_makes_no_sets():
+    """Unnamed margin scores were once read as LAC: coverage 0.42 with a guarantee of 0.9."""
     bare = confide.calibrate(np.asarray(confide.margin_score(P, Y)), 0.1, 1.0)
     for act in (
         lambda: confide.predict_set(P, bare),

@@ -12,8 +12,10 @@ from confide.planning import choice
 from confide.reports.price import grid, point_facts, price, sentence
 from confide.reports.promise import SURE, laws, plan_laws
 from tests.builders import slow
+from tests.calibrations import OPTIONS as ALL
 from tests.calibrations import released
 from tests.exact_tests import LEVEL
+from tests.reports import pages
 
 OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta": 0.1, "neighbors": "replace_one"}]
 
@@ -56,7 +58,7 @@ def test_the_page_says_the_numbers_of_plans(options, monkeypatch):
         rank = asked.nonprivate_rank
         assert shown["Rank without privacy"] == (f"{rank:,}" if rank <= made.records[n] else "+∞")
         if asked.mechanism is None:
-            assert shown["Target rank"] == "none serves: the answer is +∞"
+            assert shown["Target rank"] == "none suffices: the answer is +∞"
         else:
             assert float(shown["Target rank"].split(",")[0]) == round(asked.target_rank, 2)
             assert ("above n" in shown["Target rank"]) == (asked.target_rank > made.records[n])
@@ -74,6 +76,19 @@ def test_the_tables_of_the_price_are_those_of_plans():
         percents = (f"{100 * share:.2f}\u00a0%" for share in (asked.expected_coverage, alone))
         assert row == (f"{n:,}", next(percents), f"{asked.expected_excess:.1f}", next(percents))
     assert [row[0] for row in figures[0].tables[0].rows] == [f"{epsilon:g}" for epsilon in made.epsilons]
+
+
+@pytest.mark.xdist_group("released")
+@pytest.mark.parametrize("name", slow(sorted(ALL), everyday=["add_remove"]))
+def test_pages_with_all_their_plans_are_small(name):
+    """Tests of other parts of pages make few plans (fixture `few_plans`)."""
+    assert len(confide.report(released(name)).html.encode()) < 120_000
+
+
+@pytest.mark.slow
+def test_pages_of_several_thresholds_with_all_their_plans_are_small():
+    for release, evaluation in pages.several().values():
+        assert len(confide.report(release, evaluation=evaluation).html.encode()) < 120_000
 
 
 def test_ladders_stay_inside_of_what_a_plan_accepts():

@@ -1,4 +1,4 @@
-"""1 - p of the true class, computed in float64 from whatever dtype, and the mask that inverts it exactly."""
+"""1 - p of the true class, computed in float64 for every dtype, and the mask that inverts it exactly."""
 
 from fractions import Fraction
 
@@ -80,7 +80,7 @@ def test_mask_is_the_score_of_every_label(data, dtype, threshold):
 
 
 def test_float_level():
-    """Comparing p with 1 - threshold in floats is wrong; comparing 1 - p with the threshold is what was calibrated."""
+    """Comparing p with 1 - threshold in floats is wrong; the calibrated comparison is 1 - p with the threshold."""
     disagree = 0
     for threshold in np.linspace(0.01, 0.99, 99).tolist():
         for p in (np.nextafter(1 - threshold, k) for k in (0, 1)):
@@ -92,7 +92,7 @@ def test_float_level():
 
 
 def test_rounding_of_one_minus_p_matters():
-    """A tiny p has score exactly 1.0 in float64, so a threshold just below 1 leaves it out."""
+    """A tiny p has score exactly 1.0 in float64, so a threshold just below 1 excludes it."""
     just_below = float(np.nextafter(1, 0))
     for dtype in (np.float32, np.float64):
         p = np.array([[np.finfo(dtype).smallest_subnormal, 0.5]], dtype)

@@ -92,7 +92,7 @@ def test_scores_and_sets_agree_bit_for_bit(score, table):
 
 
 @pytest.mark.parametrize("score", [*SCORES[5:8], *slow([*SCORES[:5], *SCORES[8:]])])
-def test_blocks_and_threads_change_nothing(score):
+def test_blocks_and_threads_do_not_change_results(score):
     """A table large enough for several threads and blocks, against its own rows in another order."""
     rng = np.random.default_rng(3)
     p = rng.dirichlet(np.ones(400) / 20, 4000).astype(np.float32)
@@ -135,7 +135,7 @@ def test_names_carry_their_parameters():
             confide.scores.kinds.score_kind(wrong)
 
 
-def test_tuning_refuses_the_calibration_records():
+def test_tuning_on_the_calibration_records_raises():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(30) / 3, 900).astype(np.float32)
     y = np.array([rng.choice(30, p=row / row.sum()) for row in p.astype(np.float64)])
@@ -146,7 +146,7 @@ def test_tuning_refuses_the_calibration_records():
     best = confide.tune_raps(p[:400], y[:400], 0.1, calibration=p[400:], penalties=(0.0, 0.05), k_regs=(1, 4))
     plain = confide.tune_raps(p[:400], y[:400], 0.1, calibration=p[400:], penalties=(0.0,), k_regs=(1,))
     assert best.mean_size <= plain.mean_size
-    # What the calibration records hold is not looked at: the answer does not tell who is among them.
+    # The contents of the calibration records are not compared: the result reveals nothing about them.
     for held in (p[:400].copy(), np.tile(p[:1], (400, 1)), np.full((2, 30), np.nan)):
         assert confide.tune_raps(p[:400], y[:400], 0.1, calibration=held, penalties=(0.0,), k_regs=(1,)) == plain
 
@@ -176,7 +176,7 @@ def test_intervals_are_the_sets_of_their_scores(score):
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_tensors_give_the_sets_of_numpy(score):
+def test_sets_of_tensors_equal_those_of_numpy(score):
     torch = pytest.importorskip("torch", reason="needs the extra torch")
     pytest.importorskip("array_api_compat", reason="needs the extra torch")
     from confide.array_api import predict_mask, true_scores

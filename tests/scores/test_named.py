@@ -1,4 +1,4 @@
-"""Scores that know what they are."""
+"""Scores that carry their name and classes."""
 
 import copy
 import pickle
@@ -29,7 +29,7 @@ MADE = {
 
 @pytest.mark.parametrize("name", MADE)
 def test_every_score_function_names_its_scores(name):
-    """And so the short call is the right one: a release of them is named, and knows its classes."""
+    """Therefore the shortest call is correct: a release of these scores has a name and classes."""
     scores = MADE[name]()
     assert (scores.score, scores.classes) == (name, None if "residual" in name or name in ("gamma", "cqr") else 3)
     released = confide.calibrate(scores, 0.2, 5.0)
@@ -65,7 +65,7 @@ def test_they_print_like_arrays():
     assert (repr(scores), str(scores), repr(scores[0])) == ("array([0.25])", "[0.25]", "np.float64(0.25)")
 
 
-def test_a_contradiction_is_refused():
+def test_contradictory_names_raise():
     scores = confide.aps_score(P, Y)
     for calibrate in (confide.calibrate, lambda *a, **o: confide.calibrate_levels(a[0], [0.2, 0.1], a[2], **o)):
         with refused(confide.InputError, "score"):
@@ -77,13 +77,13 @@ def test_a_contradiction_is_refused():
         confide.calibrate(named, 0.1, 1.0, classes=["a", "b", "x"])
 
 
-def test_the_same_score_in_other_digits_is_no_contradiction():
+def test_the_same_score_in_other_digits_is_accepted():
     scores = confide.raps_score(P, Y, 0.01, 2)
     assert named_by(scores, "raps(penalty=0.010,k_reg=2)", None)[0] == "raps(penalty=0.010,k_reg=2)"
 
 
 @pytest.mark.parametrize("calibrate", ["groups", "classes", "levels"])
-def test_releases_of_several_thresholds_know_it_too(calibrate):
+def test_releases_of_several_thresholds_record_the_score_too(calibrate):
     names = ["a", "b", "c"]
     scores, y = confide.lac_score(P, np.array(names)[Y], classes=names), np.array(names)[Y]
     made = {

@@ -1,4 +1,4 @@
-"""Where conformal libraries are known to go wrong: coverage and set size together, by exact tests."""
+"""Known errors of conformal libraries: coverage and set size together, by exact tests."""
 
 import json
 import math
@@ -29,8 +29,8 @@ def quantile(scores, level):
 def check(p_cal, y_cal, p, y, score):
     """Sets at level 0.9 without and with privacy (epsilon = 2): coverage, and the threshold from both sides.
 
-    Returns the two masks. The sets without privacy are those of the plain quantile; the private threshold is at most
-    the score at a rank that the noise does not exceed.
+    Returns the two masks. The sets without privacy are those of the non-private quantile. The private threshold is at
+    most the score at a rank that the noise does not exceed.
     """
     rng = np.random.default_rng(0)
     shares = [None if "randomised" not in score else rng.random(len(part)) for part in (p_cal, p)]
@@ -74,7 +74,7 @@ def test_01_zero_and_saturated_probabilities(score):
 
 @pytest.mark.parametrize("score", ["aps", "aps_randomised", "lac"])
 def test_02_include_rule_is_the_calibration_score(score):
-    """Ideal probabilities without ties: coverage is the level, neither .857 nor .928 nor .960, by its exact law."""
+    """Ideal probabilities without ties: coverage is the level, not 0.857, 0.928 or 0.960, by its exact law."""
     p, y = ideal(np.random.default_rng(2), 40000, 1.2)
     plain, _ = check(p[:20000], y[:20000], p[20000:], y[20000:], score)
     assert_exact_level(plain[np.arange(20000), y[20000:]], 18001, 20000)
@@ -91,7 +91,7 @@ def test_03_the_rank_is_exact():
 def test_03_and_12_coverage_is_the_rank_over_n_plus_one(n, rank):
     """Neither above (a rank too many) nor below (a quantile without the n + 1), and never +inf: an exact binomial test.
 
-    The size is tested by the same number: the threshold has mean rank/(n + 1) as well, and lies in [0, 1].
+    The size is tested by the same number: the threshold also has the mean rank/(n + 1), and lies in [0, 1].
     """
     points = np.random.default_rng(n).random((3000, n + 1))
     thresholds = [confide.calibrate(row[1:], 1 - 0.9, mechanism="none", score="lac").threshold for row in points]
@@ -115,7 +115,7 @@ def test_04_too_few_records_give_full_sets():
 
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_05_sets_hold_the_likely_labels(score):
-    """Inverted sets have the right coverage and ten times the size: the likeliest label comes first."""
+    """Inverted sets have the right coverage and ten times the size: the likeliest label must come first."""
     p, y = ideal(np.random.default_rng(5), 8000, 5)
     for mask in check(p[:4000], y[:4000], p[4000:], y[4000:], score):
         inside = np.where(mask, p[4000:], np.inf).min(axis=1)
@@ -125,7 +125,7 @@ def test_05_sets_hold_the_likely_labels(score):
 
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_06_few_test_rows(score):
-    """One row, and fewer rows than classes, give what the rows give among many."""
+    """One row, and fewer rows than classes, have the same results as among many rows."""
     rng = np.random.default_rng(6)
     p = np.vstack([np.full((3, 10), 0.1), rng.dirichlet(np.ones(10), 40)])
     u = rng.random(43) if "randomised" in score else None
@@ -155,7 +155,7 @@ def test_06_few_test_rows(score):
 
 
 @pytest.mark.parametrize("score", DETERMINISTIC)
-def test_07_nan_is_refused_with_count_and_position(score):
+def test_07_nan_raises_with_count_and_position(score):
     p = np.full((50, 4), 0.25)
     p[[7, 30], 1] = np.nan
     for call in (lambda: confide.class_score(p, np.ones(50, dtype=int), score), lambda: set_mask(p, score, 0.5)):
@@ -178,7 +178,7 @@ def test_08_alpha_lies_strictly_between(alpha):
 
 
 @pytest.mark.parametrize("score", DETERMINISTIC)
-def test_09_labels_outside_the_classes_are_refused(score):
+def test_09_labels_outside_the_classes_raise(score):
     p = np.full((3, 4), 0.25)
     for y, kind in (
         ([0, -1, 2], confide.InputError), ([0, 4, 2], confide.InputError), ([0, 1], confide.InputError),
@@ -187,7 +187,7 @@ def test_09_labels_outside_the_classes_are_refused(score):
         with refused(kind, "labels"):
             confide.class_score(p, y, score)
     p, y = ideal(np.random.default_rng(9), 4000, 3)
-    names = np.array(list("jihgfedcba"))  # the columns' order is not the alphabet's
+    names = np.array(list("jihgfedcba"))  # the columns are not in alphabetical order
     scores = confide.class_score(p[:2000], names[y[:2000]], score, classes=names)
     np.testing.assert_array_equal(scores, confide.class_score(p[:2000], y[:2000], score))
     released = confide.calibrate(scores, 0.1, 2.0, score=score)
@@ -205,7 +205,7 @@ def test_10_half_precision_and_rows_that_drift(score):
 
 @pytest.mark.parametrize("score", DETERMINISTIC + RANDOMISED)
 def test_11_ties(score):
-    """Hard and flat predictions: valid, and no wider than the score has to be."""
+    """Hard and flat predictions: valid, and no wider than the score requires."""
     rng = np.random.default_rng(11)
     truth, y = noisy(rng, 4000, 10, 0.25)
     hard = np.eye(10)[truth]
@@ -232,7 +232,7 @@ def test_12_levels_are_exact():
     assert quantile(np.arange(9.0), 0.9) == 8.0  # nine records suffice for 90 %
 
 
-def test_13_nothing_of_the_records_is_kept_or_changed():
+def test_13_records_are_neither_stored_nor_changed():
     rng = np.random.default_rng(13)
     p, y = rng.dirichlet(np.ones(4), 2000), rng.integers(0, 4, 2000)
     p.flags.writeable = y.flags.writeable = False
@@ -249,9 +249,9 @@ def test_13_nothing_of_the_records_is_kept_or_changed():
 
 @pytest.mark.parametrize("scores", ["ties", *slow(["atom", "concentrated"])])
 def test_14_private_quantiles_keep_coverage(scores):
-    """Where a private quantile at the conformal level undercovers or fails: one fresh point per release.
+    """If a private quantile at the conformal level undercovers or fails: one fresh point per release.
 
-    No release, of 300, goes beyond the score that the noise exceeds with probability 1e-6 / 300.
+    No release, of 300, exceeds the score that the noise exceeds with probability 1e-6 / 300.
     """
     rng = np.random.default_rng(14)
     draw = {

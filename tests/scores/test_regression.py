@@ -42,7 +42,7 @@ def test_values_that_are_not_finite(name, bad):
 
 @pytest.mark.parametrize("dtype", [np.float64, np.float32, np.int32])
 @pytest.mark.parametrize("score", ["absolute_residual", "gamma", "normalised_residual", "cqr", "cqr_low", "cqr_high"])
-def test_blocks_and_threads_change_nothing(monkeypatch, score, dtype):
+def test_blocks_and_threads_do_not_change_results(monkeypatch, score, dtype):
     """Whole arrays, computed by their formulas, next to blocks of a few rows on threads: bit for bit."""
     monkeypatch.setattr(confide.arrays.blocks, "_WORTH_THREADS", 1)
     rng = np.random.default_rng(0)

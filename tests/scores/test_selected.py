@@ -88,8 +88,8 @@ def test_any_rows(table, score):
 
 
 @pytest.mark.parametrize("score", SCORES)
-def test_rows_that_tell_nothing_about_the_next(score, selection):
-    """Sharp and flat rows by turns, so that every guess is wrong, in several blocks and on threads."""
+def test_alternating_sharp_and_flat_rows(score, selection):
+    """Alternating sharp and flat rows, so that every guess is wrong, in several blocks and on threads."""
     if selection == "python":
         pytest.skip("600 rows of 500 classes take plain Python a minute")
     rng = np.random.default_rng(1)
@@ -100,7 +100,7 @@ def test_rows_that_tell_nothing_about_the_next(score, selection):
     assert_equal_to_all_scores(p.astype(np.float32), score, u, rng)
 
 
-def test_what_is_no_probability_is_refused_as_by_sorting():
+def test_invalid_probabilities_raise_as_with_sorting():
     for wrong in (np.nan, 1.5, -0.25):
         p = np.full((5, 20), 0.05)
         p[3, 7] = wrong
@@ -110,7 +110,7 @@ def test_what_is_no_probability_is_refused_as_by_sorting():
             assert numbers(e) == [1, 3]
 
 
-def test_small_batches_wait_for_no_compiler(monkeypatch):
+def test_small_batches_do_not_wait_for_a_compiler(monkeypatch):
     monkeypatch.setattr(selected, "worth_compiling", lambda entries: True)
     assert not worth_selecting(2**16 - 1)
     assert worth_selecting(2**16)

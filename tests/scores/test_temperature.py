@@ -1,4 +1,4 @@
-"""Scores at a public temperature: the numbers, every front that makes sets, and what a name may say."""
+"""Scores at a public temperature: the numbers, every entry point that makes sets, and valid names."""
 
 import mpmath
 import numpy as np
@@ -31,7 +31,7 @@ def test_it_is_the_softmax_of_scaled_logits():
     np.testing.assert_allclose(tempered(np.exp(z) / np.exp(z).sum(axis=1, keepdims=True), 3.0), exact, atol=1e-14)
 
 
-def test_a_row_is_computed_for_itself():
+def test_rows_are_computed_separately():
     rng = np.random.default_rng(0)
     p = rng.dirichlet(np.ones(7) / 5, 301)
     together = tempered(p, 1.7)
@@ -77,7 +77,7 @@ def test_the_option_is_the_name():
     ["top_k(temperature=2)", "lac(temperature=0)", "lac(temperature=101)", "lac(temperature=2,temperature=2)", "lac()",
      "lac(temperature=inf)", "absolute_residual(temperature=2)", "raps(temperature=2)", "lac(temp=2)"],
 )  # fmt: skip
-def test_other_names_are_refused(name):
+def test_other_names_raise(name):
     with refused(InputError, "score"):
         score_kind(name)
 
@@ -89,8 +89,8 @@ def test_every_score_of_probabilities_has_one():
             assert score_kind(confide.score_name(family, **parameters, temperature=2)).temperature == 2.0
 
 
-def test_a_device_gives_the_same_scores(monkeypatch):
-    """By the functions of the array standard, whose logarithms and powers are the library's: up to the last digits."""
+def test_a_device_computes_the_same_scores(monkeypatch):
+    """By the functions of the array standard, whose logarithms and powers may differ in the last digits."""
     xp = pytest.importorskip("torch", reason="needs PyTorch: pip install 'confide[torch]'")
     from confide.array_api import predict_mask, true_scores
 
@@ -109,7 +109,7 @@ def test_a_device_gives_the_same_scores(monkeypatch):
 
 
 def test_tuning_finds_the_temperature_that_undoes_over_confidence():
-    """Labels are drawn from softmax(z); the model says softmax(3 z). The estimate's error is a few hundredths."""
+    """Labels are drawn from softmax(z); the model returns softmax(3 z). The estimate's error is a few hundredths."""
     rng = np.random.default_rng(3)
     z = rng.normal(size=(20_000, 5))
     p, sure = (np.exp(k * z) / np.exp(k * z).sum(axis=1, keepdims=True) for k in (1, 3))
@@ -122,8 +122,8 @@ def test_tuning_finds_the_temperature_that_undoes_over_confidence():
         confide.tune_temperature(sure[:0], y[:0], calibration=p)
 
 
-def test_uniform_bins_serve_an_over_confident_model_at_its_temperature():
-    """Of 200 even bins the scores of a sure model reach the first and the last; at its temperature they spread."""
+def test_equal_bins_suit_an_over_confident_model_at_its_temperature():
+    """Over 200 equal bins the scores of a confident model fill the ends; at its temperature they spread."""
     rng = np.random.default_rng(4)
     z = rng.normal(size=(9000, 6)) * 1.5
     p, sure = (np.exp(k * z) / np.exp(k * z).sum(axis=1, keepdims=True) for k in (1, 25))
@@ -139,7 +139,7 @@ def test_uniform_bins_serve_an_over_confident_model_at_its_temperature():
     assert sizes[1] < 0.9 * sizes[0]
 
 
-def test_pages_say_it():
+def test_pages_state_the_temperature():
     from confide.reports.thresholds import rule
 
     said = rule(calibration_at(0.5, "lac(temperature=2)"))

@@ -15,7 +15,7 @@ from confide.selection.padding import padded
 
 @dataclass(frozen=True)
 class Timing:
-    """Median seconds on two kinds of data, and the area under the ROC curve of one running time: 0.5 tells nothing."""
+    """Median seconds on two kinds of data, and the area under the ROC curve of one running time (0.5 is useless)."""
 
     fast: float
     slow: float

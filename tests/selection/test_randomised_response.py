@@ -14,7 +14,7 @@ from confide.selection.noise import _measurement
 @pytest.mark.parametrize("classes", [2, 3, 10, 1000])
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 5.0, 30.0])
 def test_the_loss_is_epsilon(classes, epsilon):
-    """The largest log-ratio over all labels, neighbours and outcomes, of exact probabilities: p/q, and never more."""
+    """The largest log-ratio over all labels, neighbours and outcomes, of exact probabilities, is p/q."""
     truth = truth_probability(classes, epsilon)
     p, q = Fraction(truth), other_probability(classes, truth)
     assert p + (classes - 1) * q == 1

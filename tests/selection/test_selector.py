@@ -14,7 +14,7 @@ from tests.exact import law
 
 @pytest.mark.parametrize(("distance", "epsilon"), [(20, 1.0), (18, 0.7), (7, 0.1), (123456, 3.3), (10**12, 1e-3)])
 def test_scale_is_the_smallest_that_keeps_the_loss(distance, epsilon):
-    """Range distance/scale, the loss by Lemma 1, exactly: at most epsilon, and above it at the float below."""
+    """Range distance/scale, the loss by Lemma P2, exactly: at most epsilon, and above it at the float below."""
     scale = scale_for(distance, epsilon)
     assert distance / Fraction(scale) <= Fraction(epsilon)
     assert distance / Fraction(float(np.nextafter(scale, 0))) > Fraction(epsilon)
@@ -23,7 +23,7 @@ def test_scale_is_the_smallest_that_keeps_the_loss(distance, epsilon):
 @pytest.mark.parametrize("selector", SELECTORS)
 @pytest.mark.parametrize("scale", [0.5, 20.0, 1e9 / 3])
 def test_opendps_map_is_twice_the_largest_change_over_the_scale(selector, scale):
-    """Its map, for the largest change d of one utility: 2 d/scale, whose square over 8 is rho."""
+    """OpenDP's map for the largest change d of one utility is 2 d/scale, whose square over 8 is rho."""
     loss = 2 * 20 / scale
     wanted = loss if selector == "permute_and_flip" else loss**2 / 8
     assert _noisy_max(scale, selector).map(20) == pytest.approx(wanted, rel=1e-12)
@@ -55,7 +55,7 @@ def test_library_law_equals_polynomial_law(selector, utilities):
     ],
 )
 def test_installed_sampler_matches_exact_law(selector, utilities, scale):
-    """Chi-square at level 1e-6 of OpenDP's sampler against the exact law."""
+    """Chi-square at level 1e-6 of OpenDP's sampler, compared with the exact law."""
     u = np.array(utilities, dtype=np.int64)
     draws = np.bincount([select(u, scale, selector) for _ in range(6000)], minlength=len(u))
     expected = 6000 * selection_law(np.exp((u - u.max()) / scale), selector)

@@ -1,4 +1,4 @@
-"""Lemma 1a: the zCDP loss of a range, against exact divergences of every order, and its inverse."""
+"""Lemma P3: the zCDP loss of a range, compared with exact divergences of every order, and its inverse."""
 
 import math
 from fractions import Fraction
@@ -23,11 +23,11 @@ def two_points(eta, order):
 
 @pytest.mark.parametrize("eta", RANGES)
 def test_every_order_of_every_two_point_law(eta):
-    """No order is above order * rho, and those near 1 come as close as the grid allows: no smaller number will do."""
+    """No order is above order * rho, and those near 1 are as close as the grid allows: no smaller number is valid."""
     rho = zcdp_of_range(eta)
     rounding = 1e-9 if eta >= 0.5 else 1e-5
     for order in ORDERS:
-        allowed = 1e-14 * (1 + order * (eta + 20)) / (order - 1)  # of the floats that are subtracted
+        allowed = 1e-14 * (1 + order * (eta + 20)) / (order - 1)  # error of the subtracted floats
         assert two_points(eta, order).max() <= order * rho + allowed
     start = np.linspace(-eta - 20, 20, 400001)
     p = 1 / (1 + np.exp(-start - eta))
@@ -35,8 +35,8 @@ def test_every_order_of_every_two_point_law(eta):
     assert kl.max() == pytest.approx(rho, rel=rounding)
 
 
-def test_orders_that_a_smaller_figure_would_not_cover():
-    """The check above is not empty: it fails for a loss that is one part in a thousand smaller."""
+def test_a_smaller_bound_would_fail():
+    """The test above detects errors: it fails for a loss that is 0.1 % smaller."""
     assert two_points(2.0, 1 + 1e-4).max() > (1 + 1e-4) * 0.999 * zcdp_of_range(2.0)
 
 

@@ -1,4 +1,4 @@
-"""Sets and intervals hold exactly the labels whose score, as calibrated, is at most the threshold."""
+"""Sets and intervals contain exactly the labels whose score, as calibrated, is at most the threshold."""
 
 import math
 
@@ -69,7 +69,7 @@ def test_few_rows_and_few_classes(shape):
 
 
 def test_a_negative_threshold_gives_empty_sets():
-    """Candidates for scores of which nothing is known reach below 0; no probability has a negative score."""
+    """Candidates for unknown scores reach below 0; no probability has a negative score."""
     p = np.array([[1.0, 0.0], [0.5, 0.5]])
     assert not confide.predict_set(p, calibration_at(-0.5, score=None), score="lac").mask.any()
     lower, upper = confide.predict_interval([1.0], calibration_at(-0.5, score=None), score="absolute_residual")
@@ -143,7 +143,7 @@ def test_intervals_contain_every_target_at_or_below_the_threshold(f, y, extra):
 
 @settings(max_examples=300, deadline=None)
 @given(f=st.floats(-1e6, 1e6), threshold=st.floats(0, 1e6))
-def test_intervals_are_no_wider_than_rounding_asks(f, threshold):
+def test_intervals_are_no_wider_than_rounding_requires(f, threshold):
     (lower,), (upper,) = confide.predict_interval([f], calibration_at(threshold, score="absolute_residual"))
     slack = 4 * np.spacing(max(abs(f), threshold, abs(lower), abs(upper)))
     assert 0 <= (f - threshold) - lower <= slack
@@ -193,14 +193,14 @@ def test_predictions_are_checked():
             confide.predict_interval(predictions, calibration)
 
 
-# --- the right calibration
+# --- calibrations that do not match
 
 
 PREDICT = {confide.predict_set: [[0.5]], confide.predict_interval: [0.5]}
 
 
 @pytest.mark.parametrize("predict", PREDICT)
-def test_a_calibration_of_this_score_is_asked_for(predict):
+def test_a_calibration_of_this_score_is_required(predict):
     other = "absolute_residual" if predict is confide.predict_set else "lac"
     for made_for in (other, "mine", None):
         with refused(InputError, "calibration"):
@@ -210,7 +210,7 @@ def test_a_calibration_of_this_score_is_asked_for(predict):
             predict(PREDICT[predict], calibration)
 
 
-def test_a_calibration_without_a_name_serves_both_by_the_name_that_is_said():
+def test_a_calibration_without_a_score_name_uses_the_given_one():
     unnamed = calibration_at(0.5, score=None)
     assert confide.predict_set([[0.5]], unnamed, score="lac").mask.tolist() == [[True]]
     assert confide.predict_interval([0.5], unnamed, score="absolute_residual")[0][0] <= 0

@@ -1,4 +1,4 @@
-"""Whether a promise is kept: correct releases are called broken at the stated rate at most; broken ones are found."""
+"""Tests of the guarantee: correct releases are called broken at most at the stated rate; broken ones are detected."""
 
 import copy
 import pickle
@@ -33,7 +33,7 @@ def made(n=2000, **options):
 
 
 def most_broken(called, tested):
-    """The largest number of covered records of which `called` says so; it does of all smaller ones."""
+    """The largest number of covered records for which `called` is true; it is true for all smaller ones."""
     low, high = -1, tested
     while high - low > 1:
         middle = (low + high) // 2
@@ -46,7 +46,7 @@ def most_broken(called, tested):
 @pytest.mark.parametrize("n", [60, 1000])
 @pytest.mark.parametrize("name", PUBLIC)
 def test_a_correct_release_is_called_broken_at_most_at_the_stated_rate(name, n, tested):
-    """By the worst law of the number of covered records, summed exactly; and not at far less than that rate."""
+    """For the worst law of the number of covered records, summed exactly; and not far below that rate."""
     released = made(n, **PUBLIC[name])
     if released.mechanism is None:
         assert count_shortfall(released, 0, tested).broken, "+inf covers everything"
@@ -66,8 +66,8 @@ def test_a_correct_release_is_called_broken_at_most_at_the_stated_rate(name, n, 
         *slow((name, n) for name in SECRET for n in (60, 300, 1000, 20_000)),
     ],
 )  # fmt: skip
-def test_where_the_number_of_records_is_secret_a_finding_names_those_for_which_it_holds(name, n):
-    """For every number of records: that luck of n is excluded, and is not, at the stated rate at most."""
+def test_with_a_secret_number_of_records_a_finding_states_the_numbers_for_which_it_holds(name, n):
+    """For every number of records: luck with n is excluded, and not excluded, at most at the stated rate."""
     released, tested = made(**SECRET[name]), TESTED[-1]
     least = released.guarantee.n_min
     if n < least:
@@ -81,7 +81,7 @@ def test_where_the_number_of_records_is_secret_a_finding_names_those_for_which_i
     assert most < 0 or coverage_p_value(released, n, most, tested) <= CHANCE
 
 
-def test_the_number_that_a_finding_names_is_the_smallest():
+def test_the_number_in_a_finding_is_the_smallest():
     released, hits, tested = made(), 7240, 8765
     found = count_shortfall(released, hits, tested)
     assert 100 < found.from_records <= 1000
@@ -96,7 +96,7 @@ def test_the_number_that_a_finding_names_is_the_smallest():
         *slow((own, *month) for own in (0.5, 1.0, 3.0) for month in ((0.505, 8780), (0.703, 7180), (0.826, 8765))),
     ],
 )  # fmt: skip
-def test_what_was_measured_on_other_months_and_other_clinics_is_found(epsilon, share, tested):
+def test_shortfalls_measured_on_other_months_and_clinics_are_detected(epsilon, share, tested):
     found = count_shortfall(made(epsilon=epsilon), round(share * tested), tested)
     assert found.broken
     assert f"{100 * found.coverage:.4g} % of {tested:,} records where 90 % is promised" in found.sentence
@@ -105,7 +105,7 @@ def test_what_was_measured_on_other_months_and_other_clinics_is_found(epsilon, s
     assert count_shortfall(made(epsilon=epsilon), round(0.88 * tested), tested) is None
 
 
-def test_a_promise_of_this_calibration_leaves_luck_its_delta():
+def test_a_training_conditional_guarantee_allows_unlucky_calibrations():
     found = count_shortfall(made(delta=0.05), round(0.88 * 8765), 8765)
     assert (found.luck, found.broken, found.fields()["chance"]) == ("rare", True, CHANCE + 0.05)
     assert "where 90 % is promised with probability 0.95" in found.sentence
@@ -113,8 +113,8 @@ def test_a_promise_of_this_calibration_leaves_luck_its_delta():
 
 
 @pytest.mark.slow
-def test_two_ends_share_what_may_be_missed_and_groups_add_up():
-    """A bound for ends that miss apart from each other, and for the worst of groups."""
+def test_two_ends_divide_the_miscoverage_and_groups_add_up():
+    """A bound for ends that miss different records, and for the worst groups."""
     sides = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), np.linspace(-2, 2, 2000), 0.1, 1.0)
     one = sides.low.coverage_failure(1000)(0.93) + sides.high.coverage_failure(1000)(0.93)
     assert _failure(sides, 1000)(0.86) == pytest.approx(one)
@@ -126,7 +126,7 @@ def test_two_ends_share_what_may_be_missed_and_groups_add_up():
     assert found.sentence.count("records calibrated in one group.") == 1
 
 
-def test_losses_are_judged_the_other_way_round():
+def test_losses_are_compared_in_the_other_direction():
     rng = np.random.default_rng(0)
     p = rng.random((2000, 3))
     released = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0)
@@ -135,24 +135,24 @@ def test_losses_are_judged_the_other_way_round():
     assert sentence.startswith("Loss 'false_negative_rate' surely larger than promised: 0.5 on 1,000 records where at ")
 
 
-def test_of_a_shifted_population_luck_is_not_known():
+def test_luck_for_a_shifted_population_is_unknown():
     released = made(class_weights={"a": 1, "b": 2}, labels=["a", "b"] * 1000)
     assert not has_law(released)
     found = count_shortfall(released, 500, 1000)
     assert (found.luck, found.broken) == ("unknown", False)
-    assert "How far bad luck in calibrating may fall short of this promise is not known." in found.sentence
+    assert "It is unknown how far an unlucky calibration may fall short of this promise." in found.sentence
     assert count_shortfall(released, 8850, 10_000) is None, "within the luck of any calibration"
 
 
 @pytest.mark.parametrize("method", ["private-qq", "fedcp-qq"])
-def test_federated_releases_are_judged_by_their_own_law(method):
+def test_federated_releases_have_their_own_law(method):
     released = load_release(FEDERATED / method / "released.json")
     assert has_law(released)
     assert count_shortfall(released, 300, 3000).broken
     assert count_shortfall(released, 3000, 3000) is None
 
 
-def test_nothing_is_broken_where_nothing_is_promised():
+def test_nothing_is_broken_without_a_guarantee():
     released = made(mechanism="opendp-quantile", candidates=confide.Candidates.unit(100), neighbors="replace_one")
     assert (released.coverage, has_law(released)) == (0.0, False)
     assert count_shortfall(released, 0, 1000) is None
@@ -168,20 +168,20 @@ def sets_of(n=3000):
         return confide.predict_set(p, released), y
 
 
-def test_coverage_of_sets_warns_of_a_broken_promise():
+def test_coverage_of_sets_warns_of_a_broken_guarantee():
     sets, y = sets_of()
     assert confide.coverage(sets, y).value > 0.86, "which luck explains, if it is less than promised"
     with pytest.warns(CoverageWarning):
         confide.coverage(sets, (y + 1) % 3)
     with pytest.warns(CoverageWarning):
         sets[:2000].coverage((y[:2000] + 1) % 3)
-    chosen = sets[y == 2]  # some records that were chosen: nothing is promised of them
+    chosen = sets[y == 2]  # a selection of records, for which there is no guarantee
     assert confide.coverage(chosen, y[y == 2]).value < 0.9
     for again in (copy.copy(sets), pickle.loads(pickle.dumps(sets))):  # noqa: S301
         assert (again.promised, again.calibration) == (sets.promised, None)
 
 
-def test_coverage_of_intervals_warns_of_a_broken_promise():
+def test_coverage_of_intervals_warns_of_a_broken_guarantee():
     rng = np.random.default_rng(0)
     released = confide.calibrate(np.abs(rng.normal(size=3000)), 0.1, 1.0, score="absolute_residual")
     intervals, y = confide.predict_interval(np.zeros(1000), released), rng.normal(size=1000)
@@ -194,14 +194,14 @@ def test_coverage_of_intervals_warns_of_a_broken_promise():
 
 
 def test_the_limit_of_a_mean_is_hoeffdings():
-    """Of zeros and ones, where it is exact how often a mean is so small: less often than CHANCE / 2."""
+    """For zeros and ones, where the probability of so small a mean is exact: less than CHANCE / 2."""
     for n, hits in ((20, 3), (200, 150), (5000, 4400)):
         limit = mean_limit(hits / n, n)
         assert stats.binom.cdf(hits, n, limit) <= CHANCE / 2
         assert limit < count_limit(hits, n) + 1.5 / np.sqrt(n)
 
 
-def test_masks_that_miss_more_than_promised_say_so_first():
+def test_masks_that_miss_more_than_guaranteed_report_it_first():
     rng = np.random.default_rng(0)
     images = [(p, rng.random(p.shape) < p) for p in rng.random((1500, 1, 3, 3))]
     released = confide.calibrate_masks(images[:1000], 0.1, 1.0)

@@ -35,7 +35,7 @@ def test_sets_are_a_sequence():
 
 
 @pytest.mark.parametrize("which", ["cat", "lower", 1.5, None, True, ["cat"], [0.5], (0, "cat"), {"cat": 1}, object()])
-def test_records_are_chosen_by_positions_alone(which):
+def test_records_are_selected_by_position_only(which):
     with refused(InputTypeError, "sets"):
         SETS[which]
     if which is not True:  # which is the position 1, of the upper ends
@@ -44,8 +44,8 @@ def test_records_are_chosen_by_positions_alone(which):
     assert len(SETS[[]]) == len(PredictionIntervals(np.zeros(4), np.ones(4))[[]].lower) == 0
 
 
-def test_sets_that_exclude_nothing_say_so():
-    """As those of a threshold of +inf, which keep their promise and tell nothing."""
+def test_sets_that_exclude_nothing_are_described_so():
+    """As with a threshold of +inf, for which the guarantee holds and sets contain no information."""
     p = [[0.75, 0.25], [0.5, 0.5]]
     with pytest.warns(confide.CoverageWarning):
         everything = confide.predict_set(p, calibration_at(np.inf))
@@ -54,7 +54,7 @@ def test_sets_that_exclude_nothing_say_so():
         assert "every class" not in repr(sets)
 
 
-def test_sets_carry_what_is_promised():
+def test_sets_carry_their_guarantee():
     assert confide.predict_set([[0.7, 0.3]], calibration_at(0.5)).promised == 0.9
     by_class = confide.calibrate_groups(
         np.linspace(0, 1, 4000), np.arange(4000) % 2, [0, 1], 0.2, 1.0, by="class", score="lac"
@@ -62,7 +62,7 @@ def test_sets_carry_what_is_promised():
     assert confide.predict_set([[0.7, 0.3]], by_class).promised == pytest.approx(0.8)
 
 
-def test_intervals_carry_what_is_promised():
+def test_intervals_carry_their_guarantee():
     residuals = calibration_at(2.0, "absolute_residual")
     found = confide.predict_interval([1.0, 5.0], residuals)
     lower, upper = found
@@ -80,7 +80,7 @@ def test_intervals_carry_what_is_promised():
     assert "promised" not in own._repr_html_()
 
 
-def test_intervals_of_several_thresholds_carry_the_least_promise():
+def test_intervals_of_several_thresholds_carry_the_least_guarantee():
     low, high = (calibration_at(0.5, f"cqr_{side}") for side in ("low", "high"))
     sides = confide.SidesCalibration(low, high)
     assert confide.predict_interval([[1.0, 2.0]], sides).promised == pytest.approx(0.8)
@@ -121,7 +121,7 @@ def test_intervals_are_chosen_compared_and_framed():
 
 
 @pytest.mark.parametrize("kind", ["pandas", "polars", "pyarrow"])
-def test_frames_are_of_the_kind_that_is_asked_for(kind):
+def test_frames_have_the_requested_type(kind):
     frame = SETS.to_frame(kind)
     assert type(frame).__module__.partition(".")[0] == kind
     again = SETS[:2].to_frame(frame[:2])
@@ -148,7 +148,7 @@ def test_frames_keep_the_index_and_names_of_any_kind():
             SETS.to_frame(wrong)
 
 
-def test_intervals_unpack_and_know_what_they_are():
+def test_intervals_unpack_and_carry_attributes():
     found = confide.predict_interval([1.0, 5.0], calibration_at(2.0, "absolute_residual"))
     lower, upper = found
     assert found[0] is lower is found.lower
@@ -175,7 +175,7 @@ def test_no_records_have_no_sets(score):
 
 
 def test_an_empty_list_is_no_record_of_the_known_classes():
-    """As a service is asked: a list of nothing has no columns to count."""
+    """As in a request to a service: an empty list has no columns to count."""
     released = replace(calibration_at(0.5), classes=("cat", "dog"))
     for none in ([], ()):
         sets = confide.predict_set(none, released)
@@ -201,7 +201,7 @@ def test_notebooks_show_tables():
     assert HOSTILE not in shown
     assert "20" in shown
     intervals = confide.predict_interval(np.arange(20.0), calibration_at(2.0, "absolute_residual"))
-    assert intervals._repr_html_().count("<tr>") == 13  # a head, ten records, how many more, what is promised
+    assert intervals._repr_html_().count("<tr>") == 13  # a head, ten records, how many more, the guarantee
     cal = calibration_at(0.5)
     assert "coverage at least 0.9" in cal._repr_html_()
     assert "<script>" not in calibration_at(0.5, HOSTILE)._repr_html_()

@@ -1,4 +1,4 @@
-"""Scalar arguments: out of range is an InputError, a wrong type an InputTypeError, and both name the argument."""
+"""Scalar arguments: out of range raises InputError, a wrong type InputTypeError, and both name the argument."""
 
 import math
 from fractions import Fraction
@@ -16,7 +16,7 @@ from tests.refused import refused
 
 
 def check_refused(kind, argument, got=None, **changed):
-    """All doors refuse alike, and say what they got where that is stated."""
+    """All entry points raise the same error, with the value if it is stated."""
     arguments = {"alpha": 0.1, "epsilon": 1.0, **changed}
     histogram = confide.ScoreHistogram.from_scores(planted_scores(), confide.Candidates.unit(10))
     doors = [
@@ -34,24 +34,24 @@ def check_refused(kind, argument, got=None, **changed):
     "value", [0, -1, 0.0, -0.0, math.nan, math.inf, -math.inf, 9e-7, 1.1e6, 1e300, 10**400, 5e-324]
 )
 @pytest.mark.parametrize("name", ["epsilon", "rho"])
-def test_losses_out_of_range(name, value):
+def test_privacy_losses_out_of_range(name, value):
     check_refused(confide.InputError, name, **{"epsilon": None, name: value})
 
 
 @pytest.mark.parametrize("value", [True, False, "1", "abc", 1j, [1.0], np.array(1.0), b"1", object()])
 @pytest.mark.parametrize("name", ["epsilon", "rho"])
-def test_losses_of_the_wrong_type(name, value):
+def test_privacy_losses_of_the_wrong_type(name, value):
     check_refused(confide.InputTypeError, name, type(value).__name__, **{"epsilon": None, name: value})
 
 
-def test_one_loss_is_given():
+def test_exactly_one_privacy_loss_is_given():
     check_refused(confide.InputError, "epsilon", epsilon=1.0, rho=1.0)
     check_refused(confide.InputError, "epsilon", epsilon=None)
     check_refused(confide.InputError, "selector", epsilon=None, rho=1.0, selector="permute_and_flip")
 
 
 @pytest.mark.parametrize("value", [1, 1.0, np.float32(1), np.float64(1), np.int16(1), Fraction(1)])
-def test_losses_of_any_real_type(value):
+def test_privacy_losses_of_any_real_type(value):
     assert confide.plan(alpha=0.1, epsilon=value) == confide.plan(alpha=0.1, epsilon=1.0)
 
 
@@ -77,7 +77,7 @@ def test_counts(name, most):
     assert confide.plan(**{"alpha": 0.1, "epsilon": 1.0, name: np.int64(7)}).mechanism is not None
 
 
-def test_every_record_gets_a_loss():
+def test_every_record_gets_a_privacy_loss():
     check_refused(confide.InputError, "records_per_person", epsilon=0.001, records_per_person=1001)
     assert confide.plan(alpha=0.1, epsilon=0.001, records_per_person=1000).mechanism is not None
 
@@ -141,8 +141,8 @@ def test_the_checks_themselves():
 
 
 @pytest.mark.slow
-def test_losses_never_exceed_what_was_asked():
-    """Rounding is downwards: neither the stated loss per person nor rho is above the request by the last digit."""
+def test_privacy_losses_never_exceed_the_request():
+    """Rounding is downwards: neither the stated privacy loss per person nor rho exceeds the request by a digit."""
     rng = np.random.default_rng(0)
     for _ in range(60):
         k, loss = int(rng.integers(1, 60)), round(float(rng.uniform(0.01, 8)), 3)

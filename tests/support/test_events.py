@@ -1,4 +1,4 @@
-"""What the library logs: public facts of what happens, and never a private value, no matter who calls what."""
+"""Log events contain public facts and never a private value, for every caller."""
 
 import logging
 import sys
@@ -16,7 +16,7 @@ from tests.builders import slow
 from tests.private import PLANTED, assert_no_private_value
 
 N = 4177
-"""A secret number of records, which stands nowhere else."""
+"""A secret number of records, which occurs nowhere else."""
 
 ONE = {"alpha": 0.1, "epsilon": 1.0}
 
@@ -28,12 +28,12 @@ def heard(caplog):
 
 
 def texts(heard):
-    """Everything that a record carries, as anyone's handler may write it."""
+    """All attributes of a record, which any handler may print."""
     return [f"{record.getMessage()} {record.__dict__}" for record in heard.records if record.name.startswith("confide")]
 
 
 def lines(heard):
-    """Messages alone: other libraries may have given the handlers of the process a format of their own."""
+    """Messages alone, because other libraries may have set a format of the process's handlers."""
     return "\n".join(record.getMessage() for record in heard.records)
 
 
@@ -92,7 +92,7 @@ def test_tables_evaluations_and_looks(heard, records, tmp_path):
     assert counted.facts["table"] == f"file {str(path)!r}"
 
 
-def test_a_public_number_of_rows_is_told(heard, records):
+def test_a_public_number_of_rows_is_logged(heard, records):
     released = calibrate_table({"s": records[1][:500]}, Scored("s", "lac"), **ONE, neighbors="replace_one")
     assert "counted" in assert_private(heard, released.threshold)
     assert "rows=500" in lines(heard)
@@ -115,13 +115,13 @@ def test_silos(heard, records, tmp_path):
         assert one.signing.hex() not in str(texts(heard))
 
 
-def test_nobody_listens_and_nothing_is_imported(monkeypatch):
+def test_without_listeners_nothing_is_imported(monkeypatch):
     monkeypatch.delitem(sys.modules, "logging")
     tell("ledger", "charged", dataset="a")
     assert "logging" not in sys.modules
 
 
-def test_the_logger_is_silent_by_itself(capsys):
+def test_the_logger_is_silent_by_default(capsys):
     tell("ledger", "charged", dataset="a")
     assert any(isinstance(one, logging.NullHandler) for one in logging.getLogger("confide").handlers)
     assert capsys.readouterr() == ("", "")
@@ -149,7 +149,7 @@ def test_a_command_shows_it_on_standard_error(way, records, tmp_path, capsys, mo
     assert logging.getLogger("confide").handlers == before
 
 
-def test_a_wrong_level_is_refused(monkeypatch, capsys):
+def test_an_invalid_log_level_raises(monkeypatch, capsys):
     monkeypatch.setenv("CONFIDE_LOG", "loud")
     assert main(["show", "nothing.json"]) == 2
     assert "CONFIDE_LOG must be info or debug" in capsys.readouterr().err

@@ -1,4 +1,4 @@
-"""Without an optional package the user is informed which extra brings it."""
+"""Without an optional package, the error names the extra that contains it."""
 
 import subprocess
 import sys
@@ -38,7 +38,7 @@ def test_a_missing_package_is_named_with_its_extra(package, call, extra):
         ("click", "import confide.cli; sys.exit(confide.cli.main(['show', 'released.json']))"),
     ],
 )
-def test_the_command_without_its_packages_says_in_one_line_what_installs_them(package, program):
+def test_the_command_without_its_packages_prints_a_one_line_remedy(package, program):
     code = f"import sys; sys.modules[{package!r}] = None; {program}"
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True)
     assert (done.returncode, done.stdout) == (2, "")

@@ -1,4 +1,4 @@
-"""Files are written whole or not at all."""
+"""Files are written completely or not at all."""
 
 import os
 import stat
@@ -17,7 +17,7 @@ def names(folder: Path) -> list[str]:
     return sorted(path.name for path in folder.iterdir())
 
 
-def test_written_whole(tmp_path):
+def test_files_are_written_completely(tmp_path):
     with new_file(tmp_path / "a.txt", overwrite=False) as part:
         assert part.parent == tmp_path
         part.write_text("content")
@@ -31,7 +31,7 @@ ERRORS = [RuntimeError(), KeyboardInterrupt(), SystemExit(), confide.InputError(
 
 @pytest.mark.parametrize("error", ERRORS)
 @pytest.mark.parametrize("overwrite", [False, True])
-def test_nothing_is_left_when_the_work_fails(tmp_path, error, overwrite):
+def test_nothing_remains_if_the_work_fails(tmp_path, error, overwrite):
     path = tmp_path / "a.txt"
     if overwrite:
         path.write_text(RELEASE)
@@ -47,7 +47,7 @@ def test_nothing_is_left_when_the_work_fails(tmp_path, error, overwrite):
     assert not overwrite or path.read_text() == RELEASE
 
 
-def test_an_existing_file_is_refused_before_the_work(tmp_path):
+def test_an_existing_file_raises_before_the_work(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text("before")
     with refused(OutputExistsError, "output"), new_file(path, overwrite=False):
@@ -76,7 +76,7 @@ def test_overwriting_replaces_in_one_step(tmp_path):
     reader = path.open()
     write_text(path, RELEASE + "\n", overwrite=True)
     with reader:
-        assert reader.read() == RELEASE  # who was reading reads on
+        assert reader.read() == RELEASE  # an open file is still readable
     assert path.read_text() == RELEASE + "\n"
 
 
@@ -94,7 +94,7 @@ def test_only_an_earlier_output_of_the_same_kind_is_replaced(tmp_path):
         write_text(path, "text of no kind", overwrite=True)
 
 
-def test_what_appears_during_the_work_is_looked_at_again(tmp_path):
+def test_a_file_that_appears_during_the_work_is_checked_again(tmp_path):
     path = tmp_path / "a.txt"
     path.write_text(RELEASE)
 
@@ -154,7 +154,7 @@ def test_text_is_utf8(tmp_path):
 
 
 def test_a_durable_file_is_on_disk_before_its_name_is(tmp_path, monkeypatch):
-    """First the text, then the name in its folder; without that a lost machine could leave an empty file."""
+    """First the text, then the name in its folder; otherwise a power failure could leave an empty file."""
     steps, replace = [], Path.replace
 
     def synced(handle):

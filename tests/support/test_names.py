@@ -1,4 +1,4 @@
-"""One rule for names: what is one name, in which lists, and how fast a million values are matched."""
+"""The rule for names: which names are the same, in which lists, and the speed of matching a million values."""
 
 import time
 
@@ -20,7 +20,7 @@ NAMES = (
 
 
 @given(NAMES, NAMES)
-def test_two_names_are_one_if_they_read_alike(one, other):
+def test_equivalent_names_are_the_same(one, other):
     same = canonical(one) == canonical(other)
     assert (places([one])[other] == 0) == (places([other])[one] == 0) == same
     if same and as_integer(one) is not None:
@@ -64,12 +64,12 @@ def test_groups_of_any_kind(values, names):
 
 
 @pytest.mark.parametrize("wrong", ["01", "1.0", " 1", "+1", "", None, 2, 2**70, np.nan, 0.5])
-def test_values_that_are_no_name(wrong):
+def test_values_that_are_not_names(wrong):
     with refused(confide.InputError, "groups"):
         as_positions("groups", [0, wrong, 1], ("0", 1), 3)
 
 
-def test_names_that_are_none():
+def test_invalid_names():
     for names in ([], [1.0], [None], [b"a"], [("a",)]):
         with refused(confide.InputTypeError, "names"):
             check_names("names", names)

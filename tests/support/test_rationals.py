@@ -1,4 +1,4 @@
-"""Levels are exact fractions, and losses are rounded to the safe side."""
+"""Levels are exact fractions, and privacy losses are rounded to the safe side."""
 
 import decimal
 import math
@@ -43,7 +43,7 @@ def test_floats_of_simple_fractions_mean_the_fraction(numerator, denominator):
         assert exact_level("alpha", numerator / denominator) == Fraction(numerator, denominator)
 
 
-def test_ranks_where_floats_are_one_too_high():
+def test_ranks_for_which_floats_are_one_too_high():
     """ceil((n+1)(1-alpha)) in floats is too high in hundreds of cells; the planned rank never is."""
     too_high = 0
     for n in range(1, 120):
@@ -57,7 +57,7 @@ def test_ranks_where_floats_are_one_too_high():
 
 
 @pytest.mark.parametrize("value", ["NaN", "sNaN", "Infinity", "0", "1", "-0.1", "1E-400", "1E+999999999", "0.31415926"])
-def test_decimals_that_are_no_level(value):
+def test_decimals_that_are_not_levels(value):
     with refused(confide.InputError, "alpha"):
         exact_level("alpha", decimal.Decimal(value))
 

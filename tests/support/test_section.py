@@ -1,4 +1,4 @@
-"""Descriptions: one value, and the same facts in text, in a notebook and in a chart; no text is more than a text."""
+"""Descriptions have the same facts in text, in a notebook and in a chart, and all texts are escaped."""
 
 import math
 import re
@@ -35,7 +35,7 @@ MARKS = (
 
 
 def whole(text):
-    """A section that holds a text wherever one can stand."""
+    """A section with a text in every place."""
     table = Table((text, text), ((text, text),), text)
     part = Section(text, text, ((text, text),))
     return Section(text, text, ((text, text),), (table,), (text,), None, (part,), (text,))
@@ -51,7 +51,7 @@ def test_tables_have_a_caption_and_heads_with_a_scope_and_no_colours():
     assert not re.search("color|background", shown)
 
 
-def test_every_text_is_escaped_and_none_is_a_formula():
+def test_every_text_is_escaped_and_no_formula():
     shown = to_html(whole(HOSTILE))
     assert not re.search("<script|\u202e|\x1b", shown)
     assert shown.count("&lt;script") == 14
@@ -94,7 +94,7 @@ def test_text_and_notebook_have_the_same_facts_in_the_same_order():
     ]
 
 
-def test_a_repr_is_one_line_and_what_describes_nothing_says_so():
+def test_a_repr_is_one_line_and_values_without_description_raise():
     class Named(Described):
         def _brief(self):
             return "a\nname"

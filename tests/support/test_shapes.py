@@ -1,4 +1,4 @@
-"""One table reads and writes the fields of an object: what fits comes back as it was, and refusals name the path."""
+"""One table reads and writes the fields of an object: valid values are unchanged, and errors contain the path."""
 
 import json
 import math
@@ -48,7 +48,7 @@ def read(**change):
     return shapes.read_shape(Fields("plan", content), SHAPE)
 
 
-def test_what_fits_is_read_and_written_again():
+def test_valid_objects_are_read_and_written_unchanged():
     found = read()
     assert (found["loss"], found["rank"], found["counts"]) == (math.inf, Fraction(1, 3), ((1, 2), ()))
     assert found["inner"].alpha == Fraction(1, 10)
@@ -93,12 +93,12 @@ def test_what_fits_is_read_and_written_again():
         ({"note": None}, "note"),
     ],
 )
-def test_what_does_not_fit_is_refused_by_its_path(change, path):
+def test_invalid_fields_raise_with_their_path(change, path):
     with refused(FormatError, f"plan.{path}".removesuffix(".")):
         read(**change)
 
 
-def test_other_errors_of_a_value_are_its_own():
+def test_other_errors_of_a_value_are_not_converted():
     class OtherError(InputError):
         pass
 
@@ -141,14 +141,14 @@ def test_a_form_has_schema_2_with_a_new_field_and_a_checksum(fields):
         ({"a": "1" * 1000}, "example"),
     ],
 )
-def test_what_is_not_of_the_form_is_refused(change, path):
+def test_texts_of_another_form_raise(change, path):
     content = {"kind": "confide.example", "schema": 1, "a": 1, **change}
     content = {name: value for name, value in content.items() if value is not ...}
     with refused(FormatError, path):
         opened(json.dumps({**content, "sha256": shapes.checksum(content)}))
 
 
-def test_no_checksum_no_object_and_no_text_are_refused():
+def test_missing_checksums_and_other_types_raise():
     text = FORM.write({"a": 1})
     for damaged in (text.replace('"a": 1', '"a": 2'), "{}"[:1], "[]", text[:-3], text.replace('"a"', '"a": 1, "a"')):
         with pytest.raises(FormatError):

@@ -1,4 +1,4 @@
-"""What is public, as one committed text: `python -m tests.surface.pinned` writes public.txt anew."""
+"""The public interface as one committed text: `python -m tests.surface.pinned` rewrites public.txt."""
 
 import ast
 import re
@@ -34,7 +34,7 @@ def commands() -> Iterator[str]:
 
 
 def parameter(one: Any) -> str:
-    """Its names; `!` behind what is required, `...` behind what may be given several times, the values of a choice."""
+    """Its names; `!` after required ones, `...` after repeatable ones, and the values of a choice."""
     argument = one.param_type_name == "argument"
     names = one.human_readable_name.upper() if argument else "/".join([*one.opts, *one.secondary_opts])
     values = [str(getattr(value, "value", value)) for value in getattr(one.type, "choices", ())]
@@ -50,7 +50,7 @@ def exit_codes() -> Iterator[str]:
 
 
 def environment() -> Iterator[str]:
-    """Other names that deployments use: extras, programs, Pythons, environment variables, loggers and their events."""
+    """Other names of deployments: extras, programs, Pythons, environment variables, loggers and their events."""
     project = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]
     yield from section("extras", project["optional-dependencies"])
     yield from section("programs", project["scripts"])

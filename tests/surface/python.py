@@ -1,7 +1,7 @@
 """The public names of Python and the names of their arguments, a line for each.
 
-They are read from the source, so that every Python and every set of extras gives the same text: nothing is imported.
-Public are the names of `confide.__all__`, and those in the `__all__` of the packages that `docs/stability.md` lists; of
+They are read from the source without imports, so that every Python and every set of extras gives the same text. Public
+are the names of `confide.__all__`, and those in the `__all__` of the packages that `docs/stability.md` lists; of
 classes their fields, methods and properties, those that they inherit within the package, too; of calls that take
 `**options` the fields of their type.
 """
@@ -20,7 +20,7 @@ SPECIAL = ("__init__", "__call__", "__contains__", "__getitem__", "__iter__", "_
 
 @dataclass(frozen=True)
 class Defined:
-    """Where a name is defined, after all imports were followed: `node` is None for what comes from elsewhere."""
+    """The definition of a name after all imports were followed; `node` is None if it is external."""
 
     module: str
     name: str
@@ -46,7 +46,7 @@ def promised_modules() -> list[str]:
 
 
 def public_names(module: str) -> list[str]:
-    """Its `__all__`, of `confide` the names in its stub; else the public functions and classes that it defines."""
+    """Its `__all__`; for `confide` the names in its stub; otherwise its public functions and classes."""
     body = parsed(module).body
     if module == "confide":
         return [alias.name for node in body if isinstance(node, ast.ImportFrom) for alias in node.names]
@@ -57,7 +57,7 @@ def public_names(module: str) -> list[str]:
 
 
 def described(name: str, found: Defined) -> str:
-    """A call with the names of its arguments, `=` behind those that may be left out; a class with its members."""
+    """A call with the names of its arguments, `=` after optional ones; a class with its members."""
     node = found.node
     if isinstance(node, ast.FunctionDef):
         return f"{name}{signature(node, options(found.module, node.args.kwarg))}"
@@ -70,7 +70,7 @@ def described(name: str, found: Defined) -> str:
 
 
 def options(module: str, kwarg: ast.arg | None) -> list[str]:
-    """The fields of what a call takes by name, where `Unpack` says of which type it is."""
+    """The fields of the keyword arguments of a call, if `Unpack` states their type."""
     if kwarg is None:
         return []
     typed = kwarg.annotation.slice if isinstance(kwarg.annotation, ast.Subscript) else None
@@ -78,7 +78,7 @@ def options(module: str, kwarg: ast.arg | None) -> list[str]:
 
 
 def signature(node: ast.FunctionDef, more: Sequence[str] = (), *, method: bool = False) -> str:
-    """Arguments without `self`: `/` behind those that go by position alone, `*` before those that go by name alone."""
+    """Arguments without `self`: `/` after positional-only ones, `*` before keyword-only ones."""
     by_place = [*node.args.posonlyargs, *node.args.args]
     optional = {one.arg for one in by_place[len(by_place) - len(node.args.defaults) :]}
     optional |= {one.arg for one, value in zip(node.args.kwonlyargs, node.args.kw_defaults, strict=True) if value}
@@ -94,7 +94,7 @@ def signature(node: ast.FunctionDef, more: Sequence[str] = (), *, method: bool =
 
 
 def members(found: Defined) -> dict[str, str]:
-    """Fields in their order, methods and properties by name; a class's own stand for those of its bases."""
+    """Fields in their order, methods and properties by name; a class overrides those of its bases."""
     node, listed = found.node, {}
     assert isinstance(node, ast.ClassDef)
     for base in reversed(node.bases):
@@ -114,7 +114,7 @@ def members(found: Defined) -> dict[str, str]:
 
 @cache
 def find(module: str, name: str) -> Defined:
-    """Follow imports, also those of the stub of `confide`, to where a name is defined."""
+    """Follow imports, also those of the stub of `confide`, to the definition of a name."""
     for node in definitions(module):
         if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
             return Defined(module, name, node)
@@ -130,7 +130,7 @@ def find(module: str, name: str) -> Defined:
 
 
 def definitions(module: str) -> Iterator[ast.stmt]:
-    """The statements of a module, those below `if`, `try` and `with` at its top, too."""
+    """The statements of a module, including those below `if`, `try` and `with` at its top."""
     stack = list(reversed(parsed(module).body))
     while stack:
         node = stack.pop()

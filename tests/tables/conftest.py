@@ -18,7 +18,7 @@ def calibration() -> confide.Calibration:
 
 @pytest.fixture(params=engines())
 def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Any]:
-    """Everything that a table is read from: files, folders, data in memory, databases, a Spark cluster."""
+    """Every source of a table: files, folders, data in memory, databases, a Spark cluster."""
     if request.param == "spark":
         yield Spark(request.getfixturevalue("spark"), tmp_path_factory.mktemp("spark"))
     elif request.param == "postgres":
@@ -33,7 +33,7 @@ def engine(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFact
 
 @pytest.fixture
 def listing(engine: Any) -> Any:
-    """Those that have columns of lists."""
+    """The sources with columns of lists."""
     if not engine.lists:
         pytest.skip("has no columns of lists")
     return engine
@@ -41,7 +41,7 @@ def listing(engine: Any) -> Any:
 
 @pytest.fixture
 def ranking(engine: Any) -> Any:
-    """Those that can number the records of each person."""
+    """The sources that can number the records of each person."""
     if not engine.ranks:
         pytest.skip("cannot number the records of each person")
     return engine

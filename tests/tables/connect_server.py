@@ -1,4 +1,4 @@
-"""A real server of Spark Connect on loopback: a Java process of its own, which no client shares."""
+"""A real server of Spark Connect on loopback: a separate Java process, which no client shares."""
 
 import os
 import signal
@@ -25,7 +25,7 @@ _SETTINGS = {
 
 @contextmanager
 def connect_server(folder: Path) -> Iterator[str]:
-    """The address of a server that is killed at the end; its Python is ours."""
+    """The address of a server that is killed at the end; it uses this Python."""
     needs_spark()
     home = Path(find_spec("pyspark").origin).parent
     with socket.socket() as free:

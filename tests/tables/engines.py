@@ -1,4 +1,4 @@
-"""What tables are read from: each turns an Arrow table into a source, in a storage of its own."""
+"""The sources of tables: each stores an Arrow table in its own way."""
 
 import gzip
 from itertools import count
@@ -17,7 +17,7 @@ _names = count()
 
 
 class Engine:
-    """Makes sources."""
+    """Creates sources."""
 
     needs: tuple[str, ...] = ()
     lists = True
@@ -87,7 +87,7 @@ class Dataset(Engine):
 
 
 class Folder(Engine):
-    """A folder of two Parquet files, and of what other programs leave there."""
+    """A folder of two Parquet files, and of files that other programs leave there."""
 
     def table(self, data: pa.Table) -> Any:
         folder = self.next()
@@ -95,7 +95,7 @@ class Folder(Engine):
         for i, part in enumerate(halves(data)):
             pq.write_table(part, folder / f"part-{i}.parquet")
         (folder / "_SUCCESS").touch()
-        (folder / "_logs" / "other.parquet").write_text("of somebody else")
+        (folder / "_logs" / "other.parquet").write_text("of another program")
         return folder
 
 
@@ -111,7 +111,7 @@ class HiveFolder(Engine):
 
 
 class PackedCsv(Engine):
-    """CSV packed by gzip."""
+    """CSV compressed by gzip."""
 
     lists, decimals, single = False, False, False
 
@@ -233,7 +233,7 @@ class DataFusion(Engine):
 
 
 class Postgres(Engine):
-    """Tables that a role reads which may do nothing else."""
+    """Tables that a role with read permission only reads."""
 
     def __init__(self, server: postgres_server.Server) -> None:
         import ibis
@@ -259,7 +259,7 @@ class Postgres(Engine):
 
 
 class Spark(Engine):
-    """Data frames of two Parquet files each, so that both workers have something to do."""
+    """Data frames of two Parquet files each, so that both workers have rows."""
 
     def __init__(self, session: Any, folder: Path) -> None:
         super().__init__(folder)
@@ -291,19 +291,19 @@ EMBEDDED: dict[str, type[Engine]] = {
 }
 
 
-ALIKE = ("polars", "arrow", "hive")
+SIMILAR = ("polars", "arrow", "hive")
 """Read as pandas frames, batches and folders are once they are open; each is opened by other tests, too."""
 
 
 def engines(*everyday: str) -> list[Any]:
-    """All engines, as cases: those that are not named are slow; without names Spark and those that are alike."""
-    named = everyday or tuple(name for name in (*EMBEDDED, "postgres") if name not in ALIKE)
+    """All engines, as cases; those that are not named are slow. Without names, Spark and similar sources are slow."""
+    named = everyday or tuple(name for name in (*EMBEDDED, "postgres") if name not in SIMILAR)
     cases = [name if name in named else pytest.param(name, marks=pytest.mark.slow) for name in (*EMBEDDED, "postgres")]
     return [*cases, pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
 
 
 def everyday_on(*names: str) -> pytest.MarkDecorator:
-    """Every engine has the test's cases; the everyday suite runs those of these."""
+    """Every engine has the test's cases; the everyday suite runs those of these engines."""
     return pytest.mark.parametrize("engine", engines(*names), indirect=True)
 
 

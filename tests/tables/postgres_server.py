@@ -1,4 +1,4 @@
-"""A PostgreSQL server of its own for the tests: a temporary data directory, loopback only, stopped at the end."""
+"""A PostgreSQL server for the tests: a temporary data directory, loopback only, stopped at the end."""
 
 import os
 import pwd
@@ -27,14 +27,14 @@ class Server:
 
 
 def binaries() -> Path | None:
-    """Where initdb and postgres are: on the path, or where Debian puts them."""
+    """The folder of initdb and postgres: on the path, or Debian's folder."""
     places = sorted(Path("/usr/lib/postgresql").glob("*/bin"), reverse=True)
     found = shutil.which("initdb")
     return next((p for p in [*([Path(found).parent] if found else []), *places] if (p / "postgres").exists()), None)
 
 
 def needs_postgres() -> None:
-    """Skip a test where there is no server to start, or nothing to ask it with."""
+    """Skip a test if there is no server to start, or no client."""
     if find_spec("psycopg") is None or find_spec("pandas") is None:
         pytest.skip("needs the extra 'postgres'")
     if binaries() is None:
@@ -43,7 +43,7 @@ def needs_postgres() -> None:
 
 @contextmanager
 def running() -> Iterator[Server]:
-    """Start a server, with an owner and a role that may read and nothing else."""
+    """Start a server, with an owner and a role that may only read."""
     programs = binaries()
     assert programs is not None
     folder = Path(tempfile.mkdtemp(prefix="confide-postgres-", dir="/tmp"))

@@ -1,4 +1,4 @@
-"""A real standalone Spark cluster on loopback: a master and workers, each a Java process of its own."""
+"""A real standalone Spark cluster on loopback: a master and workers, each a separate Java process."""
 
 import os
 import re
@@ -27,11 +27,11 @@ spark.sql.shuffle.partitions 2
 spark.driver.extraJavaOptions {java}
 spark.executor.extraJavaOptions {java}
 """
-_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # processes that live for a minute
+_JAVA = "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC"  # short-lived processes
 
 
 def needs_spark() -> None:
-    """Skip where Spark cannot run."""
+    """Skip if Spark cannot run."""
     if find_spec("pyspark") is None or find_spec("ibis") is None:
         pytest.skip("needs pyspark and ibis: install the extra spark")
     if shutil.which("java") is None:
@@ -47,7 +47,7 @@ class Cluster:
     workers: list[subprocess.Popen] = field(default_factory=list)
 
     def add_workers(self, number: int) -> None:
-        """Start workers of one core each, and wait until the master knows them."""
+        """Start workers of one core each, and wait until they are registered with the master."""
         started = [self._add_worker() for _ in range(number)]
         for process, log in started:
             _await(process, log, r"Successfully registered with master")
@@ -60,19 +60,19 @@ class Cluster:
         return process, log
 
     def kill_worker(self) -> None:
-        """SIGKILL the oldest worker that lives, together with its executor, as when a machine is lost."""
+        """SIGKILL the oldest living worker together with its executor, as if a machine were lost."""
         next_one = next(process for process in self.workers if process.poll() is None)
         _kill(next_one)
 
     @property
     def alive(self) -> int:
-        """How many workers live."""
+        """The number of living workers."""
         return sum(process.poll() is None for process in self.workers)
 
 
 @contextmanager
 def standalone_cluster(folder: Path, workers: int = 2) -> Iterator[Cluster]:
-    """Start a cluster and point this process's Spark to its settings; kill all of it at the end."""
+    """Start a cluster and point this process's Spark to its settings; kill everything at the end."""
     needs_spark()
     (folder / "spark-defaults.conf").write_text(_DEFAULTS.format(java=_JAVA))
     with _environment(folder):
@@ -113,7 +113,7 @@ def _environment(folder: Path) -> Iterator[None]:
 
 def _start(program: str, arguments: list[str], log: Path) -> subprocess.Popen:
     launcher = Path(os.environ["SPARK_HOME"]) / "bin" / "spark-class"
-    with log.open("w") as stream:  # a group of its own, so that a worker dies with its executor
+    with log.open("w") as stream:  # a separate process group, so that a worker's executor is killed with it
         return subprocess.Popen(
             [str(launcher), program, *arguments], stdout=stream, stderr=stream, start_new_session=True
         )

@@ -1,7 +1,7 @@
-"""Object stores on loopback: moto's S3, which checks signatures and rights, and emulators of Google's and of Azure's.
+"""Object stores on loopback: moto's S3, which checks signatures and permissions, and emulators of Google's and Azure's.
 
-They run in an environment of their own (`nox -s stores`): the first two as one process, which `python store_servers.py`
-is; Azurite, which checks signatures, where npm has installed it.
+They run in a separate environment (`nox -s stores`). The first two are one process, `python store_servers.py`. The
+third is Azurite, which checks signatures; it is used if npm has installed it.
 """
 
 import json
@@ -26,7 +26,7 @@ RIGHTS = {
 
 
 def serve() -> None:
-    """Start both, say where they are and whose keys they know, and stop when standard input closes."""
+    """Start both, print their addresses and keys, and stop when standard input closes."""
     import boto3
     import requests
     from gcp_storage_emulator.server import create_server
@@ -40,7 +40,7 @@ def serve() -> None:
     boto3.client("s3", endpoint_url=url, **known).create_bucket(Bucket=BUCKET)
     people = boto3.client("iam", endpoint_url=url, **known)
     keys = {}
-    for name in ("owner", "stranger"):
+    for name in ("owner", "other"):
         people.create_user(UserName=name)
         made = people.create_access_key(UserName=name)["AccessKey"]
         keys[name] = [made["AccessKeyId"], made["SecretAccessKey"]]
@@ -57,7 +57,7 @@ def serve() -> None:
 
 @contextmanager
 def started(python: Path, log: Path) -> Iterator[dict[str, Any]]:
-    """What the process says, while it runs."""
+    """The output of the process, while it runs."""
     with log.open("w") as stream:
         process = subprocess.Popen(
             [str(python), __file__], stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=stream, text=True
@@ -76,7 +76,7 @@ def started(python: Path, log: Path) -> Iterator[dict[str, Any]]:
 
 @contextmanager
 def azurite(program: Path, log: Path) -> Iterator[str | None]:
-    """The connection string of Azure's emulator; None where it is not installed."""
+    """The connection string of Azure's emulator; None if it is not installed."""
     if not program.exists():
         yield None
         return

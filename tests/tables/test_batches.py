@@ -1,4 +1,4 @@
-"""Counts made batch by batch, anywhere, equal those of the whole array; bad records are counted and refused."""
+"""Counts made batch by batch equal those of the whole array; unusable records are counted in errors."""
 
 import pickle
 import tracemalloc
@@ -49,7 +49,7 @@ def arrow(records, rows=slice(None)) -> pa.Table:
 
 @settings(deadline=None)
 @given(hnp.arrays(np.float64, st.integers(0, 60), elements=st.floats(allow_nan=False)), st.integers(0, 2**32))
-def test_batches_give_the_counts_of_the_whole(scores, seed):
+def test_batches_give_the_counts_of_the_whole_array(scores, seed):
     scores = np.where(scores == -np.inf, 0.0, scores)
     expected = np.diff([0, *(int(np.sum(scores <= edge)) for edge in CANDIDATES.values)])
     pieces = cut(scores, np.random.default_rng(seed))
@@ -59,7 +59,7 @@ def test_batches_give_the_counts_of_the_whole(scores, seed):
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32])
-def test_edges_are_met_to_the_bit_whatever_the_batch_is(dtype):
+def test_edges_are_exact_for_every_kind_of_batch(dtype):
     edges = Candidates.unit(50, "logit")
     around = np.concatenate([edges.edges, np.nextafter(edges.edges, 0), np.nextafter(edges.edges, 1), [0.0, -0.0]])
     scores = around.astype(dtype)
@@ -78,7 +78,7 @@ def test_edges_are_met_to_the_bit_whatever_the_batch_is(dtype):
         np.testing.assert_array_equal(score_batches(found, column, candidates=edges).counts, expected, err_msg=kind)
 
 
-def test_tensors_of_every_float_type_are_batches():
+def test_tensors_of_every_float_type_as_batches():
     torch = pytest.importorskip("torch", reason="needs PyTorch: install the extra torch")
     scores = torch.linspace(-1, 1, 501, requires_grad=True)
     for kind in (torch.float64, torch.float32, torch.float16, torch.bfloat16):
@@ -113,9 +113,9 @@ def test_classification_scores_of_columns(records, score):
         np.testing.assert_array_equal(found.counts, expected.counts)
 
 
-def test_randomised_scores_are_between_their_bounds(records):
+def test_randomised_scores_lie_between_their_bounds(records):
     highest = confide.class_score(records["p"], records["y"], "aps")
-    for i in range(0, N, 100):  # each record on its own, between 0 and its highest score
+    for i in range(0, N, 100):  # one record at a time, between 0 and its highest score
         one = {"p": records["p"][i : i + 1], "y": records["y"][i : i + 1]}
         edges = Candidates.of([-5e-324, highest[i]])
         drawn = score_batches([one], Classified("p", "y", tuple(range(K)), score="aps_randomised"), candidates=edges)
@@ -139,7 +139,7 @@ def test_randomised_scores_are_between_their_bounds(records):
 def test_regression_scores_of_columns(records, scores, columns):
     predictions = records[columns[0]] if len(columns) == 1 else np.stack([records[c] for c in columns], axis=1)
     own = confide.interval_score(predictions, records["t"], scores.kind.name)
-    fine = Candidates.of(np.unique(own)[::5])  # every fifth score is an edge: one wrong bit moves a count
+    fine = Candidates.of(np.unique(own)[::5])  # every fifth score is an edge, so that one wrong bit changes a count
     found = score_batches([arrow(records)], scores, candidates=fine)
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
     found = score_batches(arrow(records).to_batches(max_chunksize=300), scores)
@@ -182,7 +182,7 @@ CLASSES, INTERVALS = Classified("p", "y", tuple(range(K)), score="aps"), Regress
         (lambda r: broken(r, "t", with_values(r["t"], [2, 1999], [np.inf, -np.inf])), INTERVALS, [(2, 2)], 2),
     ],
 )
-def test_records_without_a_usable_score_are_counted_on_every_way(records, make, scores, found, unusable):
+def test_records_without_a_usable_score_are_counted_for_every_input(records, make, scores, found, unusable):
     batches = make(records).to_batches(max_chunksize=300)
     with refused(InputError, "table") as caught:
         score_batches(batches, scores)
@@ -194,7 +194,7 @@ def test_records_without_a_usable_score_are_counted_on_every_way(records, make, 
 
 
 def test_lac_reads_every_probability_of_a_batch(records):
-    """A record whose probabilities are no distribution is refused, whatever its label."""
+    """A record whose probabilities do not sum to one raises an error for every label."""
     p, y = records["p"].copy(), records["y"]
     p[5, (y[5] + 1) % K] = np.nan
     with refused(InputError, "table") as caught:
@@ -203,11 +203,11 @@ def test_lac_reads_every_probability_of_a_batch(records):
 
 
 def test_losses_of_columns(records):
-    """With one true label, or losses of 0 and 1, nothing is left to chance."""
+    """With one true label, or losses of 0 and 1, the result is not random."""
     p, y = records["p"], records["y"]
-    truth = np.eye(K)[y]
+    one_hot = np.eye(K)[y]
     own, fine = 1.0 - p[np.arange(N), y].astype(np.float64), Candidates.unit(200)
-    batches = [{"p": p[:900], "y": truth[:900]}, {"p": p[900:], "y": truth[900:]}]
+    batches = [{"p": p[:900], "y": one_hot[:900]}, {"p": p[900:], "y": one_hot[900:]}]
     found = score_batches(batches, Losses(probabilities="p", truth="y"), candidates=fine)
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
     losses = 3.0 * (fine.edges < own[:, None])
@@ -215,7 +215,7 @@ def test_losses_of_columns(records):
     np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(own, fine).counts)
 
 
-def test_nothing_private_in_refusals():
+def test_errors_contain_nothing_private():
     scores = planted_scores(100)
     scores[scores > 1] = scores[0]
     scores[[40, 60]] = [np.nan, -scores[60]]
@@ -258,7 +258,7 @@ def classes(**columns):
         (lambda: merge_counts([pa.table({"bin": [0], "count": [-1]})], score="lac"), InputError, "tables"),
     ],
 )
-def test_what_cannot_be_counted_is_refused(call, error, argument):
+def test_uncountable_input_raises_an_error(call, error, argument):
     with refused(error, argument):
         call()
 
@@ -269,8 +269,8 @@ def test_no_batches_are_an_empty_histogram():
     assert count_batches([], score="lac").num_rows == 0
 
 
-def test_memory_holds_one_batch():
-    """A hundred batches of 1 MB take a tenth of that: one batch, the counts, and what counting takes."""
+def test_memory_of_one_batch():
+    """A hundred batches of 1 MB need a tenth of that: one batch, the counts, and the counter."""
     rng = np.random.default_rng(0)
 
     def peak(batches: int) -> int:

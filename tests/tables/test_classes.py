@@ -1,4 +1,4 @@
-"""Tables and classes: names of columns, labels that count only if someone says so, rows that sum to one."""
+"""Tables and classes: names of columns, integer labels only on request, rows that sum to one."""
 
 from functools import partial
 
@@ -32,8 +32,8 @@ def release(source, label="name", **options):
 
 
 @pytest.mark.parametrize("label", ["code", *slow(["one"])])
-def test_integers_beside_names_are_refused(engine, label):
-    """Labels from 1 to K-1, the last class absent, were once shifted by one without a word."""
+def test_integer_labels_with_named_classes_raise_an_error(engine, label):
+    """Labels from 1 to K-1, without the last class, were once shifted by one silently."""
     source = engine.table(table().filter(pa.array(Y < 2)))
     what = Classified("p_*", label)
     released = confide.calibrate(confide.lac_score(P, Y), 0.1, 1.0)
@@ -48,7 +48,7 @@ def test_integers_beside_names_are_refused(engine, label):
 
 
 @everyday_on("memory", "duckdb_sql", "postgres")
-def test_positions_count_if_somebody_says_so(engine):
+def test_label_positions(engine):
     source = engine.table(table())
     counts = [
         score_histogram(source, Classified("p_*", "name")).counts,
@@ -64,7 +64,7 @@ def test_positions_count_if_somebody_says_so(engine):
         score_histogram(source, Classified("p_*", "name", label_positions=True))
 
 
-def test_columns_named_by_integers_are_matched_by_name():
+def test_integer_column_names_are_matched_by_name():
     data = table({f"p_{k + 1}": P[:, k] for k in range(3)})
     expected = score_histogram(table(), Classified("p_*", "name")).counts
     np.testing.assert_array_equal(score_histogram(data, Classified("p_*", "one")).counts, expected)
@@ -74,7 +74,7 @@ def test_columns_named_by_integers_are_matched_by_name():
 
 
 @pytest.mark.slow
-def test_a_release_knows_the_classes_of_the_table(tmp_path):
+def test_a_release_contains_the_classes_of_the_table(tmp_path):
     assert release(table()).classes == NAMES
     assert release(table(), about={"model": "m"}).about == {"model": "m"}
     assert release(pa.table({f"p_{k}": P[:, k] for k in range(3)} | LABELS), "code").classes == 3
@@ -82,13 +82,13 @@ def test_a_release_knows_the_classes_of_the_table(tmp_path):
     assert {part.classes for part in several.parts.values()} == {NAMES}
     assert {part.classes for part in release(table(), by_class=True).parts.values()} == {None}
     what = Losses(probabilities="p_*", truth="t_*")
-    truth = {f"t_{name}": P[:, k] > 0.5 for k, name in enumerate(NAMES)}
-    assert calibrate_table(table(**truth), what, 0.2, 1.0).calibration.classes == NAMES
+    labels = {f"t_{name}": P[:, k] > 0.5 for k, name in enumerate(NAMES)}
+    assert calibrate_table(table(**labels), what, 0.2, 1.0).calibration.classes == NAMES
 
 
 @pytest.mark.parametrize("columns", [{"p_cat": 0.5, "p_dog": 0.5}, {"p_x": 0.5, "p_y": 0.25, "p_z": 0.25}])
 @pytest.mark.parametrize("by_class", [False, True])
-def test_other_columns_are_refused(tmp_path, columns, by_class):
+def test_columns_of_other_classes_raise_an_error(tmp_path, columns, by_class):
     released = release(table(), by_class=by_class)
     data = pa.table({name: [value] * 4 for name, value in columns.items()} | {"name": ["cat"] * 4})
     for act in (
@@ -109,7 +109,7 @@ def test_another_order_of_columns_gives_the_same_sets(tmp_path):
     assert sets[0] == sets[1]
 
 
-def test_a_list_takes_the_names_of_the_release(tmp_path):
+def test_a_list_gets_the_class_names_of_the_release(tmp_path):
     data = pa.table({"p": P.tolist()})
     predict_table(data, Classified("p"), release(table()), tmp_path / "a.parquet")
     sets = pq.read_table(tmp_path / "a.parquet")["prediction_set"].to_pylist()
@@ -119,7 +119,7 @@ def test_a_list_takes_the_names_of_the_release(tmp_path):
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
-    """Also where SQL looks at one entry of a row, or an engine computes on its own."""
+    """Also where SQL reads one entry of a row, or an engine computes the score."""
     wrong = {name: np.full(50, 0.9) for name in ROWS}
     source = engine.table(pa.table({**wrong, "name": ["cat"] * 50}))
     released = confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, score=score)
@@ -134,7 +134,7 @@ def test_rows_that_do_not_sum_to_one(engine, tmp_path, score):
     assert not list(tmp_path.glob("a.*"))
 
 
-def test_lists_of_which_one_entry_is_read():
+def test_row_sums_of_lists_with_one_entry_read():
     data = pa.table({"p": [[0.9, 0.9, 0.9]] * 20, "y": [0] * 20})
     what = Classified("p", "y", classes=NAMES, label_positions=True)
     for source in (data, iter(data.to_batches()), pa.RecordBatchReader.from_batches(data.schema, data.to_batches())):

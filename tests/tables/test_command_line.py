@@ -37,19 +37,19 @@ SOURCES = ("glob", "folder", "csv", "duckdb", "sqlite", "postgres")
 
 
 def sources(*everyday: str) -> list:
-    """All sources, as cases: those that are not named are slow, as Spark is."""
+    """All sources, as cases; those that are not named are slow, as Spark is."""
     cases = [name if name in everyday else pytest.param(name, marks=pytest.mark.slow) for name in SOURCES]
     return [*cases, pytest.param("spark", marks=[pytest.mark.slow, pytest.mark.xdist_group("spark")])]
 
 
 def everyday_from(*names: str) -> pytest.MarkDecorator:
-    """Every source has the test's cases; the everyday suite runs those of these."""
+    """Every source has the test's cases; the everyday suite runs those of these sources."""
     return pytest.mark.parametrize("source", sources(*names), indirect=True)
 
 
 @pytest.fixture(params=sources(*SOURCES))
 def source(request, tmp_path):
-    """The same rows, as what a command line names."""
+    """The same rows in every source of the command line."""
     if request.param == "glob":
         for part in range(3):
             pq.write_table(DATA.slice(part * 1000, 1000), tmp_path / f"part-{part}.parquet")
@@ -118,7 +118,7 @@ def predicted(source, released, out, *options):
 
 @everyday_from("csv", "duckdb", "postgres")
 def test_a_threshold_per_group(source, tmp_path, capsys):
-    """From the same pass, for a column of texts and one of integers; a group that no one is in gets +inf."""
+    """In the same pass, for a column of texts and one of integers; an empty group gets +inf."""
     scores = confide.lac_score(P, Y)
     for number, (column, names) in enumerate([("ward", ("north", "nowhere", "south")), ("site", (-1, 0, 7))]):
         released, out = tmp_path / f"{number}.json", tmp_path / f"{number}.parquet"
@@ -140,11 +140,11 @@ def test_a_threshold_per_group(source, tmp_path, capsys):
 
 @everyday_from("csv")
 def test_a_threshold_per_class(source, tmp_path):
-    """For any score: APS is computed in Python where SQL cannot."""
+    """For every score; APS is computed in Python if SQL cannot."""
     for score in ("lac", "aps"):
         released, out = tmp_path / f"{score}.json", tmp_path / f"{score}.parquet"
-        asked = [*SURE[:-2], "--score", score, "--by-class"]
-        assert main(["calibrate", *source, *asked, "--out", str(released)]) == 0
+        choices = [*SURE[:-2], "--score", score, "--by-class"]
+        assert main(["calibrate", *source, *choices, "--out", str(released)]) == 0
         calibration = confide.GroupCalibration.load(released)
         assert (calibration.by, calibration.score, tuple(calibration.parts)) == ("class", score, (0, 1, 2))
         own = confide.class_score(P, Y, score)
@@ -157,33 +157,33 @@ def test_a_threshold_per_class(source, tmp_path):
         assert sets["prediction_set"].to_pylist() == [[str(k) for k in np.flatnonzero(row)] for row in expected]
 
 
-def test_rows_of_another_group_are_refused(source, tmp_path, capsys):
-    asked = [*SURE, "--by", "ward", "--groups", "north,east", "--out", str(tmp_path / "cal.json")]
-    assert main(["calibrate", *source, *asked]) == 3
+def test_rows_of_another_group_raise_an_error(source, tmp_path, capsys):
+    choices = [*SURE, "--by", "ward", "--groups", "north,east", "--out", str(tmp_path / "cal.json")]
+    assert main(["calibrate", *source, *choices]) == 3
     said = capsys.readouterr().err
     assert "column 'ward' must hold one of the 2 groups (north, east) in every row; " in said
     assert f"; {np.count_nonzero(WARD == 'south')} do not" in said
     assert not (tmp_path / "cal.json").exists()
-    asked = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
-    assert main(["calibrate", *source, *asked]) == 3
+    choices = [*SURE, "--by", "site", "--groups", "north,south", "--out", str(tmp_path / "cal.json")]
+    assert main(["calibrate", *source, *choices]) == 3
     said = capsys.readouterr().err
-    assert "groups: must be integers, for column 'site' holds integers; got 2 that are not" in said
+    assert "groups: must be integers, because column 'site' holds integers; got 2 that are not" in said
 
 
 @everyday_from("glob", "sqlite")
-def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys):
+def test_groups_are_charged_before_the_engine_is_queried(source, tmp_path, capsys):
     budget, released = tmp_path / "budget.db", tmp_path / "cal.json"
     paying = ["--ledger", str(budget), "--dataset", "patients", "--partition", "ward"]
-    asked = [*COUNTED, "--by", "ward", "--groups", "north,south", *paying, "--out", str(released)]
-    assert main(["calibrate", *source, *asked]) == 0
+    choices = [*COUNTED, "--by", "ward", "--groups", "north,south", *paying, "--out", str(released)]
+    assert main(["calibrate", *source, *choices]) == 0
     first = released.read_text()
     assert spent(budget) == 1
-    assert main(["calibrate", *source, *asked, "--force"]) == 0
+    assert main(["calibrate", *source, *choices, "--force"]) == 0
     assert released.read_text() == first
     assert spent(budget) == 1
     wrong = [*COUNTED, "--by", "ward", "--groups", "north,east", *paying, "--out", str(tmp_path / "none.json")]
-    # What this process reads costs nothing if it is refused, and what looks identical is compared first anywhere.
-    paid = ["east", "north"] if is_asked(source) else []
+    # Errors in rows that this process reads cost nothing. Requests that look identical are compared first everywhere.
+    paid = ["east", "north"] if is_queried(source) else []
     for more, added in (((), []), (("--n-min", "2"), paid)):
         assert main(["calibrate", *source, *wrong, *more]) == 3
         assert "one of the 2 groups (north, east) in every row" in capsys.readouterr().err
@@ -191,13 +191,13 @@ def test_groups_are_paid_for_before_the_engine_is_asked(source, tmp_path, capsys
         assert sorted(cells) == sorted(["north", "south", *added])
 
 
-def is_asked(source) -> bool:
-    """Whether an engine is asked, that is whether this process does not read the rows itself."""
+def is_queried(source) -> bool:
+    """Whether an engine is queried, so that this process does not read the rows."""
     return source[0].startswith(("postgresql", "sqlite", "spark"))
 
 
 @everyday_from("csv", "duckdb", "postgres")
-def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path, capsys):
+def test_a_public_number_is_charged_before_the_engine_is_queried(source, tmp_path, capsys):
     budget = tmp_path / "budget.db"
     paying = ["--neighbors", "replace_one", "--ledger", str(budget), "--dataset", "patients"]
     confide.Ledger(budget).set_limit("patients", 1.5, neighbors="replace_one")
@@ -205,7 +205,7 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
     def calibrate(name, *options):
         return main(["calibrate", *source, *COUNTED, *paying, *options, "--out", str(tmp_path / name)])
 
-    if is_asked(source):
+    if is_queried(source):
         assert calibrate("none.json") == 3
         assert "--n: must be given under --neighbors replace_one with a ledger" in capsys.readouterr().err
         assert spent(budget) == 0
@@ -213,7 +213,7 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
     assert confide.Calibration.load(tmp_path / "one.json").n == 3000
     assert spent(budget) == 1
     assert calibrate("two.json", "--n", "3000") == 0
-    if not is_asked(source):
+    if not is_queried(source):
         assert calibrate("two.json", "--force") == 0
     assert (tmp_path / "one.json").read_text() == (tmp_path / "two.json").read_text()
     assert calibrate("none.json", "--n", "3000", "--n-min", "2") == 3
@@ -221,7 +221,7 @@ def test_a_public_number_is_charged_before_the_engine_is_asked(source, tmp_path,
     confide.Ledger(budget).set_limit("patients", 2, neighbors="replace_one")
     assert calibrate("none.json", "--n", "2999") == 3
     assert "--n: must be the number of records that count; got 3000, and --n 2999" in capsys.readouterr().err
-    assert spent(budget) == (2 if is_asked(source) else 1)
+    assert spent(budget) == (2 if is_queried(source) else 1)
     assert not (tmp_path / "none.json").exists()
 
 
@@ -257,7 +257,7 @@ def test_quantile_regression(source, tmp_path):
         assert intervals.column("upper").to_pylist() == upper.tolist()
 
 
-def test_predictions_are_written_where_the_data_is(tmp_path, request):
+def test_predictions_are_written_into_the_same_database(tmp_path, request):
     import duckdb
 
     released = tmp_path / "cal.json"
@@ -307,7 +307,7 @@ def test_a_reader_needs_no_right_to_write(postgres, reader):
         table.backend.raw_sql("CREATE TABLE t (a int)")
 
 
-def test_at_most_so_many_records_of_one_person(tmp_path):
+def test_records_per_person_are_bounded(tmp_path):
     person = RNG.integers(0, 1000, 3000)
     pq.write_table(DATA.append_column("person", pa.array(person)), tmp_path / "a.parquet")
     released = tmp_path / "cal.json"
@@ -323,7 +323,7 @@ def test_at_most_so_many_records_of_one_person(tmp_path):
     ("source", "finding"),
     [
         (["postgresql://reader:{password}@127.0.0.1:{closed}/postgres", "--table", "t"], "no connection"),
-        (["postgresql://reader:wrong-{password}@127.0.0.1:{port}/postgres", "--table", "t"], "no connection|refused"),
+        (["postgresql://reader:wrong-{password}@127.0.0.1:{port}/postgres", "--table", "t"], "no connection|rejected"),
         (["postgresql://reader:{password}@127.0.0.1:{port}/postgres", "--table", "nothing"], "'nothing' is not in"),
         (["postgresql://reader:{password}@127.0.0.1:{port}/postgres"], "table: must be given"),
         (["nosuch://reader:{password}@127.0.0.1/db", "--table", "t"], "got nosuch://"),
@@ -357,7 +357,7 @@ def test_a_number_that_overflows_in_the_server_is_not_quoted(reader):
 @pytest.mark.xdist_group("spark")
 @pytest.mark.parametrize("option", ["--out", "--out-table"])
 def test_a_spark_cluster_writes_a_folder(spark, tmp_path, capsys, option):
-    """The executors write the sets; a second time the folder is in the way."""
+    """The executors write the sets; the second time the folder exists."""
     pq.write_table(DATA, tmp_path / "records.parquet")
     source = [spark.sparkContext.master, "--table", str(tmp_path / "records.parquet")]
     released, out = tmp_path / "cal.json", tmp_path / "sets"

@@ -1,4 +1,4 @@
-"""Whatever a table comes from, every double falls into the same bin as with numpy; what numpy refuses is refused."""
+"""For every source of a table, each double falls into the same bin as in numpy, and the same values raise an error."""
 
 from decimal import Decimal
 
@@ -28,7 +28,7 @@ LARGEST = float(np.finfo(np.float64).max)
 
 
 def adversaries(edges):
-    """Each edge, its neighbours among the doubles, and everything peculiar."""
+    """Each edge, its neighbouring doubles, and all special values."""
     with np.errstate(over="ignore"):
         near = np.concatenate([edges, np.nextafter(edges, np.inf), np.nextafter(edges, -np.inf)])
     bits = np.random.default_rng(0).integers(-(2**63), 2**63, 500).view(np.float64)
@@ -49,8 +49,8 @@ def test_doubles(engine, family):
     assert (counts(engine, values, candidates) == ScoreHistogram.from_scores(values, candidates).counts).all()
 
 
-def test_each_adversary_on_its_own(engine):
-    """Every value as a group of its own, so that errors cannot cancel."""
+def test_each_adversary_in_a_separate_group(engine):
+    """Every value in a separate group, so that errors cannot cancel."""
     candidates = FAMILIES["extreme"]
     values = adversaries(candidates.edges)[-60:]
     table = engine.table(pa.table({"s": values, "g": pa.array(range(len(values)), pa.int64())}))
@@ -68,7 +68,7 @@ def test_single_precision(engine, family):
 
 
 def test_decimals_are_read_once(engine):
-    """A decimal becomes the nearest double, also where its digits or its scale exceed 2^53."""
+    """A decimal becomes the nearest double, even if its digits or its scale exceed 2^53."""
     if not engine.decimals:
         pytest.skip("has no decimals of 38 digits")
     rng = np.random.default_rng(1)
@@ -95,7 +95,7 @@ def test_large_integers(engine):
     ],
 )
 def test_lac(engine, dtype, shape):
-    """1 - p is computed in double precision, whatever the precision of p."""
+    """1 - p is computed in double precision for every precision of p."""
     if shape != "columns" and not engine.lists:
         pytest.skip("has no columns of lists")
     rng = np.random.default_rng(2)
@@ -137,7 +137,7 @@ def test_regression(engine, score, dtype):
     assert (score_histogram(table, source, candidates).counts == expected.counts).all()
 
 
-def test_missing_and_outside_are_refused_with_their_counts(engine):
+def test_missing_and_outside_scores_are_counted_in_the_error(engine):
     values = [0.5, None, float("nan"), 1.5, None, float("-inf"), float("inf"), -1e-300, 1.0]
     table = engine.table(pa.table({"s": pa.array(values, pa.float64())}))
     for score, wrong in (("lac", 7), (None, 4)):
@@ -164,7 +164,7 @@ def test_unusable_rows_are_counted_by_reason(listing):
 
 
 def test_the_first_of_the_unusable_rows_is_named(engine):
-    """Where rows have an order."""
+    """If rows have an order."""
     scores = np.linspace(0, 1, 3000)
     scores[[1234, 2000]] = 7.0
     source = engine.table(pa.table({"s": scores, "g": ["a"] * 2500 + ["b"] * 500}))
@@ -182,7 +182,7 @@ def test_the_first_of_the_unusable_rows_is_named(engine):
 
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_an_empty_table_is_released_like_every_other(engine):
+def test_an_empty_table_gives_a_release(engine):
     table = engine.table(pa.table({"s": pa.array([], pa.float64()), "g": pa.array([], pa.string())}))
     assert not score_histogram(table, Scored("s"), FAMILIES["unit"]).counts.any()
     assert calibrate_table(table, Scored("s"), 0.1, 1.0).guarantee.n is None
@@ -195,13 +195,13 @@ def test_groups_are_counted_in_the_same_pass(engine):
     rng = np.random.default_rng(4)
     s, g = rng.random(5000), rng.choice(["north", "south", "o'hara"], 5000)
     table = engine.table(pa.table({"s": s, "g": g}))
-    names = ["o'hara", "south", "north", "nobody"]
+    names = ["o'hara", "south", "north", "empty"]
     found = group_histograms(table, Scored("s"), "g", names, FAMILIES["logit"])
     assert list(found) == names
     for name in names[:3]:
         expected = ScoreHistogram.from_scores(s[g == name], FAMILIES["logit"]).counts
         assert (found[name].counts == expected).all()
-    assert found["nobody"].total == 0
+    assert found["empty"].total == 0
 
 
 def test_many_groups(engine):

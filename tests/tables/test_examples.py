@@ -1,4 +1,4 @@
-"""The worked examples count what numpy counts on the same records."""
+"""The worked examples give the counts of numpy on the same records."""
 
 import os
 import subprocess
@@ -20,7 +20,7 @@ K, N = 10, 4000
 
 @pytest.fixture(scope="module")
 def records(tmp_path_factory) -> tuple[Path, np.ndarray]:
-    """Parquet files of inputs and labels, and the counts that the examples have to find."""
+    """Parquet files of inputs and labels, and the expected counts of the examples."""
     folder = tmp_path_factory.mktemp("records")
     rng = np.random.default_rng(0)
     x, label = rng.normal(size=(N, K)), rng.integers(0, K, N)

@@ -1,4 +1,4 @@
-"""Names, folders, streams and standard input: what is read is what was named, and what exists is not replaced."""
+"""Names, folders, streams and standard input: names are taken literally, and existing outputs are not replaced."""
 
 import csv
 import gzip
@@ -56,7 +56,7 @@ ODD = [
 
 
 def odd_files(*suffixes: str) -> list:
-    """Every name with every ending; each name once everyday."""
+    """Every name with every extension; each name once in the everyday suite."""
     once = [(stem, suffixes[i % len(suffixes)]) for i, stem in enumerate(ODD)]
     return [*once, *slow(pair for pair in product(ODD, suffixes) if pair not in once)]
 
@@ -70,8 +70,8 @@ def expected(scores) -> list[int]:
 
 
 @pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "csv.gz", "arrow"))
-def test_a_file_is_what_its_name_says(tmp_path, suffix, stem):
-    """Next to it lie files that the name would match if it were a pattern."""
+def test_file_names_are_taken_literally(tmp_path, suffix, stem):
+    """The folder contains files that the name would match as a pattern."""
     for name in ("rec1", "a", "b", "x", "ab", "a1"):
         put(tmp_path / f"{name}.{suffix}", [0.25])
     path = tmp_path / f"{stem}.{suffix}"
@@ -80,7 +80,7 @@ def test_a_file_is_what_its_name_says(tmp_path, suffix, stem):
 
 
 @pytest.mark.parametrize(("stem", "suffix"), odd_files("parquet", "csv", "arrow"))
-def test_a_file_of_a_folder_is_what_its_name_says(tmp_path, suffix, stem):
+def test_file_names_in_a_folder_are_taken_literally(tmp_path, suffix, stem):
     folder = tmp_path / stem
     folder.mkdir()
     put(folder / f"{stem}.{suffix}", SCORES)
@@ -89,7 +89,7 @@ def test_a_file_of_a_folder_is_what_its_name_says(tmp_path, suffix, stem):
     assert counts(folder) == expected([*SCORES, 0.25])
 
 
-def test_a_pattern_that_no_file_has_as_its_name(tmp_path):
+def test_a_pattern_that_is_not_a_file_name(tmp_path):
     for name in ("rec1", "rec2", "record"):
         put(tmp_path / f"{name}.parquet", SCORES)
     assert counts(tmp_path / "rec[12].parquet") == expected(np.tile(SCORES, 2))
@@ -99,7 +99,7 @@ def test_a_pattern_that_no_file_has_as_its_name(tmp_path):
     assert counts(tmp_path / "**" / "*.parquet") == expected(np.tile(SCORES, 4))
 
 
-def test_files_of_several_formats_are_refused(tmp_path):
+def test_files_of_several_formats_raise_an_error(tmp_path):
     put(tmp_path / "a.parquet", SCORES)
     put(tmp_path / "b.csv", SCORES)
     with refused(InputError, "files"):
@@ -135,11 +135,11 @@ def put(path, scores):
         write(path, table)
 
 
-# --- what is written
+# --- outputs
 
 
 @pytest.mark.parametrize("out", ["sets.parquet", "sets.csv", "sets.csv.gz", "sets", "sets/"])
-def test_what_exists_is_not_replaced(tmp_path, calibration, out):
+def test_existing_outputs_are_not_replaced(tmp_path, calibration, out):
     path = f"{tmp_path}/{out}"
     if is_folder(path):
         (tmp_path / "sets").mkdir()
@@ -149,7 +149,7 @@ def test_what_exists_is_not_replaced(tmp_path, calibration, out):
     before = {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()}
     with refused(OutputExistsError, "output"):
         predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",))
-    if is_folder(path):  # folders never are
+    if is_folder(path):  # folders are never replaced
         with refused(OutputExistsError, "output"):
             predict_table(class_table(50), Classified("p_*"), calibration, path, keep=("id",), overwrite=True)
     assert {file: file.read_bytes() for file in tmp_path.rglob("*") if file.is_file()} == before
@@ -158,8 +158,8 @@ def test_what_exists_is_not_replaced(tmp_path, calibration, out):
         assert done["rows"] == 50
 
 
-def test_csv_holds_no_formulas_and_parquet_all_as_it_was(tmp_path, calibration):
-    """Cells and names of columns that a spreadsheet would run get an apostrophe; numbers and the like do not."""
+def test_csv_contains_no_formulas_and_parquet_is_unchanged(tmp_path, calibration):
+    """Cells and column names that a spreadsheet would execute get an apostrophe; numbers and similar texts do not."""
     runs = ["=1+1", "@SUM(A1)", "+A1", "-2+3+cmd|' /C calc'!A0", "\t=1", "\r=1", "-\n=1"]
     rests = ["-", "-1.5e-3", "+49 170 (0)", "-inf", "+NaN", "2020-01-01", "a=1", "'=1", ""]
     table = class_table(len(runs) + len(rests)).append_column("=note", pa.array([*runs, *rests]))
@@ -173,7 +173,7 @@ def test_csv_holds_no_formulas_and_parquet_all_as_it_was(tmp_path, calibration):
         assert [row["'=note"] for row in rows] == [*(f"'{text}" for text in runs), *rests]
 
 
-def test_packed_csv_is_written_and_read_back(tmp_path, calibration):
+def test_compressed_csv_is_written_and_read_back(tmp_path, calibration):
     predict_table(class_table(50), Classified("p_*"), calibration, tmp_path / "a.csv.gz", keep=("id", "text"))
     predict_table(class_table(50), Classified("p_*"), calibration, tmp_path / "a.csv", keep=("id", "text"))
     assert gzip.decompress((tmp_path / "a.csv.gz").read_bytes()) == (tmp_path / "a.csv").read_bytes()
@@ -199,7 +199,7 @@ def test_a_folder_is_written_and_read_back(tmp_path, calibration, monkeypatch):
 
 
 def test_a_folder_by_value_is_written_and_read_back(tmp_path, calibration):
-    """Values with the characters that names of folders cannot have, and a missing one."""
+    """Values with characters that folder names cannot have, and a missing value."""
     wards = np.array(["north", "a/b", "c=d", "ü %"])[np.arange(400) % 4]
     data = class_table(400).append_column("ward", pa.array(wards)).append_column("n", pa.array(np.arange(400) % 3))
     out = tmp_path / "sets"
@@ -228,7 +228,7 @@ def test_rows_without_a_set_leave_no_folder(tmp_path, calibration):
     ("options", "argument"),
     [
         ({"out": "sets.parquet", "partition_by": ("id",)}, "partition_by"),
-        ({"out": "sets", "partition_by": ("nobody",)}, "partition_by"),
+        ({"out": "sets", "partition_by": ("missing",)}, "partition_by"),
         ({"out": "hdfs://host/sets"}, "output"),
         ({"out": "sets.xlsx"}, "path"),
         ({"out_table": "sets"}, "out_table"),
@@ -242,7 +242,7 @@ def test_outputs_that_cannot_be_written(tmp_path, monkeypatch, calibration, opti
     assert list(tmp_path.iterdir()) == []
 
 
-# --- what can be read once
+# --- sources that can be read once
 
 
 def test_a_stream_is_read_once(tmp_path):
@@ -255,17 +255,17 @@ def test_a_stream_is_read_once(tmp_path):
             assert counts(table) == expected(SCORES)
             with refused(InputError, "source"):
                 counts(table)
-    for source in one_shot:  # it is used up
+    for source in one_shot:  # it is exhausted
         with refused(InputError, "source"):
             calibrate_table(source, Scored("s"), 0.1, 1.0, neighbors="replace_one")
 
 
-def test_standard_input_without_rows_is_a_table_like_every_other(monkeypatch):
+def test_standard_input_without_rows_is_an_empty_table(monkeypatch):
     standard_input(monkeypatch, b"s,t\n")
     assert not score_histogram("-", Scored("s"), UNIT).counts.any()
 
 
-def test_a_list_column_of_a_stream_is_looked_at_and_read_in_one_pass():
+def test_a_list_column_of_a_stream_is_checked_and_read_in_one_pass():
     p = np.random.default_rng(0).dirichlet(np.ones(3), 500)
     y = np.random.default_rng(1).integers(0, 3, 500)
     table = pa.table({"p": pa.array(p.tolist()), "y": y})
@@ -281,19 +281,19 @@ def test_batches_of_every_kind_are_one_stream():
 
 
 @pytest.mark.parametrize("source", [3, None, object(), [3], [[0.5]], iter([SCORES])])
-def test_what_is_no_table_is_refused(source):
+def test_values_that_are_not_tables_raise_an_error(source):
     with refused(InputTypeError, "batches" if isinstance(source, list) or hasattr(source, "__next__") else "source"):
         counts(source)
 
 
 @pytest.mark.parametrize("source", [[], iter([])])
-def test_no_batches_are_refused(source):
+def test_an_empty_stream_raises_an_error(source):
     with refused(InputError, "source"):
         counts(source)
 
 
-def test_batches_that_change_on_the_way_are_refused():
-    """A column that is missing later, or of another type; in another order it is found by its name."""
+def test_batches_that_change_raise_an_error():
+    """A column that is missing later, or has another type; in another order it is matched by its name."""
     first = pa.record_batch({"s": [0.5], "t": [0.9]})
     for later in ({"t": [0.5], "u": [0.5]}, {"s": ["planted-4711"], "t": [0.5]}, {"s": [0.5]}):
         with pytest.raises(confide.ConfideError) as caught:
@@ -387,7 +387,7 @@ def test_bad_cells_of_standard_input_are_counted(monkeypatch):
 @pytest.mark.parametrize("written", [arrow_stream, csv_text])
 def test_a_pipe_into_the_command_line(tmp_path, written):
     data = written(pa.table({"s": np.random.default_rng(0).random(20_000)}))
-    asked = [
+    args = [
         "calibrate",
         "-",
         "--score-column",
@@ -400,7 +400,7 @@ def test_a_pipe_into_the_command_line(tmp_path, written):
         "unit:1000",
     ]
     done = subprocess.run(
-        [sys.executable, "-m", "confide", *asked, "--out", str(tmp_path / "cal.json")], input=data, capture_output=True
+        [sys.executable, "-m", "confide", *args, "--out", str(tmp_path / "cal.json")], input=data, capture_output=True
     )
     assert done.returncode == 0, done.stderr.decode()
     assert confide.Calibration.load(tmp_path / "cal.json").threshold == pytest.approx(0.9, abs=0.01)

@@ -1,4 +1,4 @@
-"""Records with missing values: refused with all that is missing, or left out by a rule on each record alone."""
+"""Records with missing values: errors report all missing values, or records are left out one by one."""
 
 import io
 import itertools
@@ -37,7 +37,7 @@ P, Y = classified(N, dtype=np.float64)
 
 
 def holey() -> tuple[pa.Table, np.ndarray]:
-    """Records with holes of every sort, and which of them are complete."""
+    """Records with all kinds of missing values, and the positions of the complete ones."""
     rng = np.random.default_rng(1)
     holes = {name: rng.random(N) < 0.05 for name in ("p_ant", "p_bee", "label", "f", "y", "who", "ward")}
     label, ward = NAMES[Y].astype(object), np.where(rng.random(N) < 0.5, "north", "south").astype(object)
@@ -68,7 +68,7 @@ def counts_of(rows: np.ndarray) -> list[int]:
 
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_the_complete_records_count_on_every_source(engine):
-    """In SQL, in Arrow batches, in Ibis: the same records, and the same number of others."""
+    """In SQL, in Arrow batches, in Ibis: the same records, and the same number of other records."""
     with opened(engine.table(TABLE)) as table:
         found = score_histogram(table, CLASSES, CANDIDATES, skip_incomplete=True)
         assert found.counts.tolist() == counts_of(HAVING)
@@ -97,8 +97,8 @@ def test_lists(listing):
         assert one.left_out() == 3
 
 
-def test_what_cannot_be_used_is_no_missing_value(tmp_path):
-    """A number out of range, a text, an unknown label: refused also then."""
+def test_unusable_values_are_not_missing_values(tmp_path):
+    """A number out of range, a text and an unknown label raise an error in this case as well."""
     for wrong in ("1.5,0.5,ant", "abc,0.5,ant", "0.5,0.5,dog"):
         path = tmp_path / "a.csv"
         path.write_text("p_ant,p_bee,label\n" + "0.5,0.5,ant\n" * 30 + f"{wrong}\n,0.5,ant\nNaN,0.5,bee\n0.5,0.5,\n")
@@ -153,14 +153,14 @@ def test_losses_and_true_labels():
 
 @pytest.mark.slow
 def test_leaving_out_keeps_neighbours():
-    """All tables of up to three records, and one record more: the counts differ by one record at most, and so the law
-    of the release by epsilon at most; of an incomplete record nothing is released at all."""
+    """All tables of up to three records, and one more record: the counts differ by at most one record, and so the
+    distribution of the release by at most epsilon; nothing is released of an incomplete record."""
     values, few = (0.2, 0.7, None, float("nan")), Candidates.of([0.5, 0.6])
     mechanism = slopes_for(Fraction(9, 10), Fraction(1), 9, 1, "add_remove", 1.0, "permute_and_flip")
     worst = 0.0
 
     def counts(rows):
-        # a complete record that stays keeps tables without any from being refused
+        # one complete record stays, so that no table is without complete records, which would be an error
         table = pa.table({"s": pa.array([0.2, *rows], pa.float64())})
         return score_histogram(table, Scored("s"), few, skip_incomplete=True).counts
 
@@ -178,8 +178,8 @@ def test_leaving_out_keeps_neighbours():
     assert 0 < worst <= 1.0 + 1e-9
 
 
-def test_all_that_is_missing_is_told_at_once(tmp_path):
-    """Each column with its number and its first row, also where another column of the same record is missing."""
+def test_all_missing_values_are_reported_at_once(tmp_path):
+    """Each column with its number and its first row, also if another column of the same record is missing."""
     for path in (tmp_path / "a.csv", tmp_path / "a.parquet"):
         write(path, TABLE)
         with refused(confide.InputError, "table") as caught:

@@ -1,4 +1,4 @@
-"""Columns of logits: their softmax in double precision, wherever the table lies; the same as in numpy."""
+"""Columns of logits: their softmax in double precision for every source; the same as in numpy."""
 
 import numpy as np
 import pyarrow as pa
@@ -29,28 +29,28 @@ CANDIDATES = confide.Candidates.unit(64)
 
 
 def softmax(z):
-    """Written out row by row, in double precision."""
+    """Computed row by row, in double precision."""
     z = z.astype(np.float64)
     e = np.exp(z - z.max(axis=1)[:, None])
     return e / e.sum(axis=1)[:, None]
 
 
-TRUTH = (softmax(Z).cumsum(axis=1) < RNG.random(N)[:, None]).sum(axis=1).clip(max=2)
+LABELS = (softmax(Z).cumsum(axis=1) < RNG.random(N)[:, None]).sum(axis=1).clip(max=2)
 
 
 def table(**more):
     columns = {f"z_{name}": Z[:, k] for k, name in enumerate(NAMES)}
     lists = pa.array(list(Z), pa.list_(pa.float32()))
-    labels = np.array(NAMES)[TRUTH]
-    return pa.table({**columns, "z": lists, "label": labels, "k": TRUTH, "i": np.arange(N), **more})
+    labels = np.array(NAMES)[LABELS]
+    return pa.table({**columns, "z": lists, "label": labels, "k": LABELS, "i": np.arange(N), **more})
 
 
 @everyday_on("memory", "duckdb_sql", "postgres")
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
-    """From columns and from lists, of every source: the same counts, and the same sets, bit for bit."""
+    """From columns and from lists, for every source: the same counts, and sets that are equal in every bit."""
     p = softmax(Z)
-    scores = np.asarray(confide.class_score(p, TRUTH, score))
+    scores = np.asarray(confide.class_score(p, LABELS, score))
     cuts = confide.Candidates.of(np.unique(scores[scores <= 1])[::3])
     source = engine.table(table() if engine.lists else table().drop_columns(["z"]))
     lists = [Classified("z", "label", NAMES, score, logits=True)] if engine.lists else []
@@ -69,8 +69,8 @@ def test_scores_and_sets_are_those_of_the_softmax(engine, tmp_path, score):
     assert sets == ours.labels()
 
 
-def test_sets_written_beside_a_table_of_a_database(tmp_path):
-    """Where LAC's sets of probabilities are made in SQL, those of logits are not."""
+def test_sets_written_into_the_database_of_a_table(tmp_path):
+    """LAC's sets of probabilities are computed in SQL, those of logits are not."""
     import duckdb
 
     address = tmp_path / "records.duckdb"
@@ -89,10 +89,10 @@ def test_sets_written_beside_a_table_of_a_database(tmp_path):
 
 def test_one_logit_of_two_classes():
     z = np.concatenate([[0.0, 800.0, -800.0, 1e-300], 4 * RNG.standard_normal(300)])
-    truth = RNG.random(len(z)) < 0.5
-    held = pa.table({"z": z, "label": np.array(["no", "yes"])[truth.astype(int)]})
+    positive = RNG.random(len(z)) < 0.5
+    held = pa.table({"z": z, "label": np.array(["no", "yes"])[positive.astype(int)]})
     what = Classified("z", "label", ("no", "yes"), logits=True)
-    scores = confide.lac_score(softmax(np.column_stack([np.zeros(len(z)), z])), truth.astype(int))
+    scores = confide.lac_score(softmax(np.column_stack([np.zeros(len(z)), z])), positive.astype(int))
     expected = confide.ScoreHistogram.from_scores(scores, CANDIDATES).counts
     assert (score_histogram(held, what, CANDIDATES).counts == expected).all()
 
@@ -100,16 +100,16 @@ def test_one_logit_of_two_classes():
 def test_evaluations_and_pilots_take_logits():
     what = Classified("z_*", "label", logits=True)
     released = confide.calibrate(
-        confide.lac_score(softmax(Z), np.array(NAMES)[TRUTH], NAMES), 0.2, mechanism="none", neighbors="replace_one"
+        confide.lac_score(softmax(Z), np.array(NAMES)[LABELS], NAMES), 0.2, mechanism="none", neighbors="replace_one"
     )
     assert evaluate_table(table(), what, released) == confide.evaluate_sets(
-        released, softmax(Z), np.array(NAMES)[TRUTH], NAMES
+        released, softmax(Z), np.array(NAMES)[LABELS], NAMES
     )
-    assert (read_pilot(table(), what).scores == confide.lac_score(softmax(Z), TRUTH)).all()
+    assert (read_pilot(table(), what).scores == confide.lac_score(softmax(Z), LABELS)).all()
 
 
 @pytest.mark.parametrize(("broken", "value"), [([7], np.nan), ([3, 9], np.inf)])
-def test_what_is_no_logit_is_refused(broken, value):
+def test_invalid_logits_raise_an_error(broken, value):
     z = Z[:, 0].copy()
     z[broken] = value
     held = table().set_column(0, "z_ant", pa.array(z))
@@ -122,9 +122,9 @@ def test_what_is_no_logit_is_refused(broken, value):
 def test_probabilities_are_noticed(pair):
     p = softmax(Z[4:])
     columns = {"z": p[:, 0]} if pair else {f"z_{name}": p[:, k] for k, name in enumerate(NAMES)}
-    held = pa.table({**columns, "label": np.array(NAMES[:2] if pair else NAMES)[TRUTH[4:] % (2 if pair else 3)]})
+    held = pa.table({**columns, "label": np.array(NAMES[:2] if pair else NAMES)[LABELS[4:] % (2 if pair else 3)]})
     what = Classified("z", "label", NAMES[:2], logits=True) if pair else Classified("z_*", "label", logits=True)
     with refused(InputError, "table"):
         score_histogram(held, what, CANDIDATES)
-    few = held.slice(0, 2)  # too few to tell
+    few = held.slice(0, 2)  # too few rows to decide
     assert score_histogram(few, what, CANDIDATES).total == 2

@@ -1,6 +1,6 @@
-"""Objects of S3, Google's store and Azure's, read and written as files are: on servers that this module starts.
+"""Objects of S3, Google's store and Azure's, read and written as files are; this module starts the servers.
 
-S3 is moto's, which checks signatures and rights; Google's and Azure's are emulators, of which Azure's needs npm.
+S3 is moto's, which checks signatures and permissions. Google's and Azure's are emulators; Azure's needs npm.
 """
 
 import gzip
@@ -25,17 +25,17 @@ from tests.tables.class_records import WARD, K, N, P, Y, calibrated
 from tests.tables.engines import Engine, halves, widened
 from tests.tables.store_servers import BUCKET, FOUND, started
 
-# the same tests as of every other source, on these
+# the tests of all other sources, with these sources
 from tests.tables.test_exactness import (  # noqa: F401
     test_decimals_are_read_once,
-    test_each_adversary_on_its_own,
+    test_each_adversary_in_a_separate_group,
     test_groups_are_counted_in_the_same_pass,
     test_large_integers,
-    test_missing_and_outside_are_refused_with_their_counts,
+    test_missing_and_outside_scores_are_counted_in_the_error,
 )
-from tests.tables.test_people import test_nameless_and_tied_records_are_refused  # noqa: F401
+from tests.tables.test_people import test_nameless_and_tied_records_raise_an_error  # noqa: F401
 from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
-from tests.tables.test_weights import test_sums_are_those_of_arrays, test_unusable_weights_are_refused  # noqa: F401
+from tests.tables.test_weights import test_sums_are_those_of_arrays, test_unusable_weights_raise_an_error  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("stores")]
 CLEARED = ("AWS_PROFILE", "AWS_REGION", "AWS_DEFAULT_REGION", "AWS_SESSION_TOKEN", "AWS_ENDPOINT_URL_S3")
@@ -60,7 +60,7 @@ def servers(tmp_path_factory):
 
 @pytest.fixture
 def store(servers, monkeypatch):
-    """The environment of someone who may do everything."""
+    """The environment of a user with all permissions."""
     for name in CLEARED:
         monkeypatch.delenv(name, raising=False)
     monkeypatch.setenv("AWS_EC2_METADATA_DISABLED", "true")
@@ -75,7 +75,7 @@ def store(servers, monkeypatch):
 
 
 def fresh(scheme: str = "s3") -> str:
-    """A prefix that no one has used."""
+    """A new prefix."""
     if scheme == "az" and not os.environ["AZURE_STORAGE_CONNECTION_STRING"]:
         pytest.skip("needs Azurite: `nox -s stores` installs it where npm is on the PATH")
     return f"{scheme}://{BUCKET}/t{next(names)}"
@@ -103,7 +103,7 @@ def packed(data: pa.Table, kind: str) -> bytes:
 
 
 class Store(Engine):
-    """Two objects below a prefix, and what others leave there."""
+    """Two objects below a prefix, and an object of another program."""
 
     def __init__(self, scheme: str, kind: str) -> None:
         self.scheme, self.kind = scheme, kind
@@ -114,7 +114,7 @@ class Store(Engine):
         folder = fresh(self.scheme)
         for i, part in enumerate(halves(data)):
             put(packed(part, self.kind), f"{folder}/part={i}/0.{self.kind}")
-        put(b"of somebody else", f"{folder}/_logs/x.{self.kind}")
+        put(b"of another program", f"{folder}/_logs/x.{self.kind}")
         return folder
 
 
@@ -174,7 +174,7 @@ def reads(*columns):
 
 
 class Watched:
-    """What a store's file system or one of its files does, and how many bytes are read."""
+    """The calls to a store's file system or one of its files, and the number of bytes read."""
 
     def __init__(self, held, lengths):
         self.held, self.lengths = held, lengths
@@ -201,23 +201,23 @@ def test_only_the_columns_in_question_are_fetched(store, monkeypatch, ending):
     numbers = np.random.default_rng(0).random((6, 20000))
     wide, lengths = pa.table(dict(zip("sabcde", numbers, strict=True))), []
     source = put(packed(wide, ending), f"{fresh()}/x.{ending}")
-    asked = object_stores.filesystem_of
-    monkeypatch.setattr(object_stores, "filesystem_of", lambda address: Watched(asked(address), lengths))
+    original = object_stores.filesystem_of
+    monkeypatch.setattr(object_stores, "filesystem_of", lambda address: Watched(original(address), lengths))
     calibrate_table(source, Scored("s"), 0.1, 1.0)
     assert 8 * 20000 <= sum(lengths) < 3 * 8 * 20000
 
 
 @pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
-def test_the_whole_course_of_a_job(store, tmp_path, capsys, scheme):
+def test_a_complete_job(store, tmp_path, capsys, scheme):
     base = fresh(scheme)
     for i, part in enumerate(halves(DATA)):
         put(packed(part, "parquet"), f"{base}/records/{i}.parquet")
     records, state = f"{base}/records/*.parquet", str(tmp_path / "watch.json")
-    labelled, asked = [*COLUMNS, "--label", "label"], ["--alpha", "0.2", "--epsilon", "2"]
+    labelled, request = [*COLUMNS, "--label", "label"], ["--alpha", "0.2", "--epsilon", "2"]
     look = ["--state", state, "--look", "2026-03-02", "--epsilon", "1", "--batch", str(N)]
     for command in (
-        ["plan", "--n", "2500", *asked, "--pilot", f"{base}/records", *labelled, "--out", f"{base}/plan.html"],
-        ["calibrate", records, *labelled, *asked, "--out", f"{base}/a.json"],
+        ["plan", "--n", "2500", *request, "--pilot", f"{base}/records", *labelled, "--out", f"{base}/plan.html"],
+        ["calibrate", records, *labelled, *request, "--out", f"{base}/a.json"],
         ["show", f"{base}/a.json"],
         ["verify", f"{base}/a.json"],
         ["report", f"{base}/a.json", "--out", f"{base}/a.html"],
@@ -243,7 +243,7 @@ def test_the_whole_course_of_a_job(store, tmp_path, capsys, scheme):
 
 
 @pytest.mark.parametrize("scheme", ["s3", "gs", "az"])
-def test_nothing_is_left_of_what_fails(store, scheme):
+def test_a_failed_output_leaves_no_objects(store, scheme):
     wrong = DATA.set_column(3, "p_0", pa.array([7.0] * N))
     source, out = put(packed(wrong, "parquet"), f"{fresh(scheme)}/x.parquet"), fresh(scheme)
     for target in (f"{out}.parquet", out):
@@ -252,36 +252,36 @@ def test_nothing_is_left_of_what_fails(store, scheme):
         assert not as_place(target).exists()
 
 
-def test_what_cannot_be_done_says_what_to_do(store, servers, monkeypatch, records):
-    secret = servers["stranger"][1]
+def test_errors_of_stores_have_a_remedy(store, servers, monkeypatch, records):
+    secret = servers["other"][1]
 
-    def refused(source=records):
+    def message(source=records):
         with pytest.raises(InputError) as caught, open_table(source):
             pass
         assert secret not in str(caught.value)
         assert "AWS Error" not in str(caught.value)
         return str(caught.value)
 
-    assert "there is no such bucket" in refused("s3://nobody-has-this/x.parquet")
-    assert "does not exist" in refused(f"s3://{BUCKET}/none.parquet")
-    assert "It names none of them" in refused(f"s3://{BUCKET}/none/*.parquet")
-    assert "without keys or options" in refused(f"s3://me:{secret}@{BUCKET}/x.parquet")
-    assert "without keys or options" in refused(f"s3://{BUCKET}/x.parquet?secret_key={secret}")
+    assert "there is no such bucket" in message("s3://missing-bucket/x.parquet")
+    assert "does not exist" in message(f"s3://{BUCKET}/none.parquet")
+    assert "It names none of them" in message(f"s3://{BUCKET}/none/*.parquet")
+    assert "without keys or options" in message(f"s3://me:{secret}@{BUCKET}/x.parquet")
+    assert "without keys or options" in message(f"s3://{BUCKET}/x.parquet?secret_key={secret}")
     with pytest.raises(InputError):
-        predict_table(records, Classified("p_*"), calibrated("lac"), "s3://nobody-has-this/sets.parquet")
-    monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["stranger"][0])
+        predict_table(records, Classified("p_*"), calibrated("lac"), "s3://missing-bucket/sets.parquet")
+    monkeypatch.setenv("AWS_ACCESS_KEY_ID", servers["other"][0])
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", secret)
-    assert "no permission to do that, or there are no credentials; they are taken from AWS_PROFILE" in refused()
+    assert "no permission to do that, or there are no credentials; they are taken from AWS_PROFILE" in message()
     monkeypatch.setenv("AWS_SECRET_ACCESS_KEY", "wrong")
-    assert "AWS_PROFILE" in refused()
-    assert "credentials are refused" in refused(f"s3://{BUCKET}/*.parquet") or "no permission" in refused()
+    assert "AWS_PROFILE" in message()
+    assert "credentials are refused" in message(f"s3://{BUCKET}/*.parquet") or "no permission" in message()
     monkeypatch.setenv("AWS_ENDPOINT_URL", "http://127.0.0.1:1")
-    assert "it cannot be reached; check the network, and AWS_ENDPOINT_URL" in refused()
+    assert "it cannot be reached; check the network, and AWS_ENDPOINT_URL" in message()
 
 
-def test_azure_says_what_to_do(store, monkeypatch):
+def test_errors_of_azure_have_a_remedy(store, monkeypatch):
     source = put(packed(DATA, "parquet"), f"{fresh('az')}/x.parquet")
-    with pytest.raises(InputError), open_table("az://nobody-has-this/x.parquet"):
+    with pytest.raises(InputError), open_table("az://missing-bucket/x.parquet"):
         pass
     with refused(InputError, "path"), open_table(f"az://{BUCKET}/none.parquet"):
         pass
@@ -295,7 +295,7 @@ def test_azure_says_what_to_do(store, monkeypatch):
 
 
 def test_large_objects_are_sent_in_parts(store, tmp_path):
-    """Parts of S3 are of 5 MB at least."""
+    """Parts of S3 have at least 5 MB."""
     (tmp_path / "x").write_bytes(np.random.default_rng(0).bytes(13 * 2**20))
     for scheme in ("s3", "gs"):
         place = as_place(f"{fresh(scheme)}/x.bin")
@@ -304,7 +304,7 @@ def test_large_objects_are_sent_in_parts(store, tmp_path):
             assert stream.read() == (tmp_path / "x").read_bytes()
 
 
-def test_a_profile_is_found_where_amazon_keeps_it(store, servers, tmp_path, monkeypatch, records):
+def test_a_profile_in_amazons_credentials_file(store, servers, tmp_path, monkeypatch, records):
     monkeypatch.delenv("AWS_ACCESS_KEY_ID")
     monkeypatch.delenv("AWS_SECRET_ACCESS_KEY")
     key, secret = servers["owner"]
@@ -316,13 +316,13 @@ def test_a_profile_is_found_where_amazon_keeps_it(store, servers, tmp_path, monk
 
 
 @pytest.mark.parametrize("content", [b"", b"PAR1 987654.321" * 30, b"PAR1"], ids=["empty", "garbage", "truncated"])
-def test_damaged_objects_are_refused_without_their_content(store, content):
+def test_errors_of_damaged_objects_contain_no_content(store, content):
     with refused(FormatError, "path") as caught:
         calibrate_table(put(content, f"{fresh()}/x.parquet"), Scored("s"), 0.1, 1.0)
     assert "987654" not in str(caught.value)
 
 
-def test_objects_of_other_columns_are_refused(store):
+def test_objects_with_other_columns_raise_an_error(store):
     folder = fresh()
     put(packed(DATA, "parquet"), f"{folder}/0.parquet")
     put(packed(DATA.drop_columns(["p_1"]), "parquet"), f"{folder}/1.parquet")
@@ -330,7 +330,7 @@ def test_objects_of_other_columns_are_refused(store):
         calibrate_table(folder, WHAT, 0.1, 1.0)
 
 
-def test_a_ledger_and_a_watch_are_refused_there(store, records, capsys):
+def test_ledgers_and_monitors_in_a_store_raise_an_error(store, records, capsys):
     job = ["calibrate", records, *COLUMNS, "--label", "label", "--alpha", "0.2", "--epsilon", "2", "--out", "a.json"]
     assert main([*job, "--ledger", f"s3://{BUCKET}/budget.db", "--dataset", "d"]) == 3
     assert "postgresql://ROLE@HOST/DB" in capsys.readouterr().err
@@ -341,7 +341,7 @@ def test_a_ledger_and_a_watch_are_refused_there(store, records, capsys):
     assert "--state: must be a file on a disk" in capsys.readouterr().err
 
 
-def test_nulls_are_left_out_when_asked(store):
+def test_nulls_are_left_out_on_request(store):
     holes = DATA.set_column(3, "p_0", pa.array([None, *P[1:, 0].tolist()], pa.float32()))
     source = put(packed(holes, "parquet"), f"{fresh()}/x.parquet")
     with refused(InputError, "table"):

@@ -1,4 +1,4 @@
-"""Two classes and one column, the probability of the second: the same as two columns, wherever the table lies."""
+"""Two classes and one column, the probability of the second: the same as two columns, for every source."""
 
 import numpy as np
 import pyarrow as pa
@@ -13,39 +13,39 @@ from tests.refused import bad_rows, refused
 PAIR = ("no", "yes")
 RNG = np.random.default_rng(0)
 YES = np.concatenate([[0.0, 1.0, 0.5, 1e-300, 5e-324, 0.1, 1 / 3], RNG.random(400)])
-TRUTH = RNG.random(len(YES)) < YES
+LABELS = RNG.random(len(YES)) < YES
 
 
-def table(p=YES, label=TRUTH, **more):
+def table(p=YES, label=LABELS, **more):
     return pa.table({"p": p, "label": np.array(PAIR)[label.astype(int)], "i": np.arange(len(p)), **more})
 
 
 def both(p):
-    """The columns that one stands for."""
+    """The two columns that one column stands for."""
     p = p.astype(np.float64)
     return np.column_stack([1 - p, p])
 
 
 def test_scores_are_those_of_two_columns(engine):
-    """Every double, and every single, falls into the bin of numpy; labels by name, and by position."""
+    """Every double and every single falls into the bin of numpy; labels by name and by position."""
     single = YES.astype(np.float32)
-    source = engine.table(table(single=single, k=pa.array(TRUTH.astype(np.int64))))
+    source = engine.table(table(single=single, k=pa.array(LABELS.astype(np.int64))))
     for what, p in (
         (Classified("p", "label", PAIR), YES),
         (Classified("single", "k", PAIR, label_positions=True), single),
     ):
-        scores = confide.lac_score(both(p), TRUTH.astype(int))
+        scores = confide.lac_score(both(p), LABELS.astype(int))
         candidates = confide.Candidates.of(np.unique(np.asarray(scores))[::3])
         expected = confide.ScoreHistogram.from_scores(scores, candidates).counts
         assert (score_histogram(source, what, candidates).counts == expected).all()
 
 
-def test_releases_and_evaluations_know_both_classes(tmp_path):
+def test_releases_and_evaluations_contain_both_classes(tmp_path):
     what = Classified("p", "label", PAIR, "aps")
     released = calibrate_table(table(), what, 0.2, 4.0)
     assert released.classes == PAIR
     found = evaluate_table(table(), what, released)
-    expected = confide.evaluate_sets(released, both(YES), np.array(PAIR)[TRUTH.astype(int)], PAIR)
+    expected = confide.evaluate_sets(released, both(YES), np.array(PAIR)[LABELS.astype(int)], PAIR)
     assert found == expected
     turned = Classified("p", "label", PAIR[::-1])
     for act in (
@@ -60,7 +60,7 @@ def test_releases_and_evaluations_know_both_classes(tmp_path):
 
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
-def test_what_is_no_probability_is_refused(tmp_path, suffix):
+def test_invalid_probabilities_raise_an_error(tmp_path, suffix):
     p = np.array([0.5, 1.5, np.nan, -0.1])
     path = write(tmp_path / f"a.{suffix}", table(p, np.array([True] * 4)))
     with refused(InputError, "table") as caught:
@@ -68,7 +68,7 @@ def test_what_is_no_probability_is_refused(tmp_path, suffix):
     assert bad_rows(caught) == [(3, 3 if suffix == "csv" else 1)]
 
 
-def test_what_one_column_cannot_be(tmp_path):
+def test_unsupported_uses_of_one_column(tmp_path):
     unit = confide.Candidates.unit()
     for names in (None, ("no",), ("no", "yes", "perhaps")):
         with refused(InputError, "column"):

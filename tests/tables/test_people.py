@@ -1,4 +1,4 @@
-"""At most k records of a person: the right ones are kept, and the loss per person is what is stated."""
+"""At most k records of a person: the correct ones are kept, and the privacy loss per person is the stated one."""
 
 import hashlib
 import itertools
@@ -27,7 +27,7 @@ def people_table(rows=2000, persons=150):
 
 
 def kept(person, visit, most, sample=None):
-    """The reference: which rows stay."""
+    """The reference: the rows that are kept."""
 
     def key(i):
         text = f"{sample}:{visit[i]}:"
@@ -56,7 +56,7 @@ def test_the_first_or_the_sampled_records_count(ranking, most, sample):
 
 
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
-def test_a_sample_is_another_one_with_another_text(ranking):
+def test_another_text_gives_another_sample(ranking):
     person, visit, scores, _ = people_table()
     table = ranking.table(pa.table({"person": person, "visit": visit, "s": scores}))
     found = [
@@ -70,7 +70,7 @@ def test_a_sample_is_another_one_with_another_text(ranking):
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 @pytest.mark.parametrize("sample", [None, *slow(["2024"])])
 def test_every_kind_of_order_keeps_the_same_records(ranking, sample):
-    """Texts, and two columns of which neither tells a person's records apart."""
+    """Texts, and two columns that distinguish a person's records only together."""
     person, visit, scores, _ = people_table()
     texts, years = np.char.zfill(visit.astype(str), 5), visit % 7
     data = {"person": np.char.add("p", person.astype(str)), "text": texts, "year": years, "v": visit, "s": scores}
@@ -98,7 +98,7 @@ def test_the_columns_of_people_are_looked_up_first(engine):
             score_histogram(table, Scored("s"), CANDIDATES, people=people)
 
 
-def test_nameless_and_tied_records_are_refused(ranking):
+def test_nameless_and_tied_records_raise_an_error(ranking):
     data = {"person": pa.array([1, 1, 1, None, 2, 2], pa.int64()), "visit": [1, 2, 2, 1, 1, 2], "s": [0.5] * 6}
     table = ranking.table(pa.table(data))
     with refused(InputError, "table") as caught:
@@ -136,8 +136,8 @@ def up_to(k, change):
 
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
 @pytest.mark.parametrize("k", [2, 3])
-def test_loss_when_up_to_k_records_come_or_go(selector, k):
-    """All histograms of up to five records, all ways to add up to k: at most epsilon, and nearly all of it is used."""
+def test_privacy_loss_of_up_to_k_added_or_removed_records(selector, k):
+    """All histograms of up to five records, all ways to add up to k: at most epsilon, and nearly that."""
     from tests.exact import added
 
     options = {"candidates": 4, "selector": selector, "records_per_person": k}
@@ -149,7 +149,7 @@ def test_loss_when_up_to_k_records_come_or_go(selector, k):
 
 
 @pytest.mark.parametrize("selector", ["permute_and_flip", "exponential"])
-def test_loss_when_up_to_two_records_are_replaced(selector):
+def test_privacy_loss_of_up_to_two_replaced_records(selector):
     from tests.exact import replaced
 
     options = {"candidates": 4, "selector": selector, "neighbors": "replace_one"}
@@ -159,8 +159,8 @@ def test_loss_when_up_to_two_records_are_replaced(selector):
 
 
 @pytest.mark.slow
-def test_loss_of_a_person_whatever_the_table_says():
-    """End to end: one person's records in every possible combination, capped by the engine, against their absence."""
+def test_privacy_loss_of_a_person_for_every_table():
+    """End to end: one person's records in every possible combination, bounded by the engine, compared with none."""
     edges, most = Candidates.of([0.25, 0.5, 0.75]), 2
     others = [(1, 0, 0.1), (1, 1, 0.6), (2, 0, 0.4), (3, 0, 0.9)]
     people = People("person", most, ("visit",))
@@ -183,4 +183,4 @@ def test_loss_of_a_person_whatever_the_table_says():
             assert gained.sum() == min(owned, most)
             assert np.abs(np.log(mechanism_law(mechanism, h)) - law).max() <= 1.0 + 1e-9
             seen[h] += 1
-    assert len(seen) == 14  # four ways to own one record that counts, ten to own two
+    assert len(seen) == 14  # four ways to have one record that counts, ten to have two

@@ -1,4 +1,4 @@
-"""The privacy statement does not depend on the engine, and is paid for before the engine is asked."""
+"""The privacy statement does not depend on the engine, and the budget is charged before the engine is queried."""
 
 import warnings
 
@@ -31,7 +31,7 @@ CANDIDATES = Candidates.unit(100)
         {"epsilon": 1.0, "mechanism": "noisy-histogram"},
     ],
 )
-def test_everything_but_the_draw_is_that_of_calibrate(engine, options):
+def test_releases_equal_those_of_calibrate_except_for_the_draw(engine, options):
     table = engine.table(pa.table({"s": SCORES}))
     ours = calibrate_table(table, Scored("s", "lac"), 0.1, candidates=CANDIDATES, **options)
     same = confide.calibrate(SCORES, 0.1, candidates=CANDIDATES, score="lac", **options)
@@ -70,13 +70,13 @@ def test_an_empty_group_is_warned_about():
 GROUPED = {"by": "g", "groups": ["a", "b"], "partition": "ward"}
 
 
-class AskedError(Exception):
-    """The engine was asked."""
+class QueriedError(Exception):
+    """The engine was queried."""
 
 
 @pytest.fixture
 def remote(tmp_path):
-    """The scores in an engine that is asked for them."""
+    """The scores in an engine that counts them."""
     import ibis
 
     made = SQLite(tmp_path).create(pa.table({"s": SCORES, "g": ["a", "b"] * (len(SCORES) // 2)}))
@@ -85,21 +85,21 @@ def remote(tmp_path):
 
 @pytest.fixture
 def watched(monkeypatch, tmp_path, remote):
-    """A ledger, a table, and an engine that fails when it is asked and remembers what had been charged by then."""
+    """A ledger, a table, and an engine that fails when it is queried and records the earlier charges."""
     ledger = Ledger(tmp_path / "ledger.db")
     seen = []
 
     def fail(*arguments):
         with of_engine():
             seen.append(ledger.accounts()["patients"].spent().epsilon)
-            raise AskedError(f"row 7 holds {SCORES[7]}")
+            raise QueriedError(f"row 7 holds {SCORES[7]}")
 
     monkeypatch.setattr(IbisTable, "count", fail)
     monkeypatch.setattr(IbisTable, "batches", fail)
     return ledger, remote, seen
 
 
-def test_the_ledger_is_charged_before_the_engine_is_asked(watched):
+def test_the_ledger_is_charged_before_the_engine_is_queried(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 3.0)
     with refused(EngineError, "engine") as caught:
@@ -110,7 +110,7 @@ def test_the_ledger_is_charged_before_the_engine_is_asked(watched):
     assert seen == [1.0]
 
 
-def test_groups_are_all_charged_before_the_engine_is_asked(watched):
+def test_all_groups_are_charged_before_the_engine_is_queried(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 3.0)
     with refused(EngineError, "engine"):
@@ -118,7 +118,7 @@ def test_groups_are_all_charged_before_the_engine_is_asked(watched):
     assert seen == [ledger.accounts()["patients"].spent().epsilon]
 
 
-def test_a_ledger_that_refuses_keeps_the_engine_from_being_asked(watched):
+def test_a_rejected_charge_prevents_the_query(watched):
     ledger, table, seen = watched
     ledger.set_limit("patients", 0.5)
     with refused(BudgetError, "dataset"):
@@ -156,7 +156,7 @@ def test_a_public_number_of_rows_is_checked(engine):
         calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n=3000)
 
 
-def test_a_request_that_looks_identical_is_counted_and_not_charged(tmp_path, remote):
+def test_a_repeated_request_is_counted_and_not_charged(tmp_path, remote):
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.set_limit("patients", 3.0)
     paid = {"ledger": ledger, "dataset": "patients"}
@@ -165,25 +165,25 @@ def test_a_request_that_looks_identical_is_counted_and_not_charged(tmp_path, rem
         {"what": Scored("s", "lac"), "alpha": [0.1, 0.2]},
         {"what": Scored("s", "lac"), "alpha": 0.1} | GROUPED,
     ]
-    first = [calibrate_table(remote, epsilon=1.0, **asked, **paid) for asked in requests]
+    first = [calibrate_table(remote, epsilon=1.0, **request, **paid) for request in requests]
     with pytest.warns(EarlierReleaseWarning):
-        assert [calibrate_table(remote, epsilon=1.0, **asked, **paid) for asked in requests] == first
+        assert [calibrate_table(remote, epsilon=1.0, **request, **paid) for request in requests] == first
     assert ledger.account("patients").spent().epsilon == 3.0
 
 
-def test_a_table_that_this_process_reads_costs_nothing_if_rows_are_bad(tmp_path):
+def test_unusable_rows_of_a_local_table_are_not_charged(tmp_path):
     ledger = Ledger(tmp_path / "ledger.db")
     ledger.set_limit("patients", 3.0)
     ledger.set_limit("public", 3.0, neighbors="replace_one")
     paid = {"ledger": ledger, "dataset": "patients"}
     table = pa.table({"s": [0.5, float("nan")], "g": ["a", "b"]})
     public = {"neighbors": "replace_one", "n": 2, "dataset": "public"}
-    for asked in (paid, paid | GROUPED, paid | public):
+    for request in (paid, paid | GROUPED, paid | public):
         with refused(InputError, "table") as caught:
-            calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **asked)
+            calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, **request)
         assert bad_rows(caught) == [(1, 1)]
     assert ledger.account("patients").entries == ledger.account("public").entries == ()
-    with refused(InputError, "neighbors"):  # whatever the rows are
+    with refused(InputError, "neighbors"):  # for every table
         calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, neighbors="replace_one", **paid)
     with refused(BudgetError, "dataset"):
         calibrate_table(table, Scored("s", "lac"), 0.1, 4.0, **paid)

@@ -1,4 +1,4 @@
-"""How far a run is: rows that arrive, of about how many; tasks of Spark, of those that are known."""
+"""Progress: rows that were read, of an expected number; completed tasks of Spark, of the known ones."""
 
 from types import SimpleNamespace
 
@@ -14,7 +14,7 @@ from tests.tables import postgres_server
 
 
 class Watching:
-    """Someone who watches."""
+    """A progress callback with records of its calls."""
 
     def __init__(self) -> None:
         self.rows, self.shares = 0, []
@@ -26,7 +26,7 @@ class Watching:
         self.shares.append((done, total))
 
 
-def test_rows_are_told_as_they_come(engine):
+def test_rows_are_reported_batch_by_batch(engine):
     watching = Watching()
     source = engine.table(pa.table({"s": np.linspace(0, 1, 5000)}))
     score_histogram(source, Scored("s", "lac"), progress=watching)
@@ -53,7 +53,7 @@ def test_expected_rows_of_a_database(tmp_path):
         assert table.row_count() == 5000
 
 
-def test_postgresql_estimates_what_it_has_analysed(postgres, reader):
+def test_postgresql_estimates_the_number_of_rows(postgres, reader):
     import psycopg
 
     table = reader.table(pa.table({"s": np.arange(5000.0)}))
@@ -80,8 +80,8 @@ def test_tasks_are_those_of_the_jobs_known_so_far():
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("spark")
-def test_spark_tells_its_tasks(spark, tmp_path):
-    """A job of eight slow tasks on two cores is seen on its way, and its group is not left behind."""
+def test_spark_reports_its_tasks(spark, tmp_path):
+    """Progress of a job of eight slow tasks on two cores is reported, and its group is removed afterwards."""
     from confide.tables.spark.table import watched
 
     for part in range(8):

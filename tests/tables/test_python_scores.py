@@ -1,4 +1,4 @@
-"""Scores that SQL cannot compute come from batches of rows, on every engine with the same counts, groups and people."""
+"""Scores that SQL cannot compute are computed on batches of rows, with the same counts on every engine."""
 
 from dataclasses import replace
 from typing import Any
@@ -20,7 +20,7 @@ SOURCES = [
     Classified(COLUMNS, "y", score="raps(penalty=0.01,k_reg=2)"),
     Classified("p", "name", tuple("abcdefg"), "margin"),
 ]
-WARDS = ("a", "b", "c'\"\\", "nobody")
+WARDS = ("a", "b", "c'\"\\", "empty")
 
 
 @pytest.fixture(scope="module")
@@ -41,7 +41,7 @@ def data() -> dict[str, Any]:
 
 @pytest.fixture
 def sources(engine) -> list[Classified]:
-    """What the engine can hold: lists, or columns alone."""
+    """The forms that the engine can store: lists, or columns only."""
     if engine.lists:
         return SOURCES
     return [
@@ -69,7 +69,7 @@ def test_counts_groups_and_people(engine, table, data, sources, own):
     first = np.array([np.count_nonzero(data["who"][:i] == who) < 2 for i, who in enumerate(data["who"])])
     for source in sources:
         scores = own(source)
-        fine = Candidates.of(np.unique(scores)[::7])  # every seventh score is an edge: one wrong bit moves a count
+        fine = Candidates.of(np.unique(scores)[::7])  # every seventh score is an edge: one wrong bit changes a count
         found = score_histogram(table, source, fine)
         np.testing.assert_array_equal(found.counts, ScoreHistogram.from_scores(scores, fine).counts)
         people = People("who", 2, ("id",)) if engine.ranks else None
@@ -77,10 +77,10 @@ def test_counts_groups_and_people(engine, table, data, sources, own):
         for ward in WARDS[:3]:
             members = scores[(first if engine.ranks else True) & (data["ward"] == ward)]
             np.testing.assert_array_equal(grouped[ward].counts, ScoreHistogram.from_scores(members, fine).counts)
-        assert grouped["nobody"].total == 0
+        assert grouped["empty"].total == 0
 
 
-def test_unusable_rows_are_refused_by_reason(listing, data):
+def test_unusable_rows_are_counted_by_reason_in_the_error(listing, data):
     lists, labels, wards = data["p"].tolist(), data["y"].tolist(), data["ward"].tolist()
     lists[5], lists[6], lists[7], lists[8] = None, lists[6][:-1], [None] * K, [2.0] + [0.0] * (K - 1)
     labels[9:12], wards[20:22] = [None, K, -1], [None, "elsewhere"]
@@ -95,14 +95,14 @@ def test_unusable_rows_are_refused_by_reason(listing, data):
 
 
 @everyday_on("memory", "duckdb_sql", "postgres")
-def test_a_release_is_that_of_the_scores(table, data, sources):
+def test_a_release_equals_that_of_the_scores(table, data, sources):
     released = calibrate_table(table, sources[0], 0.1, 1000.0)
     exact = np.quantile(confide.aps_score(data["p"], data["y"]), 0.9, method="higher")
     assert released.score == "aps"
     assert released.threshold == pytest.approx(exact, rel=0.02)
 
 
-def test_randomised_scores_are_drawn_anew_and_lie_below_the_others(table, sources):
+def test_randomised_scores_are_drawn_again_and_lie_below_the_others(table, sources):
     whole, drawn = (score_histogram(table, one) for one in (sources[0], replace(sources[0], score="aps_randomised")))
     assert drawn.total == whole.total == N
     assert (np.cumsum(drawn.counts) >= np.cumsum(whole.counts)).all()

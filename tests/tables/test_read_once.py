@@ -1,4 +1,4 @@
-"""Rows that pass by once, with a public number that no one knows before: the release is that of the plan."""
+"""Rows that can be read once, with a public number that is not known in advance: the release is that of the plan."""
 
 import numpy as np
 import pyarrow as pa
@@ -10,7 +10,7 @@ from confide.tables import People, Regressed, Scored, calibrate_table, score_bat
 from tests.builders import slow
 from tests.calibrations import suited
 
-pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # now and then a threshold is beyond all
+pytestmark = pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # a threshold may lie above all scores
 
 N, PUBLIC = 200, {"neighbors": "replace_one"}
 SCORES = np.abs(np.random.default_rng(0).normal(size=N))
@@ -18,12 +18,12 @@ WHAT = Scored("s", "absolute_residual")
 
 
 def batches(columns):
-    """The same rows as a stream of mappings, fresh for every reader."""
+    """The same rows as a new stream of mappings."""
     return ({name: values[rows] for name, values in columns.items()} for rows in np.array_split(np.arange(N), 4))
 
 
 def test_a_stream_is_calibrated_as_planned():
-    """Candidates for 1000 records, the usual guess, would have half of such answers beyond all scores."""
+    """Candidates for 1000 records, the default, would place half of such answers above all scores."""
     plan = confide.plan(0.1, 1.0, N, score="absolute_residual", n_typical=N, **PUBLIC)
     assert plan.mechanism == confide.plan(0.1, 1.0, N, score="absolute_residual", **PUBLIC).mechanism
     assert plan.chance_beyond < 0.05
@@ -34,8 +34,8 @@ def test_a_stream_is_calibrated_as_planned():
 
 
 @pytest.mark.parametrize("source", [batches, *slow([pa.table])])
-def test_the_records_that_count_are_counted_and_not_the_rows(source):
-    """170 of 200 rows are complete; 50 persons have four rows each, of which two count."""
+def test_candidates_fit_the_records_that_count(source):
+    """170 of 200 rows are complete; 50 persons have four rows each, two of which count."""
     gaps = np.where(np.arange(N) < 30, np.nan, SCORES)
     released = calibrate_table(source({"s": gaps}), WHAT, 0.1, 1.0, skip_incomplete=True, **PUBLIC)
     assert released.mechanism == confide.plan(0.1, 1.0, 170, score="absolute_residual", **PUBLIC).mechanism
@@ -45,7 +45,7 @@ def test_the_records_that_count_are_counted_and_not_the_rows(source):
     assert released.mechanism == planned.mechanism
 
 
-def test_levels_and_sides_suit_the_number_that_was_found():
+def test_levels_and_sides_fit_the_actual_number():
     several = calibrate_table(batches({"s": SCORES}), WHAT, [0.2, 0.1], 2.0, **PUBLIC)
     at_once = confide.calibrate_levels(SCORES, [0.2, 0.1], 2.0, score="absolute_residual", **PUBLIC)
     assert [part.mechanism for part in several.parts.values()] == [part.mechanism for part in at_once.parts.values()]
@@ -69,9 +69,9 @@ def test_a_loader_is_calibrated_as_planned(options):
     f, y = torch.zeros(N), torch.as_tensor(SCORES)
     loader = list(zip(f.split(60), y.split(60), strict=True))
     identity = torch.nn.Identity()
-    asked = {"score": "absolute_residual", **PUBLIC, **options}
-    released = front.calibrate(identity, iter(loader), 0.1, 1.0, progress=False, **asked)
-    plan = confide.plan(0.1, 1.0, N, **asked)
+    request = {"score": "absolute_residual", **PUBLIC, **options}
+    released = front.calibrate(identity, iter(loader), 0.1, 1.0, progress=False, **request)
+    plan = confide.plan(0.1, 1.0, N, **request)
     assert released.mechanism == plan.mechanism
     assert released.recipe == plan.request.candidates.recipe
     given = confide.Candidates.geometric(2.0, 0.5)
@@ -81,8 +81,8 @@ def test_a_loader_is_calibrated_as_planned(options):
     assert released.recipe == given.recipe
 
 
-def test_a_secret_number_is_guessed():
-    """Under `add_remove` candidates follow from `n_typical` alone, for the number of rows must not show."""
+def test_candidates_of_a_secret_number_ignore_the_rows():
+    """Under `add_remove` candidates depend on `n_typical` only, because they must not reveal the number of rows."""
     found = set()
     for scores in (SCORES, SCORES[:50]):
         rows = ({"s": part} for part in np.array_split(scores, 2))
@@ -94,7 +94,7 @@ def test_a_secret_number_is_guessed():
 
 @pytest.mark.parametrize("options", [PUBLIC, {"n_typical": N}], ids=["public n", "secret n"])
 def test_counts_over_the_candidates_of_a_plan(options):
-    """For array batches, whose counts are made before anything is asked of them."""
+    """For array batches, which are counted before a request is made."""
     plan = confide.plan(0.1, 1.0, N, score="absolute_residual", **options)
     counts = score_batches(np.array_split(SCORES, 4), score="absolute_residual", candidates=plan.request.candidates)
     released = confide.calibrate_histogram(counts, 0.1, 1.0, score="absolute_residual", **options)

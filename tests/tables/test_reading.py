@@ -1,4 +1,4 @@
-"""Every format, every way to name columns: the same counts as from arrays."""
+"""Every format and every way to name columns gives the same counts as arrays."""
 
 from pathlib import Path
 

@@ -1,4 +1,4 @@
-"""Bad files and bad rows: counted over the whole file, placed, and never quoted."""
+"""Unusable files and rows: counted over the whole file, with positions, and never quoted."""
 
 import gzip
 import io
@@ -29,7 +29,7 @@ PLANTED = "planted-4711"
 
 
 def refusal(act, argument: str = "table") -> pytest.ExceptionInfo[confide.ConfideError]:
-    """What `act` refuses: without the error of an engine, and without a value of the file."""
+    """The error of `act`: without the text of an engine, and without a value of the file."""
     with pytest.raises(confide.InputError) as caught:
         act()
     error = caught.value
@@ -111,7 +111,7 @@ def test_damaged_files(tmp_path, suffix, damage):
     assert type(refusal(lambda: count_scores(path), "path").value) is confide.FormatError
 
 
-def test_files_that_are_not_there(tmp_path):
+def test_missing_files(tmp_path):
     for name in ("b.parquet", "c"):
         (tmp_path / name).mkdir()
         (tmp_path / name / "note.txt").write_text(PLANTED)
@@ -147,7 +147,7 @@ def test_tables_without_rows(tmp_path, suffix):
         ),
     ],
 )
-def test_columns_that_do_not_exist_or_do_not_fit(tmp_path, act, argument):
+def test_missing_and_unsuitable_columns(tmp_path, act, argument):
     path = write(tmp_path / "a.parquet", class_table(10))
     refusal(lambda: act(path), argument)
 
@@ -168,7 +168,7 @@ def test_bad_probabilities(tmp_path):
     p[30_000, 1], p[30_005, 2], p[39_999, 0] = np.nan, 1.5, -0.1
     path = write(tmp_path / "a.parquet", {"p": pa.array(list(p)), "label": y} | {f"p_{k}": p[:, k] for k in range(3)})
     assert bad_rows(refusal(lambda: count_classes(path, "p"))) == [(3, 30_000)]
-    each = bad_rows(refusal(lambda: count_classes(path, "p_*")))  # each column on its own
+    each = bad_rows(refusal(lambda: count_classes(path, "p_*")))  # each column separately
     assert sorted(each) == [(1, 30_000), (1, 30_005), (1, 39_999)]
 
 
@@ -236,7 +236,7 @@ def count_text(tmp_path, text, what=None, **options):
 HEADER = "p_a;p_b;label\n"
 
 
-def test_a_decimal_comma_is_called_one_and_can_be_read(tmp_path):
+def test_a_decimal_comma_is_named_and_can_be_read(tmp_path):
     text = HEADER + "0,81;0,19;a\n0,25;0,75;b\n" * 30
     refusal(lambda: count_text(tmp_path, text), "column")
     found = count_text(tmp_path, text, decimal=",")
@@ -283,7 +283,7 @@ def test_column_names_that_occur_twice(tmp_path, header, monkeypatch):
     refusal(lambda: count_classes("-"), "path")
 
 
-def test_the_column_that_the_pattern_should_not_match_is_named(tmp_path):
+def test_a_column_that_a_pattern_matches_by_mistake_is_named(tmp_path):
     p, y = classified(50)
     columns = {f"p_{k}": p[:, k] for k in range(3)} | {"p_id": np.arange(100, 150), "label": y.astype(str)}
     for suffix in ("parquet", "csv", "arrow"):
@@ -295,7 +295,7 @@ def test_the_column_that_the_pattern_should_not_match_is_named(tmp_path):
     columns = {f"p_{k}": 100 * p[:, k % 3] for k in range(9)} | {"label": y.astype(str)}
     message = str(refusal(lambda: count_classes(write(tmp_path / "b.parquet", columns))).value)
     assert "'p_0'" in message
-    assert "'p_1'" not in message  # so many are not all named
+    assert "'p_1'" not in message  # not all of so many are named
 
 
 @pytest.mark.parametrize(
@@ -332,5 +332,5 @@ def test_thousands_of_columns_are_not_all_listed(tmp_path):
 
 
 @pytest.mark.parametrize("address", [*(f"{one}://bucket/a.parquet" for one in ("s3n", "https", "hdfs")), "no://x/y"])
-def test_addresses_of_elsewhere(address):
+def test_addresses_that_are_not_read_from_here(address):
     refusal(lambda: count_scores(address), "source")

@@ -1,4 +1,4 @@
-"""Thresholds per weekday, which confide does not have: registered here, then of arrays, tables and commands alike."""
+"""Thresholds per weekday by a grouping registered here: the same for arrays, tables and commands."""
 
 import numpy as np
 import pyarrow as pa
@@ -23,7 +23,7 @@ RNG = np.random.default_rng(0)
 DATES = np.datetime64("2026-01-01") + RNG.integers(0, 365, 3000)
 P = RNG.dirichlet([4, 2, 1], 3000)
 Y = (P.cumsum(1) < RNG.random((3000, 1))).sum(1).clip(0, 2)
-TRUTH = np.array(["a", "b", "c"])[Y]
+LABELS = np.array(["a", "b", "c"])[Y]
 SCORES, UNIT = confide.lac_score(P, Y), Candidates.unit(300)
 NAMES = ("a", "b", "c")
 WHAT = Classified("p_*", "y", NAMES)
@@ -33,7 +33,7 @@ BY = {"by": "weekday(date)", "groups": DAYS}
 
 def records(dates=DATES):
     columns = {f"p_{name}": P[:, place] for place, name in enumerate("abc")}
-    return pa.table({"y": TRUTH, "date": dates, **columns})
+    return pa.table({"y": LABELS, "date": dates, **columns})
 
 
 def test_arrays_tables_and_the_command_line_release_the_same(tmp_path, monkeypatch):
@@ -42,10 +42,10 @@ def test_arrays_tables_and_the_command_line_release_the_same(tmp_path, monkeypat
     of_arrays = confide.calibrate_groups(SCORES, weekday(DATES), DAYS, score="lac", **PAID)
     of_table = calibrate_table(records(), WHAT, **PAID, **BY)
     columns = ("--probabilities", "p_*", "--classes", "a,b,c")
-    truth = ("--label", "y", "--by", "weekday(date)")
+    named = ("--label", "y", "--by", "weekday(date)")
     choices = ("--alpha", "0.1", "--epsilon", "1000", "--candidates", "unit:300")
     own = ("--groups", ",".join(DAYS))
-    assert main(["calibrate", "records.csv", *columns, *truth, *own, *choices, "--out", "days.json"]) == 0
+    assert main(["calibrate", "records.csv", *columns, *named, *own, *choices, "--out", "days.json"]) == 0
     thresholds = [part.threshold for part in of_arrays.parts.values()]
     for released in (of_table, confide.load("days.json")):
         assert list(released.parts) == list(DAYS)
@@ -54,11 +54,11 @@ def test_arrays_tables_and_the_command_line_release_the_same(tmp_path, monkeypat
     by = ("--by", "weekday(date)", "--calibration", "days.json")
     assert main(["predict", "records.csv", *columns, *by, "--out", "sets.parquet"]) == 0
     assert pa.parquet.read_table("sets.parquet")["prediction_set"].to_pylist() == wanted
-    assert main(["evaluate", "records.csv", *columns, *truth, "--calibration", "days.json", "--out", "found.json"]) == 0
+    assert main(["evaluate", "records.csv", *columns, *named, "--calibration", "days.json", "--out", "all.json"]) == 0
 
 
 @everyday_on("memory", "duckdb_sql", "postgres")
-def test_every_source_counts_evaluates_and_predicts_by_what_is_registered(engine, tmp_path):
+def test_every_source_counts_evaluates_and_predicts_by_a_registered_grouping(engine, tmp_path):
     table = records(DATES.astype(str))
     counts = group_histograms(engine.table(table), WHAT, "weekday(date)", DAYS, UNIT)
     for day in DAYS:
@@ -66,7 +66,7 @@ def test_every_source_counts_evaluates_and_predicts_by_what_is_registered(engine
         assert counts[day].counts.tolist() == own.counts.tolist()
     released = calibrate_table(engine.table(table), WHAT, **PAID, **BY)
     found = evaluate_table(engine.table(table), WHAT, released, by="weekday(date)")
-    wanted = confide.evaluate_sets(released, P, TRUTH, NAMES, groups=weekday(DATES))
+    wanted = confide.evaluate_sets(released, P, LABELS, NAMES, groups=weekday(DATES))
     assert [part.coverage for part in found.groups] == [part.coverage for part in wanted.groups]
     one = calibrate_table(engine.table(table), WHAT, **PAID)
     found = evaluate_table(engine.table(table), WHAT, one, by="weekday(date)")
@@ -78,7 +78,7 @@ def test_every_source_counts_evaluates_and_predicts_by_what_is_registered(engine
     assert [list(one) for one in sets["prediction_set"]] == [labels[place] for place in order]
 
 
-def test_records_without_a_group_are_counted_and_refused():
+def test_records_without_a_group_are_counted_in_the_error():
     dates = pa.array(DATES, mask=np.arange(3000) == 0)
     with refused(InputError, "table") as caught:
         calibrate_table(records(dates), WHAT, **PAID, **BY)
@@ -92,18 +92,18 @@ def test_records_without_a_group_are_counted_and_refused():
         calibrate_table(records(), WHAT, **PAID, by="weekday(day)", groups=DAYS)
 
 
-def test_what_a_function_does_wrong_is_told_without_values(tmp_path):
-    def asked(name, function):
+def test_errors_of_a_function_contain_no_values(tmp_path):
+    def calibrate_by(name, function):
         confide.register_grouping(name, function)
         return calibrate_table(records(), WHAT, **PAID, by=f"{name}(date)", groups=DAYS)
 
     with refused(InputError, "name") as caught:
-        asked("fails", lambda dates: {}[dates[0]])
+        calibrate_by("fails", lambda dates: {}[dates[0]])
     assert caught.value.__suppress_context__
     with refused(InputError, "name"):
-        asked("few", lambda dates: weekday(dates)[:3])
+        calibrate_by("few", lambda dates: weekday(dates)[:3])
     with refused(InputError, "column"):
-        asked("halves", lambda dates: np.full(len(dates), 0.5))
+        calibrate_by("halves", lambda dates: np.full(len(dates), 0.5))
     with refused(InputError, "name"):
         confide.register_grouping("week day", weekday)
     with refused(InputError, "by"):

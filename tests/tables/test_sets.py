@@ -29,13 +29,13 @@ def probabilities():
 
 
 def released(threshold, score="lac"):
-    """A calibration with this threshold: all scores are at it, and it is the only finite candidate."""
+    """A calibration with this threshold: all scores equal it, and it is the only finite candidate."""
     return confide.calibrate(np.full(2000, threshold), 0.1, 8.0, score=score, candidates=Candidates.of([threshold]))
 
 
 @pytest.fixture
 def rows(tmp_path):
-    """Columns of predictions in the order of the column i: written by this process, and the same in SQL."""
+    """Columns of predictions in the order of the column i, written by this process and computed in SQL."""
     numbers = count()
 
     def predicted(source, what, release, *names, by=None):
@@ -51,7 +51,7 @@ def rows(tmp_path):
 
 
 def sql(source, what, release, by=None):
-    """The predictions that the engine itself computes; None for those that this process reads."""
+    """The predictions that the engine computes; None for sources that this process reads."""
     with opened(source) as table:
         if not isinstance(table, IbisTable) or table.backend.name not in ("duckdb", "postgres", "pyspark"):
             return None
@@ -61,7 +61,7 @@ def sql(source, what, release, by=None):
 
 @everyday_on("pandas", "csv.gz", "duckdb", "sqlite", "postgres")
 def test_one_column_of_two_classes(engine, rows, probabilities):
-    """The set is that of both columns, also at the threshold itself."""
+    """The set equals that of both columns, also at the threshold itself."""
     double = np.concatenate([[0.25, 0.75, 0.0, 1.0], probabilities[:, 0]])
     single = double.astype(np.float32)
     source = engine.table(pa.table({"i": np.arange(len(double)), "single": single, "double": double}))
@@ -135,7 +135,7 @@ def test_rows_without_probabilities_have_no_set(request, engine, tmp_path, liste
 
 @everyday_on("memory", "duckdb_sql", "postgres")
 def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path, probabilities):
-    """With the columns and types that rows would give, for every kind of prediction."""
+    """With the columns and types of a table with rows, for every kind of prediction."""
     full = pa.table({"i": np.arange(300), "g": ["a"] * 300, **{f"p_{k}": probabilities[:, k] for k in range(4)}})
     source, lac = engine.table(full.slice(0, 0)), released(0.5)
     whole = engine.table(full)
@@ -162,8 +162,8 @@ def test_a_table_without_rows_gives_one_without_rows(engine, tmp_path, probabili
 
 
 @pytest.mark.parametrize("ending", [".csv", ".csv.gz", ".tsv", ".arrow", "", "by"])
-def test_what_is_written_of_no_rows(ending, tmp_path):
-    """Every kind of target has the columns, so that the next reader finds them."""
+def test_outputs_of_a_table_without_rows(ending, tmp_path):
+    """Every kind of output has the columns, so that the next reader finds them."""
     source = pa.table(
         {"i": pa.array([], pa.int64()), "ward": pa.array([], pa.string()), "p_a": np.zeros(0), "p_b": np.zeros(0)}
     )
@@ -207,7 +207,7 @@ def test_duckdb_gets_a_table_without_rows(tmp_path):
 
 
 @everyday_on("duckdb")
-@pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # one side's scores are small, the other's huge
+@pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # one side has small scores, the other huge ones
 @pytest.mark.parametrize("dtype", [np.float32, np.float64])
 def test_intervals_are_those_of_predict_interval(engine, rows, dtype):
     rng = np.random.default_rng(2)
@@ -282,7 +282,7 @@ def test_sets_of_labels_that_bound_the_false_negatives(engine, rows, probabiliti
     assert found == [[NAMES[k] for k in np.flatnonzero(1.0 - p <= released.threshold)] for p in probabilities]
 
 
-def test_other_scores_are_refused(engine, tmp_path):
+def test_columns_of_other_scores_raise_an_error(engine, tmp_path):
     data = pa.table({"i": pa.array([0]), "p0": [0.0], "p1": [1.0], "set_size": [1]})
     out, what = tmp_path / "out.parquet", Classified(("p0", "p1"))
     with refused(InputError, "release"):

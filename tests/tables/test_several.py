@@ -1,4 +1,4 @@
-"""Levels, sides, groups, classes and losses of every kind of table, against the calls on arrays of the records."""
+"""Levels, sides, groups, classes and losses of every source, compared with the calls on arrays."""
 
 from fractions import Fraction
 
@@ -86,7 +86,7 @@ def test_thresholds_for_each_group_and_class(table):
 
 
 def test_false_negatives_of_records_with_one_true_label(table):
-    """Nothing is left to chance: the true label that is picked is the only one."""
+    """The result is not random, because the selected true label is the only one."""
     what = Losses(probabilities=COLUMNS, truth=TRUE)
     assert (score_histogram(table, what, UNIT).counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
     by_ward = group_histograms(table, what, "ward", ["north", "south"], UNIT)
@@ -106,7 +106,7 @@ def test_false_negatives_of_lists(listing):
 
 
 def test_losses_of_zero_and_one(engine):
-    """Losses of a record fall from the bound to 0 at its score: so does its critical threshold."""
+    """Losses of a record fall from the bound to 0 at its score, and so does its critical threshold."""
     steps = Candidates.of([0.2, 0.4, 0.6, 0.8])
     losses = 5.0 * (steps.edges < OWN[:, None])
     table = engine.table(pa.table({f"l_{j}": losses[:, j] for j in range(4)}))
@@ -126,7 +126,7 @@ def test_losses_of_lists(listing):
 
 
 def test_critical_thresholds_are_drawn(engine):
-    """The share of records beyond a candidate is the mean loss there, and another draw gives another one."""
+    """The share of records above a candidate is the mean loss there, and another draw gives another share."""
     steps = Candidates.of([0.25, 0.5, 0.75])
     losses = 2.0 * np.sort(np.random.default_rng(3).random((N, 3)), axis=1)[:, ::-1]
     table = engine.table(pa.table({f"l_{j}": losses[:, j] for j in range(3)}))
@@ -139,15 +139,15 @@ def test_critical_thresholds_are_drawn(engine):
 
 
 def test_several_true_labels_are_picked_evenly(engine):
-    truth = P > 0.2
-    names = {name: truth[:, k].astype(np.int64) for k, name in enumerate(TRUE)}
+    labels = P > 0.2
+    names = {name: labels[:, k].astype(np.int64) for k, name in enumerate(TRUE)}
     table = engine.table(pa.table({**{name: P[:, k] for k, name in enumerate(COLUMNS)}, **names}))
     counts = score_histogram(table, Losses(probabilities=COLUMNS, truth=TRUE), Candidates.of([0.5, 0.7])).counts
-    missed = [np.mean(np.sum(truth & (1 - t > P), axis=1) / np.maximum(truth.sum(axis=1), 1)) for t in (0.5, 0.7)]
+    missed = [np.mean(np.sum(labels & (1 - t > P), axis=1) / np.maximum(labels.sum(axis=1), 1)) for t in (0.5, 0.7)]
     assert (np.abs(1.0 - np.cumsum(counts)[:2] / N - missed) < 5 * np.sqrt(0.25 / N)).all()
 
 
-def test_losses_that_cannot_be_used_are_refused(engine):
+def test_unusable_losses_raise_an_error(engine):
     bad = pa.table({"a": [1.0, 0.5, 2.5, None], "b": [0.5, 0.75, 0.0, 0.0], "c": [0.0, 0.0, 0.0, 0.0]})
     steps = Candidates.of([1.0, 2.0, 3.0])
     what = Losses(("a", "b", "c"), "cost", 2.0, candidates=steps)
@@ -156,7 +156,7 @@ def test_losses_that_cannot_be_used_are_refused(engine):
     assert [count for count, _ in bad_rows(caught)] == [3]
 
 
-def test_truths_that_cannot_be_used_are_refused(engine):
+def test_unusable_true_labels_raise_an_error(engine):
     bad = {"p_0": [0.5] * 4, "p_1": [0.5, 1.5, 0.5, 0.5], "t_0": [1, 1, 2, None], "t_1": [0, 0, 0, 0]}
     table = engine.table(pa.table({name: pa.array(column) for name, column in bad.items()}))
     with refused(InputError, "table") as caught:
@@ -164,18 +164,18 @@ def test_truths_that_cannot_be_used_are_refused(engine):
     assert [count for count, _ in bad_rows(caught)] == [1, 2]
 
 
-def test_boolean_truths(listing):
-    truth = pa.array((np.eye(K)[Y] == 1).tolist())
+def test_boolean_true_labels(listing):
+    labels = pa.array((np.eye(K)[Y] == 1).tolist())
     flags = {name: pa.array(k == Y) for k, name in enumerate(TRUE)}
-    table = listing.table(pa.table({"p": pa.array(P.tolist()), "t": truth, **flags}))
+    table = listing.table(pa.table({"p": pa.array(P.tolist()), "t": labels, **flags}))
     for true in ("t", TRUE):
         found = score_histogram(table, Losses(probabilities="p", truth=true), UNIT)
         assert (found.counts == ScoreHistogram.from_scores(OWN, UNIT).counts).all()
 
 
 COUNTED = {"source": DATA, "what": Scored("s"), "candidates": UNIT}
-ASKED = {"source": DATA, "what": Scored("s", "lac"), "alpha": 0.1, "epsilon": 1.0}
-REFUSED = [
+REQUEST = {"source": DATA, "what": Scored("s", "lac"), "alpha": 0.1, "epsilon": 1.0}
+INVALID = [
     *(
         Refused(score_histogram, COUNTED, {"what": what}, argument, kind=InputError)
         for what, argument in (
@@ -193,7 +193,7 @@ REFUSED = [
         )
     ),
     *(
-        Refused(calibrate_table, ASKED, change, argument, kind=InputError)
+        Refused(calibrate_table, REQUEST, change, argument, kind=InputError)
         for change, argument in (
             ({"alpha": [0.1, 0.2], "by": "ward", "groups": ["north", "south"]}, "by"),
             ({"what": Losses(probabilities=COLUMNS, truth=TRUE), "alpha": [0.1, 0.2]}, "by"),
@@ -207,8 +207,8 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=str)
-def test_what_does_not_fit_is_refused(row):
+@pytest.mark.parametrize("row", INVALID, ids=str)
+def test_arguments_that_do_not_fit_raise_an_error(row):
     row.check()
 
 
@@ -255,7 +255,7 @@ def test_examples_are_the_first_records():
     assert found.examples == confide.evaluation.evaluate_sets(one, P, Y, examples=3).examples
 
 
-def test_rows_that_cannot_be_evaluated_are_refused(engine):
+def test_rows_that_cannot_be_evaluated_raise_an_error(engine):
     one = confide.calibrate(OWN, 0.1, score="lac", **SURE)
     bad = {"y": pa.array([0, None, 4, 1], pa.int64()), "s": [0.5, 1.5, None, 0.5]}
     table = engine.table(pa.table(bad | {name: [0.25] * 4 for name in COLUMNS}))

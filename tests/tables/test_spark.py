@@ -1,4 +1,4 @@
-"""What is Spark's own: its errors, which quote records, and sources that do not exist."""
+"""Properties of Spark: its errors, which quote records, and missing sources."""
 
 from pathlib import Path
 
@@ -22,7 +22,7 @@ def planted(tmp_path) -> Path:
     return path
 
 
-def test_a_value_that_spark_quotes_goes_no_further(spark, planted, capfd):
+def test_values_quoted_by_spark_are_not_passed_on(spark, planted, capfd):
     from confide.tables.spark.session import spark_table
 
     table = spark_table(spark, str(planted))
@@ -48,7 +48,7 @@ def test_a_model_that_fails_on_an_executor_shows_no_record(spark, planted, capfd
 @pytest.mark.parametrize(
     "damage", [lambda whole: b"987654.321" * 20, lambda whole: whole[:-40], lambda whole: whole[:4] + b"7" * len(whole)]
 )
-def test_damaged_files_are_refused_without_their_content(spark, planted, capfd, damage):
+def test_errors_of_damaged_files_contain_no_content(spark, planted, capfd, damage):
     from confide.tables.spark.session import spark_table
 
     planted.write_bytes(damage(planted.read_bytes()))
@@ -59,7 +59,7 @@ def test_damaged_files_are_refused_without_their_content(spark, planted, capfd, 
 
 
 @pytest.mark.parametrize("source", ["no_such_table", "no/such"])
-def test_missing_sources_are_refused(spark, source):
+def test_missing_sources_raise_an_error(spark, source):
     from confide.tables.spark.session import spark_table
 
     with refused(InputError, "source"):

@@ -1,4 +1,4 @@
-"""A worker that is lost in the middle of a job changes nothing: a row is counted once, however often it is read."""
+"""A worker that is lost during a job changes nothing: a row is counted once for any number of reads."""
 
 import threading
 import time
@@ -32,7 +32,7 @@ def written(folder: Path, rows: int, files: int) -> np.ndarray:
 
 
 def killed_while(cluster, spark, after: int, work: Callable[[], Any]) -> Any:
-    """The result of a job during which one worker is killed, once some tasks are done and others are not."""
+    """The result of a job during which one worker is killed, when some tasks are done and others are not."""
     tracker, done = spark.sparkContext.statusTracker(), []
     thread = threading.Thread(target=lambda: done.append(work()))
     thread.start()

@@ -1,7 +1,7 @@
 """Spark Connect: everything that tables can do, on a real server, by a client without Java.
 
-The session refuses what those of Databricks' serverless compute refuse: settings, and everything of Java's. (Nothing
-here was run on Databricks.)
+The session rejects what sessions of Databricks' serverless compute reject: settings, and Java objects. (The tests were
+not run on Databricks.)
 """
 
 import json
@@ -24,19 +24,19 @@ from tests.tables.class_records import NAMES, WARD, K, N, P, Y, calibrated
 from tests.tables.connect_server import connect_server
 from tests.tables.engines import Spark
 
-# the same tests as of every other engine, on this one
+# the tests of all other engines, with this engine
 from tests.tables.test_exactness import (  # noqa: F401
     test_decimals_are_read_once,
-    test_each_adversary_on_its_own,
+    test_each_adversary_in_a_separate_group,
     test_groups_are_counted_in_the_same_pass,
-    test_missing_and_outside_are_refused_with_their_counts,
+    test_missing_and_outside_scores_are_counted_in_the_error,
 )
 from tests.tables.test_people import (  # noqa: F401
-    test_nameless_and_tied_records_are_refused,
+    test_nameless_and_tied_records_raise_an_error,
     test_the_first_or_the_sampled_records_count,
 )
 from tests.tables.test_several import table, test_several_levels, test_thresholds_for_each_group_and_class  # noqa: F401
-from tests.tables.test_weights import test_unusable_weights_are_refused  # noqa: F401
+from tests.tables.test_weights import test_unusable_weights_raise_an_error  # noqa: F401
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
 WHAT = Classified("p", "label", NAMES)
@@ -72,7 +72,7 @@ def session(server):
 
 @pytest.fixture(autouse=True)
 def no_java(server, monkeypatch, tmp_path):
-    """The client's machine has none."""
+    """The client's machine has no Java."""
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)
 
@@ -144,7 +144,7 @@ def test_a_table_of_the_catalogue(frame, session):
         session.sql(f"DROP TABLE IF EXISTS {name}")
 
 
-def test_a_value_that_the_server_quotes_goes_no_further(engine):
+def test_values_quoted_by_the_server_are_not_passed_on(engine):
     data = engine.table(pa.table({"text": [str(value) for value in PLANTED]}))
     with refused(EngineError, "source") as caught:
         calibrate_table(data.selectExpr("CAST(replace(text, '.', 'x') AS DOUBLE) AS s"), Scored("s"), 0.1, 1.0)
@@ -171,7 +171,7 @@ def test_the_command_line_needs_no_java(server, tmp_path, capsys):
     assert json.loads((tmp_path / "b.json").read_text())["threshold"]
 
 
-def test_a_server_that_does_not_answer_is_refused_at_once_and_its_token_is_not_shown():
+def test_a_server_that_does_not_answer_raises_an_error_without_its_token():
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = free.getsockname()[1]

@@ -1,4 +1,4 @@
-"""What is missing is said before Spark is started, in words of ours."""
+"""Missing requirements are reported before Spark is started."""
 
 import socket
 
@@ -8,7 +8,7 @@ from tests.refused import refused
 from tests.tables.spark_cluster import needs_spark
 
 
-def test_a_master_that_cannot_be_reached_is_refused_at_once():
+def test_an_unreachable_master_raises_an_error_at_once():
     needs_spark()
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
@@ -18,7 +18,7 @@ def test_a_master_that_cannot_be_reached_is_refused_at_once():
             pass
 
 
-def test_without_java_spark_is_refused(monkeypatch, tmp_path):
+def test_spark_without_java_raises_an_error(monkeypatch, tmp_path):
     needs_spark()
     monkeypatch.setenv("PATH", str(tmp_path))
     monkeypatch.delenv("JAVA_HOME", raising=False)

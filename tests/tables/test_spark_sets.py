@@ -92,7 +92,7 @@ def test_rows_without_a_set_leave_nothing_behind(spark, tmp_path, score):
     assert not (tmp_path / "out").exists()
 
 
-def test_an_existing_folder_is_left_alone(table, tmp_path):
+def test_an_existing_folder_is_not_changed(table, tmp_path):
     (tmp_path / "out").mkdir()
     (tmp_path / "out" / "kept").write_text("kept")
     with refused(OutputExistsError, "output"):
@@ -100,7 +100,7 @@ def test_an_existing_folder_is_left_alone(table, tmp_path):
     assert (tmp_path / "out" / "kept").read_text() == "kept"
 
 
-def test_everything_is_in_the_set_of_an_infinite_threshold(table, tmp_path):
+def test_an_infinite_threshold_gives_full_sets(table, tmp_path):
     with pytest.warns(CoverageWarning):
         # With a public n too small for the rank the answer is +inf without a draw.
         calibration = confide.calibrate([0.5] * 3, 0.1, 0.1, score="aps", neighbors="replace_one")
@@ -111,7 +111,7 @@ def test_everything_is_in_the_set_of_an_infinite_threshold(table, tmp_path):
 
 @pytest.mark.parametrize("score", ["lac", "aps"])
 def test_folders_by_value(table, tmp_path, score):
-    """What the executors write into folders of folders is read back as one table."""
+    """Folders of folders that the executors write are read back as one table."""
     calibration = calibrated(score)
     predict_table(table, WHAT, calibration, tmp_path / "out", keep=("id", "ward"), partition_by=("ward",))
     assert {path.name for path in (tmp_path / "out").glob("ward=*")} == {"ward=north", "ward=south"}
@@ -144,7 +144,7 @@ def test_a_table_of_the_catalogue(spark, table):
 
 
 def test_a_file_is_written_partition_by_partition(spark, tmp_path):
-    """The driver asks for a partition after the other: one job each, and none ahead of its time."""
+    """The driver reads one partition after the other: one job each, and none in advance."""
     for part in range(6):
         rows = slice(part * 300, part * 300 + 300)
         columns = {"id": np.arange(N)[rows], "p": pa.array(P[rows].tolist(), pa.list_(pa.float32()))}

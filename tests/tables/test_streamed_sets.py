@@ -1,4 +1,4 @@
-"""Sets of scores that SQL cannot compute, of every table: those of `predict_set`, in a file and in a table."""
+"""Sets of scores that SQL cannot compute, from every table, equal those of `predict_set`, in files and tables."""
 
 import numpy as np
 import pyarrow as pa
@@ -80,7 +80,7 @@ class Owned:
 
 @pytest.fixture(params=["duckdb", "postgres"])
 def owned(request, tmp_path):
-    """The same rows, in a database that this test may write to."""
+    """The same rows in a database that this test may write to."""
     import ibis
 
     if request.param == "duckdb":
@@ -103,8 +103,8 @@ def owned(request, tmp_path):
         *slow([("lac", "group"), ("aps", None), ("lac(temperature=2)", None), ("lac(temperature=2)", "group")]),
     ],
 )
-def test_sets_in_a_table_beside_the_rows(owned, monkeypatch, by, score):
-    """In batches of few rows, so that there are many; the other columns arrive as they were."""
+def test_sets_in_a_table_of_the_same_database(owned, monkeypatch, by, score):
+    """In batches of few rows, so that there are many; the other columns are unchanged."""
     monkeypatch.setattr("confide.tables.writers._ROWS", 256)
     monkeypatch.setattr("confide.tables.records.rows_per_batch", lambda width: 2048)
     calibration = calibrated(score, by)
@@ -131,7 +131,7 @@ def test_sets_in_a_table_beside_the_rows(owned, monkeypatch, by, score):
 
 @pytest.mark.parametrize("by", [None, "group"])
 def test_intervals_that_sql_does_not_compute_in_a_table(owned, by):
-    """Relative to the prediction: of every group, and of a price that is an integer or a decimal, too."""
+    """Relative to the prediction: for every group, and also for a price that is an integer or a decimal."""
     residuals = np.random.default_rng(0).random(4000)
     released = confide.calibrate(residuals, 0.1, 10.0, score="gamma")
     if by == "group":
@@ -165,7 +165,7 @@ def test_several_levels_that_sql_does_not_compute_in_a_table(owned):
 
 
 @pytest.mark.parametrize("score", ["lac", "aps"])
-def test_an_existing_table_is_left_alone(owned, score):
+def test_an_existing_table_is_not_changed(owned, score):
     before = owned.read()
     with owned.open() as table:
         what, calibration = Classified("p", classes=NAMES), calibrated(score)
@@ -174,8 +174,8 @@ def test_an_existing_table_is_left_alone(owned, score):
     assert owned.read().equals(before)
 
 
-def test_a_name_of_a_table_is_a_name(owned):
-    """Whatever characters it has."""
+def test_table_names_are_taken_literally(owned):
+    """With any characters."""
     name = 'it\'s "mine"; DROP TABLE records; -- *?[1]'
     with owned.open() as table:
         figures = predict_table(table, Classified("p", classes=NAMES), calibrated("aps"), out_table=name)

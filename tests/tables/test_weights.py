@@ -1,4 +1,4 @@
-"""Weights of records and of classes, from every source: the sums are those of the same calls on arrays."""
+"""Weights of records and of classes, from every source: the sums equal those of the same calls on arrays."""
 
 import numpy as np
 import pyarrow as pa
@@ -40,7 +40,7 @@ def test_sums_are_those_of_arrays(engine, kind):
     np.testing.assert_array_equal(counted(engine.table(DATA), WHAT[kind]), expected.counts)
 
 
-def test_unusable_weights_are_refused(engine):
+def test_unusable_weights_raise_an_error(engine):
     wrong = WEIGHT.copy()
     wrong[[7, 1100]] = 2.75, -0.5
     source = engine.table(DATA.set_column(DATA.column_names.index("w"), "w", pa.array(wrong)))
@@ -59,7 +59,7 @@ def test_unusable_weights_are_refused(engine):
     ],
 )
 def test_thresholds_of_tables_are_those_of_arrays(what, options):
-    """With epsilon beyond any noise the same candidate is drawn."""
+    """With an epsilon that makes noise negligible the same candidate is drawn."""
     released = calibrate_table(DATA, what, 0.1, 1e4, candidates=CANDIDATES, **options)
     by_arrays = {key: value for key, value in options.items() if key != "by"}
     if "weights" in options:
@@ -87,6 +87,6 @@ def test_thresholds_of_tables_are_those_of_arrays(what, options):
         ({"what": WHAT["scores"], "class_weights": ClassShift.of_weights({"cat": 1, "dog": 2, "emu": 3})}, "by"),
     ],
 )
-def test_what_tables_cannot_weigh_is_refused(options, argument):
+def test_unsupported_weights_raise_an_error(options, argument):
     good = {"source": DATA, "what": WHAT["lac"], "alpha": 0.1, "epsilon": 1.0, "candidates": CANDIDATES}
     Refused(calibrate_table, good, options, argument, kind=InputError).check()

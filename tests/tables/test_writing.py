@@ -61,7 +61,7 @@ def test_lists_give_the_same_sets_as_a_pattern(tmp_path, calibration):
 
 
 @pytest.mark.parametrize("share", [0.0, 0.2, 1.0])
-def test_every_class_name_is_written_as_it_is(tmp_path, share):
+def test_class_names_are_written_unchanged(tmp_path, share):
     rng = np.random.default_rng(int(10 * share))
     p = (rng.random((50, 4)) < share).astype(float)
     names = ("a", 'quo"te', "new\nline", "ünïcode")
@@ -91,7 +91,7 @@ def test_kept_columns(tmp_path, calibration):
     predict(records, tmp_path / "b.parquet", calibration, keep=())
     assert read(tmp_path / "b.parquet").column_names == ["prediction_set", "set_size"]
     with refused(confide.InputError, "column"):
-        predict(records, tmp_path / "c.parquet", calibration, keep=("nobody",))
+        predict(records, tmp_path / "c.parquet", calibration, keep=("missing",))
     with refused(confide.InputError, "keep"):
         predict(records, tmp_path / "c.parquet", calibration, keep=("id", "id"))
 
@@ -155,7 +155,7 @@ def test_order_is_kept_over_many_batches_and_row_groups(tmp_path, calibration, l
     assert back["set_size"].to_pylist() == confide.predict_set(p, calibration).sizes.tolist()
 
 
-def test_nothing_is_left_when_a_row_is_bad(tmp_path, calibration):
+def test_an_unusable_row_leaves_no_output(tmp_path, calibration):
     p, _ = classified(60_000)
     p[50_000] = np.nan
     records = write(tmp_path / "in.parquet", {f"p_{k}": p[:, k] for k in range(3)})
@@ -163,6 +163,6 @@ def test_nothing_is_left_when_a_row_is_bad(tmp_path, calibration):
     precious = (tmp_path / "out.parquet").read_bytes()
     with refused(confide.InputError, "table") as caught:
         predict(records, tmp_path / "out.parquet", calibration, overwrite=True)
-    assert bad_rows(caught) == [(1, 50_000)] * 3  # each column on its own
+    assert bad_rows(caught) == [(1, 50_000)] * 3  # each column separately
     assert sorted(path.name for path in tmp_path.iterdir()) == ["in.parquet", "out.parquet"]
     assert (tmp_path / "out.parquet").read_bytes() == precious

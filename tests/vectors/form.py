@@ -1,4 +1,4 @@
-"""The form of a test vector: what a case holds, how its numbers are written, and when a found value agrees with it."""
+"""The form of a test vector: its fields, the format of its numbers, and the comparison with a computed value."""
 
 import math
 from collections.abc import Mapping
@@ -8,7 +8,7 @@ from typing import Any
 import mpmath
 
 DIGITS = 30
-"""Significant digits of numbers that are written as decimal texts."""
+"""Significant digits of numbers that are written as decimal strings."""
 
 mp = mpmath.mp.clone()
 mp.dps = 60
@@ -23,19 +23,19 @@ def case(
     expected: Any,
     tolerance: Any = 0,
 ) -> dict[str, Any]:
-    """One case whose answer is known; `name` is unique in its file."""
+    """A case with its expected answer; `name` is unique in its file."""
     head = {"id": name, "operation": operation, "description": description, "source": source}
     return {**head, "input": dict(given), "expected": written(expected), "tolerance": tolerance}
 
 
 def refused(name: str, operation: str, description: str, source: str, given: Mapping[str, Any]) -> dict[str, Any]:
-    """One case that has to be refused."""
+    """A case that must raise an error."""
     head = {"id": name, "operation": operation, "description": description, "source": source}
     return {**head, "input": dict(given), "refused": True}
 
 
 def written(value: Any) -> Any:
-    """A value as JSON: infinities as texts, fractions exactly, numbers of high precision with 30 digits."""
+    """A value as JSON: infinities as strings, fractions exactly, numbers of high precision with 30 digits."""
     match value:
         case Mapping():
             return {key: written(one) for key, one in value.items()}
@@ -49,7 +49,7 @@ def written(value: Any) -> Any:
 
 
 def agrees(found: Any, expected: Any, tolerance: Any) -> bool:
-    """Whether a found value is the expected one, or as near as the case asks, in every number that it holds."""
+    """Return whether a computed value equals the expected one, within the case's tolerance, in all its numbers."""
     if isinstance(expected, dict):
         same = isinstance(found, dict) and found.keys() == expected.keys()
         return same and all(agrees(found[key], one, tolerance) for key, one in expected.items())
@@ -69,7 +69,7 @@ def agrees(found: Any, expected: Any, tolerance: Any) -> bool:
 
 
 def number(value: Any) -> Fraction:
-    """A number of a vector, exactly: JSON's, a fraction, or a decimal text."""
+    """The exact number of a vector: from JSON, a fraction, or a decimal string."""
     return Fraction(value)
 
 

@@ -1,4 +1,4 @@
-"""Certificates: what is promised for a target rank, from sums with 60 digits and from all data sets of small cases."""
+"""Certificates: the guarantee of a target rank, from sums with 60 digits and from all data sets of small cases."""
 
 import math
 from fractions import Fraction
@@ -20,8 +20,8 @@ SELECTORS = ("permute_and_flip", "exponential")
 
 
 def tail(deficit: Any, slope: Any, rivals: Any, selector: str) -> Any:
-    """Theorem 2: how likely the answer misses the target by so many ranks, at most."""
-    with mp.workdps(300):  # p, down to 1e-50 here, is taken away from 1 and divided by
+    """Theorem 2: the largest probability that the answer misses the target by so many ranks."""
+    with mp.workdps(300):  # p, down to 1e-50 here, is subtracted from 1 and used as a divisor
         p, rivals = mp.exp(-real(slope) * deficit), real(rivals)
         if selector == "exponential":
             return rivals * p / (1 + rivals * p)
@@ -42,7 +42,7 @@ def binomial_at_least(k: int, n: int, p: float) -> Any:
 
 
 def cases() -> list[dict[str, Any]]:
-    """All of them."""
+    """All cases."""
     return [*_tails(), *_ranks(), *_sharp(), *_small(), *_without_privacy(), *_other_laws()]
 
 

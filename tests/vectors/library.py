@@ -1,4 +1,4 @@
-"""What the library answers to the operations of the vectors, in the form of their expected values."""
+"""The library's answers to the operations of the vectors, in the form of their expected values."""
 
 import json
 import math
@@ -278,7 +278,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
 
 
 class _Named:
-    """Someone with an identity."""
+    """A participant with an identity."""
 
     def __init__(self, identity: str) -> None:
         self.identity = identity
@@ -289,4 +289,4 @@ def _roster(found: list[str]) -> str:
 
 
 REFUSALS = (confide.ConfideError, InputError, ValueError)
-"""What the library refuses with; shares that contradict each other are a ValueError, which protocols turn into one."""
+"""Errors of the library; contradictory shares are a ValueError, which protocols convert."""

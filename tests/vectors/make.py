@@ -1,6 +1,6 @@
-"""Write the vectors of formulas: `python -m tests.vectors.make`. A file that changes is a change that ports notice.
+"""Write the vectors of formulas: `python -m tests.vectors.make`. A changed file is a breaking change for ports.
 
-The other subjects are kept as they are; the reader in JavaScript computes their answers again.
+The other subjects are fixed; the reader in JavaScript computes their answers again.
 """
 
 import json
@@ -12,7 +12,7 @@ from tests.vectors import guarantees, mechanisms, noise
 
 VECTORS = Path(__file__).parents[2] / "vectors"
 VERSION = 1
-"""Of the vectors as a whole: grows when an expected value changes, not when cases are added."""
+"""Version of all vectors: increases when an expected value changes, not when cases are added."""
 
 CASES: dict[str, tuple[Any, Callable[[], list[dict[str, Any]]]]] = {
     "plans": (mechanisms, mechanisms.plans),
@@ -24,11 +24,11 @@ CASES: dict[str, tuple[Any, Callable[[], list[dict[str, Any]]]]] = {
     "evaluations": (noise, noise.evaluations),
     "watches": (noise, noise.watches),
 }
-"""The subjects that are written anew: their modules, and what makes their cases."""
+"""The subjects that are rewritten: their modules, and the functions that make their cases."""
 
 
 def text(name: str) -> str:
-    """One file: an object with one case a line."""
+    """One file: an object with one case per line."""
     module, cases = CASES[name]
     about, arithmetic = (one[name] if isinstance(one, dict) else one for one in (module.ABOUT, module.ARITHMETIC))
     head = {"subject": name, "version": VERSION, "about": about, "arithmetic": arithmetic}

@@ -1,4 +1,4 @@
-"""Mechanisms: what a statement means, utilities, the law of the answer, and what it tells neighbours apart by."""
+"""Mechanisms: the meaning of a statement, utilities, the law of the answer, and its privacy loss between neighbours."""
 
 import math
 from fractions import Fraction
@@ -85,7 +85,7 @@ def ranges(statement: dict[str, Any]) -> tuple[int, int]:
 
 
 def above(exact: Fraction) -> float:
-    """The smallest float that is at least a fraction."""
+    """The smallest float not below a fraction."""
     value = float(exact)
     return value if Fraction(value) >= exact else math.nextafter(value, math.inf)
 
@@ -178,7 +178,7 @@ REQUESTS: dict[str, dict[str, Any]] = {
 
 
 def chosen(**request: Any) -> dict[str, Any] | None:
-    """The library's choice; None where it answers +inf without the data."""
+    """The library's choice; None if it answers +inf without the data."""
     options = {"alpha": Fraction(request.pop("alpha")), **request}
     if "slopes" in options:
         options["slopes"] = tuple(options["slopes"])

@@ -1,4 +1,4 @@
-"""Noise on integers, intervals that account for it, and bets of a watch: sums and integrals with 60 digits."""
+"""Noise on integers, intervals that include it, and bets of a monitor: sums and integrals with 60 digits."""
 
 import math
 from functools import lru_cache
@@ -119,7 +119,7 @@ def one_count(covered: int, n: int, epsilon: float, error: float) -> list[Any]:
 
 
 def two_counts(x: int, y: int, epsilon: float, error: float, a: int, size: int) -> list[float]:
-    """The same for T = (1-w) x - w y with w = a/size and every n near x + y: doubles, and sums of all terms."""
+    """The same for T = (1-w) x - w y with w = a/size and every n near x + y: doubles, and sums over all terms."""
     reach = math.ceil(45 / epsilon)
     one = [float(law(epsilon, 1, z)) for z in range(-reach, reach + 1)]
     total = [

@@ -1,4 +1,4 @@
-"""The published vectors: what independent arithmetic gives, in their form, and all readers agree."""
+"""The published vectors: independent arithmetic, their form, and the agreement of all readers."""
 
 import json
 import re
@@ -22,8 +22,8 @@ needs_node = pytest.mark.skipif(
 @pytest.mark.parametrize(
     "subject", ["utilities", "laws", "losses", "noise", "watches", *slow(["plans", "certificates", "evaluations"])]
 )
-def test_a_file_is_what_the_generator_writes(subject):
-    """A changed vector is a breaking change: raise VERSION in make.py, write them anew, and say so in the changelog."""
+def test_file_equals_generator_output(subject):
+    """A changed vector is a breaking change: raise VERSION in make.py, rewrite the files, and add a changelog line."""
     kept = FILES[subject].read_text(encoding="utf-8")
     assert make.text(subject) == kept, f"{subject}.json is not what `python -m tests.vectors.make` writes"
 
@@ -42,7 +42,7 @@ def test_every_file_follows_the_schema():
             assert not check.is_valid({**content, "cases": [spoiled]})
 
 
-def test_the_page_says_how_many_cases_there_are():
+def test_page_states_the_number_of_cases():
     page = (make.VECTORS.parent / "docs" / "vectors.md").read_text(encoding="utf-8")
     counted = {name: len(content["cases"]) for name, content in CONTENTS.items()}
     rows = {
@@ -53,7 +53,7 @@ def test_the_page_says_how_many_cases_there_are():
 
 
 def test_tails_keep_their_digits_where_they_are_tiny():
-    """The tail is G p/2 - G (G-1) p^2/6 + ..., all of which is far below one."""
+    """The tail is G p/2 - G (G-1) p^2/6 + ..., far below one."""
     from tests.vectors.form import mp
     from tests.vectors.guarantees import tail
 
@@ -85,7 +85,7 @@ def test_the_library_agrees_with_every_vector(subject):
     assert not wrong
 
 
-def test_agreement_is_noticed_and_missed():
+def test_comparison_detects_agreement_and_difference():
     assert agrees(0.5, "1/2", {"absolute": 1e-9})
     assert agrees([1.0, "+inf"], [1.0, "+inf"], 0)
     assert not agrees([1.0, 2.0], [1.0, 2.5], {"relative": 0.1})
@@ -107,7 +107,7 @@ def test_the_reader_in_javascript_agrees_with_every_vector():
 @needs_node
 @pytest.mark.slow
 def test_the_reader_in_javascript_notices_every_change():
-    """Its own tests: each expected value is changed in turn, and has to be noticed."""
+    """Its own tests: they change each expected value in turn, and every change must be detected."""
     done = subprocess.run(["node", "--test", READER / "reader.test.mjs"], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
     assert "# fail 0" in done.stdout

@@ -28,7 +28,7 @@ AT_MOST_TWO = People("who", 2, ("visit",), "a sample")
 
 
 def table(n: int = 1200) -> pa.Table:
-    """Records of which every one counts; rows sum to one."""
+    """Records that all count; rows sum to one."""
     rng = np.random.default_rng(5)
     near = np.concatenate([EDGES, np.nextafter(EDGES, 2), np.nextafter(EDGES, -2)])
     p = rng.dirichlet([1, 1, 1], n)
@@ -96,13 +96,13 @@ CASES: dict[str, Case] = {
         _one(people=People("who", 1, ("visit",))),
     ),
 }
-"""What is read, what else is asked, and the same counts by the tables of this library."""
+"""The columns, the other options, and the same counts by the tables of this library."""
 
 
 def plan_of(case: str) -> CountingPlan:
     """The plan of a case."""
-    what, asked, _ = CASES[case]
-    return CountingPlan.of(what, **{"alpha": 0.1, "epsilon": 1.0, **asked})
+    what, options, _ = CASES[case]
+    return CountingPlan.of(what, **{"alpha": 0.1, "epsilon": 1.0, **options})
 
 
 def records(n: int = 1200) -> pa.Table:

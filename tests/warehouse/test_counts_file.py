@@ -1,4 +1,4 @@
-"""What came back is read strictly, from every format, and no message repeats a count."""
+"""Counts files are read strictly, in every format, and no message contains a count."""
 
 import json
 from decimal import Decimal
@@ -42,7 +42,7 @@ WRITERS = {
 
 
 @pytest.mark.parametrize("name", [*WRITERS, "counts.parquet", "decimals.parquet"])
-def test_every_format_says_the_same(tmp_path, name):
+def test_every_format_has_the_same_counts(tmp_path, name):
     listed, path = rows((0, 3, 20), (0, 10, 7)), tmp_path / name
     if name in WRITERS:
         path.write_text(WRITERS[name](listed), newline="")
@@ -95,7 +95,7 @@ WRONG = {
 
 @pytest.mark.parametrize("wrong", WRONG)
 @pytest.mark.parametrize("name", ["counts.csv", "counts.json"])
-def test_rows_that_are_no_counts_of_the_plan_are_refused(tmp_path, name, wrong):
+def test_rows_that_are_not_counts_of_the_plan_raise_an_error(tmp_path, name, wrong):
     listed, argument = WRONG[wrong]
     (tmp_path / name).write_text(WRITERS[name](listed))
     with refused(FormatError, argument) as error:
@@ -118,13 +118,13 @@ def test_rows_that_are_no_counts_of_the_plan_are_refused(tmp_path, name, wrong):
         ("counts.parquet", "PAR1"),
     ],
 )
-def test_what_is_no_file_of_counts_is_refused(tmp_path, name, text):
+def test_files_that_are_not_counts_raise_an_error(tmp_path, name, text):
     (tmp_path / name).write_text(text)
     with pytest.raises(FormatError):
         read_counts(tmp_path / name, PLAN)
 
 
-def test_what_cannot_be_read_is_refused(tmp_path):
+def test_unreadable_files_raise_an_error(tmp_path):
     with refused(InputError, "counts"):
         read_counts(tmp_path / "none.csv", PLAN)
     with refused(InputError, "counts"):
@@ -139,8 +139,8 @@ def test_what_cannot_be_read_is_refused(tmp_path):
         read_counts(tmp_path / "many.csv", PLAN)
 
 
-def test_records_that_cannot_be_used_release_nothing(tmp_path):
-    """A record of two sides counts once among them, whichever side is broken."""
+def test_unusable_records_release_nothing(tmp_path):
+    """A record of two sides counts once among them if either side is unusable."""
     path = tmp_path / "counts.csv"
     path.write_text(as_csv(rows((0, 3, SECRET), (0, -1, 2))))
     with refused(InputError, "counts"):
@@ -151,7 +151,7 @@ def test_records_that_cannot_be_used_release_nothing(tmp_path):
         read_counts(path, sides)
 
 
-def test_answers_and_plans_may_be_objects_of_a_store(tmp_path, monkeypatch):
+def test_counts_and_plans_may_be_objects_of_a_store(tmp_path, monkeypatch):
     (tmp_path / "bucket").mkdir()
     (tmp_path / "bucket" / "counts.csv").write_text(as_csv(rows((0, 3, 20))))
     (tmp_path / "bucket" / "plan.json").write_text(PLAN.to_json())
@@ -162,5 +162,5 @@ def test_answers_and_plans_may_be_objects_of_a_store(tmp_path, monkeypatch):
         read_counts("s3://bucket/none.csv", PLAN)
     with refused(InputError, "files"):
         read_counts(["s3://bucket/counts.csv"] * 2, PLAN)
-    with refused(InputError, "files"):  # each person would count twice, at the price of once
+    with refused(InputError, "files"):  # each person would count twice at the cost of once
         read_counts(["s3://bucket/counts.csv", "s3a://bucket/counts.csv"], PLAN)

@@ -1,4 +1,4 @@
-"""The macro for dbt: rendered as dbt renders it, and run by dbt itself, in an environment of its own."""
+"""The macro for dbt: rendered as dbt renders it, and run by dbt in a separate environment."""
 
 import os
 import subprocess
@@ -23,7 +23,7 @@ PLAN = plan_of("each class")
 
 
 def rendered(macro, target, relation):
-    """A model of one line, with what dbt puts at its disposal: dispatch by the target, and `return`."""
+    """A model of one line, with the functions of dbt: dispatch by the target, and `return`."""
     environment = jinja2.Environment(undefined=jinja2.StrictUndefined)  # noqa: S701 - SQL, not HTML
     macros = environment.from_string(macro).module
     adapter = SimpleNamespace(dispatch=lambda name: getattr(macros, f"{target}__{name}"))
@@ -52,7 +52,7 @@ def test_a_macro_counts(tmp_path):
     }
 
 
-def test_an_engine_without_a_query_is_none_of_the_macro():
+def test_the_macro_rejects_an_engine_without_a_query():
     with pytest.raises(AttributeError):
         rendered(dbt_macro(PLAN, ["duckdb"]), "snowflake", "records")
     for wrong in ([], ["duckdb", "duckdb"]):
@@ -85,7 +85,7 @@ clinic:
 
 @pytest.mark.slow
 def test_dbt_runs_the_macro(tmp_path):
-    """dbt-core and dbt-duckdb: a project with a model of one line, whose table is what is read."""
+    """dbt-core and dbt-duckdb: a project with a model of one line, whose table is read."""
     python = Path(os.environ.get("CONFIDE_DBT", FOUND))
     if not python.exists():
         pytest.skip("needs dbt's environment: `nox -s dbt` sets it up, CONFIDE_DBT names its interpreter")

@@ -1,4 +1,4 @@
-"""Plans: candidates that follow from the request as those of a table do, a file that is checked, refusals."""
+"""Plans: candidates that follow from the request as for a table, a file that is checked, errors."""
 
 import json
 
@@ -36,7 +36,7 @@ def test_candidates_are_those_of_a_table():
     assert unit.candidates.recipe["unit"] == 25.0
 
 
-def test_the_digest_is_that_of_what_is_counted():
+def test_the_digest_identifies_the_counts():
     """Another level over the same candidates may have the same counts; another column, list or bound may not."""
     fixed = {"candidates": Candidates.unit(50)}
     plan = CountingPlan.of(LAC, 0.1, 1.0, **fixed)
@@ -56,7 +56,7 @@ def test_the_digest_is_that_of_what_is_counted():
     assert len({plan.digest, *(one.digest for one in others)}) == 11
 
 
-REFUSED = [
+INVALID = [
     Refused(CountingPlan.of, {"what": LAC, "alpha": 0.1, "epsilon": 1.0}, change, argument, kind=InputError)
     for change, argument in (
         ({"what": Classified("p_*", "y", ("a", "b"), "aps")}, "score"),
@@ -80,8 +80,8 @@ REFUSED = [
 ]
 
 
-@pytest.mark.parametrize("row", REFUSED, ids=str)
-def test_what_cannot_be_asked_is_refused(row):
+@pytest.mark.parametrize("row", INVALID, ids=str)
+def test_invalid_requests_raise_an_error(row):
     row.check()
 
 
@@ -112,14 +112,14 @@ def _signed(**changed):
         (_signed(columns={"kind": "tables"}), "columns are of an unknown kind"),
     ],
 )
-def test_files_that_are_no_plans_are_refused(text, words):
+def test_files_that_are_not_plans_raise_an_error(text, words):
     with pytest.raises(FormatError):
         CountingPlan.from_json(text)
 
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize(
-    ("case", "asked"),
+    ("case", "options"),
     [
         ("classes", {"neighbors": "replace_one", "n": 1200, "delta": 0.1}),
         ("classes", {"mechanism": "none", "epsilon": None, "n": 1200}),
@@ -129,23 +129,23 @@ def test_files_that_are_no_plans_are_refused(text, words):
         ("sides", {}),
     ],
 )
-def test_a_release_states_what_that_of_the_table_states(case, asked):
-    """Everything but the draw is equal: promise, privacy, mechanism, candidates, names."""
+def test_a_release_equals_that_of_the_table_except_for_the_draw(case, options):
+    """Everything except the draw is equal: guarantees, privacy, mechanism, candidates, names."""
     what, given, count = CASES[case]
-    asked = {"alpha": 0.1, "epsilon": 1.0, **given, **asked}
-    table, plan = records(), CountingPlan.of(what, **asked)
+    options = {"alpha": 0.1, "epsilon": 1.0, **given, **options}
+    table, plan = records(), CountingPlan.of(what, **options)
     by_counts = plan.calibrate(count(table, plan, what))
-    by_table = calibrate_table(table, what, **asked)
+    by_table = calibrate_table(table, what, **options)
     said = [json.loads(one.to_json()) for one in (by_counts, by_table)]
     for document in said:
         _forget(document)
     assert said[0] == said[1]
-    if asked.get("mechanism") == "none":
+    if options.get("mechanism") == "none":
         assert by_counts.threshold == by_table.threshold
 
 
 def _forget(document):
-    """Leave out what is drawn."""
+    """Remove the results of the draw."""
     for key in ("threshold", "sha256"):
         document.pop(key, None)
     for value in document.values():
@@ -189,7 +189,7 @@ def test_a_plan_is_shown(tmp_path, capsys):
 
 
 @pytest.mark.parametrize("case", CASES)
-def test_every_plan_has_words(case):
+def test_every_plan_has_a_text(case):
     plan = plan_of(case)
     words = str(plan)
     assert (plan.column is None) == ("\n  by " not in words)

@@ -1,4 +1,4 @@
-"""Counts by the query are those of this library, bit for bit, in every dialect that can be run or translated."""
+"""Counts by the query equal those of this library exactly, in every dialect that can be run or translated."""
 
 from itertools import product
 
@@ -57,7 +57,7 @@ def expected():
 
 
 def counted(plan, rows, folder):
-    """What a file with these rows is read as."""
+    """The counts read from a file with these rows."""
     path = folder / "counts.csv"
     lines = [",".join(COLUMNS), *(",".join(map(str, row)) for row in rows)]
     path.write_text("\n".join(lines) + "\n")
@@ -65,7 +65,7 @@ def counted(plan, rows, folder):
 
 
 def asked_of_duckdb(database, dialect, query):
-    """The rows that DuckDB finds: by its own query, or by the translation of another dialect's."""
+    """The rows that DuckDB returns: by its own query, or by the translation of another dialect's query."""
     if dialect != "duckdb":
         (query,) = sqlglot.transpile(query, read=dialect, write="duckdb", unsupported_level=sqlglot.ErrorLevel.RAISE)
     return database.execute(query).fetchall()
@@ -75,7 +75,7 @@ RUN_HERE = ["duckdb", "snowflake", "bigquery"]
 
 
 def once_each(dialects):
-    """Every case in every dialect; everyday each case in one, but for the long one of default candidates."""
+    """Every case in every dialect; in the everyday suite each in one, except the long one of default candidates."""
     cases = [case for case in CASES if case != "default candidates"]
     once = [(dialects[i % len(dialects)], case) for i, case in enumerate(cases)]
     return [*once, *slow(pair for pair in product(dialects, CASES) if pair not in once)]
@@ -83,7 +83,7 @@ def once_each(dialects):
 
 @pytest.mark.parametrize(("dialect", "case"), once_each(RUN_HERE))
 def test_counts_are_those_of_this_library(database, expected, tmp_path, dialect, case):
-    """Of dialects that are not run here: what they mean to sqlglot, run by DuckDB."""
+    """Dialects that are not run here are translated by sqlglot and run by DuckDB."""
     plan = plan_of(case)
     rows = asked_of_duckdb(database, dialect, counting_query(plan, dialect, "records"))
     assert counted(plan, rows, tmp_path) == expected(case)
@@ -107,8 +107,8 @@ def test_counts_in_spark(spark, in_spark, expected, tmp_path, case):
 
 
 @pytest.mark.parametrize(("dialect", "case"), once_each(list(DIALECTS)))
-def test_queries_are_parsed_as_what_they_are(dialect, case):
-    """One statement in every dialect, of nothing that engines have words of their own for."""
+def test_queries_are_parsed_in_their_dialect(dialect, case):
+    """One statement in every dialect, without functions that differ between engines."""
     plan = plan_of(case)
     query = counting_query(plan, dialect, "a.b.records")
     (parsed,) = sqlglot.parse(query, read=dialect, error_level=sqlglot.ErrorLevel.RAISE)
@@ -124,8 +124,8 @@ def test_queries_are_parsed_as_what_they_are(dialect, case):
         assert set(map(str, plan.what.classes if not plan.what.label_positions else "012")) <= literals
 
 
-def test_records_that_cannot_be_used_are_counted_and_refused(database, tmp_path):
-    """NULL, NaN, infinities, values out of range, unknown classes and groups, owners that no one knows."""
+def test_unusable_records_are_counted_in_the_error(database, tmp_path):
+    """NULL, NaN, infinities, values out of range, unknown classes and groups, records without a person."""
     bad = pa.table(
         {
             "p": [0.5, None, np.nan, 1.5, -0.1, 0.5, 0.5, 0.5],
@@ -140,8 +140,8 @@ def test_records_that_cannot_be_used_are_counted_and_refused(database, tmp_path)
     )
     database.register("bad", bad)
 
-    def found(what, **asked):
-        plan, findings = CountingPlan.of(what, 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1), **asked), []
+    def found(what, **options):
+        plan, findings = CountingPlan.of(what, 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1), **options), []
         for dialect in ("duckdb", "bigquery"):
             rows = asked_of_duckdb(database, dialect, counting_query(plan, dialect, "bad"))
             findings.append({row[2]: row[3] for row in rows if row[2] < 0})
@@ -161,7 +161,7 @@ def test_records_that_cannot_be_used_are_counted_and_refused(database, tmp_path)
 
 @pytest.mark.parametrize("dialect", DIALECTS)
 def test_names_are_quoted(dialect):
-    """A name is data, never SQL: quotes of every kind stay within it."""
+    """A name is data, never SQL; quotes of every kind stay within it."""
     plan = CountingPlan.of(Classified("p_*", 'y"; DROP', ("a'); --", "b\\")), 0.1, 1.0)
     if DIALECTS[dialect].quote == "`":
         with refused(InputError, "columns"):
@@ -181,8 +181,8 @@ def test_snowflake_finds_its_columns(database):
 
 
 @pytest.mark.parametrize(("dialect", "most"), [("snowflake", 1_000_000), ("bigquery", 1_000_000)])
-def test_queries_stay_within_what_engines_take(dialect, most):
-    """Every default list, also with a thousand classes; one that is longer is refused with what to do."""
+def test_queries_stay_within_the_limits_of_engines(dialect, most):
+    """Every default list, also with a thousand classes; a longer query raises an error with a remedy."""
     classes = tuple(f"class number {i}" for i in range(1000))
     for what in (Classified("probability_of_*", "y", classes), Regressed(("f", "g"), "t", "cqr_sides"), Scored("s")):
         assert len(counting_query(CountingPlan.of(what, 0.1, 10.0, n_typical=10**7), dialect, "records")) < most
@@ -192,7 +192,7 @@ def test_queries_stay_within_what_engines_take(dialect, most):
         counting_query(longest, dialect, "records")
 
 
-def test_zero_and_infinities_are_compared_as_numbers_are(database):
+def test_zero_and_infinities_are_compared_as_numbers(database):
     """Signed zeros are one number, and a ready-made score may be +inf, but not -inf."""
     plan = CountingPlan.of(Scored("s"), 0.1, 1.0, candidates=Candidates.sinh(1.0, 1.0, 1))
     database.register("few", pa.table({"s": [0.0, -0.0, np.inf, -np.inf, np.nan]}))

@@ -20,7 +20,7 @@ from tests.refused import Refused, refused
 
 RELEASE = calibration_at(float(confide.Candidates.unit(10).values[4]), score=None)
 WHAT = Scored("s")
-LEVELS = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0)
+LEVELS = confide.calibrate_levels(np.linspace(0, 1, 2000), [0.2, 0.1], 1.0, candidates=confide.Candidates.unit(10))
 START = {"epsilon": 1.0, "batch": 500}
 
 

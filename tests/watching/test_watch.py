@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import hashlib
 import itertools
 import json
 import math
@@ -23,6 +22,7 @@ from confide.watching.sequence import size_tests
 from confide.watching.settings import Reference, reference_of
 from tests.calibrations import calibration_at
 from tests.exact_tests import LEVEL
+from tests.files import signed
 from tests.refused import Refused, refused
 
 RELEASE = calibration_at(0.5)
@@ -183,10 +183,8 @@ def test_a_state_is_read_as_it_was_written():
 
 def altered(change):
     content = json.loads(watched(GOOD, BAD).to_json())
-    del content["sha256"]
     change(content)
-    body = json.dumps(content, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**content, "sha256": hashlib.sha256(body.encode()).hexdigest()})
+    return signed(content)
 
 
 def reference(counts, epsilon):
@@ -220,7 +218,7 @@ def test_states_that_cannot_be_are_refused():
         Watch.from_json(watched(GOOD).to_json().replace("460", "461"))
 
 
-LEVELS = confide.calibrate_levels(np.linspace(0, 1, 3000), [0.2, 0.1], 1.0)
+LEVELS = confide.calibrate_levels(np.linspace(0, 1, 3000), [0.2, 0.1], 1.0, candidates=confide.Candidates.unit(10))
 START = {"release": RELEASE, "epsilon": 1.0, "batch": 500}
 SIZES = {"bins": [0, 1, 2]}
 REFUSED = [

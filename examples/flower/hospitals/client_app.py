@@ -1,4 +1,4 @@
-"""Runs in every hospital. All paths come from the hospital's own --node-config, none from a request."""
+"""Client of a hospital. All paths come from the hospital's own --node-config, none from a request."""
 
 from flwr.app import Context
 from flwr.clientapp import ClientApp
@@ -9,7 +9,7 @@ app = ClientApp()
 
 
 def setup(context: Context) -> SiloSetup:
-    """Scores, keys, policy and memory of this hospital, from the folder that its node configuration names."""
+    """Scores, keys, policy and ledger of this hospital, from the folder that its node configuration names."""
     return SiloSetup.load(silo_folder(context))
 
 

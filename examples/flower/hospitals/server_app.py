@@ -1,4 +1,4 @@
-"""Runs at the coordinator: sends a signed plan, writes the calibration, or says who is missing."""
+"""Server of the coordinator: sends a signed plan, then writes the calibration or names the missing hospitals."""
 
 from pathlib import Path
 
@@ -13,9 +13,10 @@ app = ServerApp()
 
 @app.main()
 def main(grid: Grid, context: Context) -> None:
-    """Wait for the hospitals, ask each once, and aggregate what came back.
+    """Wait for the hospitals, send each one request, and aggregate the answers.
 
-    `keys`, the coordinator's, sign the release; plans with dropouts of a sum need them, and ask each hospital twice.
+    The coordinator's `keys` sign the release. Plans with dropouts of a sum need them, and send each hospital two
+    requests.
     """
     config = context.run_config
     plan = Path(str(config["plan"])).read_text(encoding="utf-8")
@@ -23,10 +24,10 @@ def main(grid: Grid, context: Context) -> None:
     nodes = wait_for_nodes(grid, int(config["nodes"]), timeout)
     keys = SiloKeys.load(str(config["keys"])) if config["keys"] else None
     try:
-        released, asked = calibrate(grid, plan, nodes, timeout, keys=keys, keep=f"{config['out']}.list")
+        released, summary = calibrate(grid, plan, nodes, timeout, keys=keys, keep=f"{config['out']}.list")
     except NotReleasedError as missing:
         print(missing)
         return
-    print(f"{released}\n{asked}")
+    print(f"{released}\n{summary}")
     Path(str(config["out"])).write_text(released.to_json(), encoding="utf-8")
     print(f"released: {config['out']}")

@@ -1,4 +1,4 @@
-"""`python -m experiments.federated.paper`: write the page of the full settings from the splits that are there."""
+"""`python -m experiments.federated.paper`: write the page of the full settings from the available splits."""
 
 from experiments.federated.paper.runs import write_page
 

@@ -1,4 +1,4 @@
-"""The five data sets as the paper uses them, and two stand-ins of the sizes of those that are not distributed.
+"""The five data sets as the paper uses them, and two replacements of the sizes of those that are not distributed.
 
 Features are those of Romano, Patterson and Candes (2019), to whom the paper refers: bike's date becomes hour, weekday,
 month and year, its season and weather a column a value.
@@ -44,14 +44,14 @@ def concrete() -> Arrays:
 
 
 def community() -> Arrays:
-    """communities.data of the UCI repository: no header, five columns that identify, columns with gaps left out."""
+    """communities.data of the UCI repository: no header, five columns that identify, columns with missing values left out."""
     table = pd.read_csv(folder() / "communities.data", header=None, na_values="?").iloc[:, 5:]
     kept = table.dropna(axis=1).to_numpy(np.float64)
     return kept[:, :-1], kept[:, -1]
 
 
 def star() -> Arrays:
-    """STAR.csv of the R package AER: the sum of eight test scores, pupils without gaps, texts as numbers."""
+    """STAR.csv of the R package AER: the sum of eight test scores, pupils without missing values, strings as numbers."""
     table = pd.read_csv(folder() / "STAR.csv").dropna()
     return tables.features(table, _SCORES), table[_SCORES].sum(axis=1).to_numpy(np.float64)
 
@@ -63,21 +63,21 @@ class DataSet:
     Parameters
     ----------
     name
-        As the results are kept.
+        Name of the stored results.
     title
-        As the figures name it.
+        Name in the figures.
     load
         Features of shape (rows, columns) and targets.
     file
-        What must lie in the data folder.
+        File that must be in the data folder.
     records
-        How many of the records take part, drawn once at random; all of them by default.
+        Number of records that take part, drawn once at random; all of them by default.
     shapes
         (m, n) with m >> n and with m << n.
     figures
         The paper's figures, for m >> n and for m << n; () for settings of ours.
     published
-        Under which name the authors' table has it.
+        Its name in the authors' table.
     """
 
     name: str
@@ -91,7 +91,7 @@ class DataSet:
 
     @property
     def there(self) -> bool:
-        """Whether its file is in the data folder."""
+        """Return whether its file is in the data folder."""
         return (folder() / self.file).exists()
 
     def arrays(self) -> Arrays:
@@ -113,5 +113,5 @@ DATA_SETS = (
     DataSet("bike", "bike", bike, "bike_train.csv", None, LARGE, (10, 11), "bike"),
     DataSet("bio", "bio", bio, "CASP.csv", None, LARGE, (8, 9), "bio"),
 )
-"""Cheapest first. The order of the figures is that in which the text names the sets."""
+"""Cheapest first. The figures follow the order in which the text names the sets."""
 BY_NAME = {one.name: one for one in DATA_SETS}

@@ -1,4 +1,4 @@
-"""Figures 1, 2, 6 and 7: what is computed without drawing anything."""
+"""Figures 1, 2, 6 and 7: results computed without draws."""
 
 import math
 from fractions import Fraction
@@ -22,7 +22,7 @@ _COLORS = ("tab:blue", "tab:orange", "tab:green")
 
 
 def bounds(m: int, n: int) -> tuple[float, float, float]:
-    """Figure 1: M(l*, k*); the upper bound of Theorem 2.1 for all mn records; the one for a single agent's n."""
+    """Figure 1: M(l*, k*); the upper bound of Theorem 2.1 for all mn records; that for a single agent's n."""
     choice = best_qq(m, n, 1 - ALPHA)
     own = float(1 - ALPHA)
     return math.nan if choice is None else choice.coverage, own + 1 / (m * n + 1), own + 1 / (n + 1)
@@ -47,7 +47,7 @@ def figure_1() -> str:
 
 
 def compensation(m: int, n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
-    """Figure 2: the coverage if every silo returned exactly its target rank, of FedCP²-QQ and of private-qq; NaN if none."""
+    """Figure 2: coverage if every silo returns exactly its target rank, of FedCP²-QQ and of private-qq; NaN if none."""
     theirs = best_published(m, n, alpha, epsilon, BINS)
     mine = best_private_qq([n] * m, 1 - alpha, epsilon, BINS)
     aimed = math.nan if mine is None else float(qq_coverage(int(mine.mechanisms[0].offset), mine.k, m, n))
@@ -64,7 +64,7 @@ def _compensations() -> list[list[Any]]:
 
 
 def figure_2() -> str:
-    """The picture, and a table of what it shows."""
+    """The picture and its table."""
     found = cached("federated/paper/figure2", _compensations)
     fig, axes = figure(1, 2, height=4)
     for alpha, color in zip(ALPHAS, _COLORS, strict=True):
@@ -96,7 +96,7 @@ def coverages(m: int, n: int) -> np.ndarray:
 
 
 def figure_6() -> str:
-    """The heat map, with the border of what reaches 0.9."""
+    """The heat map, with the border of cells that reach 0.9."""
     m, n = 10, 20
     values = coverages(m, n)
     fig, axes = figure(1, 1, width=7.5, height=4)
@@ -124,7 +124,7 @@ def figure_6() -> str:
 
 
 def figure_7() -> str:
-    """A line for every k, and how many cells reach 0.9."""
+    """A line for every k, and the number of cells that reach 0.9."""
     fig, axes = figure(1, 2, height=3.6)
     counted = []
     for axis, (m, n) in zip(axes[0], ((5, 10), (10, 20)), strict=True):

@@ -1,4 +1,4 @@
-"""All methods on the same scores: their thresholds, what they cover, how long their intervals are."""
+"""All methods on the same scores: thresholds, coverage and lengths of intervals."""
 
 import math
 from collections.abc import Callable, Mapping
@@ -18,9 +18,9 @@ from experiments.federated.study import chosen
 ALPHA, BINS = Fraction(1, 10), 100
 PLAIN = ("FedCP-QQ", "centralised", "FedCP-Avg")
 NEXT_RANK = "FedCP-Avg, one rank higher"
-"""What the authors' table agrees with where n is large: the average of the silos' scores of rank l + 1."""
+"""The rule that agrees with the authors' table for large n: the average of the silos' scores of rank l + 1."""
 OURS = ("private-qq, epsilon 10", "secure-sum, epsilon 1")
-"""Added to the paper's three where it has no privacy."""
+"""Added to the paper's three methods without privacy."""
 PRIVATE = tuple(f"{method}, epsilon {e}" for method in ("FedCP²-QQ", "private-qq", "secure-sum") for e in (10, 5, 1))
 """Figure 18: the paper's private method, then ours."""
 Draw = Callable[[np.ndarray, np.ndarray, np.random.Generator], float]
@@ -67,7 +67,7 @@ def _never(silos: np.ndarray, edges: np.ndarray, rng: np.random.Generator) -> fl
 
 
 def published(m: int, n: int, epsilon: float) -> Draw:
-    """Algorithm 3, FedCP²-QQ; +inf where no gamma leaves the rank within n."""
+    """Algorithm 3, FedCP²-QQ; +inf if no gamma keeps the rank within n."""
     choice = best_published(m, n, ALPHA, epsilon, BINS)
     if choice is None:
         return _never
@@ -81,11 +81,11 @@ def published(m: int, n: int, epsilon: float) -> Draw:
 
 
 def ours(title: str, m: int, n: int, epsilon: float) -> Draw:
-    """The library's own plan for silos that are alike, as the paper assumes; +inf where none is possible."""
+    """The library's own plan for IID silos, as the paper assumes; +inf if none is possible."""
     silos = [key.public(n) for key in _keys(m)]
-    asked = {"candidates": Candidates.unit(BINS), "score": "lac", "method": title, "population": "common"}
+    options = {"candidates": Candidates.unit(BINS), "score": "lac", "method": title, "population": "common"}
     try:
-        plan = federated.plan(silos, ALPHA, epsilon, **asked)
+        plan = federated.plan(silos, ALPHA, epsilon, **options)
     except InputError:
         return _never
     k = plan.certify()[0]
@@ -103,24 +103,24 @@ def _keys(m: int) -> list[federated.SiloKeys]:
 
 
 def binned(silos: np.ndarray, edges: np.ndarray) -> np.ndarray:
-    """Counts by silo of the bins (e_(b-1), e_b], the first of which takes what lies below; shape (m, B)."""
+    """Counts by silo of the bins (e_(b-1), e_b], the first of which includes all lower scores; shape (m, B)."""
     cells = np.searchsorted(edges[:-1], silos, side="left") + len(edges) * np.arange(len(silos))[:, None]
     return np.bincount(cells.ravel(), minlength=len(silos) * len(edges)).reshape(len(silos), len(edges))
 
 
 def measured(split: Split, m: int, n: int, methods: tuple[str, ...], seed: int) -> dict[str, tuple[float, float]]:
-    """Coverage and mean length on the test records, NaN where the threshold is +inf, the first m n scores calibrating."""
+    """Coverage and mean length on the test records, NaN if the threshold is +inf; the first m n scores calibrate."""
     found = thresholds(split.calibration[: m * n].reshape(m, n), methods, np.random.default_rng([seed, m, n]))
     return {name: (float(np.mean(split.test <= t)), length(split.lengths, t)) for name, t in found.items()}
 
 
 def length(lengths: np.ndarray, threshold: float) -> float:
-    """The mean length of intervals that are so long at threshold 0."""
+    """The mean length of intervals with these lengths at threshold 0."""
     return float(np.maximum(lengths + 2 * threshold, 0).mean()) if math.isfinite(threshold) else math.nan
 
 
 def exact_coverage(m: int, n: int) -> Mapping[str, float]:
-    """What the paper's three methods cover on continuous scores; of FedCP-Avg only if the scores are uniform.
+    """Coverage of the paper's three methods on continuous scores; of FedCP-Avg only for uniform scores.
 
     FedCP-QQ: M(l*, k*) by Theorem 3.2. Centralised: ceil((1-alpha)(mn+1))/(mn+1). FedCP-Avg: l/(n+1).
     """

@@ -1,4 +1,4 @@
-"""Figures 4 and 8 to 18 from the splits that are there: pictures, and tables next to the authors' values."""
+"""Figures 4 and 8 to 18 from the available splits: pictures, and tables with the authors' values."""
 
 import math
 from collections.abc import Iterable, Mapping
@@ -20,18 +20,18 @@ DRAWN = measure.PLAIN + measure.OURS
 REGIMES = ("many", "few")
 SHOWN = {"ridge": "Ridge", "network": "NN", "forest": "RF"}
 IN_FIGURE_4 = ("bio-4000", "bike-1030", "concrete", "community", "star", "bike-2000")
-"""The sets as the authors' table has them; the last one stands in where community and star are missing."""
+"""The sets of the authors' table; the last one replaces community and star if they are missing."""
 IN_COMMON = ("bio", "bike", "concrete")
-"""Of these sets the values stand next to the authors' for the same ones; lengths of all five depend on which they are."""
+"""Sets whose values are compared with the authors' for the same sets; lengths of all five depend on the sets."""
 PRIVATE_SHAPE, PRIVATE_METHODS = small((5, 200), (2, 50)), ("FedCP-QQ", *measure.PRIVATE)
 NEXT = measure.NEXT_RANK.removeprefix("FedCP-Avg")
 _UNIFORM_DRAWS = small(2000, 2)
 Values = dict[str, tuple[list[float], list[float]]]
-"""Method to coverages and lengths, one a split."""
+"""Method to coverages and lengths, one per split."""
 
 
 def values(data: str, regressor: str, shape: tuple[int, int], methods: Iterable[str]) -> Values:
-    """What the methods cover and how long their intervals are, over the splits that are there."""
+    """Coverages and lengths of the methods over the available splits."""
     names = tuple(methods)
     found: Values = {name: ([], []) for name in names}
     for seed, split in splits.made(data, regressor):
@@ -53,7 +53,7 @@ def picture(name: str, title: str, rows: Values) -> None:
 
 
 def target_line(axis: Any) -> None:
-    """The coverage that is asked for."""
+    """Draw the requested coverage."""
     axis.axvline(0.9, color="black", linewidth=0.9, linestyle=(0, (4, 3)))
 
 
@@ -64,7 +64,7 @@ def name_of(data: DataSet, at: int) -> str:
 
 
 def section(data: DataSet, at: int) -> str:
-    """One figure: its picture, and its table; what has been run of it."""
+    """One figure: picture, table and completed splits."""
     m, n = data.shapes[at]
     every = {regressor: values(data.name, regressor, (m, n), METHODS) for regressor in REGRESSORS}
     done = {regressor: len(rows["FedCP-QQ"][0]) for regressor, rows in every.items()}
@@ -85,10 +85,10 @@ def section(data: DataSet, at: int) -> str:
 
 
 def missing(data: DataSet) -> str:
-    """Why there is nothing."""
+    """The reason why a figure is missing."""
     if data.there:
         return "Not run yet."
-    return f"`{data.file}` is not in the data folder; with it there, the same command runs this figure."
+    return f"`{data.file}` is not in the data folder; if it is added, the same command runs this figure."
 
 
 def table(data: DataSet, at: int, every: dict[str, Values]) -> str:
@@ -126,7 +126,7 @@ def compared(sample: list[float], theirs: float | None, digits: int) -> list[str
 
 
 def figure_4() -> str:
-    """Coverage over all data sets and regressors, a dot a split of a set, and the mean length."""
+    """Coverage over all data sets and regressors, one dot per split of a set, and the mean length."""
     absent = [name for name in ("community", "star") if not BY_NAME[name].there]
     names = [n for n in IN_FIGURE_4 if BY_NAME[n].there and (n != "bike-2000" or absent)]
     fig, axes = figure(1, 2, width=11, height=3)
@@ -194,7 +194,7 @@ def figure_18() -> str:
 
 
 def seconds() -> str:
-    """Processor time of the splits that are there."""
+    """Processor time of the available splits."""
     lines = ["| | " + " | ".join(SHOWN.values()) + " |", "|---|" + "---:|" * len(SHOWN)]
     for data in BY_NAME.values():
         spent = [[one.seconds for _, one in splits.made(data.name, r)] for r in REGRESSORS]

@@ -1,4 +1,4 @@
-"""What the authors published: means over 20 splits of the result tables in their public repository.
+"""The authors' values: means over 20 splits of the result tables in their public repository.
 
 github.com/pierreHmbt/FedCP-QQ, precompute_results/real_data_xp.csv (m >> n) and real_data_xp_low_m.csv (m << n). The paper
 itself prints no table. Coverage and length, a length in units of the mean absolute target of the training records.
@@ -50,7 +50,7 @@ ALL = {
 
 
 def published(data: str, regressor: str, regime: str, method: str) -> tuple[float, float] | None:
-    """Mean coverage and mean length, or None for what is not of the paper."""
+    """Mean coverage and mean length, or None for other methods."""
     row = _ROWS.get((data, regressor, regime))
     if row is None or method not in METHODS:
         return None

@@ -1,7 +1,7 @@
 """The three regressors of Section 5, each returning lower and upper predictions for new rows.
 
 The text names them and refers to Romano, Patterson and Candes, "Conformalized quantile regression" (NeurIPS 2019), for
-what it does not say. What is taken from there stands in the constants below.
+the details. The constants below are from there.
 """
 
 from collections.abc import Callable
@@ -11,9 +11,9 @@ import numpy as np
 from benchmarks.small import small
 
 TREES, LEAST_LEAF, SYNTHETIC_LEAF = small(1000, 5), 1, 40
-"""The least records of a leaf: 1 on the real data, 40 on the synthetic data."""
+"""Least number of records of a leaf: 1 on the real data, 40 on the synthetic data."""
 LOWEST = np.linspace(0.05, 0.35, 10)
-"""The quantile levels that are tried, with 1 minus them: "the two parameters controlling the coverage rate"."""
+"""The candidate quantile levels, with 1 minus them: "the two parameters controlling the coverage rate"."""
 HELD_OUT, COVERAGE_FACTOR = 0.05, 0.85
 HIDDEN, DROPOUT, RATE, DECAY, BATCH, EPOCHS = 64, 0.1, 5e-4, 1e-6, 64, small(1000, 2)
 LEVELS = np.array([[0.1, 0.9]], dtype=np.float32)
@@ -70,10 +70,10 @@ def _held_out(size: int, seed: int) -> tuple[np.ndarray, np.ndarray]:
 def network(
     x: np.ndarray, y: np.ndarray, x_new: np.ndarray, seed: int, epochs: int = EPOCHS
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Two hidden layers of 64, dropout, the pinball loss at both levels, Adam; as many steps as did best held out.
+    """Two hidden layers of 64, dropout, the pinball loss at both levels, Adam; as many steps as were best on held-out rows.
 
     Best: the shortest intervals among the epochs that cover 0.8 of the held-out rows; all epochs if none does. The
-    network is then trained anew on all rows for so many steps.
+    network is then trained again on all rows for as many steps.
     """
     x, y, x_new = (np.asarray(a, dtype=np.float32) for a in (x, y, x_new))
     held, kept = _held_out(len(y), seed)
@@ -93,7 +93,7 @@ def network(
 
 
 class Network:
-    """Weights in one flat vector, so that a step of Adam is a few lines of arithmetic; it is small, and so is its cost."""
+    """Weights in one flat vector, so that a step of Adam is a few lines of arithmetic; it is small and cheap."""
 
     def __init__(self, inputs: int, seed: int):
         self.rng, self.steps = np.random.default_rng([seed, 11]), 0
@@ -125,7 +125,7 @@ class Network:
             self.descend()
 
     def backward(self, x: np.ndarray, y: np.ndarray, keep: np.ndarray, keep_2: np.ndarray) -> None:
-        """The slope of the mean over rows of the summed pinball losses."""
+        """The gradient of the mean over rows of the summed pinball losses."""
         a, b, c, d, e, f = self.parts
         first = x @ a + b
         one = np.maximum(first, 0) * keep
@@ -140,7 +140,7 @@ class Network:
             np.sum(out, axis=0, out=self.slopes[2 * at + 1])
 
     def descend(self) -> None:
-        """Adam, with weight decay as a part of the slope."""
+        """Adam, with weight decay as a part of the gradient."""
         self.steps += 1
         g = self.slope + np.float32(DECAY) * self.weights
         self.mean += np.float32(1 - _BETA) * (g - self.mean)

@@ -1,4 +1,4 @@
-"""What is run: the exact figures, the synthetic data and concrete by default, everything on demand; both resume."""
+"""Entry points: the exact figures, the synthetic data and concrete by default, everything on demand; both resume."""
 
 import os
 import sys
@@ -10,7 +10,7 @@ from experiments.federated.paper.regressors import REGRESSORS
 
 DEFAULT = ("concrete",)
 LAST = (("bike", "forest"), ("bike", "network"), ("bio", "forest"), ("bio", "network"))
-"""What takes longest, and so comes last."""
+"""The slowest parts, which are last."""
 
 
 def todo(names: tuple[str, ...] | None = None) -> list[tuple[str, str, int]]:

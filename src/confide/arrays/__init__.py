@@ -1,11 +1,11 @@
-"""What people hand in (numpy, torch, pandas, polars, Arrow) comes in; checked numpy arrays go out, read in blocks.
+"""Arrays of users (numpy, torch, pandas, polars, Arrow) to checked numpy arrays, read in blocks.
 
-checked.py        the door: numbers, vectors, probabilities, labels and groups as arrays, and data frames of any kind as
-                  numpy reads them; the random numbers that belong to records
+checked.py        the entry point: numbers, vectors, probabilities, labels and groups as arrays, and data frames of
+                  any kind as numpy reads them; the random numbers of records
 frames.py         the names of a data frame's columns and rows; columns as a data frame of any kind
 probabilities.py  rows of probabilities that do not sum to one; logits to probabilities; classes of pixels
-blocks.py         rows in blocks that fit in cache, on a few threads; loops as machine code, where Numba is installed
-loops.py          loops for which numpy needs several passes
+blocks.py         rows in blocks that fit in cache, on a few threads; loops as machine code, if Numba is installed
+loops.py          loops that would take numpy several passes
 """
 
 from confide.arrays import loops

@@ -1,4 +1,4 @@
-"""Loops over rows that run fast: in blocks on a few threads, and as machine code."""
+"""Fast loops over rows: in blocks on a few threads, and as machine code."""
 
 import os
 import sys
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from concurrent.futures import ThreadPoolExecutor
 
 
-# Rows in blocks that fit in cache, on a few threads: numpy releases the interpreter inside its loops.
+# Rows in blocks that fit in cache, on a few threads. Numpy releases the interpreter inside its loops.
 
 ELEMENTS = 2**16
 """Entries per block: small enough for the cache and for a few percent of memory, large enough to amortise calls."""
@@ -39,8 +39,8 @@ def blocks(start: int, stop: int, columns: int, elements: int = ELEMENTS) -> Ite
 def in_blocks(work: Callable[[slice], object], rows: int, columns: int = 1, elements: int = ELEMENTS) -> None:
     """Call `work` once for every block of rows. Blocks are disjoint, so the result does not depend on the threads.
 
-    Threads take one block after the other, so that a busy processor delays the whole by one block at most. An error
-    in one of them ends the work and is raised here.
+    Threads take one block after the other, so that a busy processor delays the result by at most one block. An error in
+    one of them stops the work and is raised here.
     """
     waiting = deque(blocks(0, rows, columns, elements))
     helpers = min(_processors(), _MOST_THREADS, len(waiting)) - 1 if rows * columns >= _WORTH_THREADS else 0
@@ -57,7 +57,7 @@ def in_blocks(work: Callable[[slice], object], rows: int, columns: int = 1, elem
     try:
         share()
     finally:
-        begun = [other for other in others if not other.cancel()]  # all that wait behind other work are too late
+        begun = [other for other in others if not other.cancel()]  # threads that still wait are not needed
         for other in begun:
             other.exception()
     for other in begun:
@@ -66,7 +66,7 @@ def in_blocks(work: Callable[[slice], object], rows: int, columns: int = 1, elem
 
 @lru_cache(maxsize=1)
 def _threads() -> "ThreadPoolExecutor":
-    """Kept, because a thread takes as long to start as a hundred thousand numbers to count."""
+    """The pool is kept, because starting a thread takes as long as counting a hundred thousand numbers."""
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(_MOST_THREADS - 1, "confide")
@@ -89,10 +89,10 @@ def _processors() -> int:
     return os.cpu_count() or 1
 
 
-# Numba, where it is installed (`pip install "confide[speed]"`): the loops of `confide.arrays.loops` as machine code.
+# Numba, if it is installed (`pip install "confide[speed]"`): the loops of `confide.arrays.loops` as machine code.
 #
-# Results are the same without it, bit for bit. Loading it takes about a second, so a process does that for itself only
-# where 2**28 entries are to be counted; a program that makes many calls says `import numba` once.
+# The results without it are the same in every bit. Loading it takes about a second. A process therefore loads it only
+# if 2**28 entries are to be counted. A program that makes many calls can run `import numba` once.
 
 _P = ParamSpec("_P")
 _R = TypeVar("_R")
@@ -104,7 +104,7 @@ FLOATS = (np.dtype(np.float32), np.dtype(np.float64))
 
 
 def worth_compiling(entries: int) -> bool:
-    """Whether there is machine code for a call on this many entries.
+    """Whether machine code is available for a call on this many entries.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def worth_compiling(entries: int) -> bool:
 def _loads() -> bool:
     try:
         import_module("numba")
-    except ImportError:  # not installed, or not made for this numpy
+    except ImportError:  # not installed, or incompatible with this numpy
         return False
     return True
 
@@ -127,11 +127,11 @@ def _loads() -> bool:
 def machine_code(loop: Callable[_P, _R]) -> Callable[_P, _R]:
     """A loop of `confide.arrays.loops`, compiled once per type of arguments and kept on disk.
 
-    It runs without the interpreter's lock, so that threads help.
+    It runs without the interpreter's lock, so that threads run in parallel.
     """
     njit = import_module("numba").njit
     options = {"nogil": True, "error_model": "numpy"}
     try:
         return cast("Callable[_P, _R]", njit(cache=True, **options)(loop))
-    except RuntimeError:  # no folder in which to keep it
+    except RuntimeError:  # no folder for the cache
         return cast("Callable[_P, _R]", njit(**options)(loop))

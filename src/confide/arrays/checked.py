@@ -1,7 +1,7 @@
-"""The door for arrays: numpy in, clear refusals out. Inputs are never modified, and no value appears in a message.
+"""The entry point for arrays: checked numpy arrays, or errors. Inputs are never modified, and messages have no values.
 
-Anything that offers numpy's array protocol is accepted: numpy arrays of any layout, lists, pandas, polars and Arrow
-columns; what else is a data frame is read by `in_memory`.
+Everything with numpy's array protocol is accepted: numpy arrays of any layout, lists, pandas, polars and Arrow columns.
+Other data frames are read by `in_memory`.
 """
 
 import os
@@ -19,20 +19,20 @@ from confide.arrays.blocks import blocks
 from confide.errors import InputError, InputTypeError
 from confide.support import as_integer, known_positions, needs_extra, refuse_marked
 
-# Data frames of any kind, as numpy can read them; narwhals, imported only then, knows those that numpy does not.
+# Data frames of any kind, as numpy can read them. narwhals reads those that numpy cannot; it is imported then.
 #
-# pandas, polars and Arrow offer numpy's array protocol and go without it.
+# pandas, polars and Arrow offer numpy's array protocol and do not need it.
 
 _READ_BY_NUMPY = frozenset({"builtins", "numpy", "pandas", "polars", "pyarrow", "torch", "jax", "jaxlib"})
 
 
 def in_memory(name: str, data: Any) -> Any:
-    """The data as they are, or, of a data frame that numpy cannot read, its values; a DuckDB relation is collected.
+    """The data unchanged, or the values of a data frame that numpy cannot read; a DuckDB relation is collected.
 
     Raises
     ------
     InputTypeError
-        If it is a query that is still to be run.
+        If it is a query that was not run yet.
     MissingExtraError
         If it is a data frame that needs narwhals, which is not installed.
 
@@ -49,7 +49,7 @@ def in_memory(name: str, data: Any) -> Any:
 
 
 def is_query(data: Any) -> bool:
-    """Whether it is a frame of polars that was not collected yet."""
+    """Whether data are a lazy frame of polars."""
     return type(data).__name__ == "LazyFrame"
 
 
@@ -75,7 +75,7 @@ def _collected(name: str, data: Any) -> Any:
 
 
 def as_numeric(name: str, data: Any) -> NDArray[Any]:
-    """A numeric numpy array (float16, float32, float64 or integer, native byte order), missing values as NaN."""
+    """A numeric numpy array (float16, float32, float64 or integer, native byte order), with NaN for missing values."""
     if isinstance(data, np.ma.MaskedArray):
         values, mask = as_numeric(name, np.asarray(data.data)), np.ma.getmaskarray(data)
         return np.where(mask, np.nan, values) if mask.any() else values
@@ -93,7 +93,7 @@ def as_numeric(name: str, data: Any) -> NDArray[Any]:
 
 
 def as_array(name: str, data: Any) -> NDArray[Any]:
-    """Anything that numpy can read, and tensors of torch; masked entries are refused."""
+    """Anything that numpy can read, and tensors of torch; raises an error for masked entries."""
     data = in_memory(name, data)
     if np.ma.is_masked(data):
         mask, remedy = np.ma.getmaskarray(data), "Drop those records"
@@ -105,7 +105,7 @@ def as_array(name: str, data: Any) -> NDArray[Any]:
 
 
 def as_host_array(data: Any) -> Any:
-    """A torch tensor as a numpy array, from any device and of any float type; everything else as it is."""
+    """A torch tensor as a numpy array, from any device and of any float type; everything else unchanged."""
     if not (hasattr(data, "detach") and hasattr(data, "cpu")):
         return data
     held = data.detach().cpu()
@@ -113,7 +113,7 @@ def as_host_array(data: Any) -> Any:
 
 
 def _from_objects(name: str, array: NDArray[Any]) -> NDArray[np.float64]:
-    """Numbers in an object array, one by one: None and pandas.NA are missing, all else that is no number is refused."""
+    """Numbers in an object array, one by one: None and pandas.NA are missing; other non-numbers raise an error."""
     values = array.ravel().tolist()
     wrong = [i for i, value in enumerate(values) if not (_is_number(value) or _is_missing(value))]
     if wrong or array.ndim == 0:
@@ -141,7 +141,7 @@ def _to_float(value: Any) -> float:
 
 
 def as_vector(name: str, data: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
-    """A one-dimensional numeric array, which may be empty only where `empty` says so."""
+    """A one-dimensional numeric array; it may be empty only with `empty`."""
     array = as_numeric(name, data)
     if array.ndim != 1:
         raise InputError(name, "must be one-dimensional", got=f"shape {array.shape}")
@@ -151,10 +151,10 @@ def as_vector(name: str, data: ArrayLike, *, empty: bool = False) -> NDArray[Any
 
 
 def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArray[Any]:
-    """An array of shape (n, K), K > 0, with values in [0, 1]. There may be none.
+    """An array of shape (n, K), K > 0, with values in [0, 1]; n may be 0.
 
-    What rows sum to is looked at by `refuse_other_sums`. With `check=False` the range is left to the caller, who looks
-    at the entries in passing (see `unit_check`).
+    The sums of rows are checked by `refuse_other_sums`. With `check=False` the caller checks the range during its own
+    pass over the entries (see `unit_check`).
     """
     array = as_numeric(name, data)
     if array.ndim != 2 or array.shape[1] == 0:
@@ -165,29 +165,29 @@ def as_probabilities(name: str, data: ArrayLike, *, check: bool = True) -> NDArr
 
 
 class Sound:
-    """Whether every block was fine; only when one was not is there anything to count and to refuse."""
+    """Whether every block was valid; only otherwise are errors counted and raised."""
 
     def __init__(self) -> None:
         self.all = True
 
     def see(self, fine: bool) -> bool:
-        """Take note of one block, and pass it on."""
+        """Record one block, and return its result."""
         if not fine:
             self.all = False
         return fine
 
 
 def finite(block: NDArray[np.float64]) -> bool:
-    """Whether every entry is finite, in one pass without a temporary: False for a sum that overflows, too."""
+    """Whether every entry is finite, in one pass without a temporary array; False also if the sum overflows."""
     with np.errstate(over="ignore", invalid="ignore"):
         return bool(np.isfinite(block.sum()))
 
 
 def unit_check(array: NDArray[Any]) -> Callable[[slice], bool]:
-    """A function that tells whether some rows lie in [0, 1] and hold no NaN, in one pass for floats.
+    """Return a function that checks whether some rows lie in [0, 1] without NaN, in one pass for floats.
 
-    The bits of a float, read as an unsigned integer, are at most those of 1.0 exactly for the numbers from 0 to 1;
-    NaN, negative and larger numbers lie above, and so does -0.0, which a second look lets pass.
+    The bits of a float, read as an unsigned integer, are at most those of 1.0 exactly for the numbers from 0 to 1. NaN,
+    negative and larger numbers lie above. So does -0.0, which a second check accepts.
 
     Examples
     --------
@@ -208,14 +208,14 @@ def unit_check(array: NDArray[Any]) -> Callable[[slice], bool]:
 
 @lru_cache(maxsize=8)
 def _bits_of_one(dtype: np.dtype[Any]) -> tuple[np.dtype[Any], np.unsignedinteger]:
-    """The unsigned integers of a float's size, and the one with the bits of 1.0."""
+    """The unsigned integer type of a float's size, and the integer with the bits of 1.0."""
     bits = np.dtype(f"u{dtype.itemsize}")
     one: np.unsignedinteger = np.ones(1, dtype).view(bits)[0]
     return bits, one
 
 
 def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
-    """Refuse entries outside [0, 1], with the number of rows and the first of them."""
+    """Reject entries outside [0, 1], with the number of rows and the first of them."""
     bad, first = 0, -1
     for rows in blocks(0, *array.shape):
         wrong = np.flatnonzero(~((array[rows] >= 0) & (array[rows] <= 1)).all(axis=1))
@@ -232,7 +232,7 @@ def refuse_outside_unit(name: str, array: NDArray[Any]) -> None:
 
 
 def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
-    """A block as contiguous float32 (from float16 and float32, without loss) or float64 (from everything else)."""
+    """A block as contiguous float32 (from float16 and float32, without loss) or float64 (from all other types)."""
     small = block.dtype.kind == "f" and block.dtype.itemsize <= 4
     return np.ascontiguousarray(block, dtype=np.float32 if small else np.float64)
 
@@ -240,7 +240,7 @@ def as_float_rows(block: NDArray[Any]) -> NDArray[Any]:
 def as_labels(name: str, data: ArrayLike, n: int, k: int, classes: Sequence[object] | None = None) -> NDArray[np.int64]:
     """Labels as class indices: integers in [0, k), or members of `classes`; shape (n,).
 
-    With `classes`, labels are looked up by name (`confide.support.names`), so that [10, 20] or ["cat", "dog"] work.
+    With `classes`, labels are matched by name (`confide.support.names`), so that [10, 20] or ["cat", "dog"] work.
     """
     array = as_array(name, data)
     if array.ndim != 1:
@@ -301,29 +301,29 @@ def class_names(classes: Sequence[object], k: int) -> tuple[object, ...]:
 
 
 def _as_list(data: object, array: NDArray[Any]) -> list[Any]:
-    """Plain Python values; a list is not read by numpy, which would turn [1, "a"] into texts."""
+    """Plain Python values; numpy does not read a list, because it would turn [1, "a"] into texts."""
     values = list(data) if isinstance(data, list | tuple) else array.tolist()
     return [value.item() if isinstance(value, np.generic) else value for value in values]
 
 
-# The random numbers that belong to records: for randomised scores, for risk control, for splitting records.
+# The random numbers of records: for randomised scores, for risk control, for splitting records.
 #
-# They have to be independent of the data, and no record's number may depend on which other records there are: then
-# neighbouring data sets share the numbers of their common records, and differ in one score. Fresh numbers are like
-# that: whichever record is left out, the others' have the same law. Numbers of a seeded generator are not, because it
-# deals them out by position: a removed record moves those of all that follow, and the privacy loss is not the stated
-# one.
+# They must be independent of the data, and a record's number must not depend on which other records exist. Then
+# neighbouring data sets share the numbers of their common records, and differ in one score. New random numbers satisfy
+# this: without any one record, the numbers of the others have the same distribution. Numbers of a seeded generator do
+# not, because they are assigned by position. Removing a record would shift the numbers of all later records, and the
+# privacy loss would not be the stated one.
 
 
 class ExperimentalUniforms:
-    """Numbers that can be drawn again, **for experiments on public data only**: the privacy statement does not hold.
+    """Reproducible random numbers, **for experiments on public data only**: the privacy statement does not hold.
 
-    Every use draws the next ones, in the order of the records.
+    Every use draws the next numbers, in the order of the records.
 
     Parameters
     ----------
     seed
-        Whatever `numpy.random.default_rng` takes: an integer, or a Generator.
+        A seed for `numpy.random.default_rng`: an integer, or a Generator.
 
     Examples
     --------
@@ -341,11 +341,11 @@ class ExperimentalUniforms:
 
 
 Uniforms: TypeAlias = ArrayLike | ExperimentalUniforms | None
-"""None draws fresh numbers; an array holds one per record, in [0, 1], that belongs to the record, not to its place."""
+"""None draws new numbers; an array has one number in [0, 1] per record, fixed to the record and not to its position."""
 
 
 def fresh_uniforms(n: int) -> NDArray[np.float64]:
-    """Numbers in [0, 1) that nobody can foresee or draw again, float64, shape (n,): the operating system's.
+    """Unpredictable numbers in [0, 1) from the operating system, which cannot be drawn again; float64, shape (n,).
 
     Examples
     --------
@@ -358,7 +358,7 @@ def fresh_uniforms(n: int) -> NDArray[np.float64]:
 
 
 def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.float64]:
-    """Random numbers in [0, 1], one per record, shape (n,): fresh ones by default, ones where the score uses none."""
+    """Random numbers in [0, 1], one per record, shape (n,): new ones by default; ones if the score uses none."""
     if not needed:
         if u is not None:
             raise InputError(
@@ -378,7 +378,7 @@ def as_uniforms(name: str, u: Uniforms, n: int, needed: bool) -> NDArray[np.floa
 
 
 def refuse_generator(name: str, u: object) -> None:
-    """Refuse whatever deals out numbers by position: numpy's and torch's generators, `random.Random`, functions."""
+    """Reject generators that assign numbers by position: those of numpy and torch, `random.Random`, functions."""
     if callable(u) or hasattr(u, "random") or hasattr(u, "manual_seed"):
         raise InputTypeError(
             name,

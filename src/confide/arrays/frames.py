@@ -1,4 +1,4 @@
-"""Names that data frames give their columns and rows, and columns as a data frame."""
+"""The names of columns and rows in data frames, and columns as a data frame."""
 
 from collections.abc import Iterable, Sequence
 from itertools import combinations
@@ -11,27 +11,27 @@ from confide.arrays.checked import as_array, as_numeric, as_probabilities, class
 from confide.errors import InputError, InputTypeError
 from confide.support import Name, canonical, column_order, needs_extra, only_count, refuse_marked
 
-# Names that pandas gives to rows: they say which record a row belongs to.
+# The row names of pandas: they state which record a row belongs to.
 
 
 def row_index(data: Any) -> Any:
-    """The index of a pandas object, or of whatever carries one of its kind; None for anything without."""
+    """The index of a pandas object, or of an object with such an index; None for anything else."""
     index = getattr(data, "index", None)
     if index is None or not hasattr(index, "equals"):
         return None
-    return index.to_pandas() if hasattr(index, "to_pandas") else index  # the former of frames on a GPU
+    return index.to_pandas() if hasattr(index, "to_pandas") else index  # the first case: frames on a GPU
 
 
 def refuse_other_rows(**given: Any) -> None:
-    """Refuse pandas objects that name the same rows in another order, or name other rows.
+    """Reject pandas objects that name the same rows in another order, or name other rows.
 
-    An index that only counts from 0, as pandas makes one by default, fits every other index but a permutation of it.
-    No label of an index is quoted.
+    An index that only counts from 0, the default of pandas, is compatible with every index except a permutation of
+    itself. Messages contain no label of an index.
 
     Parameters
     ----------
     **given
-        What has one row, or entry, for each record, by the name of the argument; without an index, or None, as well.
+        Arguments by name, with one row or entry for each record; also without an index, or None.
 
     Raises
     ------
@@ -50,7 +50,7 @@ def refuse_other_rows(**given: Any) -> None:
     """
     indexes = [(name, index) for name, data in given.items() if (index := row_index(data)) is not None]
     for (name, index), (other_name, other) in combinations(indexes, 2):
-        if len(index) != len(other) or index.equals(other):  # of another length they are refused as such
+        if len(index) != len(other) or index.equals(other):  # another check reports different lengths
             continue
         same = set(index) == set(other)
         if same or not (_only_counts(index) or _only_counts(other)):
@@ -64,22 +64,22 @@ def refuse_other_rows(**given: Any) -> None:
 
 
 def _only_counts(index: Any) -> bool:
-    """Whether an index is that of a frame made of an array: 0 to n-1."""
+    """Whether an index is that of a frame made from an array: 0 to n-1."""
     return bool(index.dtype.kind in "iu") and list(index) == list(range(len(index)))
 
 
-# Names that a data frame gives its columns: they say which class a column of probabilities belongs to.
+# The column names of a data frame: they state which class a column of probabilities belongs to.
 
 
 def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] | None:
-    """The column names of a data frame of any kind, or an Arrow table; None for anything without names.
+    """The column names of a data frame of any kind, or an Arrow table; None for data without names.
 
-    Columns that only count, as those of a frame made of an array do (0 to K-1, or column_0 to column_K-1), have none.
+    Columns that only count, as in a frame made from an array (0 to K-1, or column_0 to column_K-1), have no names.
 
     Raises
     ------
     InputError
-        If two columns have one name.
+        If two columns have the same name.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
     """
     if is_query(data):
         in_memory(called, data)
-    held = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's `columns` are the columns themselves
+    held = getattr(data, "column_names", getattr(data, "columns", None))  # Arrow's `columns` are not names
     if not isinstance(held, Iterable):
         return None
     names = tuple(name.item() if hasattr(name, "item") else name for name in held)
@@ -105,14 +105,14 @@ def column_names(data: Any, called: str = "probabilities") -> tuple[Name, ...] |
 def class_columns(
     probabilities: Any, classes: Sequence[object] | None, *, check: bool = False
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:
-    """Probabilities as an array of shape (n, K), and the names of its columns; None without names.
+    """Probabilities as an array of shape (n, K), and the names of its columns, or None without names.
 
-    Columns of a data frame that are named by `classes` are put in the order of these.
+    If `classes` names the columns of a data frame, they are put in the order of `classes`.
 
     Raises
     ------
     InputError, InputTypeError
-        If they are no probabilities, or a data frame's columns have other names than `classes`.
+        If they are not probabilities, or a data frame's columns have other names than `classes`.
 
     Examples
     --------
@@ -129,14 +129,14 @@ def class_columns(
 
 
 def in_order(table: NDArray[Any], order: list[int]) -> NDArray[Any]:
-    """The columns of a table in an order; the table itself, if they are."""
+    """The columns of a table in an order; the table itself if they are already in this order."""
     return table if order == list(range(len(order))) else table[:, order]
 
 
 def as_truth(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None = None) -> NDArray[np.bool_]:
-    """Which labels of each record are true, shape (n, K), from booleans or from 1 and 0.
+    """Whether each label of each record is true, shape (n, K), from booleans or from 1 and 0.
 
-    Columns of a data frame that are named by `names`, the labels, are put in the order of these.
+    If `names`, the labels, names the columns of a data frame, they are put in the order of `names`.
 
     Raises
     ------
@@ -162,7 +162,7 @@ def as_truth(truth: Any, shape: tuple[int, ...], names: Sequence[object] | None 
     return true if names is None else in_order(true, column_order("truth", names, columns, "labels"))
 
 
-# Columns as a data frame of the kind that somebody works with; pandas as it is, all others by narwhals.
+# Columns as a data frame of the user's kind; pandas directly, all others by narwhals.
 
 
 def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: Any = None) -> Any:
@@ -173,15 +173,15 @@ def frame_of(columns: Sequence[tuple[object, NDArray[Any]]], like: Any, index: A
     columns
         Names, all different, and values of shape (n,).
     like
-        A data frame of the kind, or the kind's name. A pandas one lends its index, and must have n rows.
+        A data frame of the kind, or the kind's name. The index of a pandas frame is used, and it must have n rows.
     index
-        The index that the rows have already, or None: that of a pandas frame by name, and one that `like` must have.
+        The existing index of the rows, or None: of a pandas frame by name, and the index that `like` must have.
 
     Raises
     ------
     InputError, InputTypeError
-        If `like` has another number of rows, or is of no kind that holds data in memory; if two names are one text, and
-        the kind has texts for names.
+        If `like` has another number of rows, or is not a kind that holds data in memory. Also if two names are the same
+        text, and the kind has texts as names.
     MissingExtraError
         If pandas, or for other kinds narwhals, is not installed.
 

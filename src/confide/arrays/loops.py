@@ -1,7 +1,8 @@
-"""Loops for which numpy needs several passes, in the part of Python that Numba compiles (`confide.arrays.blocks`).
+"""Loops that would take numpy several passes, in the part of Python that Numba compiles (`confide.arrays.blocks`).
 
-Every loop has a twin in numpy, with the same results bit for bit; tests compare the two. Indices are unsigned, because
-Numba would wrap negative ones, and numbers are widened by np.float64, because Numba's float() keeps single precision.
+Every loop has an equivalent in numpy, with the same results in every bit; tests compare the two. Indices are unsigned,
+because Numba would wrap negative ones. Numbers are converted by np.float64, because Numba's float() keeps single
+precision.
 """
 
 from typing import Any, NamedTuple
@@ -10,10 +11,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 FEW = np.uint64(4)
-"""Edges that are compared one after the other; the rest of a cell is halved."""
+"""The number of edges that are compared in sequence; the rest of a cell is bisected."""
 
 FEW_LEFT = np.uint64(12)
-"""Entries that are sorted one by one."""
+"""The number of entries that are sorted by insertion."""
 
 SMALL = 2.0**-100
 """A 160th of it is a normal number of single precision."""
@@ -32,11 +33,11 @@ def count(
 ) -> tuple[int, int]:
     """Add scores in [low, high] to the counts of bins (edges[j-1], edges[j]]; the last edge is +inf.
 
-    `starts[cell]` is how many edges lie in lower cells, hence below every score of this one, and `starts[cell + 1]` how
-    many are not above all of them; see `confide.counting.cells`. As many scores as `cells` has room for are looked at
-    together. Where one of them is not valid none of them counts, and counting ends.
+    `starts[cell]` is the number of edges in lower cells, which lie below every score of this cell. `starts[cell + 1]`
+    is the number of edges that are not above all of them (see `confide.counting.cells`). As many scores as `cells` has
+    room for are processed together. If one of them is not valid, none of them counts, and counting ends.
 
-    Returns how many scores were counted, and how many of these were far from the first edge of their cell.
+    Returns the number of counted scores, and how many of these were far from the first edge of their cell.
     """
     far = 0
     last = np.float64(len(starts) - 2)
@@ -70,7 +71,7 @@ def count(
 
 
 def gather(probabilities: NDArray[Any], labels: NDArray[np.int64], out: NDArray[np.float64]) -> bool:
-    """`out` becomes 1 - the probability of each row's label; returns whether all of these lie in [0, 1]."""
+    """Set `out` to 1 - the probability of each row's label; returns whether all of these lie in [0, 1]."""
     fine: Any = True
     for i in range(len(labels)):
         own = probabilities[i, np.uint64(labels[i])]
@@ -80,7 +81,7 @@ def gather(probabilities: NDArray[Any], labels: NDArray[np.int64], out: NDArray[
 
 
 def at_least(numbers: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> bool:
-    """`mask` becomes numbers >= cut; returns whether all numbers lie in [0, 1]."""
+    """Set `mask` to numbers >= cut; returns whether all numbers lie in [0, 1]."""
     fine: Any = True
     for i in range(len(numbers)):
         mask[i] = numbers[i] >= cut
@@ -89,7 +90,7 @@ def at_least(numbers: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> bool:
 
 
 def residuals(predictions: NDArray[Any], targets: NDArray[Any], out: NDArray[np.float64]) -> bool:
-    """`out` becomes |target - prediction| in float64; returns whether all of both are finite."""
+    """Set `out` to |target - prediction| in float64; returns whether all of both are finite."""
     fine: Any = True
     for i in range(len(out)):
         prediction, target = np.float64(predictions[i]), np.float64(targets[i])
@@ -99,7 +100,7 @@ def residuals(predictions: NDArray[Any], targets: NDArray[Any], out: NDArray[np.
 
 
 def ends(predictions: NDArray[Any], reach: float, lower: NDArray[np.float64], upper: NDArray[np.float64]) -> bool:
-    """`lower` and `upper` become prediction -+ reach in float64; returns whether all predictions are finite."""
+    """Set `lower` and `upper` to prediction -+ reach in float64; returns whether all predictions are finite."""
     fine: Any = True
     for i in range(len(lower)):
         prediction = np.float64(predictions[i])
@@ -117,10 +118,10 @@ def at_or_above(
     rank: NDArray[np.int64],
     equal: NDArray[np.int64],
 ) -> None:
-    """How many entries of row i are at least p[i, y[i]], how many of them equal it, and what they sum to.
+    """For row i: the number of entries of at least p[i, y[i]], the number of those equal to it, and the sum of both.
 
-    Sums count units of the last place of `magic`, to whose multiples entries are rounded: whole numbers, which machine
-    code may add in any order. Entries lie in [0, 1], and a row's sum below `magic`.
+    Sums count units of the last place of `magic`, to whose multiples entries are rounded. They are whole numbers, which
+    machine code may add in any order. Entries lie in [0, 1], and a row's sum is below `magic`.
     """
     none = np.int64(0)
     zero = np.float64(magic).view(np.int64)
@@ -138,7 +139,7 @@ def at_or_above(
 
 
 class Scratch(NamedTuple):
-    """Arrays that `ranked_sets` works in: for entries and for two ends, with their bits; for cells of a histogram."""
+    """Work arrays of `ranked_sets`: for entries and for two ends, with their bits; for cells of a histogram."""
 
     room: NDArray[Any]
     codes: NDArray[Any]
@@ -158,14 +159,14 @@ def ranked_sets(
     scratch: Scratch,
     mask: NDArray[np.bool_],
 ) -> bool:
-    """`mask` becomes score <= limit for scores worth * mass + toll[rank]; returns whether all entries lie in [0, 1].
+    """Set `mask` to score <= limit for scores worth * mass + toll[rank]; returns whether all entries lie in [0, 1].
 
-    Rank and mass count and add up the entries of the row that are at least as large, as in `at_or_above`; of those that
-    are equal a share of the mass. Only the largest entry that is left out is looked for, and rows are not sorted: a
-    histogram over the bits of the likeliest entries, whose order is theirs, says in which cell it is, and the few
-    entries of this cell are put in order. Which ones are the likeliest is guessed from the row before.
+    Rank and mass are the number and the sum of the entries of the row that are at least as large, as in `at_or_above`;
+    for equal entries, a share of the mass. Only the largest excluded entry is searched for, and rows are not sorted. A
+    histogram over the bits of the most probable entries, which have the same order, gives its cell, and the few entries
+    of this cell are sorted. The set of the most probable entries is guessed from the previous row.
 
-    `toll`, of shape (K + 1,), does not fall.
+    `toll`, of shape (K + 1,), does not decrease.
     """
     room, codes, ends, end_codes, cell_mass, cell_count = scratch
     k = p.shape[1]

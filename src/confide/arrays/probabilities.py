@@ -1,8 +1,7 @@
-"""Probabilities and logits: what rows sum to, and the softmax.
+"""Probabilities and logits: sums of rows, and the softmax.
 
-Images with a truth for every pixel: where each class is true, in numpy or on a tensor's own device.
-
-Nothing here but indexing, comparing and counting, which arrays of numpy and tensors of torch write alike.
+Also images with a true class for every pixel: the area of each class, in numpy or on a tensor's own device. That part
+uses only indexing, comparing and counting, which have the same syntax for numpy arrays and torch tensors.
 """
 
 from collections.abc import Callable, Iterable, Iterator
@@ -17,30 +16,30 @@ from confide.errors import InputError
 # Rows of probabilities that do not sum to one: logits, percentages, some of the classes, or answers to K questions.
 
 LOOKED_AT = 1000
-"""Rows that are looked at, so that it costs nothing; whoever has another sum has it in every row."""
+"""The number of rows that are checked, so that the cost is negligible; a systematic error is in every row."""
 
 _ENTRIES = 2**20
 ROUNDED, _FLOATS = 0.005, 0.01
 
 SUM_TO_ONE = "sum to one"
 SUM_REMEDY = (
-    "apply softmax to a model's raw outputs and give every class; numbers that are no probabilities need a score of "
-    "your own, with a name of its own"
+    "apply softmax to a model's raw outputs and give every class; numbers that are not probabilities need a score of "
+    "your own, with its own name"
 )
 
 
 def far_from_one(p: NDArray[Any], rows: int = LOOKED_AT) -> NDArray[np.bool_]:
-    """Which of the first rows sum to something that no rounding of probabilities explains.
+    """Whether each of the first rows has a sum that rounding of probabilities cannot explain.
 
-    Rounding to two decimals changes an entry by up to .005: every entry can have lost that, and those that are not zero
-    can have gained it. Half precision changes a sum by less than .01. Rows with NaN are left to others.
+    Rounding to two decimals changes an entry by up to 0.005: every entry can have lost that much, and nonzero entries
+    can have gained it. Half precision changes a sum by less than 0.01. Rows with NaN are checked elsewhere.
 
     Parameters
     ----------
     p
         Shape (n, K).
     rows
-        How many rows to look at.
+        The number of rows to check.
 
     Returns
     -------
@@ -61,7 +60,7 @@ def far_from_one(p: NDArray[Any], rows: int = LOOKED_AT) -> NDArray[np.bool_]:
 
 
 def rows_looked_at(k: int, rows: int = LOOKED_AT) -> int:
-    """How many rows of k entries are looked at: fewer of very many entries.
+    """The number of rows of k entries that are checked; it is smaller for very many entries.
 
     Examples
     --------
@@ -72,7 +71,7 @@ def rows_looked_at(k: int, rows: int = LOOKED_AT) -> int:
 
 
 def sums_of_rounded(k: int, large: Any) -> tuple[float, Any]:
-    """Between what k probabilities sum to after rounding, where `large` of them are not below `ROUNDED`.
+    """The smallest and largest sum of k probabilities after rounding, if `large` of them are not below `ROUNDED`.
 
     Examples
     --------
@@ -83,7 +82,7 @@ def sums_of_rounded(k: int, large: Any) -> tuple[float, Any]:
 
 
 def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
-    """Refuse probabilities whose first rows do not sum to one, not even nearly.
+    """Reject probabilities whose first rows do not sum to one, not even approximately.
 
     Examples
     --------
@@ -95,7 +94,7 @@ def refuse_other_sums(name: str, p: NDArray[Any]) -> None:
 
 
 def other_sums(name: str, count: int, first: int, rows: int) -> InputError:
-    """What is said of probabilities of which `count` of so many rows do not sum to one."""
+    """The error for probabilities if `count` of so many rows do not sum to one."""
     return InputError(
         name,
         f"must {SUM_TO_ONE} in every row",
@@ -108,11 +107,11 @@ def other_sums(name: str, count: int, first: int, rows: int) -> InputError:
 
 _ROWS_LOOKED_AT, _NEAR_ONE = 100, 0.005
 _ROWS, _PAIRS = 3, 30
-"""How many rows look like probabilities by chance once in a million times, or never: of several numbers, and of one."""
+"""Numbers of rows that look like probabilities by chance once in a million times or never: for several numbers, one."""
 
 
 def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
-    """The softmax of finite rows, shape (n, K), however large: each row is computed for itself, wherever it stands.
+    """The softmax of finite rows of any size, shape (n, K); the result of a row does not depend on its position.
 
     Examples
     --------
@@ -127,7 +126,7 @@ def softmax(logits: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def look_like_probabilities(rows: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which of the first rows to refuse as logits: all, if all are probabilities; shape (n, K), K = 1 for one of two.
+    """The first rows to reject as logits: all if all are probabilities; shape (n, K), K = 1 for one of two classes.
 
     Examples
     --------
@@ -151,7 +150,7 @@ Found = TypeVar("Found")
 
 
 def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any], Found]) -> Iterator[Found]:
-    """What is found of each pair (probabilities, truth); what is refused names the image."""
+    """The results for each pair (probabilities, truth); an error names the image."""
     for i, image in enumerate(images):
         if not isinstance(image, tuple | list) or len(image) != 2:
             raise InputError(
@@ -159,9 +158,9 @@ def image_by_image(images: Iterable[tuple[Any, Any]], work: Callable[[Any, Any],
             )
         try:
             found = work(*image)
-        except InputError as refused:
-            where = f"{refused.requirement} (image {i}, counted from 0)"
-            raise type(refused)(refused.argument, where, refused.got, refused.remedy) from None
+        except InputError as error:
+            where = f"{error.requirement} (image {i}, counted from 0)"
+            raise type(error)(error.argument, where, error.got, error.remedy) from None
         yield found
 
 
@@ -171,17 +170,17 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
     Parameters
     ----------
     p
-        Of one image, shape `(K, *spatial)`: what there is for each class.
+        The probabilities of one image, shape `(K, *spatial)`.
     truth
-        Class numbers 0 to K-1, of shape `(*spatial)` or `(1, *spatial)`; or one mask per channel, 1 where it is true,
-        0 elsewhere, shape `(K, *spatial)`. With one channel both say where it is true. Of any number type.
+        Class numbers 0 to K-1, of shape `(*spatial)` or `(1, *spatial)`; or one mask per channel, 1 where the class is
+        true, 0 elsewhere, shape `(K, *spatial)`. With one channel both have the same meaning. Of any number type.
     ignore_index
-        Pixels of this number are left out.
+        Pixels with this number are left out.
 
     Raises
     ------
     InputError
-        If the shapes do not fit, or pixels hold other numbers: how many.
+        If the shapes do not fit, or pixels have other numbers: how many.
 
     Examples
     --------
@@ -215,15 +214,15 @@ def class_areas(p: Any, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
                 "masks",
                 "must hold 1 where a class is true and 0 elsewhere",
                 remedy=(
-                    f"{other} of {_size(mask)} pixels of one hold something else; binarise them, or name what "
-                    "marks pixels without a truth as ignore_index"
+                    f"{other} of {_size(mask)} pixels of one hold something else; binarise them, or give the "
+                    "value of pixels without a label as ignore_index"
                 ),
             )
         yield true, (~left_out if bool(left_out.any()) else None)
 
 
 def as_truth_image(truth: ArrayLike) -> NDArray[Any]:
-    """A truth of pixels as an array of numbers or of bool."""
+    """The true classes of pixels as an array of numbers or of bool."""
     array = as_array("truth", truth)
     return array if array.dtype == np.bool_ else as_numeric("truth", array)
 
@@ -240,8 +239,8 @@ def _of_numbers(k: int, truth: Any, ignore_index: int) -> Iterator[tuple[Any, An
             "truth",
             f"must hold the number of a class, 0 to {k - 1}",
             remedy=(
-                f"{_size(truth) - known} of {_size(truth)} pixels do not; name what marks pixels without a "
-                "truth as ignore_index"
+                f"{_size(truth) - known} of {_size(truth)} pixels do not; give the value of pixels without "
+                "a label as ignore_index"
             ),
         )
 

@@ -1,10 +1,10 @@
-"""Records and a request -> a release: the calls that join candidates, counts, terms, ledger and mechanism.
+"""Calibration: compute releases from records and a request.
 
-request.py       `Request`: what is asked, checked once; its parts, one for each threshold; of an earlier release, again
-release.py       `Source`, and `release()`, the only way from records to a release: priced, compared, charged, drawn
-calibrate.py     the calls for scores and counts; risk.py: for losses, masks and claims
-recalibrate.py   the call for an earlier release
-noisy_labels.py  labels that are randomised, and the call for them
+request.py       `Request`: all public parameters, validated once; one part for each threshold; renewal of a release
+release.py       `Source`, and `release()`, the only function that makes a release: price, compare, charge, draw
+calibrate.py     functions for scores and counts; risk.py: functions for losses, masks and claims
+recalibrate.py   the function that renews an earlier release
+noisy_labels.py  randomised labels, and the function that calibrates with them
 """
 
 from confide.calibration.calibrate import (

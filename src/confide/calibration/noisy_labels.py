@@ -1,4 +1,4 @@
-"""Labels that are randomised before anybody sees them, and thresholds for the true ones (docs/theory-labels.md)."""
+"""Randomised labels, and thresholds for the true labels that are computed from them (docs/theory-labels.md)."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
 
 
-# The tool of whoever keeps true labels: each is randomised on its own, before anybody else sees it.
+# For the owner of the true labels: each is randomised on its own before it is given to anyone else.
 
 
 MECHANISM = "labelling by randomised-response"
@@ -57,14 +57,16 @@ MECHANISM = "labelling by randomised-response"
 
 @dataclass(frozen=True, eq=False, repr=False)
 class RandomisedLabels(Described):
-    """Labels that may leave, and what is to be stated of them. An array of them is `labels`, or `numpy.asarray(self)`.
+    """Randomised labels, which may be shared, and their public statement.
+
+    `labels`, or `numpy.asarray(self)`, is an array of the labels.
 
     Parameters
     ----------
     labels
-        Shape (n,): class names, or positions from 0 where only the number of classes was given.
+        Shape (n,): class names, or positions from 0 if only the number of classes was given.
     statement
-        The loss, the classes, and how many labels there are: all public.
+        The privacy loss, the classes, and the number of labels: all public.
     """
 
     labels: NDArray[Any]
@@ -72,7 +74,7 @@ class RandomisedLabels(Described):
 
     @property
     def epsilon(self) -> float:
-        """The loss of one label."""
+        """The privacy loss of one label."""
         return self.statement.epsilon
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> NDArray[Any]:
@@ -102,25 +104,25 @@ def randomise_labels(
 ) -> RandomisedLabels:
     """Randomise labels one by one: K-ary randomised response, drawn by OpenDP's secure sampler, never seeded.
 
-    With probability e^epsilon/(e^epsilon + K - 1) a label stays, and else it becomes one of the other K - 1 classes,
-    all alike. Whatever is computed from the result costs nothing more: any number of calibrations, scores, levels. Two
-    calls cost the sum of their epsilons, for each label.
+    With probability e^epsilon/(e^epsilon + K - 1) a label stays. Otherwise it becomes one of the other K - 1 classes
+    with equal probability. Any number of calibrations, scores and levels can be computed from the result at no
+    further cost. Two calls cost the sum of their epsilons, for each label.
 
     Parameters
     ----------
     labels
-        The true labels, shape (n,): class names, or integers from 0 to K-1 where `classes` is the number K.
+        The true labels, shape (n,): class names, or integers from 0 to K-1 if `classes` is the number K.
     classes
         All K class names, a public list that is not taken from the labels; or their number; at least two.
     epsilon
-        Loss of each label, between 1e-6 and 30. It is that of replacing one label; features are not protected, nor
-        that there is such a record.
+        Privacy loss of each label, between 1e-6 and 30, under replacement of one label. Neither features nor the
+        existence of a record are protected.
     ledger, dataset
-        A `confide.Ledger`, and the name under which it keeps the budget of these labels: epsilon is charged durably
-        under `replace_one`, before a label is drawn. The same request about the same labels returns the labels that
-        were drawn then, and costs nothing.
+        A `confide.Ledger`, and the name of these labels' budget in it. epsilon is charged durably under `replace_one`
+        before a label is drawn. The same request with the same labels returns the labels that were drawn before, at no
+        cost.
     again
-        Draw anew, and charge it, although the ledger has answered an identical request.
+        Draw and charge again, although the ledger has answered an identical request.
 
     Returns
     -------
@@ -130,7 +132,7 @@ def randomise_labels(
     Raises
     ------
     InputError, InputTypeError
-        If an argument cannot be used; no label is quoted.
+        If an argument cannot be used; the message contains no label.
     OtherDataError, BudgetError, LedgerError
         As in `confide.calibrate`.
 
@@ -161,8 +163,8 @@ def randomise_labels(
 
         spent = PrivacyStatement("replace_one", statement.epsilon, 1, None, statement.epsilon, None)
         named = k if names is None else [canonical(name) for name in names]  # type: ignore[arg-type]
-        asked = {"kind": "labelling", "epsilon": statement.epsilon, "classes": named, "n": statement.n}
-        payment = make_payment(spent, MECHANISM, asked, ledger, dataset, again=again)
+        parameters = {"kind": "labelling", "epsilon": statement.epsilon, "classes": named, "n": statement.n}
+        payment = make_payment(spent, MECHANISM, parameters, ledger, dataset, again=again)
         text = pay(
             payment,
             lambda: positions,
@@ -172,31 +174,31 @@ def randomise_labels(
         drawn, versions = _kept(text)
         statement = replace(statement, versions=versions)
     tell("labels", "randomised", n=statement.n, classes=k, epsilon=statement.epsilon)
-    return RandomisedLabels(drawn if names is None else _named(names, drawn), statement)
+    return RandomisedLabels(drawn if names is None else _names_at(names, drawn), statement)
 
 
 def _kept(text: str) -> tuple[NDArray[np.int64], dict[str, str]]:
-    """The positions that a ledger keeps and the versions that drew them; of older ledgers the positions alone."""
+    """The positions in a ledger's entry and the versions that drew them; older ledgers contain only positions."""
     kept = json.loads(text)
     drawn, versions = kept if len(kept) == 2 and isinstance(kept[1], dict) else (kept, {})
     return np.array(drawn, dtype=np.int64), check_versions("ledger's answer", versions)
 
 
 def _classes(classes: Sequence[object] | int) -> tuple[tuple[object, ...] | None, int]:
-    """The class names, or None where only their number is given, and the number."""
+    """The class names, or None if only their number is given, and the number."""
     if isinstance(classes, int | np.integer) and not isinstance(classes, bool):
         names, k = None, positive_integer("classes", int(classes))
     else:
         listed = several("classes", classes)
         names, k = class_names(listed, len(listed)), len(listed)
-        if public_classes("classes", listed) == k:  # names that only count
+        if public_classes("classes", listed) == k:  # names that are the numbers from 0
             names = None if names == tuple(range(k)) else names
     if k < 2:
-        raise InputError("classes", "must be at least two: with one there is nothing to hide", got="1")
+        raise InputError("classes", "must be at least two: with one class there is nothing to protect", got="1")
     return names, k
 
 
-def _named(names: tuple[object, ...], positions: NDArray[np.int64]) -> NDArray[Any]:
+def _names_at(names: tuple[object, ...], positions: NDArray[np.int64]) -> NDArray[Any]:
     return np.asarray(names if len({type(name) for name in names}) == 1 else np.array(names, dtype=object))[positions]
 
 
@@ -206,14 +208,14 @@ _ELEMENTS = 2**21
 
 @dataclass(frozen=True)
 class LabelRequest:
-    """What is asked of randomised labels, checked: all of it public. `release` takes it as it takes a `Request`.
+    """A validated request for randomised labels; all of it is public. `release` accepts it like a `Request`.
 
     Parameters
     ----------
     alpha, epsilon, score, delta, candidates
-        As in `calibrate_noisy_labels`; epsilon is the loss with which each label was randomised.
+        As in `calibrate_noisy_labels`; epsilon is the privacy loss with which each label was randomised.
     classes
-        The class names, or their number; None where neither a statement nor columns have told them yet.
+        The class names, or their number; None until a statement or columns determine them.
     about
         As in `calibrate`.
     """
@@ -233,7 +235,7 @@ class LabelRequest:
         return self.candidates
 
     def of_columns(self, own: Sequence[Any] | None, k: int, about: Mapping[str, str] | None = None) -> LabelRequest:
-        """The same, of probabilities in k columns, with names of their own or not."""
+        """The same request for probabilities in k columns, whose names are `own`, if they have names."""
         return replace(self, classes=names_beside(self.classes, own, k), about=about)
 
     @property
@@ -245,7 +247,7 @@ class LabelRequest:
 
 @dataclass(frozen=True)
 class PreparedLabels:
-    """A threshold from randomised labels: it costs nothing more, whatever is counted."""
+    """A threshold from randomised labels; it has no further cost."""
 
     request: LabelRequest
     mechanism: NoisyLabels
@@ -253,30 +255,30 @@ class PreparedLabels:
 
     @property
     def candidates(self) -> Candidates:
-        """The candidates that are counted over."""
+        """The candidates for counting."""
         return self.request.candidates
 
     def release(
         self, look: Callable[[], Mapping[None, NoisyLabelCounts]], *, charge_first: bool = False
     ) -> NoisyLabelCalibration:
-        """Look, correct the counts for what randomised labels cover anyway, and state what follows."""
-        asked, words = self.request, Words.stated(self.request.classes, self.request.about)
-        guarantee = self.mechanism.guarantee(1 - asked.alpha, self.n, asked.delta)
-        assert guarantee is not None  # the rank was chosen to keep it
+        """Read, correct the counts for what randomised labels cover by chance, and state the result."""
+        request, words = self.request, Words.stated(self.request.classes, self.request.about)
+        guarantee = self.mechanism.guarantee(1 - request.alpha, self.n, request.delta)
+        assert guarantee is not None  # the rank was chosen so that it holds
         released = NoisyLabelCalibration(
-            threshold=float(asked.candidates.values[self.mechanism.choose(look()[None].counts)]),
-            alpha=asked.alpha,
+            threshold=float(request.candidates.values[self.mechanism.choose(look()[None].counts)]),
+            alpha=request.alpha,
             guarantee=guarantee,
-            privacy=LabelPrivacy.of(asked.epsilon),
+            privacy=LabelPrivacy.of(request.epsilon),
             mechanism=self.mechanism,
-            candidates=asked.candidates.size,
-            recipe=asked.candidates.recipe,
-            score=asked.score,
+            candidates=request.candidates.size,
+            recipe=request.candidates.recipe,
+            score=request.score,
             versions=library_versions(),
             classes=words.classes,
             about=words.about or {},
         )
-        tell("calibration", "released from noisy labels", score=asked.score, alpha=asked.alpha, n=self.n)
+        tell("calibration", "released from noisy labels", score=request.score, alpha=request.alpha, n=self.n)
         warn_of_choices(released)
         if note := remark(released):
             warnings.warn(note, CoverageWarning, stacklevel=outside())
@@ -285,7 +287,7 @@ class PreparedLabels:
 
 @prepare.register
 def prepare_labels(request: LabelRequest, n: int | None = None, payer: Payer = NOBODY) -> PreparedLabels:
-    """A threshold from randomised labels; the rank aimed at follows from the numbers of records and classes."""
+    """Prepare a threshold from randomised labels; the target rank follows from the numbers of records and classes."""
     if payer != NOBODY:
         raise InputError("ledger", "must be left out: labels are charged where they are randomised")
     if not n:
@@ -304,7 +306,7 @@ class LabelledScores:
     probabilities
         Shape (n, K).
     positions
-        Those of the labels, int64, shape (n,).
+        The positions of the labels among the classes, int64, shape (n,).
     u
         For randomised scores: numbers in [0, 1], shape (n,).
     """
@@ -320,7 +322,7 @@ class LabelledScores:
         return len(self.positions)
 
     def see(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
-        """The counts of the labels, and of all classes."""
+        """The counts of the scores of the labels, and of all classes."""
         counts = NoisyLabelCounts(candidates, request.score)
         counts.add(self.probabilities, self.positions, self.u)
         return {None: counts}
@@ -333,7 +335,7 @@ def asked_of_labels(
     delta: Level | None = None,
     candidates: AnyCandidates = None,
 ) -> LabelRequest:
-    """Check what is asked, as in `calibrate_noisy_labels`.
+    """Validate the arguments of `calibrate_noisy_labels`.
 
     Examples
     --------
@@ -358,7 +360,7 @@ def asked_of_labels(
 
 
 class NoisyLabelCounts:
-    """Scores per bin of noisy labels, and of all classes of the same records. Batches may come in any order.
+    """Counts of scores of noisy labels, and of all classes of the same records. Batches may come in any order.
 
     Examples
     --------
@@ -382,7 +384,7 @@ class NoisyLabelCounts:
 
     @property
     def counts(self) -> NDArray[np.int64]:
-        """What `NoisyLabels.choose` takes: int64, shape (2, m)."""
+        """The argument of `NoisyLabels.choose`: int64, shape (2, m)."""
         return np.stack([self._noisy.counts, self._all.counts])
 
     def add(self, probabilities: NDArray[Any], y: NDArray[np.int64], u: Uniforms = None) -> None:
@@ -395,8 +397,8 @@ class NoisyLabelCounts:
         for start in range(0, len(y), rows):
             part = slice(start, start + rows)
             scores = all_scores(probabilities[part], self._score, u=None if shares is None else shares[part])
-            own = scores[np.arange(len(scores)), y[part]]
-            self._noisy += ScoreHistogram.from_scores(own, self._noisy.candidates, self._score)
+            label_scores = scores[np.arange(len(scores)), y[part]]
+            self._noisy += ScoreHistogram.from_scores(label_scores, self._noisy.candidates, self._score)
             self._all += ScoreHistogram.from_scores(scores.ravel(), self._all.candidates, self._score)
 
 
@@ -413,40 +415,40 @@ def calibrate_noisy_labels(
     u: Uniforms = None,
     about: Mapping[str, str] | None = None,
 ) -> NoisyLabelCalibration:
-    """A threshold that covers the true labels, from labels that `randomise_labels` made; it costs nothing more.
+    """Release a threshold that covers the true labels, from labels of `randomise_labels`, at no further privacy cost.
 
-    The analyst holds features and model outputs, and never a true label. Counts are corrected for what randomised
-    labels cover anyway, and noise is allowed for in the promise, which is exact for finite n (docs/theory-labels.md).
-    Where there are too few records for the loss, the threshold is +inf, with a warning.
+    The analyst has features and model outputs, and never a true label. Counts are corrected for what randomised labels
+    cover by chance. The guarantee includes the noise and is exact for finite n (docs/theory-labels.md). If there are
+    too few records for the privacy loss, the threshold is +inf, with a warning.
 
     Parameters
     ----------
     probabilities
         Shape (n, K): of all records, as in `confide.class_score`.
     noisy_labels
-        What `randomise_labels` returned, which knows its loss; or the noisy labels alone, shape (n,).
+        The result of `randomise_labels`, which contains its privacy loss; or the noisy labels alone, shape (n,).
     alpha
         Miscoverage level in (0, 1).
     label_epsilon
-        The loss with which labels were randomised, or their `LabelStatement`; nobody can check it: a value that is too
-        large promises too much.
+        The privacy loss with which labels were randomised, or their `LabelStatement`. The library cannot check it: with
+        a value that is too large the coverage guarantee is wrong.
     score
-        Any classification score, by its name.
+        The name of a classification score.
     delta
-        Promise coverage for this calibration with probability 1 - delta, instead of on average.
+        Guarantee coverage for this calibration with probability 1 - delta, instead of on average.
     candidates
-        Public candidates, or how they are spread, or their number; by default those that suit the score.
+        Public candidates, or how they are spread, or their number; by default they suit the score.
     classes
         The K class names, in the order of the columns; by default those of a data frame, or of the labels' statement.
     u
-        For randomised scores: numbers in [0, 1], shape (n,); by default fresh ones.
+        For randomised scores: numbers in [0, 1], shape (n,); drawn by default.
     about
         As in `calibrate`.
 
     Returns
     -------
     NoisyLabelCalibration
-        A `Calibration` that `predict_set` and everything else takes, and whose privacy statement speaks of labels.
+        A `Calibration` that `predict_set` and all other functions accept. Its privacy statement is about labels.
 
     Warns
     -----
@@ -456,7 +458,7 @@ def calibrate_noisy_labels(
     Raises
     ------
     InputError, InputTypeError
-        If an argument cannot be used, or the classes are not those that the labels were randomised among.
+        If an argument cannot be used, or the classes are not those of the randomised labels.
 
     Examples
     --------
@@ -474,10 +476,10 @@ def calibrate_noisy_labels(
         raise InputError("label_epsilon", "must be left out, or be that of the randomised labels")
     loss = label_epsilon if stated is None else stated
     if loss is None:
-        raise InputError("label_epsilon", "must be given: with which loss the labels were randomised")
+        raise InputError("label_epsilon", "must be given: the privacy loss with which the labels were randomised")
     request = asked_of_labels(alpha, loss, score, delta, candidates)
-    p, own = class_columns(probabilities, classes, check=True)
-    request = request.of_columns(own, p.shape[1], about)
+    p, column_names = class_columns(probabilities, classes, check=True)
+    request = request.of_columns(column_names, p.shape[1], about)
     labels = noisy_labels.labels if isinstance(noisy_labels, RandomisedLabels) else noisy_labels
     refuse_other_rows(probabilities=probabilities, noisy_labels=labels, u=u)
     names = None if isinstance(request.classes, int) else request.classes
@@ -488,7 +490,7 @@ def calibrate_noisy_labels(
 
 
 def names_beside(stated: Classes | None, own: Sequence[Any] | None, k: int) -> Any:
-    """The class names, or their number: those of the columns, which must be those of the statement, if there is one.
+    """The class names, or their number: from the columns, which must match the statement, if there is one.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""The call that renews a release on new records: the same request, from a warm start, charged anew."""
+"""The function that renews a release with new records: the same request, from a warm start, charged again."""
 
 from __future__ import annotations
 
@@ -38,51 +38,52 @@ def recalibrate(
     cold: bool = False,
     **options: Unpack[Options],
 ) -> Renewed:
-    """Renew a release: put its request to new records, and name it as the predecessor.
+    """Renew a release: repeat its request with new records, and record it as the predecessor.
 
-    Level, relation, method, classes, groups and the rest are those of `previous`. Candidates are spread around its
-    threshold, which is public, and half of them as if there were none: sharper if little has changed, and hardly worse
-    if much has. The loss is a new one, and adds up with the earlier for people who are in both.
+    Level, adjacency, method, classes, groups and all other choices are those of `previous`. Half of the candidates are
+    spread around its threshold, which is public, and the other half as without it. The result is sharper if little has
+    changed, and hardly worse if much has. The privacy loss is a new one. For people who are in both releases it adds
+    up with the earlier one.
 
     Parameters
     ----------
     previous
-        What `calibrate` or one of its kin released, or `recalibrate`.
+        A release of `calibrate` or a related function, or of `recalibrate`.
     scores
         The scores of the new records, shape (n,), of the same score as before. For a release of two sides: the
-        quantiles, shape (n, 2), with `targets`. For one of a false-negative rate: the probabilities, shape (n, K), with
-        `truth`. For one of another loss: the losses, shape (n, m-1), with `candidates`.
+        quantiles, shape (n, 2), with `targets`. For a false-negative rate: the probabilities, shape (n, K), with
+        `truth`. For another loss: the losses, shape (n, m-1), with `candidates`.
     targets, truth, u
         As in `calibrate_sides`, `calibrate_false_negatives` and `calibrate_losses`.
     groups
-        For a release with groups or classes: that of each record, shape (n,).
+        For a release with groups or classes: the group or class of each record, shape (n,).
     labels, weights
-        For a release whose promise is for a population that is a known shift away: the class, or the weight, of each
-        record, as in `calibrate`.
+        For a release with a guarantee for a shifted population: the class, or the weight, of each record, as in
+        `calibrate`.
     epsilon
-        Another budget of the whole release, or `rho`, divided among thresholds as before.
+        Another budget for the whole release, or `rho`, divided among thresholds as before.
     cold
-        Candidates that do not depend on `previous`. **Needed where a record was in an earlier release of the chain,
-        too**: its threshold then depends on these data, and the promise of a warm start is for new records (see
-        docs/after-release.md). The privacy is the same either way.
+        Choose candidates that do not depend on `previous`. **Required if a record was also in an earlier release of
+        the chain**: the earlier threshold then depends on these data, and the guarantee of a warm start is for new
+        records (see docs/after-release.md). Privacy is the same in both cases.
     candidates
-        For values of your own, which a release does not keep: the same again.
+        For candidate values of your own, which a release does not contain: the same values again.
     **options
-        `rho`, `n_typical`, `slopes`, `rise`, `shift`, as in `Choices`: a release does not keep what was asked of
-        these, and without them they are chosen anew. `about`, as in `calibrate`; the words of `previous` are its own.
-        `ledger`, `dataset`, `partition`, `again`, as in `calibrate` and `calibrate_groups`: to renew another release is
-        another request, so new records under the same name are charged, and the same renewal of the same data is the
-        earlier answer.
+        `rho`, `n_typical`, `slopes`, `rise`, `shift`, as in `Choices`: a release does not contain these choices, and
+        without them they are chosen anew. `about`, as in `calibrate`; the metadata of `previous` are not taken over.
+        `ledger`, `dataset`, `partition`, `again`, as in `calibrate` and `calibrate_groups`. The renewal of another
+        release is another request. Therefore new records under the same name are charged, and the same renewal with
+        the same data returns the earlier answer.
 
     Returns
     -------
     Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
-        Of the kind of `previous`.
+        The type of `previous`.
 
     Raises
     ------
     InputError, InputTypeError, OtherDataError, BudgetError, LedgerError
-        As `calibrate`; also if the release does not say what is needed.
+        As `calibrate`; also if the release does not contain the required information.
 
     Examples
     --------
@@ -95,8 +96,8 @@ def recalibrate(
     >>> february.recipe["around"] == january.threshold
     True
     """
-    payer, asked = split_options("recalibrate", options, "partition")
-    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **asked)
+    payer, fields = split_options("recalibrate", options, "partition")
+    request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **fields)
     records = {"targets": targets, "groups": groups, "truth": truth, "u": u, "labels": labels, "weights": weights}
     given = {name: value for name, value in records.items() if value is not None}
     refuse_other_rows(scores=scores, **given)
@@ -107,27 +108,27 @@ def recalibrate(
 
 
 def _check_records(request: Request, given: Mapping[str, Any]) -> None:
-    """Refuse what belongs to other kinds of releases, and say what this kind needs."""
+    """Check that exactly the arguments are given that this type of release requires."""
     needed: tuple[str, ...] = ()
-    more: tuple[str, ...] = ()
+    optional: tuple[str, ...] = ()
     if request.by == "side":
         needed = ("targets",)
     elif request.disjoint:
         needed = ("groups",)
     elif request.loss is not None:
-        needed, more = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
+        needed, optional = ("truth",) if request.loss == FALSE_NEGATIVES else (), ("u",)
     if request.population is not None:
         needed = (*needed, "labels" if isinstance(request.population, ClassShift) else "weights")
     kind = type(request.renews).__name__
     if missing := [name for name in needed if name not in given]:
-        shifted = ", for a population that is a known shift away" if missing[0] in ("labels", "weights") else ""
+        shifted = ", for a population with a known shift" if missing[0] in ("labels", "weights") else ""
         raise InputError(missing[0], f"must be given: previous is a {kind}{shifted}")
-    if wrong := [name for name in given if name not in (*needed, *more)]:
-        raise InputError(wrong[0], f"must be left out: previous is a {kind}")
+    if unexpected := [name for name in given if name not in (*needed, *optional)]:
+        raise InputError(unexpected[0], f"must be left out: previous is a {kind}")
 
 
 def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> dict[Key, NDArray[Any]]:
-    """The scores of the records, by the side or None; refused if they know another name than that of the release."""
+    """The scores of the records by side, or by None; raises an error if they carry another name than the release."""
     part, previous = next(iter(request.parts.values())), request.renews
     if request.by == "side":
         return {side: interval_score(scores, given["targets"], side) for side in SIDES}
@@ -138,7 +139,7 @@ def _scores(request: Request, scores: ArrayLike, given: Mapping[str, Any]) -> di
     if request.loss is not None:
         over = part.law if request.candidates is None else request.candidates
         if not isinstance(over, Candidates):
-            raise InputError("candidates", "must be given: those that the losses belong to")
+            raise InputError("candidates", "must be given: the candidates that the losses belong to")
         return {None: critical_thresholds(scores, over, u=given.get("u"), bound=request.bound)}
     named_by(scores, part.score, part.words.classes)
     return {None: as_vector("scores", scores, empty=True)}

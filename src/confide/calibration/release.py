@@ -1,8 +1,8 @@
-"""Records and a request come in, a release leaves: the only way from one to the other.
+"""From records and a request to a release.
 
-Records are a `Source`, wherever they live: arrays (`Scores`), batches of a loader (`Batches`), counts that were made
-elsewhere (`Counted`), the rows of a table. What a source shows of them is counts over public
-candidates, and nothing else.
+Records come from a `Source`, wherever they are stored: arrays (`Scores`), batches of a loader (`Batches`), counts that
+were computed elsewhere (`Counted`), the rows of a table. A source returns counts over public candidates and nothing
+else.
 """
 
 import math
@@ -48,36 +48,38 @@ if TYPE_CHECKING:
     from confide.ledger import Account, Bill, Dataset, Entry, Ledger, Payment
 
 
-# Thresholds that were asked for, checked and priced together; then compared, charged, drawn and stated.
+# Thresholds are validated and priced together; then compared, charged, drawn and stated.
 #
-# prepare(request, n, payer)     knows the price, from public numbers; nothing is charged, no record is looked at
-# prepared.release(look)         does the rest, in the order of `confide.ledger.Bill.settle`; without one it only draws
+# prepare(request, n, payer)     computes the price from public numbers; nothing is charged, no record is read
+# prepared.release(look)         does the rest, in the order of `confide.ledger.Bill.settle`; without a ledger, it draws
 
 
 Item = TypeVar("Item")
 
 Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
-"""What a mechanism sees: counts over its candidates, or for `none` the scores themselves, shape (n,)."""
+"""The input of a mechanism: counts over its candidates, or for `none` the scores themselves, shape (n,)."""
 
 Recount = Callable[[Candidates], Mapping[Key, Seen]]
-"""Counts over other candidates, in another pass over the same records."""
+"""Counts the same records over other candidates, in a second pass."""
 
 Look = Callable[[], Mapping[Key, Seen]]
-"""Looks at the records, once: what mechanisms see, by row; counts over all candidates of the request."""
+"""Reads the records, once: the mechanisms' input by row, counted over all candidates of the request."""
 
 
 @dataclass(frozen=True)
 class Payer:
-    """Who pays: the data set of a ledger, and for groups the public name of their division. No part of a request.
+    """The budget that is charged: a data set of a ledger, and for groups the public name of their division.
+
+    It is not part of a request.
 
     Parameters
     ----------
     ledger, dataset
-        A `confide.Ledger`, and the name (or `confide.Dataset`) of these data's budget.
+        A `confide.Ledger`, and the name (or `confide.Dataset`) of the data set's budget.
     partition
         The name of the division into groups, for a release with groups or classes.
     again
-        These are the same people with new records: draw anew, and charge it.
+        The same people with new records: draw and charge again.
     """
 
     ledger: "Ledger | None" = None
@@ -87,18 +89,18 @@ class Payer:
 
     @property
     def pays(self) -> bool:
-        """Whether anybody does."""
+        """Whether a ledger is charged."""
         return self.ledger is not None
 
     def of_parts(self, request: Request) -> dict[Key, "_Share"]:
-        """Who pays for each threshold: groups are cells of one partition; nobody without a ledger."""
+        """The payer of each threshold: groups are cells of one partition; empty without a ledger."""
         given = (self.ledger, self.dataset, self.partition)
         if not request.disjoint and self.partition is not None:
             raise InputError("partition", "must be left out: the release has no groups")
-        if all(one is None for one in given):
+        if all(value is None for value in given):
             if self.again:
                 raise InputError(
-                    "again", "must be left out without a ledger: nothing is remembered, and every call is new"
+                    "again", "must be left out without a ledger: no request is stored, and every call is new"
                 )
             return {}
         if not request.disjoint:
@@ -107,7 +109,7 @@ class Payer:
 
         if self.partition is None or self.dataset is None or self.ledger is None:
             raise InputError(
-                "ledger", "ledger, dataset and partition must be given together: whose budget, where, divided by what"
+                "ledger", "ledger, dataset and partition must be given together: the budget and the division of records"
             )
         whole = self.dataset if isinstance(self.dataset, Dataset) else Dataset(self.dataset)
         if whole.group is not None:
@@ -120,38 +122,40 @@ class Payer:
 
 
 NOBODY = Payer()
-"""Who pays where there is no ledger."""
+"""The payer if there is no ledger."""
 
 
 @dataclass(frozen=True)
 class _Share:
-    """Who pays for one threshold; `accounts` are those of the ledger, where it was read already."""
+    """The payer of one threshold; `accounts` are those of the ledger, if it was read already."""
 
     payer: Payer
     dataset: "str | Dataset | None"
     accounts: "Mapping[str, Account] | None" = None
 
     def payment(self, part: ThresholdRequest, terms: Terms) -> "Payment":
-        """The payment for it."""
+        """The payment for the threshold."""
         from confide.ledger import make_payment
 
         mechanism = None if terms.size_scale is not None else mechanism_for(terms)
         if terms.size_scale is not None:
-            privacy, asked = terms.price, _asked_first(part, terms)
+            privacy, parameters = terms.price, _request_fields_before_design(part, terms)
         else:
             privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
-            asked = _asked(terms, mechanism, part.score)
-        if part.words.predecessors:  # to renew another release is another request
-            asked["renewed"] = part.words.predecessors[-1].checksum
+            parameters = _request_fields(terms, mechanism, part.score)
+        if part.words.predecessors:  # the renewal of another release is another request
+            parameters["renewed"] = part.words.predecessors[-1].checksum
         whose = self.payer.ledger, self.dataset
-        return make_payment(privacy, terms.mechanism, asked, *whose, again=self.payer.again, accounts=self.accounts)
+        return make_payment(
+            privacy, terms.mechanism, parameters, *whose, again=self.payer.again, accounts=self.accounts
+        )
 
 
 @dataclass(frozen=True)
 class PreparedThreshold:
-    """A threshold that was asked for: its part of the request, its terms over its own candidates, and who pays.
+    """A validated and priced threshold: its part of the request, its terms over its own candidates, and its payment.
 
-    Where a noisy number of records is released first, its terms are over all candidates that may be chosen.
+    If a noisy number of records is released first, the terms are over all candidates that a design may choose.
     """
 
     part: ThresholdRequest
@@ -165,32 +169,32 @@ class PreparedThreshold:
 
     @property
     def compared(self) -> Candidates:
-        """The candidates over which a ledger compares counts: those of the mechanism, or a fixed list before that."""
+        """The candidates of the counts that a ledger compares: a fixed list if the mechanism has a design to come."""
         law = self.part.law
         return Candidates.quantiles(law, _COMPARED) if self.sized and isinstance(law, Spread) else self.terms.candidates
 
     def own(self, seen: Seen) -> Seen:
-        """What its mechanism sees, of counts over more candidates."""
+        """The input of its mechanism, from counts over a superset of its candidates."""
         if isinstance(seen, ScoreHistogram) and not self.sized and seen.candidates != self.terms.candidates:
             return seen.over(self.terms.candidates)
         return seen
 
-    def mark(self, seen: Seen) -> bytes:
-        """What tells whether data are the same: bytes of the counts, of which a keyed fingerprint is kept."""
+    def fingerprinted(self, seen: Seen) -> bytes:
+        """Bytes of the counts that a ledger compares; it stores a keyed fingerprint of them."""
         return fingerprint_bytes(seen.over(self.compared) if self.sized and isinstance(seen, ScoreHistogram) else seen)
 
     def designed(self, size: NoisySize) -> Terms:
-        """The terms that a noisy number of records decides, over their candidates."""
+        """The terms for a noisy number of records, over the candidates of its design."""
         return self.terms.designed_for(size.counted).over(self.part.law, None)
 
     def size(self, seen: Seen) -> NoisySize | None:
-        """Draw the noisy number of records, once; None where no number decides anything."""
+        """Draw the noisy number of records, once; None unless the request has one."""
         if self.terms.size_scale is None or not isinstance(seen, ScoreHistogram):
             return None
         return draw_size(seen.total, self.terms.size_scale, self.terms.n_min)
 
     def draw(self, seen: Seen, size: NoisySize | None = None) -> Calibration:
-        """Run the mechanism, once, and state everything that follows from public numbers."""
+        """Run the mechanism, once, and state all consequences of public numbers."""
         terms = self.terms if size is None else self.designed(size)
         mechanism = mechanism_for(terms)
         if isinstance(seen, ScoreHistogram) and seen.candidates != terms.candidates:
@@ -223,14 +227,14 @@ class PreparedThreshold:
         return self.part.words.of(drawn)
 
     def list_of(self, drawn: Calibration) -> Candidates:
-        """The candidates of what was drawn."""
+        """The candidates of a calibration that `draw` returned."""
         return self.terms.candidates if drawn.size is None else self.designed(drawn.size).candidates
 
     def warn(self, drawn: Calibration) -> None:
-        """Say that a threshold is +inf, or nearly so, and why; and that less is promised than was asked for."""
-        made, level, m = drawn.mechanism, self.terms.level, self.terms.m
-        if isinstance(made, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
-            enough = made.certified_from(level, m)
+        """Warn of a threshold that is +inf or nearly so, and of a guarantee below the requested level."""
+        mechanism, level, m = drawn.mechanism, self.terms.level, self.terms.m
+        if isinstance(mechanism, PpsOfSecretSize) and drawn.guarantee.coverage < float(level):
+            enough = mechanism.certified_from(level, m)
             note = (
                 f"the promise is coverage of at least {coverage_text(drawn.guarantee.coverage)}, not {float(level):g}: "
                 f"with few records pps covers less; state n_min={enough} or more, if so many are certain"
@@ -244,24 +248,24 @@ class PreparedThreshold:
 
 @dataclass(frozen=True)
 class PreparedRelease:
-    """The thresholds of one release, checked and priced together; made by `prepare`."""
+    """The thresholds of one release, validated and priced together; made by `prepare`."""
 
     request: Request
     thresholds: Mapping[Key, PreparedThreshold]
 
     @property
     def candidates(self) -> Candidates:
-        """One list that has those of all thresholds: counts over it are counts over each."""
-        return joined(one.terms.candidates for one in self.thresholds.values())
+        """The union of all candidates: counts over it determine the counts over each list."""
+        return joined(threshold.terms.candidates for threshold in self.thresholds.values())
 
     def refuse_early(self) -> None:
-        """Refuse what the ledger's limit does not allow; nothing is charged."""
+        """Raise an error if the request exceeds the ledger's limit; nothing is charged."""
         if (bill := self._bill()) is not None:
             bill.refuse_over_limit()
 
     @property
     def compared(self) -> Candidates:
-        """One list that has all candidates over which a ledger compares counts."""
+        """The union of the candidates of the counts that a ledger compares."""
         return joined(one.compared for one in self.thresholds.values())
 
     def release(self, look: Look, recount: Recount | None = None, *, charge_first: bool = False) -> Any:
@@ -270,17 +274,17 @@ class PreparedRelease:
         Parameters
         ----------
         look
-            Looks at the records, once: counts over all candidates, or over `compared` with `recount`.
+            Reads the records, once: counts over all candidates, or over `compared` with `recount`.
         recount
-            Counts over the candidates that noisy numbers of records decided, in a second pass.
+            Counts the records over the candidates of the designs, in a second pass.
         charge_first
-            Charge before `look` is called, because looking at the data tells somebody something, unless the ledger has
-            answered a request that looks identical: then what it costs is known only after the data were compared.
+            Charge before `look` is called, because reading the data informs another system. If the ledger has answered
+            a request that looks identical, the charge comes later: the cost is known only after the data are compared.
 
         Raises
         ------
         OtherDataError
-            If a request that looks identical was answered about other data; nothing was charged.
+            If a request that looks identical was answered with other records; nothing was charged.
         BudgetError
             If the ledger's limit does not allow all of it together; nothing was charged.
         """
@@ -288,12 +292,12 @@ class PreparedRelease:
         drawn: Mapping[Key, Calibration]
         earlier: Mapping[Key, Entry] = {}
         if bill is None:
-            drawn = self._drawn(self._own(look()), self.thresholds, recount)
+            drawn = self._draw(self._inputs(look()), self.thresholds, recount)
         else:
             drawn, earlier = bill.settle(
-                lambda: self._own(look()),
-                self._marks,
-                lambda seen, keys: self._drawn(seen, keys, recount),
+                lambda: self._inputs(look()),
+                self._fingerprints,
+                lambda seen, keys: self._draw(seen, keys, recount),
                 Calibration.to_json,
                 charge_first=charge_first,
             )
@@ -301,34 +305,36 @@ class PreparedRelease:
             for key, one in drawn.items():
                 _tell_released(key, one)
         kept = {
-            key: drawn[key] if key in drawn else asked.part.words.of(Calibration.from_json(earlier[key].text))
-            for key, asked in self.thresholds.items()
+            key: drawn[key] if key in drawn else prepared.part.words.of(Calibration.from_json(earlier[key].text))
+            for key, prepared in self.thresholds.items()
         }
-        made = assembled(self.request, kept, {key: one.list_of(kept[key]) for key, one in self.thresholds.items()})
-        if not self.request.disjoint:  # groups are warned of together
+        result = assembled(self.request, kept, {key: one.list_of(kept[key]) for key, one in self.thresholds.items()})
+        if not self.request.disjoint:  # one warning for all groups together
             for key, one in drawn.items():
                 self.thresholds[key].warn(one)
         else:
-            warn_of(made)
-        warn_of_choices(made)
-        return made
+            warn_of(result)
+        warn_of_choices(result)
+        return result
 
     def _bill(self) -> "Bill[Any] | None":
-        payments = {key: one.payment for key, one in self.thresholds.items() if one.payment is not None}
+        payments = {
+            key: threshold.payment for key, threshold in self.thresholds.items() if threshold.payment is not None
+        }
         if not payments:
             return None
         from confide.ledger import Bill
 
         return Bill.of(payments)
 
-    def _own(self, seen: Mapping[Key, Seen]) -> dict[Key, Seen]:
-        return {key: one.own(seen[one.part.row]) for key, one in self.thresholds.items()}
+    def _inputs(self, seen: Mapping[Key, Seen]) -> dict[Key, Seen]:
+        return {key: threshold.own(seen[threshold.part.row]) for key, threshold in self.thresholds.items()}
 
-    def _marks(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
-        return {key: self.thresholds[key].mark(one) for key, one in seen.items()}
+    def _fingerprints(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
+        return {key: self.thresholds[key].fingerprinted(statistic) for key, statistic in seen.items()}
 
-    def _drawn(self, seen: Mapping[Key, Seen], keys: Iterable[Key], recount: Recount | None) -> dict[Key, Calibration]:
-        """All noisy numbers of records first, so that one more pass over the records counts for all of them."""
+    def _draw(self, seen: Mapping[Key, Seen], keys: Iterable[Key], recount: Recount | None) -> dict[Key, Calibration]:
+        """Draw all noisy numbers of records first: one second pass then counts for all thresholds."""
         due = list(keys)
         sizes = {key: self.thresholds[key].size(seen[key]) for key in due}
         if recount is not None:
@@ -339,22 +345,22 @@ class PreparedRelease:
 
 
 class Asked(Protocol):
-    """What is asked of records: a `Request`, or of randomised labels a `LabelRequest`."""
+    """A request to records: a `Request`, or for randomised labels a `LabelRequest`."""
 
     @property
     def public_n(self) -> bool:
         """Whether the number of records is public."""
 
     def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
-        """Candidates over which all that is needed can be counted."""
+        """Candidates that suffice to count everything that is required."""
 
 
 class Prepared(Protocol):
-    """What was asked, checked and priced."""
+    """A validated and priced request."""
 
     @property
     def candidates(self) -> Candidates:
-        """What is counted over."""
+        """The candidates for counting."""
 
     def release(self, look: Callable[[], Mapping[Any, Any]], *, charge_first: bool = False) -> Any:
         """Compare, charge, draw: in this order."""
@@ -362,23 +368,23 @@ class Prepared(Protocol):
 
 @singledispatch
 def prepare(request: Asked, n: int | None = None, payer: Payer = NOBODY) -> Prepared:
-    """Settle what is asked, and its price; nothing is charged and nobody has looked at a record.
+    """Validate a request and compute its price; nothing is charged and no record is read.
 
     Parameters
     ----------
     request
-        What is asked; each kind of request has an implementation of its own, as `prepare_thresholds`.
+        The request; each kind of request has its own implementation, such as `prepare_thresholds`.
     n
-        The number of records, where it is public.
+        The number of records, if it is public.
     payer
-        Who pays.
+        The budget that is charged.
     """
     raise NotImplementedError(type(request).__name__)
 
 
 @prepare.register
 def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NOBODY) -> PreparedRelease:
-    """The thresholds of a `Request`, with their price; as `prepare`.
+    """Prepare the thresholds of a `Request`, with their price; see `prepare`.
 
     Examples
     --------
@@ -390,16 +396,16 @@ def prepare_thresholds(request: Request, n: int | None = None, payer: Payer = NO
     lists, shares, thresholds = request.lists(n), payer.of_parts(request), {}
     for key, part in request.parts.items():
         terms = part.terms.over(lists[key], n or 1)
-        _refuse_a_promise_for_no_records(terms)
+        _check_pps_minimum(terms)
         share = shares.get(key)
         thresholds[key] = PreparedThreshold(part, terms, None if share is None else share.payment(part, terms))
-    if n == 0 and request.public_n:  # an account that keeps n secret has refused by now, whatever n is
+    if n == 0 and request.public_n:  # an account with a secret n has raised an error before this, whatever n is
         raise InputError("n", "must be a positive integer", got="0, no records, whose number would be public")
     return PreparedRelease(request, thresholds)
 
 
 def assembled(request: Request, drawn: Mapping[Key, Calibration], lists: Mapping[Key, Candidates]) -> Any:
-    """The release that is made of thresholds."""
+    """Make a release from thresholds."""
     match request.by:
         case "level":
             return _nested(drawn, lists)
@@ -411,7 +417,7 @@ def assembled(request: Request, drawn: Mapping[Key, Calibration], lists: Mapping
 
 
 def _nested(drawn: Mapping[Key, Calibration], lists: Mapping[Key, Candidates]) -> LevelCalibration:
-    """Every threshold raised to the largest one of a less demanding level: to the first of its own candidates there."""
+    """Raise every threshold to the largest of the less demanding levels, to its own first candidate not below that."""
     reached = -math.inf
     raised = {}
     for level in sorted(drawn, reverse=True):
@@ -424,7 +430,7 @@ def _nested(drawn: Mapping[Key, Calibration], lists: Mapping[Key, Candidates]) -
 
 
 def fingerprint_bytes(seen: Seen) -> bytes:
-    """What a mechanism sees, as bytes: the same for the same data, wherever they were counted.
+    """The input of a mechanism as bytes: the same for the same data, wherever they were counted.
 
     Examples
     --------
@@ -438,22 +444,22 @@ def fingerprint_bytes(seen: Seen) -> bytes:
     return np.sort(seen.astype("<f8")).tobytes()
 
 
-def _refuse_a_promise_for_no_records(terms: Terms) -> None:
-    """Refuse `pps` for every secret n, one record included, before it is paid: it would promise next to nothing."""
-    made = mechanism_for(terms) if terms.mechanism == "pps" and terms.n_min == 1 else None
-    if isinstance(made, PpsOfSecretSize) and (enough := made.certified_from(terms.level, terms.m)) > 1:
+def _check_pps_minimum(terms: Terms) -> None:
+    """Reject `pps` with a secret n and n_min = 1 before anything is charged: it would guarantee next to nothing."""
+    mechanism = mechanism_for(terms) if terms.mechanism == "pps" and terms.n_min == 1 else None
+    if isinstance(mechanism, PpsOfSecretSize) and (enough := mechanism.certified_from(terms.level, terms.m)) > 1:
         raise InputError(
             "n_min",
             (
                 "must be given for mechanism='pps' with neighbors='add_remove', which promises next to "
                 f"nothing for one record: from n_min={enough} on it promises {float(terms.level):g}"
             ),
-            remedy="For less state a smaller one, 2 at least",
+            remedy="To get a weaker guarantee, state a smaller n_min, at least 2",
         )
 
 
-def _asked(terms: Terms, mechanism: Mechanism | None, score: str | None) -> dict[str, Any]:
-    """Everything public that is asked of a threshold: equal ones about the same data are one request."""
+def _request_fields(terms: Terms, mechanism: Mechanism | None, score: str | None) -> dict[str, Any]:
+    """All public parameters of a threshold: equal parameters with the same data are the same request."""
     return {
         "request": _choices(terms),
         "mechanism": None if mechanism is None else repr(mechanism),
@@ -462,8 +468,8 @@ def _asked(terms: Terms, mechanism: Mechanism | None, score: str | None) -> dict
     }
 
 
-def _asked_first(part: ThresholdRequest, terms: Terms) -> dict[str, Any]:
-    """The same of a threshold whose candidates and mechanism a noisy number of records decides."""
+def _request_fields_before_design(part: ThresholdRequest, terms: Terms) -> dict[str, Any]:
+    """The same fields for a threshold with a noisy number of records, before its design is known."""
     law = part.law
     over = law.digest if isinstance(law, Candidates) else repr(law)
     stated = _choices(terms) | {"n_typical": None, "candidates": None}
@@ -471,11 +477,11 @@ def _asked_first(part: ThresholdRequest, terms: Terms) -> dict[str, Any]:
 
 
 _COMPARED = 480
-"""The size of the list over which counts are compared where a noisy number of records decides the mechanism's own."""
+"""The length of the candidate list for a ledger's comparison of counts, if a noisy number of records is released."""
 
 
 def _choices(terms: Terms) -> dict[str, Any]:
-    """The terms as plain values; as version 0.1 stated them where it knew all of them."""
+    """The terms as plain values; in the form of version 0.1 if that has fields for all of them."""
     stated = {field.name: _plain(getattr(terms, field.name)) for field in fields(terms)} | {"candidates": terms.m}
     if terms.population is not None:
         stated["population"] = terms.population.fields()
@@ -496,7 +502,7 @@ def _records_needed(terms: Terms) -> int | None:
 
 
 def _tell_released(part: Key, made: Calibration) -> None:
-    """What is public of a release, without its threshold, the one thing in it that comes from the records."""
+    """Report the public part of a release, without its threshold, the only field that depends on the records."""
     tell(
         "calibration",
         "released",
@@ -511,49 +517,49 @@ def _tell_released(part: Key, made: Calibration) -> None:
 
 
 class Source(Protocol):
-    """Records, wherever they live."""
+    """Access to records, wherever they are stored."""
 
     @property
     def n(self) -> int | None:
-        """Their number, where it costs little; else None."""
+        """The number of records if it is cheap to determine, else None."""
 
     @property
     def looking_tells(self) -> bool:
-        """Whether somebody else learns that they are looked at, so that a ledger is charged before."""
+        """Whether reading the records informs another system, so that a ledger must be charged first."""
 
     @property
     def recounts(self) -> bool:
-        """Whether they are better counted twice, over few candidates each time, than once over very many."""
+        """Whether two passes over few candidates are faster than one pass over very many."""
         return False
 
     def see(self, request: Any, candidates: Candidates) -> Mapping[Key, Any]:
-        """What mechanisms see, by row of the request: counts over the candidates; without privacy the scores."""
+        """The mechanisms' input by row of the request: counts over the candidates; without privacy the scores."""
 
 
 def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
-    """Decide, price, refuse, look, compare, charge, draw, keep, state: in this order.
+    """Make a release: choose candidates, price, validate, read, compare, charge, draw, store and state, in this order.
 
     Parameters
     ----------
     source
         The records.
     request
-        What is asked of them.
+        The public parameters.
     payer
-        Who pays.
+        The budget that is charged.
 
     Returns
     -------
     Calibration, LevelCalibration, GroupCalibration, SidesCalibration, RiskCalibration or NoisyLabelCalibration
-        What follows from the request.
+        The type follows from the request.
 
     Raises
     ------
     InputError, InputTypeError
-        If the records cannot be used, or the number of them is public, not known, and has to be charged before; then
-        nothing was released.
+        If the records cannot be used, or if their number is public but unknown and must be charged first; then nothing
+        was released.
     OtherDataError, BudgetError, LedgerError
-        If the ledger refuses; then nothing was released.
+        If the ledger does not allow it; then nothing was released.
 
     Examples
     --------
@@ -565,13 +571,13 @@ def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
     if request.public_n and n is None:
         if source.looking_tells and payer.pays:
             raise InputError("n", "must be given under neighbors='replace_one' with a ledger, to charge it beforehand")
-        if payer.pays:  # an account that keeps n secret refuses whatever n is, before a record is read
+        if payer.pays:  # an account with a secret n raises an error whatever n is, before a record is read
             prepare(request, 1, payer)
         source = Counted(source.see(request, request.counted_over(known_later=True)))
         n = source.n
     prepared = prepare(request, n if request.public_n else None, payer)
     if isinstance(prepared, PreparedRelease) and prepared.request.sized and source.recounts:
-        compared = prepared.compared  # an engine is not asked for all candidates that may be chosen
+        compared = prepared.compared  # two short lists are faster than one list of all possible candidates
         return prepared.release(
             lambda: source.see(request, compared),
             lambda candidates: source.see(request, candidates),
@@ -583,7 +589,7 @@ def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
 
 @dataclass(frozen=True)
 class Counted:
-    """Counts that were made elsewhere, by row; those over more candidates serve, too."""
+    """Counts that were computed elsewhere, by row, over the required candidates or a superset."""
 
     counts: Mapping[Key, Any]
     looking_tells = recounts = False
@@ -591,8 +597,8 @@ class Counted:
     @property
     def n(self) -> int:
         """The number of records."""
-        one = next(iter(self.counts.values()))
-        return one.total if isinstance(one, ScoreHistogram) else len(one)
+        first = next(iter(self.counts.values()))
+        return first.total if isinstance(first, ScoreHistogram) else len(first)
 
     def see(self, request: Asked, candidates: Candidates) -> Mapping[Key, Any]:
         """The same counts."""
@@ -601,14 +607,14 @@ class Counted:
 
 @dataclass(frozen=True)
 class Batches:
-    """Scores that come batch by batch and are read once, as those of a loader.
+    """Scores in batches that are read once, for example from a loader.
 
     Parameters
     ----------
     scores
         Arrays of shape (n,).
     empty
-        What is refused, in words, if no record comes and their number would be public.
+        The requirement in the error message if there is no record and the number of records would be public.
     """
 
     scores: Iterable[NDArray[Any]]
@@ -628,7 +634,7 @@ class Batches:
 
 
 def peek(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
-    """The first of values that are read once, None if there is none, and all of them.
+    """Return the first of values that are read once (None if there is none), and an iterator over all of them.
 
     Examples
     --------
@@ -644,18 +650,19 @@ def peek(values: Iterable[Item]) -> tuple[Item | None, Iterator[Item]]:
 
 @dataclass(frozen=True)
 class Scores:
-    """Scores in memory, by row: those of both sides, or of every record, with its group, its class or its weight.
+    """Scores in memory, by row: of both sides, or of every record, with its group, class or weight.
 
     Parameters
     ----------
     values
-        Arrays of shape (n,), by row; by None where groups divide them.
+        Arrays of shape (n,), by row; by None if groups divide them.
     groups, labels, weights
-        What a request needs of each record, shape (n,).
+        Further data of each record that a request requires, shape (n,).
     places
-        Instead of `groups`: the position of each record's among the rows of the request, -1 for none of them.
+        Instead of `groups`: the position of each record's group among the rows of the request, -1 for no group.
     beyond
-        Whether scores of +inf are taken, which no score's range holds: they count above every finite candidate.
+        Whether scores of +inf are accepted, which lie outside every score's range. They count above every finite
+        candidate.
     """
 
     values: Mapping[Key, NDArray[Any]]
@@ -676,7 +683,7 @@ class Scores:
         labels: ArrayLike | None = None,
         weights: ArrayLike | None = None,
     ) -> "Scores":
-        """One score for each record, shape (n,), and what else is known of it."""
+        """Make a source of one score for each record, shape (n,), with further data of each record."""
         refuse_other_rows(scores=scores, groups=groups, labels=labels, weights=weights)
         return cls({None: as_vector("scores", scores, empty=True)}, groups, labels, weights)
 
@@ -686,7 +693,7 @@ class Scores:
         return len(next(iter(self.values.values())))
 
     def see(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
-        """The counts of each row; a score that cannot be counted is refused with its position among all records."""
+        """The counts of each row; an error about a score reports its position among all records."""
         parts = {part.row: part for part in request.parts.values()}
         if request.disjoint:
             array, score = self.values[None], next(iter(parts.values())).score
@@ -713,7 +720,7 @@ class Scores:
         return ScoreHistogram.from_scores(array[~beyond], candidates, score) + ScoreHistogram(candidates, last)
 
     def _steps(self, population: Population) -> NDArray[Any]:
-        """The whole weight of each record."""
+        """The integer weight of each record."""
         if isinstance(population, RecordWeights):
             given = as_vector("weights", self.weights, empty=True)  # type: ignore[arg-type]
             if len(given) != self.n:
@@ -724,7 +731,7 @@ class Scores:
 
 
 def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -> ScoreHistogram:
-    """The weighted counts of records, from the counts of each class, by its name.
+    """Weighted counts of records, computed from the counts of each class.
 
     Examples
     --------
@@ -732,7 +739,7 @@ def weighted_sum(counts: Mapping[Any, ScoreHistogram], population: ClassShift) -
     >>> weighted_sum(counts, ClassShift.of_weights({"a": 1, "b": 3})).counts
     array([4, 0])
     """
-    named = {canonical(name): one for name, one in counts.items()}
+    named = {canonical(name): class_counts for name, class_counts in counts.items()}
     steps = dict(zip(map(canonical, population.classes), population.steps, strict=True))
-    total = sum(one.counts * steps[name] for name, one in named.items())
+    total = sum(class_counts.counts * steps[name] for name, class_counts in named.items())
     return ScoreHistogram(next(iter(named.values())).candidates, np.asarray(total))

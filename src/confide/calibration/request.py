@@ -1,8 +1,8 @@
-"""What is asked of records, whole, and checked once where it is made: the promise, the loss, and by which choices.
+"""The public parameters of a release, validated once on construction: level, privacy budget and all choices.
 
-A release has one threshold, or one for each of several levels, groups, classes or sides. Each of them is a
-`ThresholdRequest`: which counts it sees, of which score, its own share of the loss and of the failure probability, and
-over what it is asked. The tables of `confide.planning.combinations` say what does not go together.
+A release has one threshold, or one for each of several levels, groups, classes or sides. Each is described by a
+`ThresholdRequest`: the counts that it uses, the score, its shares of the budget and of the failure probability, and its
+candidates. The tables of `confide.planning.combinations` list invalid combinations.
 """
 
 from __future__ import annotations
@@ -48,31 +48,31 @@ from confide.support import (
 )
 
 Key: TypeAlias = Any
-"""The name of a threshold: None of one alone, a level, a group, a class, the score of a side."""
+"""The key of a threshold: None for a single one, a level, a group, a class, or the score of a side."""
 
 
 By = Literal["level", "group", "class", "side"]
-"""What tells the thresholds of one release apart."""
+"""The property that distinguishes the thresholds of a release."""
 
 SIDES = ("cqr_low", "cqr_high")
 
 
 @dataclass(frozen=True)
 class ThresholdRequest:
-    """One threshold that is asked for.
+    """Parameters of one threshold.
 
     Parameters
     ----------
     row
-        The name of the counts that it sees: its group, its class, the score of its side, or None.
+        The name of the counts that it uses: its group, its class, the score of its side, or None.
     score
         The name of the score.
     terms
-        What is asked of it, before candidates and the number of records are settled.
+        Its terms, before candidates and the number of records are fixed.
     law
-        Over what: a list, or how as many candidates are spread as suit what is asked.
+        Its candidates: a list, or a spread, from which a suitable number of candidates is made.
     words
-        Its public words.
+        Its public metadata.
     """
 
     row: Key
@@ -84,21 +84,21 @@ class ThresholdRequest:
 
 @dataclass(frozen=True, kw_only=True)
 class Request:
-    """Everything public that is asked of records. The fields are the arguments of `confide.calibrate` and its kin.
+    """All public parameters of a release. The fields are the arguments of `confide.calibrate` and related functions.
 
     Parameters
     ----------
     alpha
-        The miscoverage level; a sequence of them with `by="level"`, one or a pair with `by="side"`; the bound on the
-        expected loss with `loss`.
+        The miscoverage level; a sequence of levels with `by="level"`; one level or a pair with `by="side"`; the bound
+        on the expected loss with `loss`.
     by, names
-        What there is a threshold for each of; the public names of groups or classes.
+        The property that distinguishes the thresholds; the public names of groups or classes.
     shares
-        How the loss is divided among levels or sides; evenly by default.
+        Division of the privacy budget among levels or sides; equal shares by default.
     loss, bound
         For risk control: the name of the loss, and its largest value.
     renews, cold
-        An earlier release whose request is put again, and whether candidates are placed without its thresholds: see
+        An earlier release whose request is repeated, and whether candidates are chosen without its thresholds: see
         `recalibrate`.
     neighbors, n_min, n_typical, delta, records_per_person, selector, slopes, rise, shift, mechanism
         The choices of each threshold: see `confide.calibrate`.
@@ -106,7 +106,7 @@ class Request:
     Raises
     ------
     InputError, InputTypeError
-        If a field cannot be used, or does not go with another.
+        If a field cannot be used, or excludes another.
 
     Examples
     --------
@@ -142,21 +142,21 @@ class Request:
     renews: Release | None = None
     cold: bool = False
     parts: Mapping[Key, ThresholdRequest] = field(init=False, repr=False, compare=False)
-    """The thresholds by what tells them apart."""
+    """The parameters of each threshold, by key."""
 
     def __post_init__(self) -> None:
-        refuse_combinations({one.name: getattr(self, one.name) for one in fields(self) if one.init})
+        refuse_combinations({spec.name: getattr(self, spec.name) for spec in fields(self) if spec.init})
         if self.renews is not None:
-            known = read_again(self, self.renews)
+            fields_read = read_again(self, self.renews)
         else:
             one_of("neighbors", self.neighbors, NEIGHBORS)
-            known = {"parts": self._divided()}
-        for name, value in known.items():
+            fields_read = {"parts": self._divided()}
+        for name, value in fields_read.items():
             object.__setattr__(self, name, value)
 
     @cached_property
     def disjoint(self) -> bool:
-        """Whether a record is in one part alone; then nobody learns how many are in which."""
+        """Whether each record belongs to exactly one part; then the sizes of the parts stay secret."""
         return self.by in ("group", "class")
 
     @cached_property
@@ -166,31 +166,31 @@ class Request:
 
     @cached_property
     def sized(self) -> bool:
-        """Whether a noisy number of records is released first, which decides candidates and the mechanism."""
+        """Whether a noisy number of records is released first."""
         return any(part.terms.size_scale is not None for part in self.parts.values())
 
     @cached_property
     def rows(self) -> dict[Key, str | None]:
-        """What has counts of its own, and of which score."""
+        """The score of each row of counts, by the name of the row."""
         return {part.row: part.score for part in self.parts.values()}
 
     def lists(self, n: int | None = None, *, known_later: bool = False) -> dict[Key, Candidates]:
-        """The candidates of each threshold, decided from public numbers before anything is counted.
+        """The candidates of each threshold, chosen from public numbers before anything is counted.
 
         Parameters
         ----------
         n
-            The number of records where it is public; where it is secret `n_typical` stands for it.
+            The number of records if it is public. If it is secret, `n_typical` is used.
         known_later
-            The number is public, but nobody knows it before records are counted: every candidate that may be chosen
-            then, see `ScoreHistogram.over`. Where a noisy number of records decides, these are all that may be chosen.
+            The number is public, but unknown until records are counted: return every candidate that may be chosen
+            then, see `ScoreHistogram.over`. The same holds for a noisy number of records, whatever this argument is.
         """
-        if self._shared is not None:
-            return dict.fromkeys(self.parts, _listed(self._first.law, self._shared, n, known_later))
-        return {key: _listed(part.law, part.terms, n, known_later) for key, part in self.parts.items()}
+        if self._shared_terms is not None:
+            return dict.fromkeys(self.parts, _candidate_list(self._first.law, self._shared_terms, n, known_later))
+        return {key: _candidate_list(part.law, part.terms, n, known_later) for key, part in self.parts.items()}
 
     def counted_over(self, n: int | None = None, *, known_later: bool = False) -> Candidates:
-        """One list that has all of these: counts over it are counts over each."""
+        """The union of all candidates: counts over it determine the counts over each list."""
         return joined(self.lists(n, known_later=known_later).values())
 
     @cached_property
@@ -198,10 +198,10 @@ class Request:
         return next(iter(self.parts.values()))
 
     @cached_property
-    def _shared(self) -> Terms | None:
-        """By what the candidates of all thresholds are chosen: of levels and sides the least demanding, an even share.
+    def _shared_terms(self) -> Terms | None:
+        """The terms that choose candidates for all thresholds: for levels and sides the largest alpha, an equal share.
 
-        None where each has its own: a renewal that starts around earlier thresholds.
+        None if each threshold has its own: a renewal that starts around earlier thresholds.
         """
         parts = list(self.parts.values())
         again = self.renews is not None
@@ -223,10 +223,10 @@ class Request:
         return replace(first, alpha=max(part.terms.alpha for part in parts), epsilon=epsilon)
 
     def _divided(self) -> dict[Key, ThresholdRequest]:
-        """A part for each level, group, class or side; or one, named None."""
+        """One part for each level, group, class or side, or a single part with the key None."""
         levels = self._levels()
         k, choices = len(levels), {name: getattr(self, name) for name in CHOICES if name != "rho"}
-        if self.disjoint:  # a replaced record may leave one and enter another, whose sizes stay secret
+        if self.disjoint:  # a replaced record may leave one part and enter another, whose sizes stay secret
             replaced = self.neighbors == "replace_one"
             losses = divide_budget(self.epsilon, self.rho, [Fraction(1)], replaced=replaced) * k
             guess = typical_of_groups(k, self.n_min) if self.n_typical is None else self.n_typical
@@ -236,12 +236,12 @@ class Request:
         else:
             losses = divide_budget(self.epsilon, self.rho, exact_shares(self.shares, k))
             choices["delta"] = part_of_failure(self.delta, k)
-        own = self.score if self.loss is None else critical_score(self.loss)
-        law = self._law(SIDES[0] if self.by == "side" else own)
-        words = Words.stated(None if self.by == "class" else self.classes, self.about)  # classes have their names
+        name = self.score if self.loss is None else critical_score(self.loss)
+        law = self._law(SIDES[0] if self.by == "side" else name)
+        words = Words.stated(None if self.by == "class" else self.classes, self.about)  # keys are the names of classes
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):
-            row, score = None if self.by == "level" else key, key if self.by == "side" else own
+            row, score = None if self.by == "level" else key, key if self.by == "side" else name
             listed = isinstance(law, Candidates)
             terms = Terms.unsettled(level, population=self.population, listed=listed, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
@@ -258,7 +258,7 @@ class Request:
         return dict.fromkeys(keys, self.alpha if self.loss is None else share_of(self.alpha, self.loss, self.bound))
 
     def _law(self, score: str | None) -> Candidates | Spread:
-        """Over what is asked: the list that was given, or how one is spread."""
+        """The candidates of a threshold: the given list, or the spread from which one is made."""
         free = self.candidates is None and self.unit is None
         if free and self.mechanism == "pcoqs-published":
             return published_candidates()
@@ -270,12 +270,12 @@ class Request:
 
 
 def share_of(risk: Level, loss: str, bound: float) -> Fraction:
-    """The share of the bound of a loss that may be lost: the level of its threshold.
+    """The level of a threshold for risk control: the admissible expected loss, relative to the bound of the loss.
 
     Raises
     ------
     InputError, InputTypeError
-        If the bound is no positive number, or the risk is not between 0 and it.
+        If the bound is not a positive number, or the risk is not between 0 and the bound.
     """
     bound = check_bound(loss, bound)
     if bound == 1:
@@ -290,12 +290,12 @@ def share_of(risk: Level, loss: str, bound: float) -> Fraction:
 
 
 def levels_of_sides(alpha: Any) -> list[Fraction]:
-    """The level of each side: half of the interval's, or its own."""
+    """The level of each side: half of the interval's level, or the given pair."""
     if not isinstance(alpha, tuple):
         return [exact_level("alpha", alpha) / 2] * 2
     if len(alpha) != 2:
         raise InputError(
-            "alpha", "must be one level, or a pair of those of the lower and the upper side", got=str(len(alpha))
+            "alpha", "must be one level, or a pair of levels for the lower and the upper side", got=str(len(alpha))
         )
     levels = [exact_level("alpha", side) for side in alpha]
     if sum(levels) >= 1:
@@ -304,20 +304,20 @@ def levels_of_sides(alpha: Any) -> list[Fraction]:
 
 
 def joined(lists: Iterable[Candidates]) -> Candidates:
-    """One list that has all of these."""
+    """The union of candidate lists."""
     every = list(lists)
-    if all(one is every[0] or one == every[0] for one in every):
+    if all(candidates is every[0] or candidates == every[0] for candidates in every):
         return every[0]
-    return Candidates.of(np.unique(np.concatenate([one.edges for one in every])))
+    return Candidates.of(np.unique(np.concatenate([candidates.edges for candidates in every])))
 
 
 @lru_cache(maxsize=16)
 def every_candidate(law: Spread, sizes: tuple[int, ...]) -> Candidates:
-    """All candidates of lists of these sizes: counts over them are counts over each list."""
+    """The union of the lists of these sizes: counts over it determine the counts over each list."""
     return Candidates.of(np.unique(np.concatenate([Candidates.quantiles(law, size).edges for size in sizes])))
 
 
-def _listed(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
+def _candidate_list(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
     if isinstance(law, Candidates):
         return law
     if terms.size_scale is not None:
@@ -327,15 +327,15 @@ def _listed(law: Candidates | Spread, terms: Terms, n: int | None, known_later: 
     return terms.over(law, n or terms.n_typical).candidates
 
 
-# How a budget and a failure probability are divided among thresholds.
+# Division of a budget and of a failure probability among thresholds.
 
 
 def divide_budget(
     epsilon: float | None, rho: float | None, shares: Sequence[Fraction], *, replaced: bool = False
 ) -> list[dict[str, Any]]:
-    """Keyword arguments for `calibrate` per share of a budget.
+    """Keyword arguments for `calibrate`, one dictionary for each share of a budget.
 
-    Half of epsilon, or a quarter of rho, if a record that is replaced can change two groups.
+    If a replaced record can change two groups, each gets half of epsilon, or a quarter of rho.
     """
     if epsilon is None and rho is None:
         return [{} for _ in shares]
@@ -347,7 +347,7 @@ def divide_budget(
 
 
 def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
-    """Positive shares that sum to one; even ones by default."""
+    """Positive shares that sum to one; equal shares by default."""
     if shares is None:
         return [Fraction(1, count)] * count
     exact = [exact_level("shares", share) for share in shares] if count > 1 else [Fraction(1)]
@@ -359,12 +359,12 @@ def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
 
 
 def part_of_failure(delta: Level | None, count: int) -> Fraction | None:
-    """An equal part of a failure probability: all promises hold together by the union bound."""
+    """An equal part of a failure probability; by the union bound all guarantees then hold together."""
     return None if delta is None else exact_level("delta", exact_level("delta", delta) / count)
 
 
 def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
-    """One or more levels, exactly, each once."""
+    """Return distinct levels as exact fractions."""
     levels = [exact_level("alphas", alpha) for alpha in several("alphas", alphas)]
     if not levels or len(set(levels)) != len(levels):
         raise InputError(
@@ -374,11 +374,11 @@ def different_levels(alphas: Sequence[Level]) -> list[Fraction]:
 
 
 _LEAST_TYPICAL = 150
-"""A guess below it suits few groups: candidates for 83 records make thresholds a fifth too high for thousands."""
+"""Smaller guesses suit few groups: candidates for 83 records make thresholds 20 % too high for thousands of records."""
 
 
 def typical_of_groups(groups: int, n_min: Any) -> int:
-    """A public guess of the number of records in one of so many groups: an even part of a thousand, at least 150.
+    """A public guess of the number of records in each group: 1000 divided by the number of groups, at least 150.
 
     Examples
     --------
@@ -392,24 +392,24 @@ _OF_SHARES = tuple(map(critical_score, (FALSE_NEGATIVES, "missed_area")))
 
 
 def kind_asked(score: str | None) -> ScoreKind:
-    """The kind of score over whose candidates a threshold is asked: of shares of truths those of 1 - p, as of lac."""
+    """The kind of score whose candidates a threshold uses: for shares of true labels that of 1 - p, as for lac."""
     return score_kind("lac" if str(score).startswith(_OF_SHARES) else score)
 
 
-# An earlier release's request, read off it, to be put to new records: `Request(renews=...)`.
+# The request of an earlier release, for new records: `Request(renews=...)`.
 #
-# What was asked is read off the release, which states all of it: level, loss, relation, selector, method, classes,
-# groups, sides. Candidates begin where the earlier threshold was found, hedged, so that a threshold that has moved far
-# costs little:
+# A release states its own request: level, privacy loss, adjacency, selector, method, classes, groups, sides. The new
+# candidates start at the earlier threshold. Part of them is spread independently of it, so that a threshold that has
+# moved far costs little:
 #
 #     the score's own spread, threshold inside it     half of them around the earlier threshold: a warm start
-#     the same, threshold +inf or at an end           spread as if there were none: a cold start
-#     a list of another recipe                        the same list
-#     values of one's own, or a public sample's       have to be given again, for the release only knows how many
+#     the same, threshold +inf or at an end           spread as without an earlier release: a cold start
+#     a list with another recipe                      the same list
+#     your own values, or a public sample's           must be given again; the release contains only their number
 #
-# Every threshold of a release starts for itself, from its own predecessor. The earlier thresholds are public, so that
-# the new release costs what any costs; its promise is for records that were in none of the earlier ones, and with a
-# cold start for any (docs/theory-after-release.md).
+# Every threshold of a release starts from its own predecessor. The earlier thresholds are public, so the new release
+# has no additional cost. Its coverage guarantee holds for records that were in none of the earlier releases, and with
+# a cold start for all records (docs/theory-after-release.md).
 
 
 _KINDS = (Calibration, LevelCalibration, GroupCalibration, SidesCalibration, RiskCalibration)
@@ -418,71 +418,71 @@ _AT_AN_END: Mapping[str, tuple[float, ...]] = {
     "probability": (0.0, 1.0), "margin": (-1.0, 1.0), "mass": (0.0, 1.0), "penalised": (0.0, 1.0), "rank": (),
     "residual": (0.0,), "signed": (0.0,),
 }  # fmt: skip
-"""Thresholds by which no list can be centred, by the kind of spread; none is for scores of which nothing is known."""
+"""Thresholds around which no list can be centred, by the kind of spread; scores of unknown range have none."""
 
 _TWICE_ROUNDED = 1e-14
 
 
 def read_again(request: Request, previous: Release) -> dict[str, Any]:
-    """What an earlier release asked, as fields of a request that renews it.
+    """Read the request of an earlier release, as fields of a request that renews it.
 
     Parameters
     ----------
     request
-        What is asked anew: another budget, candidates that the release does not hold, slopes, words, a cold start.
+        The new choices: another budget, candidates that the release does not contain, slopes, metadata, a cold start.
     previous
-        One that calibrate and its kin made.
+        A release of `calibrate` or a related function.
 
     Raises
     ------
     InputError, InputTypeError
-        If the release cannot be renewed so.
+        If the release cannot be renewed in this way.
     """
-    _refuse_others(previous)
+    _check_renewable(previous)
     if not isinstance(request.cold, bool):
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
     guess = None
     if previous.disjoint:
         guess = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
-    anew = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
+    new_choices = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
-        said = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
-        words = Words.stated(part.classes, request.about, (*part.predecessors, said))
-        asked = _choices(part) | budget | anew | {"population": part.population}
-        asked["n_typical"] = _typical(request, part, guess)
-        refuse_combinations(asked)
+        predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
+        words = Words.stated(part.classes, request.about, (*part.predecessors, predecessor))
+        choices = _choices(part) | budget | new_choices | {"population": part.population}
+        choices["n_typical"] = _typical(request, part, guess)
+        refuse_combinations(choices)
         law = _law(part, request.cold, request.candidates)
-        terms = Terms.unsettled(listed=isinstance(law, Candidates), **asked)
+        terms = Terms.unsettled(listed=isinstance(law, Candidates), **choices)
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
     first = previous.first
-    known: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
-    known |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
+    fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
+    fields |= {"population": first.population, "records_per_person": first.privacy.records_per_person}
     if isinstance(previous, GroupCalibration):
-        known["neighbors"] = previous.neighbors
+        fields["neighbors"] = previous.neighbors
     if previous.bounded is not None:
-        known |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
-    return known
+        fields |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
+    return fields
 
 
 def _typical(request: Request, part: Calibration, guess: int | None) -> int | Literal["noisy"] | None:
-    """The number of records that a renewal is designed for: a given one, that of the earlier release, or a guess."""
+    """`n_typical` of a renewal: the stated one, else the design of the earlier noisy number, else a guess."""
     if request.n_typical is not None:
         return request.n_typical
-    return guess if part.size is None else part.size.design_for  # which is public, and costs nothing again
+    return guess if part.size is None else part.size.design_for  # it is public, so that reusing it costs nothing
 
 
-def _refuse_others(previous: Release) -> None:
-    """Refuse what is no release of one owner's records."""
+def _check_renewable(previous: Release) -> None:
+    """Reject everything but a release of one owner's records."""
     if type(previous) in _KINDS:
         return
     if isinstance(previous, NoisyLabelCalibration):
         raise InputTypeError(
             "previous",
-            "must be a release of records that whoever calibrates may see",
+            "must be a release of records that you may read",
             remedy=(
-                "One of randomised labels is renewed by calibrating on the randomised labels of new records "
+                "To renew a release of randomised labels, calibrate on the randomised labels of new records "
                 "(calibrate_noisy_labels, --label-epsilon)"
             ),
         )
@@ -491,29 +491,29 @@ def _refuse_others(previous: Release) -> None:
             "previous",
             "must be a release of one owner's records",
             remedy=(
-                f"This {type(previous).__name__} is of several silos, which renew it together: send them a "
+                f"This {type(previous).__name__} is of several silos, which must renew it together: send them a "
                 "new plan (`confide federated plan`), or calibrate your own records alone"
             ),
         )
     raise InputTypeError(
         "previous",
-        "must be a release of calibrate or its kin, as confide.load reads them",
+        "must be a release of calibrate or a related function, as confide.load returns it",
         got=type(previous).__name__,
     )
 
 
 def _by_key(previous: Release) -> dict[Key, Calibration]:
-    """Its thresholds by the keys of a request: those of sides by their scores, one alone by None."""
+    """Thresholds by the keys of a request: for sides their scores, for a single one None."""
     if previous.by == "side":
         return {part.score: part for part in previous.parts.values()}
     return {None: previous.first} if previous.by in (None, "loss") else dict(previous.parts)
 
 
 def _choices(part: Calibration) -> dict[str, Any]:
-    """The choices behind a threshold; its budget apart."""
+    """The choices of a threshold, without its budget."""
     privacy, guarantee = part.privacy, part.guarantee
     method = "slopes" if part.mechanism is None else part.mechanism.name
-    asked: dict[str, Any] = {
+    choices: dict[str, Any] = {
         "alpha": part.alpha,
         "mechanism": method,
         "neighbors": privacy.neighbors,
@@ -521,40 +521,39 @@ def _choices(part: Calibration) -> dict[str, Any]:
         "n_min": guarantee.n_min or 1,
     }
     if method == "slopes":
-        asked["delta"] = guarantee.delta
-        asked["selector"] = None if privacy.rho is None else "exponential"
-    return asked
+        choices["delta"] = guarantee.delta
+        choices["selector"] = None if privacy.rho is None else "exponential"
+    return choices
 
 
 def _budgets(previous: Release, parts: Mapping[Any, Calibration], request: Request) -> list[dict[str, Any]]:
-    """What each threshold may spend: what it spent, or its share of another budget."""
+    """The budget of each threshold: what it spent before, or its share of a new budget."""
     epsilon, rho = request.epsilon, request.rho
-    # Of the published method that claims another loss than it has, the claimed one was asked for.
+    # If a published method claims another privacy loss than it has, the claimed one was requested.
     if epsilon is None and rho is None and all(part.privacy.concentrated_only for part in parts.values()):
         return [{"rho": _as_typed(part.privacy.rho or 0.0)} for part in parts.values()]
     spent = [part.privacy.claimed or part.privacy.epsilon for part in parts.values()]
     if epsilon is None and rho is None:
-        if all(math.isinf(one) for one in spent):
+        if all(math.isinf(epsilon_spent) for epsilon_spent in spent):
             return [{} for _ in spent]
         if not all(spent):
             raise InputError(
                 "epsilon",
-                (
-                    "must be given: previous answered +inf without touching its data, so it does not say what it "
-                    "might have spent"
-                ),
+                ("must be given: previous returned +inf without reading its data, so it does not state its budget"),
             )
-        return [{"epsilon": _as_typed(one)} for one in spent]
+        return [{"epsilon": _as_typed(epsilon_spent)} for epsilon_spent in spent]
     if isinstance(previous, GroupCalibration):
         replaced = previous.neighbors == "replace_one"
         return divide_budget(epsilon, rho, [Fraction(1)], replaced=replaced) * len(parts)
-    known = all(0 < one < math.inf for one in spent)
-    weights = [Fraction(_as_typed(one)) for one in spent] if known else [Fraction(1)] * len(spent)
+    all_finite = all(0 < epsilon_spent < math.inf for epsilon_spent in spent)
+    weights = (
+        [Fraction(_as_typed(epsilon_spent)) for epsilon_spent in spent] if all_finite else [Fraction(1)] * len(spent)
+    )
     return divide_budget(epsilon, rho, [weight / sum(weights) for weight in weights])
 
 
 def _as_typed(epsilon: float) -> float:
-    """A loss as it was asked for: a mechanism realises it rounded down, so a short decimal lies just above.
+    """The privacy loss as it was requested: a mechanism rounds it down, so a short decimal lies just above.
 
     Examples
     --------
@@ -566,27 +565,27 @@ def _as_typed(epsilon: float) -> float:
 
 
 def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Spread:
-    """Over what a threshold is asked for again (see the head of this file)."""
+    """The candidates of a renewed threshold (see the comment at the head of this section)."""
     if given is None and part.mechanism is not None and part.mechanism.name == "pcoqs-published":
         return published_candidates()
     if given is not None:
         law = kind_asked(part.score).asked(given)
         if isinstance(law, Spread) and law.around is not None:
-            raise InputError("candidates", "must leave out around: a renewal starts around its predecessor by itself")
+            raise InputError("candidates", "must leave out around: a renewal starts around the earlier threshold")
         return law
     recipe = dict(part.recipe)
     kind = recipe.pop("kind")
     if kind == "spread":
-        own = Spread(recipe["of"], recipe.get("unit"))
-        at_an_end = own.kind is None or part.threshold in _AT_AN_END.get(own.kind, (part.threshold,))
+        default = Spread(recipe["of"], recipe.get("unit"))
+        at_an_end = default.kind is None or part.threshold in _AT_AN_END.get(default.kind, (part.threshold,))
         if cold or math.isinf(part.threshold) or at_an_end:
-            return own
-        return replace(own, around=part.threshold, hedged=True)
+            return default
+        return replace(default, around=part.threshold, hedged=True)
     if kind == "scores":
         return score_kind(part.score).candidates()
     if kind in BUILDERS:
         return Candidates.made_by(part.recipe)
     raise InputError(
         "candidates",
-        (f"must be given again: previous has {part.candidates} of its own, and only their number is in it"),
+        (f"must be given again: previous has {part.candidates} of its own, and contains only their number"),
     )

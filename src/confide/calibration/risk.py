@@ -1,9 +1,9 @@
-"""Conformal risk control with privacy: the expectation of a monotone bounded loss stays below a level.
+"""Conformal risk control with privacy: a bound on the expectation of a monotone bounded loss.
 
-A loss L(t) that does not increase with the threshold t and ends at 0 is turned into one number per record, the critical
-threshold S = inf{t : L(t) <= bound * u} with u uniform and independent of everything. Then P(S > t | record) =
-L(t)/bound, so the loss of a released threshold is at most `risk` on average exactly if it covers S with probability
-1 - risk/bound: calibration, privacy and all promises carry over without a change (docs/theory-risk.md, Theorem 1).
+Let L(t) be a loss that does not increase with the threshold t and ends at 0. Each record is turned into one number, the
+critical threshold S = inf{t : L(t) <= bound * u} with u uniform and independent of everything. Then P(S > t | record) =
+L(t)/bound. Therefore the expected loss of a released threshold is at most `risk` exactly if the threshold covers S with
+probability 1 - risk/bound. Calibration, privacy and all guarantees apply unchanged (docs/theory-risk.md, Theorem 1).
 The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
 """
 
@@ -51,21 +51,21 @@ def calibrate_false_negatives(
     candidates: AnyCandidates = None,
     **options: Unpack[Options],
 ) -> RiskCalibration:
-    """A threshold for multilabel sets {k : 1 - p_k <= threshold} whose expected false-negative rate is at most `risk`.
+    """Release a threshold for multilabel sets {k : 1 - p_k <= threshold} with expected false-negative rate <= `risk`.
 
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1]: one probability per label; rows need not sum to one.
+        Shape (n, K), values in [0, 1]: one probability per label. Rows need not sum to one.
     truth
-        bool, or 1 and 0, shape (n, K): the labels that are true. A record without any has no loss. The columns of data
+        The true labels: bool, or 1 and 0, shape (n, K). A record without true labels has no loss. The columns of data
         frames are matched by name.
     risk
         Bound on the expected share of true labels that a set misses, in (0, 1).
     u
-        By default a fresh random number is drawn for each record. Numbers of your own, shape (n,), in [0, 1), must be
-        uniform, independent of the data, and belong to their records, as a column does that is kept with them: when a
-        record is removed, the others keep theirs. `confide.ExperimentalUniforms` draws them again.
+        By default a fresh random number is drawn for each record. Your own numbers, shape (n,), in [0, 1), must be
+        uniform, independent of the data, and stored with their records like a column: if a record is removed, the
+        others keep theirs. `confide.ExperimentalUniforms` draws reproducible numbers.
     epsilon, candidates, **options
         As in `calibrate`.
 
@@ -78,13 +78,13 @@ def calibrate_false_negatives(
     (True, True)
     """
     stated = stated_risk(risk, options)
-    payer, asked = split_options("calibrate_false_negatives", options)
+    payer, fields = split_options("calibrate_false_negatives", options)
     p, names = class_columns(probabilities, classes, check=True)
     refuse_other_rows(probabilities=probabilities, truth=truth, u=u)
     scores = _false_negative_thresholds(p, as_truth(truth, p.shape, names), u)
-    known = p.shape[1] if names is None else names
+    class_names = p.shape[1] if names is None else names
     request = Request(
-        alpha=stated, epsilon=epsilon, loss=FALSE_NEGATIVES, classes=known, candidates=candidates, **asked
+        alpha=stated, epsilon=epsilon, loss=FALSE_NEGATIVES, classes=class_names, candidates=candidates, **fields
     )
     released: RiskCalibration = release(Scores.of(scores), request, payer)
     return released
@@ -102,7 +102,7 @@ def calibrate_losses(
     classes: Sequence[object] | int | None = None,
     **options: Unpack[Options],
 ) -> RiskCalibration:
-    """A threshold at which any monotone bounded loss is at most `risk` in expectation.
+    """Release a threshold at which the expectation of a monotone bounded loss is at most `risk`.
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ def calibrate_losses(
     u
         As in `calibrate_false_negatives`.
     loss
-        Its name, recorded in the release.
+        The name of the loss, recorded in the release.
     epsilon, classes, **options
         As in `calibrate`.
 
@@ -130,21 +130,21 @@ def calibrate_losses(
     True
     """
     stated = stated_risk(risk, options)
-    payer, asked = split_options("calibrate_losses", options)
+    payer, fields = split_options("calibrate_losses", options)
     bound = check_bound(loss, bound)
     refuse_other_rows(losses=losses, u=u)
     scores = Scores.of(critical_thresholds(losses, candidates, u=u, bound=bound))
-    asked |= {"loss": loss, "bound": bound, "classes": classes}
-    request = Request(alpha=stated, epsilon=epsilon, candidates=candidates, **asked)
+    fields |= {"loss": loss, "bound": bound, "classes": classes}
+    request = Request(alpha=stated, epsilon=epsilon, candidates=candidates, **fields)
     released: RiskCalibration = release(scores, request, payer)
     return released
 
 
 def false_negative_thresholds(probabilities: ArrayLike, truth: ArrayLike, *, u: Uniforms = None) -> NDArray[np.float64]:
-    """The critical threshold of the false-negative rate: the score 1 - p of one true label, picked by u.
+    """Critical thresholds of the false-negative rate: for each record the score 1 - p of one true label, chosen by u.
 
     With T true labels it is the ceil(T (1-u))-th smallest of their scores; 0 without true labels. float64, shape (n,).
-    Numbers u are fresh by default.
+    The numbers u are drawn by default.
 
     Examples
     --------
@@ -168,7 +168,7 @@ def _false_negative_thresholds(p: NDArray[Any], true: NDArray[np.bool_], u: Unif
 def critical_thresholds(
     losses: ArrayLike, candidates: Candidates, *, u: Uniforms = None, bound: float = 1.0
 ) -> NDArray[np.float64]:
-    """The first candidate with a loss of at most bound * u (fresh by default), float64, shape (n,); +inf if none.
+    """The first candidate with a loss of at most bound * u (drawn by default), float64, shape (n,); +inf if none.
 
     Examples
     --------
@@ -180,14 +180,14 @@ def critical_thresholds(
             "candidates",
             "must be the confide.Candidates that the losses belong to, column by column",
             got=type(candidates).__name__,
-            remedy="Candidates.unit(1000) makes 1000 that are evenly apart",
+            remedy="Candidates.unit(1000) makes 1000 equally spaced candidates",
         )
     array = as_numeric("losses", losses)
     if array.ndim != 2 or array.shape[1] != candidates.size - 1:
         raise InputError("losses", f"must have shape (n, {candidates.size - 1})", got=f"shape {array.shape}")
-    wrong = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
+    invalid = ~((array >= 0) & (array <= bound)).all(axis=1) | (np.diff(array, axis=1) > 0).any(axis=1)
     must = f"losses must lie in [0, {bound:g}] and not increase along rows"
-    refuse_marked("losses", wrong, must, "rows that do not", place="row")
+    refuse_marked("losses", invalid, must, "rows that do not", place="row")
     shares = as_uniforms("u", u, len(array), True)
     small = array <= bound * shares[:, None]
     first = np.where(small.any(axis=1), small.argmax(axis=1), candidates.size - 1)
@@ -195,7 +195,7 @@ def critical_thresholds(
 
 
 def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
-    """The bound on a loss, which must be given; `alpha`, as it is called for coverage, is refused by name.
+    """Return the bound on a loss; raises an error if it is missing, or if `alpha` is given instead.
 
     Examples
     --------
@@ -203,18 +203,18 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
     0.1
     """
     if "alpha" in options or risk is None:
-        found = "found alpha; " if "alpha" in options else ""
+        hint = "found alpha; " if "alpha" in options else ""
         raise InputTypeError(
-            "risk", "must be given, the bound on the expected loss", remedy=f"{found}write risk=0.1 for 10 %"
+            "risk", "must be given, the bound on the expected loss", remedy=f"{hint}write risk=0.1 for 10 %"
         )
     return risk
 
 
 # Risk control for segmentation: the share of an image's true area that a mask misses, one record per image.
 #
-# A pixel of class k is in the mask at the threshold t if 1 - p_k <= t, so the share of true pixels that a mask misses
-# falls with t and ends at 0: Theorem 1 of docs/theory-risk.md. The critical threshold of an image is the score of one
-# of its true pixels, picked at random, and that number is all that is kept of an image.
+# A pixel of class k is in the mask at the threshold t if 1 - p_k <= t. Therefore the share of true pixels that a mask
+# misses decreases with t and ends at 0: Theorem 1 of docs/theory-risk.md. The critical threshold of an image is the
+# score of one of its true pixels, chosen at random. Only this number of an image is kept.
 
 
 AVERAGES = ("pixels", "classes")
@@ -222,7 +222,7 @@ _AT_ONCE = 1000
 
 
 class MaskOptions(Options, total=False):
-    """What calibrations of masks may be asked besides; `calibrate_masks` tells what they mean."""
+    """Further options of calibrations of masks; see `calibrate_masks`."""
 
     background: int | None
     average: str
@@ -248,41 +248,42 @@ def calibrate_masks(
     u: ExperimentalUniforms | None = None,
     **options: Unpack[Options],
 ) -> RiskCalibration:
-    """A threshold at which masks miss at most `risk` of an image's true area, in expectation.
+    """Release a threshold at which masks miss at most `risk` of an image's true area, in expectation.
 
-    One pass, one record per image: memory does not grow with their number. Sizes may differ. For several images of a
-    person, state the largest number as `records_per_person`.
+    Images are read once, and each is one record. Memory does not grow with their number. Sizes may differ. For several
+    images of a person, state the largest number as `records_per_person`.
 
     Parameters
     ----------
     images
         Pairs (probabilities, truth), one per image; a generator is read once. Probabilities have shape `(K, *pixels)`,
-        also if K is 1, and values in [0, 1]. The truth holds class numbers, shape `(*pixels)`, or one mask per class,
-        shape `(K, *pixels)`, of 0 and 1, also overlapping ones.
+        also if K is 1, and values in [0, 1]. The truth contains class numbers, shape `(*pixels)`, or one mask per
+        class, shape `(K, *pixels)`, of 0 and 1; masks may overlap.
     risk
         Bound on the expected share of the true area that is missed, in (0, 1).
     epsilon, candidates, **options
         As in `calibrate`.
     background
-        The class whose pixels are no area, mostly 0; by default every class is one. Not for a single channel.
+        The class whose pixels do not count as area, usually 0; by default every class counts. Not for a single channel.
     average
-        `pixels`: every true pixel counts alike. `classes`: every class that occurs in the image does, however small.
+        `pixels`: every true pixel has equal weight. `classes`: every class that occurs in the image has equal weight,
+        however small it is.
     ignore_index
-        Pixels of this truth are left out.
+        Pixels with this class number are ignored.
     classes
-        The names of the channels, or their number, public; needed only if there may be no image.
+        The names of the channels, or their number, public; required only if there may be no image.
     u
-        Fresh numbers are drawn by default; others are for experiments.
+        Random numbers are drawn by default; give others only in experiments.
 
     Returns
     -------
     RiskCalibration
-        For `predict_masks`. An image without any true pixel has no loss, and is a record like others.
+        For `predict_masks`. An image without any true pixel has no loss, and counts as a record.
 
     Raises
     ------
     InputError, InputTypeError
-        If an image cannot be used, which one; then nothing was released.
+        If an image cannot be used; the message contains its position. Then nothing was released.
 
     Examples
     --------
@@ -310,7 +311,7 @@ def calibrate_areas(
     epsilon: float | None = None,
     **options: Unpack[MaskOptions],
 ) -> RiskCalibration:
-    """The same of pairs of any kind: `pixels` has the number of classes of an image, and `true_pixels` of it.
+    """Calibrate masks from pairs of any type; `pixels` returns the number of classes, and the result of `true_pixels`.
 
     Examples
     --------
@@ -319,39 +320,39 @@ def calibrate_areas(
     True
     """
     stated = stated_risk(risk, options)
-    payer, asked = split_options("calibrate_masks", options, *_OF_MASKS)
-    area = missed_area(asked.pop("background", None), asked.pop("average", "pixels"))
-    ignored, u, classes = asked.pop("ignore_index", -100), asked.pop("u", None), asked.pop("classes", None)
-    request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **asked)
-    known = None if classes is None else public_classes("classes", classes)
+    payer, fields = split_options("calibrate_masks", options, *_OF_MASKS)
+    area = missed_area(fields.pop("background", None), fields.pop("average", "pixels"))
+    ignored, u, classes = fields.pop("ignore_index", -100), fields.pop("u", None), fields.pop("classes", None)
+    request = Request(alpha=stated, epsilon=epsilon, loss=area.name, **fields)
+    class_names = None if classes is None else public_classes("classes", classes)
     first, areas = peek(image_by_image(images, lambda p, truth: pixels(p, truth, area, ignored)))
-    if known is None:
+    if class_names is None:
         if first is None:
             raise InputError("classes", "must be given, their names or number: there is no image that shows how many")
-        known = first[0]
-    number = known if isinstance(known, int) else len(known)
+        class_names = first[0]
+    number = class_names if isinstance(class_names, int) else len(class_names)
     area.check(number)
 
     def thresholds() -> Iterator[float]:
-        for i, (k, own) in enumerate(areas):
+        for i, (k, areas_by_class) in enumerate(areas):
             if k != number:
                 raise InputError("images", f"must have the same {number} classes", got=f"{k} in image {i}")
-            yield critical_area(own, float(as_uniforms("u", u, 1, needed=True)[0]), by_class=area.by_class)
+            yield critical_area(areas_by_class, float(as_uniforms("u", u, 1, needed=True)[0]), by_class=area.by_class)
 
     records = Batches(_arrays(thresholds()), "images must hold at least one; found none")
-    released: RiskCalibration = release(records, replace(request, classes=known), payer)
+    released: RiskCalibration = release(records, replace(request, classes=class_names), payer)
     return released
 
 
 def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> list[Any]:
-    """The probabilities of the true pixels of each class, of numpy or on their device; without the background's.
+    """The probabilities of the true pixels of each class except the background, as numpy arrays or on their device.
 
     Examples
     --------
     >>> true_pixels(np.array([[0.9, 0.2], [0.1, 0.8]]), np.array([0, 1]), MissedAreaLoss(background=0), -100)
     [array([0.8])]
     """
-    own = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
+    by_class = [p[k][true] for k, (true, _) in enumerate(class_areas(p, truth, ignore_index)) if k != area.background]
     if not bool((p >= 0).all()) or not bool((p <= 1).all()):
         raise InputError(
             "probabilities",
@@ -359,7 +360,7 @@ def true_pixels(p: Any, truth: Any, area: MissedAreaLoss, ignore_index: int) -> 
             got="NaN or values outside",
             remedy="Apply softmax or sigmoid to logits",
         )
-    return own
+    return by_class
 
 
 def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = False) -> float:
@@ -372,26 +373,26 @@ def critical_area(own: Sequence[NDArray[Any]], u: float, *, by_class: bool = Fal
     >>> critical_area([np.array([0.75]), np.array([0.5, 0.25])], 0.5, by_class=True)
     0.25
     """
-    classes = [one for one in own if len(one)]
+    classes = [pixels for pixels in own if len(pixels)]
     if not classes:
         return 0.0
     pools = classes if by_class else [np.concatenate(classes)]
     if len(pools) == 1:
         (pool,) = pools
-        rank = max(int(np.ceil(len(pool) * (1 - u))), 1)  # so many true pixels have to be inside
+        rank = max(int(np.ceil(len(pool) * (1 - u))), 1)  # the number of true pixels that must be inside
         return 1.0 - float(np.partition(pool, len(pool) - rank)[len(pool) - rank])
-    pools = [np.sort(one) for one in pools]
+    pools = [np.sort(pixels) for pixels in pools]
     cuts = np.unique(np.concatenate(pools))
     low, high = 0, len(cuts) - 1  # at the lowest cut nothing is missed; the missed share grows with the cut
     while low < high:
         middle = (low + high + 1) // 2
-        missed = sum(int(np.searchsorted(one, cuts[middle])) / len(one) for one in pools) / len(pools)
+        missed = sum(int(np.searchsorted(pixels, cuts[middle])) / len(pixels) for pixels in pools) / len(pools)
         low, high = (middle, high) if missed <= u else (low, middle - 1)
     return 1.0 - float(cuts[low])
 
 
 def missed_area(background: int | None, average: str) -> MissedAreaLoss:
-    """The loss that is asked for."""
+    """The loss for the given background and average."""
     if background is not None and (not isinstance(background, int) or isinstance(background, bool) or background < 0):
         raise InputError("background", "must be the number of a class, or None", got=repr(background))
     return MissedAreaLoss(background, one_of("average", average, AVERAGES) == "classes")
@@ -402,12 +403,12 @@ def _arrays(values: Iterator[float]) -> Iterator[NDArray[np.float64]]:
         yield np.array(some)
 
 
-# Answers that are taken apart into claims: what keeping the confident ones costs, as losses for `calibrate_losses`.
+# Losses for answers that are divided into claims, for `calibrate_losses`.
 #
-# Every claim has a confidence, and those above a threshold are kept. Both losses here fall with the threshold, and
-# vanish where nothing is kept. Mohri and Hashimoto, "Language models with conformal factuality guarantees", ICML 2024,
-# bound the second one, without privacy. The share of false claims *among those kept* does not fall, and cannot be
-# bounded this way.
+# Every claim has a confidence, and claims above a threshold are kept. Both losses here decrease with the threshold, and
+# are 0 if nothing is kept. Mohri and Hashimoto, "Language models with conformal factuality guarantees", ICML 2024,
+# bound the second one, without privacy. The share of false claims *among the kept ones* is not monotone, and cannot be
+# bounded in this way.
 
 
 def false_claims_losses(
@@ -419,23 +420,23 @@ def false_claims_losses(
     *,
     loss: Literal["share", "any"] = "share",
 ) -> NDArray[np.float64]:
-    """The losses of n answers at every finite candidate, where claims with a confidence above it are kept.
+    """The losses of n answers at every finite candidate, if claims with a confidence above it are kept.
 
     Parameters
     ----------
     confidences
-        Shape (c,): a finite number for every claim, larger for those that are likelier to be true.
+        Shape (c,): a finite number for every claim, larger for claims that are more likely true.
     false
         bool, shape (c,): which claims are false.
     answers
         Integers in [0, n), shape (c,): the answer that each claim belongs to. An answer without claims has no loss.
     n
-        How many answers there are; one answer is one record.
+        The number of answers; one answer is one record.
     candidates
         The m public candidates for the threshold.
     loss
-        `share`: the number of false claims that are kept, over all claims of the answer; `any`: 1 if a false claim is
-        kept, else 0.
+        `share`: the number of false claims that are kept, divided by the number of all claims of the answer; `any`: 1
+        if a false claim is kept, else 0.
 
     Returns
     -------
@@ -462,19 +463,19 @@ def false_claims_losses(
     if not isinstance(n, int | np.integer) or n < 0:
         raise InputError("n", "must be the number of answers, an integer that is not negative")
     sure = as_vector("confidences", confidences, empty=True).astype(np.float64)
-    wrong, place = as_array("false", false), as_array("answers", answers)
-    if wrong.dtype != np.bool_ or wrong.shape != sure.shape:
+    is_false, place = as_array("false", false), as_array("answers", answers)
+    if is_false.dtype != np.bool_ or is_false.shape != sure.shape:
         raise InputError(
-            "false", f"must be boolean of shape {sure.shape}", got=f"dtype {wrong.dtype}, shape {wrong.shape}"
+            "false", f"must be boolean of shape {sure.shape}", got=f"dtype {is_false.dtype}, shape {is_false.shape}"
         )
     if place.shape != sure.shape or place.dtype.kind not in "iu":
-        found = f"dtype {place.dtype}, shape {place.shape}"
-        raise InputError("answers", f"must be integers of shape {sure.shape}", got=found)
+        actual = f"dtype {place.dtype}, shape {place.shape}"
+        raise InputError("answers", f"must be integers of shape {sure.shape}", got=actual)
     refuse_marked("confidences", ~np.isfinite(sure), "must be finite", "that are not", place="claim")
     refuse_marked("answers", (place < 0) | (place >= n), f"must lie between 0 and {n - 1}", "outside", place="claim")
-    reach = np.searchsorted(candidates.edges, sure, side="left")  # how many candidates the confidence is above
+    reach = np.searchsorted(candidates.edges, sure, side="left")  # the number of candidates below the confidence
     kept = np.zeros((n, candidates.size), np.int64)
-    np.add.at(kept, (place[wrong], reach[wrong]), 1)
+    np.add.at(kept, (place[is_false], reach[is_false]), 1)
     kept = kept[:, ::-1].cumsum(axis=1)[:, ::-1][:, 1:]
     if loss == "any":
         return (kept > 0).astype(np.float64)

@@ -1,8 +1,8 @@
-"""Public candidate thresholds: lists of them, and laws by which as many are spread as a plan decides.
+"""Public candidate thresholds: lists of them, and laws whose quantiles give a list of the planned size.
 
-lists.py   `Candidates`: a list of thresholds that ends in +inf; `AnyCandidates`: what `candidates=` takes
-spread.py  `Spread`: quantiles of a public heavy-tailed law, in the scale that suits a kind of score; sizes beyond which
-           a threshold is worth a word
+lists.py   `Candidates`: a list of thresholds that ends in +inf; `AnyCandidates`: the type of `candidates=`
+spread.py  `Spread`: quantiles of a public heavy-tailed law, in a scale for each kind of score; sizes beyond which a
+           threshold gets a warning
 """
 
 from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, spread_words

@@ -1,8 +1,8 @@
-"""Public candidate thresholds e_1 < ... < e_(m-1) and e_m = +inf. They never depend on the private scores.
+"""Public candidate thresholds t_1 < ... < t_(m-1) and t_m = +inf. They never depend on the private scores.
 
-Weights that rise make many candidates cheap (docs/theory.md, sections 2 and 5), so they are spent on relative
-resolution and no clipping bounds are needed; with few records few serve better, which is decided for each
-request. Values are rounded to twelve significant digits, so that every machine has the same ones.
+With rising prior weights many candidates are cheap (docs/theory.md, sections 2 and 5). They give a high relative
+resolution, and no clipping bounds are needed. With few records fewer candidates are better, so the number is chosen for
+each request. Values are rounded to twelve significant digits, so that they are identical on every machine.
 """
 
 from collections.abc import Mapping
@@ -24,14 +24,14 @@ _OF = {
     "mass": "spread for sums of probabilities, densest near 1",
     "penalised": "spread for sums of probabilities with penalties, densest near 1",
     "rank": "spread for ranks, densest near 1",
-    "residual": "by the decade, densest around ",
-    "signed": "by the decade on both sides of 0, densest around sizes of ",
-    "any": "on both sides of 0 and by the decade, as nothing is known of the scores",
+    "residual": "log-spaced, densest around ",
+    "signed": "log-spaced on both sides of 0, densest around sizes of ",
+    "any": "log-spaced on both sides of 0, because the score is not named",
 }
-"""How candidates are spread, in words, by the kind of `Spread`."""
+"""Descriptions of how candidates are spread, by the kind of `Spread`."""
 
 BUILDERS = ("spread", "unit", "published", "mass", "signed_unit", "ranks", "geometric", "sinh", "anything")
-"""The constructors whose candidates follow from their recipe alone, so that a reader can make them again."""
+"""The constructors whose candidates follow from their recipe alone, so that a reader can reproduce them."""
 
 Spacing = Literal["uniform", "logit"]
 
@@ -40,7 +40,7 @@ Spacing = Literal["uniform", "logit"]
 class Candidates:
     """Candidate thresholds, always ending in +inf.
 
-    By default they are `spread` as suits the score and the number of records. Or build them with `unit`, `published`,
+    The default is `spread`, for the score and the number of records. Other constructors are `unit`, `published`,
     `mass`, `signed_unit`, `ranks`, `geometric`, `sinh`, `anything`, `from_reference` or `of`.
 
     Parameters
@@ -48,7 +48,7 @@ class Candidates:
     edges
         The finite candidates: float64, shape (m-1,), strictly increasing, read-only.
     recipe
-        How they were made, as plain JSON values.
+        Constructor and arguments, as plain JSON values.
 
     Examples
     --------
@@ -90,19 +90,19 @@ class Candidates:
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the edges: histograms add only if theirs agree."""
+        """SHA-256 of the edges. Histograms can be added only if their digests agree."""
         import hashlib
 
         return hashlib.sha256(self.edges.astype("<f8").tobytes()).hexdigest()
 
     @property
     def description(self) -> str:
-        """How many they are and how they are spread, in words; for pages and plans.
+        """The number of candidates and how they are spread, in words, for pages and plans.
 
         Examples
         --------
         >>> Candidates.spread("residual", 40, unit=25.0).description
-        '33, by the decade, densest around the unit 25'
+        '33, log-spaced, densest around the unit 25'
         """
         return f"{self.size:,}, {spread_words(self.recipe)}"
 
@@ -118,12 +118,12 @@ class Candidates:
 
     @classmethod
     def made_by(cls, recipe: Mapping[str, Any]) -> "Candidates":
-        """The candidates that a recipe makes, as that of a release.
+        """Build the candidates of a recipe, for example that of a release.
 
         Raises
         ------
         InputError, InputTypeError
-            If the recipe does not make them alone, as for values of one's own, or has wrong numbers.
+            If the recipe does not determine them, as for user-defined values, or has wrong numbers.
 
         Examples
         --------
@@ -146,23 +146,23 @@ class Candidates:
 
     @classmethod
     def around(cls, guess: Any, *, hedged: bool = False) -> Spread:
-        """Candidates around a public guess of the threshold: fine there, and coarse elsewhere.
+        """Candidates around a public guess of the threshold: dense near the guess, and coarse elsewhere.
 
-        Whatever the guess, the promise and the privacy are the same: a good one makes thresholds sharper, a bad one
-        costs resolution. A plan decides how many there are, and the score in what coordinate they lie.
+        The guarantee and the privacy do not depend on the guess. A good guess makes thresholds sharper, a bad one costs
+        resolution. A plan chooses their number, and the score determines the coordinate.
 
         Parameters
         ----------
         guess
             A number, or an earlier release with one threshold.
         hedged
-            Spread half of the candidates as if there were no guess: sharper thresholds if it is wrong by much, and
-            hardly less sharp ones if it is right.
+            Spread half of the candidates as without a guess. Thresholds are then sharper if the guess is far off, and
+            almost as sharp if it is right.
 
         Raises
         ------
         InputError, InputTypeError
-            If the guess is no finite number.
+            If the guess is not a finite number.
 
         Examples
         --------
@@ -182,8 +182,8 @@ class Candidates:
     ) -> "Candidates":
         """About `size` finite candidates, spread by a public heavy-tailed law; see `confide.Spread`.
 
-        Those that coincide count once. Where neighbours would lie more than a decade apart, a list of residuals ends:
-        +inf is the honest answer there.
+        Values that coincide are merged. A list of residuals ends where neighbours would lie more than a decade apart;
+        beyond that the answer is +inf.
 
         Examples
         --------
@@ -194,7 +194,7 @@ class Candidates:
 
     @classmethod
     def quantiles(cls, law: Spread, size: int) -> "Candidates":
-        """About `size` quantiles of a law: what `spread` takes, from the law itself."""
+        """About `size` quantiles of a law, as `spread`, but from a `Spread` value."""
         stated = {key: value for key, value in (("unit", law.unit), ("around", law.around)) if value is not None}
         if law.hedged:
             stated["hedged"] = True
@@ -220,9 +220,9 @@ class Candidates:
     def published(cls, size: int) -> "Candidates":
         """The bins of *Private Prediction Sets*: e_j = j/size for scores in [0, 1], the last one +inf for e_m = 1.
 
-        A set is whole at either. `unit(size)` has the finite candidates j/(size-1), 1 among them, and +inf.
-        Evenly spaced bins are poor where a model is over-confident, as its scores crowd at both ends: scale its
-        temperature first, or take `unit(size, "logit")`.
+        At either value a set contains every label. `unit(size)` has the finite candidates j/(size-1), including 1, and
+        +inf. Evenly spaced bins are poor for over-confident models, whose scores crowd at both ends: scale the
+        temperature first, or use `unit(size, "logit")`.
 
         Examples
         --------
@@ -234,11 +234,11 @@ class Candidates:
 
     @classmethod
     def mass(cls, below: int = 1400, beyond: int = 100) -> "Candidates":
-        """Candidates for sums of probabilities: they resolve what is missing to 1, or beyond it, down to 1e-14.
+        """Candidates for sums of probabilities: they resolve differences to 1, on both sides, down to 1e-14.
 
-        `below` of them lie between 1e-6 and 1 - 1e-14, equally spaced in the logit, for saturated probabilities crowd
-        there; then comes 1; then `beyond` of the form 1 + d for sums that round to more than 1 and for penalties on
-        top: a tenth with d from 1e-14 to 1e-5, the others from there to 1e3, both equally spaced in the logarithm.
+        `below` of them lie between 1e-6 and 1 - 1e-14, equally spaced in the logit, because saturated probabilities
+        crowd there. Then comes 1. Then `beyond` candidates have the form 1 + d, for sums that round to more than 1 and
+        for penalties: a tenth with d from 1e-14 to 1e-5, the others from there to 1e3, equally spaced in the logarithm.
 
         Examples
         --------
@@ -286,10 +286,10 @@ class Candidates:
     def geometric(cls, unit: float = 1.0, step: float = 0.01, decades: int = 12) -> "Candidates":
         """Candidates for scores in [0, inf) in any units: 0, then steps of `step` over `decades` decades around `unit`.
 
-        The relative error of a threshold is at most `step`, whatever the scale of the residuals; `unit` is a public
-        number in the units of the scores and may be wrong by decades/2 powers of ten. With two or three hundred
-        records one of the many candidates beyond all scores is drawn often; a `step` of 0.1 makes that rare, and so
-        does `spread`, the default of `calibrate`, which takes as many as suit what is asked.
+        The relative error of a threshold is at most `step`, for every scale of the residuals. `unit` is a public number
+        in the units of the scores and may be wrong by decades/2 powers of ten. With two or three hundred records one of
+        the many candidates beyond all scores is drawn often. A `step` of 0.1 makes this rare, and so does `spread`, the
+        default of `calibrate`, which uses a number of candidates that fits the request.
         """
         unit, step = positive_number("unit", unit), positive_number("step", step)
         decades = positive_integer("decades", decades, most=300)
@@ -314,10 +314,10 @@ class Candidates:
 
     @classmethod
     def anything(cls) -> "Candidates":
-        """Candidates for scores of which nothing is known, the default for counts of scores without a name.
+        """Candidates for scores without a name: the default for counts of unnamed scores.
 
         Logit-spaced in (0, 1) from 1e-6 to 1-1e-6 as for probabilities, steps of 1 % from 1 to 1e6, and all of that
-        mirrored below 0. About 4,800 candidates: naming the score needs fewer.
+        mirrored below 0. These are about 4,800 candidates; a named score needs fewer.
         """
         end = np.log(1e6 - 1)
         unit = 1 / (1 + np.exp(-np.linspace(-end, end, 1000)))
@@ -329,7 +329,7 @@ class Candidates:
     def from_reference(cls, scores: ArrayLike, size: int = 1000) -> "Candidates":
         """Quantiles of a *public* reference sample of scores. Never pass the private scores.
 
-        Quantiles that coincide count once, so there may be fewer than `size` candidates.
+        Quantiles that coincide are merged, so there may be fewer than `size` candidates.
         """
         sample = as_vector("scores", scores).astype(np.float64)
         refuse_marked("scores", ~np.isfinite(sample), "must be finite", "that are not", "Remove them")
@@ -343,7 +343,7 @@ class Candidates:
     def of(cls, values: ArrayLike) -> "Candidates":
         """Your own public candidates: finite, strictly increasing values; +inf is added (a trailing +inf is accepted).
 
-        They are taken as they are, without rounding.
+        They are not rounded.
         """
         edges = as_vector("candidates", values).astype(np.float64)
         edges = edges[:-1] if edges[-1] == np.inf else edges
@@ -375,7 +375,7 @@ def _rounded(edges: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def spread_words(recipe: Mapping[str, Any]) -> str:
-    """How candidates of a recipe are spread, in words.
+    """Describe how the candidates of a recipe are spread.
 
     Examples
     --------
@@ -392,10 +392,10 @@ def spread_words(recipe: Mapping[str, Any]) -> str:
     words = _OF.get(str(recipe.get("of")), "spread")
     if not words.endswith(" "):
         return words
-    return words + (f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, as no unit was given")
+    return words + (f"the unit {recipe['unit']:g}" if "unit" in recipe else "1, because no unit was given")
 
 
-# What every `candidates=` takes; `confide.scores.ScoreKind.asked` is its one reader.
+# The type of every `candidates=` argument. Only `confide.scores.ScoreKind.asked` interprets it.
 
 AnyCandidates: TypeAlias = Candidates | Spread | int | None
-"""A list; how one is spread; how many there are, +inf included; or None for what suits the score."""
+"""A list; a `Spread`; the number of candidates, +inf included; or None for the default of the score."""

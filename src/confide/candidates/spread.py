@@ -1,8 +1,8 @@
-"""Candidates as quantiles of a public heavy-tailed law: fine where thresholds are likely, and far-reaching.
+"""Candidates as quantiles of a public heavy-tailed law: dense where thresholds are likely, and far-reaching.
 
-The law is Cauchy's, in a coordinate that suits the kind of score: the logit of a probability, the decade of a residual.
-Its tails are so heavy that a wrong guess costs resolution and not the answer. How many quantiles are taken is decided
-by a plan, from public numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large.
+The law is a Cauchy law in a coordinate for each kind of score: the logit of a probability, the logarithm of a residual.
+Because of its heavy tails a wrong guess costs resolution only. A plan chooses the number of quantiles from public
+numbers (docs/theory.md, section 5): few for few records, more where n epsilon is large.
 """
 
 import math
@@ -22,7 +22,7 @@ SpreadKind = Literal["probability", "margin", "mass", "penalised", "rank", "resi
 
 SPREADS: tuple[SpreadKind, ...] = ("probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any")
 """Scores in [0, 1]; differences of probabilities; sums of them; such sums with penalties; whole numbers; sizes of
-residuals; residuals with a sign; scores of which nothing is known."""
+residuals; residuals with a sign; scores without a name."""
 
 _Edges = NDArray[np.float64]
 
@@ -32,21 +32,21 @@ _LOGITS = 13.8
 
 @dataclass(frozen=True)
 class Spread:
-    """How candidates are spread; a plan decides how many are taken.
+    """How candidates are spread. A plan chooses their number.
 
     Parameters
     ----------
     kind
-        What is scored, one of `SPREADS`; by default as suits the score that is calibrated.
+        The kind of score, one of `SPREADS`; by default that of the score that is calibrated.
     unit
         For `residual` and `signed`: a public number in the units of the scores, such as a typical size of the target
-        or of an error; within a factor of 100 of the scores it helps. Without one the law is three times as wide,
-        around 1.
+        or of an error. It helps within a factor of 100 of the scores. Without one the law is three times as wide, and
+        centred at 1.
     around
         A public guess of the threshold, such as that of an earlier release: the law is centred there and narrow.
     hedged
-        With `around`: only half of the candidates lie around the guess, and half as if there were none, so that a
-        guess that is wrong by much costs little.
+        With `around`: only half of the candidates lie around the guess, and half as without a guess, so that a guess
+        that is far off costs little.
 
     Raises
     ------
@@ -84,7 +84,7 @@ class Spread:
 
     @property
     def without_guess(self) -> "Spread":
-        """The law of the same kind and unit that knows no guess.
+        """The law of the same kind and unit without a guess.
 
         Examples
         --------
@@ -106,7 +106,7 @@ class Spread:
 
 
 def _guess(kind: SpreadKind | None, around: Any) -> float:
-    """A guess of the threshold, refused where a score of the kind cannot lie."""
+    """Check a guess of the threshold; raise `InputError` if a score of the kind cannot have this value."""
     if isinstance(around, bool) or not isinstance(around, Real):
         raise InputTypeError("around", "must be a number, or a release with one threshold", got=type(around).__name__)
     value = float(around)
@@ -117,7 +117,7 @@ def _guess(kind: SpreadKind | None, around: Any) -> float:
 
 
 def cauchy(size: int, width: float, low: float, high: float, centre: float = 0.0) -> _Edges:
-    """`size` quantiles, evenly apart in probability, of the Cauchy law between `low` and `high`; shape (size,).
+    """`size` quantiles, equally spaced in probability, of the Cauchy law between `low` and `high`; shape (size,).
 
     Examples
     --------
@@ -151,12 +151,12 @@ def _margin(size: int, law: Spread) -> _Edges:
 
 
 def _mass(size: int, law: Spread) -> _Edges:
-    # Probabilities of 64, 32 and 16 bits sum to 1 up to so much.
+    # Rounding errors of sums of probabilities of 64, 32 and 16 bits.
     return np.concatenate([_below_one(size, law.around), [1.0, 1 + 1e-9, 1 + 1e-5, 1.01]])
 
 
 def _penalised(size: int, law: Spread) -> _Edges:
-    """Sums of probabilities, to three fifths, and what penalties add to 1."""
+    """Three fifths for sums of probabilities, and the others for penalties above 1."""
     most = round(0.6 * size)
     above = law.around - 1 if law.around is not None and law.around > 1 else None
     centre, width = (-1.5, 1.0) if above is None else (math.log10(above), 0.3)
@@ -165,7 +165,7 @@ def _penalised(size: int, law: Spread) -> _Edges:
 
 
 def _below_one(size: int, around: float | None) -> _Edges:
-    """Sums of probabilities: what is missing to 1 is resolved down to 1e-14, where saturated models crowd."""
+    """Sums of probabilities: differences to 1 are resolved down to 1e-14, where saturated models crowd."""
     centre, width = (5.0, 8.0) if around is None else (min(max(_logit(around), -_LOGITS), 32.0), 2.0)
     return 1 - 1 / (1 + np.exp(cauchy(max(size, 2), width, -_LOGITS, 32.0, centre)))
 
@@ -185,7 +185,7 @@ def _signed(size: int, law: Spread) -> _Edges:
 
 
 def _any(size: int, law: Spread) -> _Edges:
-    """On both sides of 0: as for probabilities, and for residuals without a unit."""
+    """Both sides of 0, as for probabilities and for residuals without a unit."""
     inside = 1 / (1 + np.exp(-_logits(max(size // 4, 2), None)))
     positive = np.concatenate([inside, [1.0], _decades(max(size // 4, 2), law, -1 - 4 * _width(law))])
     return np.concatenate([-positive, [0.0], positive])
@@ -196,7 +196,7 @@ def _width(law: Spread) -> float:
 
 
 def _decades(size: int, law: Spread, low: float) -> _Edges:
-    """Positive numbers, by the decade, up to where steps exceed one decade."""
+    """Positive numbers, log-spaced, up to where steps exceed one decade."""
     decades = cauchy(size, _width(law), low, 300.0)
     near = np.abs(decades[:-1][np.diff(decades) <= 1]).max(initial=3.0)
     with np.errstate(over="ignore", under="ignore"):
@@ -218,21 +218,21 @@ _EDGES: Mapping[SpreadKind, Callable[[int, Spread], _Edges]] = MappingProxyType(
 )
 
 
-# Between which sizes a threshold is nothing to speak of, by the recipe of its candidates.
+# The range of plausible sizes of a threshold, by the recipe of its candidates.
 #
-# Candidates reach far, so that a wrong guess of the scale costs resolution and not the answer. With few records one of
-# the far ones is drawn by chance, and is no estimate of anything. Beyond these sizes a reader should be warned.
+# Candidates reach far, so that a wrong guess of the scale costs resolution only. With few records a far candidate can
+# be drawn by chance, and is then not an estimate. Thresholds outside the range get a warning.
 
 _Range: TypeAlias = tuple[float, float]
 
 _UNITS = 100.0
-"""A unit, or a guess, helps within a factor of so much: beyond it the draw was chance, or the unit is wrong."""
+"""A unit or guess helps within this factor. Beyond it the draw was chance, or the unit is wrong."""
 _NO_UNIT = 1e6
-"""Residuals in an unstated unit, and scores of which nothing is known."""
+"""Residuals without a unit, and scores without a name."""
 
 
 def plausible_sizes(recipe: Mapping[str, Any]) -> tuple[float, float]:
-    """The least and the largest size of a threshold that needs no word; (0, inf) for values of one's own.
+    """The smallest and the largest plausible size of a threshold; (0, inf) for user-defined values.
 
     Examples
     --------

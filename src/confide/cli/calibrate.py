@@ -368,7 +368,9 @@ def report_release(
         expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
         expected["records_needed"] = plan.records_needed
         guess = ", a public guess: the true number stays secret"
-        known = "" if released.n is not None else guess if released.size is None else ", as the noisy number says"
+        known = (
+            "" if released.n is not None else guess if released.size is None else ", the design for the noisy number"
+        )
         cost = (
             f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
             f"{100 * float(1 - released.alpha):.4g} %\n"

@@ -56,7 +56,7 @@ class RecordsType(click.types.IntParamType):
     """A number of records, or `noisy`."""
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
-        """The number, or the word."""
+        """Return the number, or `noisy`."""
         return value if value == NOISY else super().convert(value, param, ctx)
 
 
@@ -144,7 +144,7 @@ OPTIONS: Mapping[str, Row] = dict([
         n=Row("N", "The public number of records under replace_one; databases need it with --ledger.", int),
         n_min=Row("N", "Public lower bound on the secret number of records.", int),
         n_typical=Row("N|noisy", "Public guess of the secret number of records, for efficiency only; or noisy: release "
-                      "a noisy number first, at a twentieth of the loss.", RecordsType()),
+                      "a noisy number first, at a twentieth of the privacy loss.", RecordsType()),
         dp_delta=Row("DELTA", "State (epsilon, delta)-privacy; 0 states pure epsilon.", float),
         label_epsilon=Row("LOSS", "Of labels that `confide randomise-labels` made: its --epsilon, or the file "
                           ".labels.json that it wrote."),

@@ -141,19 +141,6 @@ def left_out_text(found: Mapping[str, Any]) -> str | None:
     return f"left out: {count:,} record{'' if count == 1 else 's'} with missing values"
 
 
-def number(value: float) -> str:
-    """A number as people read it: four significant digits, infinities with their sign.
-
-    Examples
-    --------
-    >>> number(0.123456), number(float("inf")), number(12345.678)
-    ('0.1235', '+inf', '12,346')
-    """
-    if math.isinf(value):
-        return f"{value:+}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
-
-
 @contextmanager
 def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progress]:
     """A function to be told of every batch of rows. The bar says which share is done, not how many rows there are.

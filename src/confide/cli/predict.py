@@ -10,13 +10,13 @@ import click
 from confide.cli.choices import split
 from confide.cli.columns import Columns
 from confide.cli.command import command
-from confide.cli.output import check_output, heard, left_out_text, number, tell, warn
+from confide.cli.output import check_output, heard, left_out_text, tell, warn
 from confide.cli.paying import LedgerOptions
 from confide.cli.values import Released, Source, names_in
 from confide.errors import CoverageWarning
 from confide.releases import Calibration, Release
 from confide.sets import count_shortfall
-from confide.support import Kind, OutputExistsError, as_place, write_text
+from confide.support import Kind, OutputExistsError, as_place, short_number, write_text
 from confide.tables import (
     file_format,
     is_folder,
@@ -91,7 +91,7 @@ def predict(
     empty = int(found.get("empty_sets", 0))
     tell(
         lambda: {"out": where, **_promised(released), **found, "warnings": notes},
-        f"{number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}",
+        f"{short_number(found['rows'])} {'sets' if columns.probabilities is not None else 'intervals'}{size}",
         f"empty sets: {_empty(empty, int(found['rows']))}" if empty else None,
         left_out_text(found),
         *(f"promise{f' for {name}' if name else ''}: {text}" for name, text in released.promises.items()),

@@ -10,7 +10,7 @@ from typing import Any, NamedTuple
 from confide.cli.command import command
 from confide.cli.exit_codes import CLAIM_FAILED, DONE
 from confide.cli.federated.coordinator import policy_rows, read_policy, read_silo, silo_rows
-from confide.cli.output import number, say, tell, warn
+from confide.cli.output import say, tell, warn
 from confide.cli.values import Output, named_release
 from confide.errors import InputError
 from confide.evaluation import PrivateEvaluation, load_evaluation
@@ -80,6 +80,7 @@ from confide.support import (
     positive_integer,
     read_as,
     read_text,
+    short_number,
     to_text,
     versions_text,
 )
@@ -400,7 +401,7 @@ def renewed(release: Release) -> str:
     said = f"release {len(line) + 1} of a chain; it renews release {len(line)}"
     if not warm:
         return f"{said}\nstart: cold; the promise does not depend on what was released before"
-    near = f"near the earlier threshold {number(line[-1].threshold)}"
+    near = f"near the earlier threshold {short_number(line[-1].threshold)}"
     if len(parts) > 1:
         near = f"near the earlier thresholds, {len(warm)} of {len(parts)}"
     return f"{said}\nstart: {near}. {condition(release)}"
@@ -425,7 +426,7 @@ def course(release: Release) -> list[tuple[str, str]]:
     parts = list(parts_of(release).values())
     rows = []
     for place, one in enumerate(line):
-        thresholds = ", ".join(number(part.predecessors[place].threshold) for part in parts[:10])
+        thresholds = ", ".join(short_number(part.predecessors[place].threshold) for part in parts[:10])
         more = ", ..." if len(parts) > 10 else ""
         date = "" if one.date is None else f" ({one.date})"
         rows.append(

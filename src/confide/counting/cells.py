@@ -1,8 +1,8 @@
-"""Cells of equal width, a few ten thousand of them over where most scores lie, so that no score has to be searched for.
+"""Cells of equal width, some ten thousand over the range of most scores, which replace a search for every score.
 
-A monotone function sends scores to cells. Rounding keeps it monotone, so a score whose cell differs from an edge's lies
-on the same side of it as its cell does; only edges in its own cell have to be compared. No count depends on rounding,
-nor on where the cells lie: that is chosen from a sample, for speed alone.
+A monotone function maps scores to cells. Rounding keeps it monotone. A score in another cell than an edge therefore
+lies on the same side of the edge as its cell, and only edges in its own cell have to be compared. Counts do not depend
+on rounding or on the position of the cells. The position is chosen from a sample, for speed only.
 """
 
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 from confide.arrays import loops, machine_code
 
 BLOCK = 2**16
-"""Scores that are counted at a time; few enough for the cache."""
+"""The number of scores that are counted at a time; it fits in the cache."""
 
 _SAMPLE = 2**10
 _CELLS = 2**14
@@ -28,12 +28,12 @@ _MOST_STEPS = 2.0
 
 
 def in_order(scores: NDArray[Any]) -> NDArray[np.float64]:
-    """A thousand or two of the scores, from everywhere among them."""
+    """Some thousand scores from the whole input, sorted."""
     return np.sort(scores[:: max(1, len(scores) // _SAMPLE)].astype(np.float64))
 
 
 def _spans(sample: NDArray[np.float64], cells: int) -> Iterator[tuple[float, float, float]]:
-    """Where cells may lie, (low, high, cells per unit): over all of some numbers in order, or without the tails."""
+    """Possible positions of cells, (low, high, cells per unit): over all sorted numbers, or without the tails."""
     for cut in sorted({0, int(_TAIL * len(sample))}) if len(sample) else ():
         low, high = float(sample[cut]), float(sample[len(sample) - 1 - cut])
         margin = (high - low) / 64
@@ -43,9 +43,9 @@ def _spans(sample: NDArray[np.float64], cells: int) -> Iterator[tuple[float, flo
 
 
 class Cells:
-    """With numpy alone: scores per cell; those that share theirs with an edge are handed back to be sorted.
+    """Count scores per cell with numpy only; scores in the cell of an edge are returned to be sorted.
 
-    What lies outside [low, high] belongs to the first or the last cell, whose scores are always handed back.
+    Scores outside [low, high] belong to the first or the last cell, whose scores are always returned.
     """
 
     def __init__(self, edges: NDArray[np.float64], low: float, high: float, scale: float) -> None:
@@ -70,7 +70,7 @@ class Cells:
 
     @classmethod
     def suiting(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "Cells | None":
-        """Cells for scores like these, given in order; None if too many would share a cell with an edge."""
+        """Cells for such scores, given sorted; None if too many scores would share a cell with an edge."""
         for span in _spans(sample, _CELLS):
             cells = cls(edges, *span)
             if np.mean(cells._is_doubtful[cells._find(sample)]) <= _MOST_DOUBTFUL:
@@ -78,19 +78,19 @@ class Cells:
         return None
 
     def add(self, block: NDArray[np.float64], least: float, most: float) -> NDArray[np.float64]:
-        """Count a block's scores per cell; returns those that share theirs with an edge, which do not count."""
+        """Count a block's scores per cell; returns those in the cell of an edge, which are not counted."""
         keys = self._find(block, clip=not (self._low <= least and most <= self._high))
         self._held += np.bincount(keys, minlength=_CELLS)
         return block[np.flatnonzero(self._is_doubtful[keys])]
 
     def at_or_below(self) -> NDArray[np.int64]:
-        """Scores of undoubtful cells at or below each edge, shape (m-1,)."""
+        """The scores at or below each edge in cells without an edge, shape (m-1,)."""
         sure = np.where(self._is_doubtful, 0, self._held)
         found: NDArray[np.int64] = np.cumsum(sure)[self._edge_cells]
         return found
 
     def _find(self, block: NDArray[np.float64], *, clip: bool = True) -> NDArray[np.int64]:
-        """The cell of each number: clipped, moved, scaled, cut off; every step is monotone, also when rounded."""
+        """The cell of each number: clip, shift, scale, truncate; every step is monotone, also when rounded."""
         room, keys = self._room[: len(block)], self._keys[: len(block)]
         if clip:
             block = np.clip(block, self._low, self._high, out=room)
@@ -101,9 +101,9 @@ class Cells:
 
 
 class CompiledCells:
-    """With machine code: from a score's cell to the first edge in it, and from there on to its own.
+    """Count with machine code: from a score's cell to its first edge, and from there to the edge of the score.
 
-    Where many scores turn out to share their cell with many edges, cells are laid anew, over these scores.
+    If many scores share their cell with many edges, new cells are placed over these scores.
     """
 
     def __init__(self, edges: NDArray[np.float64], low: float, scale: float) -> None:
@@ -127,7 +127,7 @@ class CompiledCells:
 
     @classmethod
     def suiting(cls, sample: NDArray[np.float64], edges: NDArray[np.float64]) -> "CompiledCells | None":
-        """Cells for scores like these, given in order; None if too many edges would share a cell with a score."""
+        """Cells for such scores, given sorted; None if too many edges would share a cell with a score."""
         bins = np.searchsorted(edges, sample)
         for low, _, scale in _spans(sample, _COMPILED_CELLS):
             cells = cls(edges, low, scale)
@@ -136,7 +136,7 @@ class CompiledCells:
         return None
 
     def add(self, scores: NDArray[Any], low: float, high: float) -> int:
-        """Count float32 or float64 scores up to one that is not in [low, high]; returns how many were counted."""
+        """Count float32 or float64 scores up to the first outside [low, high]; returns the number of counted scores."""
         cells = self._low, self._scale, self._starts, self._edges
         counted, far = self._count(scores, low, high, *cells, self._room, self.counts)
         if far > _MOST_DOUBTFUL * counted and (total := int(self.counts.sum())) >= 2 * self._laid_at:
@@ -147,7 +147,7 @@ class CompiledCells:
         return int(counted)
 
     def _cells_of(self, numbers: NDArray[np.float64]) -> NDArray[np.int32]:
-        """The cell of each number, step by step as in `loops.count`."""
+        """The cell of each number, with the steps of `loops.count`."""
         with np.errstate(all="ignore"):
             place = np.fmax((numbers - self._low) * self._scale, 0.0)
         return np.fmin(place, _COMPILED_CELLS - 1).astype(np.int32)

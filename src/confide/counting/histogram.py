@@ -1,6 +1,6 @@
-"""The one door for private data: counts of scores over public candidates. Mechanisms see nothing else.
+"""The only entry point for private data: counts of scores over public candidates. Mechanisms get nothing else.
 
-Histograms over the same candidates add, so shards, machines and silos merge by summing.
+Histograms over the same candidates can be added, so that shards, machines and silos are merged by sums.
 """
 
 import threading
@@ -19,7 +19,7 @@ from confide.errors import InputError, InputTypeError
 from confide.scores import ScoreKind, score_kind
 from confide.support import MOST_RECORDS
 
-# Counting doubles per bin, exactly and in a nanosecond or a few each: the only loop that sees every score.
+# Exact counts of doubles per bin, in a few nanoseconds each: the only loop over all scores.
 
 _ENOUGH = 2**14
 _WORTH_CELLS = 2**19
@@ -27,11 +27,11 @@ _INFINITE = np.float64(np.inf).view(np.uint64)
 
 
 class BinCounter:
-    """Counts per bin (e_(j-1), e_j] of scores that come in pieces. One counter per thread; counts add.
+    """Count scores per bin (e_(j-1), e_j] piece by piece. Every thread has one counter; counts are added.
 
     The edges are the finite candidates: float64, shape (m-1,), increasing. Scores outside [low, high], and NaN, are
-    counted apart. Where half a million scores or more are expected, or an unknown number, they are counted by
-    cells, which take 2 MB; otherwise every block is sorted.
+    counted separately. If half a million scores or more are expected, or an unknown number, they are counted by cells,
+    which need 2 MB. Otherwise every block is sorted.
 
     Examples
     --------
@@ -58,7 +58,7 @@ class BinCounter:
         self._waiting = 0
 
     def sibling(self) -> "BinCounter":
-        """A counter for another thread, which has seen nothing and counts in the way that suited this one."""
+        """An empty counter for another thread, with the counting method of this one."""
         other = copy(self)
         other._cells = None if self._cells is None else self._cells.sibling()
         other._compiled = None if self._compiled is None else self._compiled.sibling()
@@ -66,9 +66,9 @@ class BinCounter:
         return other
 
     def add(self, scores: NDArray[Any], position: int | None = None) -> None:
-        """Count real numbers of any type. Those that cannot be used raise `missing` or `outside`; see `first`.
+        """Count real numbers of any type. Unusable numbers increase `missing` or `outside`; see `first`.
 
-        `position` is where they stand among all scores, by default after those that were added before.
+        `position` is their position among all scores, by default after the scores that were added before.
         """
         if position is not None:
             self.seen = position
@@ -83,7 +83,7 @@ class BinCounter:
             scores = scores[counted:]
 
     def choose(self, scores: NDArray[Any]) -> None:
-        """Choose how to count scores like these, once; `add` calls it with the first that are enough."""
+        """Choose the counting method for such scores, once; `add` calls it with the first large batch."""
         compiled = self._choose_compiled and scores.dtype in FLOATS and worth_compiling(max(self.seen, self._expected))
         plain = self._choose_cells and self._compiled is None
         if not (compiled or plain):
@@ -103,7 +103,7 @@ class BinCounter:
         return counts if self._compiled is None else counts + self._compiled.counts
 
     def _add_quickly(self, scores: NDArray[Any]) -> int:
-        """Count valid scores by machine code, where there is some; returns how many were counted."""
+        """Count valid scores by machine code, if it is available; returns the number of counted scores."""
         if self._compiled is None or scores.dtype not in FLOATS:
             return 0
         counted = self._compiled.add(scores, self._low, self._high)
@@ -127,9 +127,9 @@ class BinCounter:
             self._settle()
 
     def _extent(self, block: NDArray[np.float64]) -> tuple[float, float]:
-        """The least and the largest number; in one pass, by their bits, for scores that start at 0."""
+        """The smallest and the largest number; for scores from 0 on in one pass, by their bits."""
         if self._low == 0 and block.flags.c_contiguous:
-            most: np.uint64 = block.view(np.uint64).max()  # NaN and whatever has a sign lie above +inf
+            most: np.uint64 = block.view(np.uint64).max()  # NaN and negative numbers lie above +inf
             if most <= _INFINITE:
                 return 0.0, float(most.view(np.float64))
         return float(block.min()), float(block.max())
@@ -154,14 +154,14 @@ class BinCounter:
         self._at_or_below += np.searchsorted(np.sort(block), self._edges, side="right")
 
 
-# Counts of scores over public candidates, which add.
+# Counts of scores over public candidates, which can be added.
 
 _BLOCKS = 2**17
 
 
 @dataclass(frozen=True, eq=False, repr=False)
 class ScoreHistogram:
-    """Counts of conformity scores per bin (e_(j-1), e_j]. **Private**: never publish a histogram.
+    """Counts of nonconformity scores per bin (e_(j-1), e_j]. **Private**: never publish a histogram.
 
     Parameters
     ----------
@@ -204,21 +204,22 @@ class ScoreHistogram:
         Parameters
         ----------
         scores
-            Shape (n,), or none, float16/32/64 or integers; compared with the candidates in float64, so exactly.
+            Shape (n,), possibly empty, float16/32/64 or integers. They are compared with the candidates in float64, so
+            exactly.
         score
-            The score's name; a known name has its range checked.
+            The score's name. If it is a known name, the range is checked.
 
         Raises
         ------
         InputError
-            If a score is NaN or outside the score's range (count and first position are named, never a value).
+            If a score is NaN or outside the score's range (the message has count and first position, never a value).
         """
         array = as_vector("scores", scores, empty=True)
         return cls(candidates, _count(array, candidates.edges, score_kind(score)))
 
     @classmethod
     def from_weights(cls, scores: NDArray[Any], weights: NDArray[np.int64], candidates: Candidates) -> "ScoreHistogram":
-        """The sum of whole weights per bin instead of a count, of scores that can be counted; both of shape (n,).
+        """Sum whole weights per bin, for scores that can be counted; both of shape (n,).
 
         Examples
         --------
@@ -229,7 +230,7 @@ class ScoreHistogram:
 
     @classmethod
     def empty(cls, candidates: Candidates) -> "ScoreHistogram":
-        """No scores yet: the neutral element of addition."""
+        """A histogram without scores: the neutral element of addition."""
         return cls(candidates, np.zeros(candidates.size, dtype=np.int64))
 
     @property
@@ -238,12 +239,12 @@ class ScoreHistogram:
         return int(self.counts.sum())
 
     def over(self, candidates: Candidates) -> "ScoreHistogram":
-        """The same scores over some of the candidates, or all, exactly as if they had been counted over these.
+        """The same scores over some or all of the candidates, exactly as if they had been counted over these.
 
         Raises
         ------
         InputError
-            If one of the candidates is none that was counted over.
+            If one of the candidates is not among those that were counted over.
 
         Examples
         --------
@@ -297,7 +298,7 @@ def merge(histograms: Iterable[ScoreHistogram]) -> ScoreHistogram:
 
 
 def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) -> NDArray[np.int64]:
-    """One counter for each thread that takes blocks of the scores; all of them count in one way."""
+    """Count with one counter for each thread that takes blocks of the scores; all count with the same method."""
     model = BinCounter(edges, kind.low, kind.high, len(scores))
     if len(scores):
         model.choose(scores)
@@ -310,13 +311,13 @@ def _count(scores: NDArray[Any], edges: NDArray[np.float64], kind: ScoreKind) ->
         own.counter.add(scores[rows], rows.start)
 
     in_blocks(work, len(scores), elements=_BLOCKS)
-    refused = [counter.first for counter in counters if counter.first is not None]
-    if refused:
+    unusable = [counter.first for counter in counters if counter.first is not None]
+    if unusable:
         missing, outside = sum(c.missing for c in counters), sum(c.outside for c in counters)
         raise InputError(
             "scores",
             f"must be numbers {kind.range_text}",
-            got=f"{missing} NaN and {outside} outside, the first at position {min(refused)}",
+            got=f"{missing} NaN and {outside} outside, the first at position {min(unusable)}",
             remedy="Correct the scores where they are computed: every record needs one",
         )
     counts: NDArray[np.int64] = np.sum([counter.counts() for counter in counters], axis=0)

@@ -1,9 +1,9 @@
-"""A model and records come in; estimators leave: trained, calibrated privately on held-out records, predicting sets.
+"""Estimators for scikit-learn: trained, calibrated privately on held-out records, and predicting sets or intervals.
 
-The constructor stores its parameters untouched; what is learned ends in an underscore. No calibration record, score or
-count is kept: `calibration_` is all that calibrating leaves behind. The training records of the model are not
-protected. The conformity score is the parameter `conformity_score`: scikit-learn keeps a parameter as an attribute of
-its own name, and `score` is the method by which `cross_val_score` and others rate every estimator.
+The constructor stores its parameters unchanged; fitted attributes end in an underscore. No calibration record, score or
+count is stored: `calibration_` is the only result of calibrating. The training records of the model are not protected.
+The nonconformity score is the parameter `conformity_score`, because scikit-learn stores a parameter as an attribute of
+the same name, and `score` is the method with which `cross_val_score` and others rate every estimator.
 """
 
 from confide.support import needs_extra
@@ -21,5 +21,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)

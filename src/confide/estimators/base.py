@@ -1,4 +1,4 @@
-"""What the two estimators share: splitting, fitting, calibrating, and counting releases."""
+"""Common base of the two estimators: splitting, fitting, calibrating, and counting releases."""
 
 import warnings
 from collections.abc import Mapping, Sequence
@@ -23,17 +23,17 @@ Self = TypeVar("Self", bound="PrivateConformal")
 
 
 class SecondReleaseWarning(UserWarning):
-    """An estimator was calibrated again: a second release, whose loss adds up with the first on shared records."""
+    """An estimator was calibrated again: on shared records the privacy loss of this second release adds up."""
 
 
 class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
-    """What the classifier and the regressor share: splitting, fitting, and counting releases."""
+    """Common base of the classifier and the regressor: splitting, fitting, and counting releases."""
 
     _default: type
     """The estimator that is trained if none is given."""
 
     __metadata_request__fit = {"sample_weight": None}  # noqa: RUF012
-    """So that `set_fit_request(sample_weight=True)` is there: `fit` takes weights among its **fit_params."""
+    """For `set_fit_request(sample_weight=True)`: `fit` accepts weights among its **fit_params."""
 
     def fit(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, **fit_params: Any) -> Self:
         """Train on one part of the records and calibrate on the other; with `prefit`, calibrate on all of them.
@@ -41,20 +41,21 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         Warns
         -----
         RetrainedWarning
-            If the estimator was fitted already, and `prefit` does not say so.
+            If the estimator is already fitted, and `prefit` is not set.
 
         Parameters
         ----------
         X
-            Shape (n, features), whatever the estimator accepts.
+            Shape (n, features), of any type that the estimator accepts.
         y
             Shape (n,).
         groups
             With `group_names`: the group of each record, shape (n,).
         **fit_params
-            Passed on to the estimator's own `fit`, as `sample_weight`, or `step__sample_weight` of a pipeline; what has
-            one entry per record is divided like the records. Weights are for training: records calibrate alike. With
-            scikit-learn's metadata routing, what the estimator requests, and `sample_weight` if this one requests it.
+            Arguments for the estimator's own `fit`, such as `sample_weight`, or `step__sample_weight` of a pipeline;
+            arrays with one entry per record are divided like the records. Weights are for training: all records have
+            the same weight in calibration. With scikit-learn's metadata routing, only what the estimator requests, and
+            `sample_weight` if this one requests it.
         """
         target = self._check(X, y, reset=True)
         self._check_groups(X, groups)
@@ -67,24 +68,24 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             return self._release(X, target, groups)
         self._warn_of_retraining()
         n, trained = len(target), self._routed(fit_params)
-        own = [value for value in fit_params.values() if _per_record(value, n)]
-        more = [value for value in (groups, *own) if value is not None]
-        held = calibrating(self.calibration_size, self.random_state, n, X, target, *more)
+        per_record = [value for value in fit_params.values() if _per_record(value, n)]
+        arrays = [value for value in (groups, *per_record) if value is not None]
+        held = calibrating(self.calibration_size, self.random_state, n, X, target, *arrays)
         train, kept = np.flatnonzero(~held), np.flatnonzero(held)
         if not len(train):
-            raise InputError("X", "must hold records that train the model", got=f"none among n_samples={n}")
+            raise InputError("X", "must contain records that train the model", got=f"none among n_samples={n}")
         for given in trained.values():
             given.update({name: _rows(value, train) for name, value in given.items() if _per_record(value, n)})
         self._train(_rows(X, train), _rows(target, train), trained)
         return self._release(_rows(X, kept), target[kept], None if groups is None else _rows(groups, kept))
 
     def calibrate(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None) -> Self:
-        """Calibrate again, on held-out records that the model was not trained on. Every call is a release of its own.
+        """Calibrate again, on held-out records that did not train the model. Every call is a separate release.
 
         Warns
         -----
         SecondReleaseWarning
-            Whenever the estimator was calibrated before: on records used twice, the losses add up.
+            If the estimator was calibrated before: on records that are used twice, the privacy losses add up.
         """
         if self.prefit and not hasattr(self, "n_releases_"):
             return self.fit(X, y, groups=groups)
@@ -93,14 +94,15 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._release(X, self._check(X, y, reset=False), groups)
 
     def renew(self: Self, X: Any, y: ArrayLike, *, groups: ArrayLike | None = None, cold: bool = False) -> Self:
-        """Renew the release on new held-out records: its request again, in a chain, as `confide.recalibrate` does.
+        """Renew the release with new held-out records: the same request, in a chain, as `confide.recalibrate` does.
 
         Parameters
         ----------
         X, y, groups
             As in `calibrate`: records that neither trained the model nor were in an earlier release of the chain.
         cold
-            Candidates that do not depend on the earlier threshold; needed where records were in an earlier release.
+            Choose candidates that do not depend on the earlier threshold; required if records were in an earlier
+            release.
         """
         check_is_fitted(self)
         self._check_groups(X, groups)
@@ -116,26 +118,26 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return np.asarray(self.estimator_.predict(X))
 
     def _trained(self, X: Any, y: ArrayLike, trained: dict[str, dict[str, Any]]) -> list[Any]:
-        """Copies of the estimators, each trained on some records with what is given to its own `fit`."""
-        return [clone(one).fit(X, y, **trained[name]) for name, one in self._inner().items()]
+        """Copies of the estimators, each trained on some records with the arguments for its own `fit`."""
+        return [clone(estimator).fit(X, y, **trained[name]) for name, estimator in self._inner().items()]
 
     def _warn_of_retraining(self) -> None:
-        """Say that what an estimator has learned already is not used, if it has."""
-        for one in self._inner().values():
-            if _is_fitted(one) and not _is_fitted(clone(one)):
+        """Warn if an estimator is already fitted, because its fitted state is not used."""
+        for estimator in self._inner().values():
+            if _is_fitted(estimator) and not _is_fitted(clone(estimator)):
                 warnings.warn(
-                    f"estimator was fitted already, and a copy of it is trained anew on part of these records: pass "
-                    f"prefit=True to calibrate the fitted {type(one).__name__} on all of them",
+                    f"estimator was fitted already, and a copy of it is trained again on part of these records: pass "
+                    f"prefit=True to calibrate the fitted {type(estimator).__name__} on all of them",
                     RetrainedWarning,
                     stacklevel=outside(),
                 )
 
     def _inner(self) -> dict[str, Any]:
-        """The estimators that are trained: the one that was given, or the default one."""
+        """The estimators that are trained: the given one, or the default one."""
         return {"estimator": self._default() if self.estimator is None else self.estimator}
 
     def _routed(self, fit_params: dict[str, Any]) -> dict[str, dict[str, Any]]:
-        """What the `fit` of each inner estimator is given: everything, or, with metadata routing, what it requests."""
+        """Arguments for the `fit` of each inner estimator: all, or, with metadata routing, those that it requests."""
         if not get_config()["enable_metadata_routing"]:
             return {name: dict(fit_params) for name in self._inner()}
         others, weights = dict(fit_params), {}
@@ -148,15 +150,15 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self._get_metadata_request().fit.requests.get("sample_weight") not in (None, False)
 
     def get_metadata_routing(self) -> MetadataRouter:
-        """What `fit` requests itself, `groups` and `sample_weight`, and what the estimators that it trains request.
+        """The requests of `fit` itself, `groups` and `sample_weight`, and those of the estimators that it trains.
 
-        Who asks for weights here, `set_fit_request(sample_weight=True)`, has them passed on as they are; otherwise it
-        is the estimator's own request that counts.
+        With `set_fit_request(sample_weight=True)` here, weights are passed on unchanged. Otherwise the estimator's own
+        request determines whether they are passed on.
         """
-        own = self._get_metadata_request()
-        if own.fit.requests.get("sample_weight") is None:
-            own.fit.requests.pop("sample_weight", None)
-        router = MetadataRouter(owner=self).add_self_request(own)
+        own_request = self._get_metadata_request()
+        if own_request.fit.requests.get("sample_weight") is None:
+            own_request.fit.requests.pop("sample_weight", None)
+        router = MetadataRouter(owner=self).add_self_request(own_request)
         mapping = MethodMapping().add(caller="fit", callee="fit")
         return router if self.prefit else router.add(method_mapping=mapping, **self._inner())
 
@@ -187,10 +189,10 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         return self
 
     def _request(self) -> Request:
-        """What is asked of the records."""
+        """The request of the calibration."""
         names, by = self._parts()
         if by is not None and _several(self.alpha):
-            raise InputError("alpha", "must be one level where there is a threshold per group or class", got="several")
+            raise InputError("alpha", "must be one level with thresholds per group or class", got="several")
         return Request(
             alpha=self.alpha,
             epsilon=self.epsilon,
@@ -199,7 +201,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             score=self.conformity_score,
             classes=self._public_classes(),
             candidates=self.candidates,
-            unit=getattr(self, "unit", None),  # a regressor's
+            unit=getattr(self, "unit", None),  # only regressors have it
             neighbors=self.neighbors,
             delta=self.delta,
             about=self.about,
@@ -209,17 +211,17 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
         refuse_other_rows(X=X, groups=groups)
         if (groups is None) != (self.group_names is None):
             raise InputError(
-                "groups", "groups and group_names must be given together: each record's group, and all there are"
+                "groups", "groups and group_names must be given together: each record's group, and all groups"
             )
 
     def _parts(self) -> tuple[tuple[Any, ...], Literal["group", "class"] | None]:
-        """What there is a threshold for, and what it depends on; one threshold without a name by default."""
+        """The keys of the thresholds and what they are; by default a single threshold without a key."""
         if self.group_names is None:
             return (), None
         return tuple(self.group_names), "group"
 
     def _public_classes(self) -> tuple[str | int, ...] | int | None:
-        """What the release records of classes."""
+        """The classes for the release."""
         return None
 
     def _check_new(self, X: Any) -> None:
@@ -228,7 +230,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             raise InputError(
                 "X", "must be two-dimensional", got="one dimension. Reshape your data with X.reshape(1, -1)"
             )
-        if not isinstance(X, list | tuple) or len(X):  # [] has no columns to look at
+        if not isinstance(X, list | tuple) or len(X):  # [] has no columns to check
             validate_data(self, X, reset=False, skip_check_array=True)
 
     def _check(self, X: Any, y: ArrayLike, *, reset: bool) -> NDArray[Any]:
@@ -239,8 +241,8 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
             texts = sum(isinstance(label, str) for label in y)
             raise InputTypeError(
                 "y",
-                "must hold texts, or none",
-                got=f"{texts} among {len(y)} labels, which would make texts of the others",
+                "must all be str, or none",
+                got=f"{texts} str among {len(y)} labels, so that the others would become str",
             )
         target: NDArray[Any] = column_or_1d(y, warn=True)
         check_consistent_length(X, target)
@@ -253,7 +255,7 @@ class PrivateConformal(MetaEstimatorMixin, BaseEstimator):  # type: ignore[misc]
 def _is_fitted(estimator: Any) -> bool:
     try:
         check_is_fitted(estimator)
-    except (NotFittedError, TypeError):  # the latter of something without `fit`
+    except (NotFittedError, TypeError):  # the latter for an object without `fit`
         return False
     return True
 
@@ -263,7 +265,7 @@ def _several(alpha: Any) -> bool:
 
 
 def _per_record(value: Any, n: int) -> bool:
-    """Whether something has one entry for each of n records."""
+    """Whether a value has one entry for each of n records."""
     if isinstance(value, str | Mapping):
         return False
     shape = getattr(value, "shape", None)
@@ -271,7 +273,7 @@ def _per_record(value: Any, n: int) -> bool:
 
 
 def rows_of(X: Any) -> int:
-    """How many rows there are."""
+    """The number of rows."""
     return int(X.shape[0]) if hasattr(X, "shape") else len(X)
 
 
@@ -287,7 +289,7 @@ def _rows(X: Any, index: NDArray[np.int64]) -> Any:
 
 
 def _as_wide_as_needed(rows: Any) -> Any:
-    """The same rows; texts in a type as wide as the longest of them, for rows of another part may hold longer ones."""
+    """The same rows; strings in a dtype as wide as the longest one, because other rows may contain longer ones."""
     if getattr(getattr(rows, "dtype", None), "kind", "") not in ("U", "S"):
         return rows
     return rows.astype(f"{rows.dtype.kind}{max(map(len, rows.ravel().tolist()), default=1) or 1}")

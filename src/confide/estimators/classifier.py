@@ -33,39 +33,40 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
     ----------
     estimator
         A classifier with `predict_proba`; by default a logistic regression. It is cloned and trained, unless `prefit`;
-        if it was fitted already, a `RetrainedWarning` says so.
+        if it is already fitted, there is a `RetrainedWarning`.
     alpha, epsilon, neighbors, delta, candidates, ledger, dataset, again, about
         As in `confide.calibrate`; several levels give nested thresholds, as in `confide.calibrate_levels`.
     conformity_score
-        A classification score such as `"lac"` or `"aps"`; see `confide.class_score`. It is not called `score`, for that
-        is the method that rates the point predictions.
+        A classification score such as `"lac"` or `"aps"`; see `confide.class_score`. It is not called `score`, because
+        that is the method that rates the point predictions.
     calibration_size
-        Share of the records that is held out for calibration: the chance of each, drawn on its own.
+        Share of the records that is held out for calibration: the probability of each record, drawn independently.
     prefit
-        Whether `estimator` is fitted already: then all records given to `fit` calibrate.
+        Whether `estimator` is already fitted: then all records given to `fit` calibrate.
     classes
         All class names, public. By default those of the training part, or of the fitted estimator with `prefit`. A
-        calibration label that is none of them has the score +inf: it counts as not covered, and is not shown.
+        calibration label that is not among them has the score +inf: it counts as not covered, and is not revealed.
     by_class
         Release a threshold for every class of `classes_`, as in `confide.calibrate_groups` with `by="class"`.
     group_names, partition
         Release a threshold for each of these public groups, the `names` and `partition` of `confide.calibrate_groups`;
-        `fit` and `predict_set` are then told the group of each record.
+        `fit` and `predict_set` then require the group of each record.
     random_state
-        Seed of the split, which is new every time by default. The noise that protects privacy cannot be seeded.
+        Seed of the split, which is random by default. The noise that protects privacy cannot be seeded.
 
     Attributes
     ----------
     calibration_
-        The `confide.Calibration`, or one with several levels, groups or classes: all that is kept of the calibration
-        records. What it states about privacy is about a record of the calibration part; `docs/threat-model.md` says
-        what follows for a record given to `fit`. The model, `classes_` and whatever else is trained are not private.
+        The `confide.Calibration`, or one with several levels, groups or classes: the only result of the calibration
+        records. Its privacy statement is about a record of the calibration part; `docs/threat-model.md` states the
+        consequences for a record given to `fit`. The model, `classes_` and everything else that is trained are not
+        private.
     classes_
         The class names, sorted.
     estimator_
         The trained classifier.
     n_releases_
-        How many calibrations this estimator has released.
+        The number of calibrations that this estimator has released.
 
     Examples
     --------
@@ -165,27 +166,27 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
             weighed = "" if weights is None else " of positive sample_weight"
             raise InputError(
                 "y",
-                "must hold at least two classes in the training part",
+                "must contain at least two classes in the training part",
                 got=f"one class{weighed}",
                 remedy="Give more records",
             )
-        found = trained if self.classes is None else np.unique(np.asarray(self.classes))
-        if missing := len(set(trained.tolist()) - set(found.tolist())):
+        names = trained if self.classes is None else np.unique(np.asarray(self.classes))
+        if missing := len(set(trained.tolist()) - set(names.tolist())):
             raise InputError(
                 "classes", "must name every label of the training part", got=f"{missing} more", remedy="Add them"
             )
         (self.estimator_,) = self._trained(X, y, given)
-        self.classes_ = found
+        self.classes_ = names
 
     def _adopt(self) -> None:
         check_is_fitted(self.estimator)
         _refuse_without_probabilities(self.estimator)
-        own = np.asarray(self.estimator.classes_)
-        if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(own.tolist()):
+        fitted_classes = np.asarray(self.estimator.classes_)
+        if self.classes is not None and set(np.asarray(self.classes).tolist()) != set(fitted_classes.tolist()):
             raise InputError(
                 "classes", "must be those of the fitted estimator with prefit=True", remedy="Leave them out"
             )
-        self.estimator_, self.classes_ = self.estimator, own
+        self.estimator_, self.classes_ = self.estimator, fitted_classes
 
     def _probabilities(self, X: Any) -> NDArray[np.float64]:
         p, _ = class_columns(self.estimator_.predict_proba(X), self.estimator_.classes_)
@@ -197,16 +198,16 @@ class PrivateConformalClassifier(ClassifierMixin, PrivateConformal):  # type: ig
         return full
 
     def _codes(self, y: NDArray[Any]) -> NDArray[np.int64]:
-        """The position of each label in `classes_`, -1 for a label that is none of them."""
+        """The position of each label in `classes_`, -1 for a label that is not among them."""
         place = {label: i for i, label in enumerate(self.classes_.tolist())}
         return np.array([place.get(label, -1) for label in y.tolist()], dtype=np.int64)
 
     def _scores(self, X: Any, y: NDArray[Any]) -> NDArray[np.float64]:
-        """The scores of the records' own classes; +inf for labels that no class stands for."""
+        """The scores of the records' own classes; +inf for labels that are not among the classes."""
         p, codes = self._probabilities(X), self._codes(y)
-        known = codes >= 0
+        has_class = codes >= 0
         scores = np.full(len(y), np.inf)
-        scores[known] = class_score(p[known], codes[known], self.conformity_score)
+        scores[has_class] = class_score(p[has_class], codes[has_class], self.conformity_score)
         return scores
 
 

@@ -1,4 +1,4 @@
-"""Sets and intervals of pipelines that end with an estimator of this room: scikit-learn's own pass neither on."""
+"""Sets and intervals of pipelines that end with one of these estimators; scikit-learn's pipelines provide neither."""
 
 import warnings
 from collections.abc import Iterator
@@ -21,18 +21,18 @@ _Estimator = TypeVar("_Estimator")
 
 
 class FittedStepWarning(UserWarning):
-    """A step of a pipeline before the estimator was fitted: if on its calibration records, what it promises is void."""
+    """A pipeline fitted a step before the estimator; if on its calibration records, the guarantees are void."""
 
 
 class ForIntervals(TypedDict, total=False):
-    """What `predict_interval` of the regressor takes besides rows."""
+    """Arguments of the regressor's `predict_interval`, in addition to rows."""
 
     groups: ArrayLike | None
     alpha: Level | None
 
 
 class ForSets(ForIntervals, total=False):
-    """What `predict_set` of the classifier takes besides rows."""
+    """Arguments of the classifier's `predict_set`, in addition to rows."""
 
     u: Uniforms
 
@@ -43,10 +43,10 @@ def pipeline_sets(model: Any, X: Any, **given: Unpack[ForSets]) -> PredictionSet
     Parameters
     ----------
     model
-        A fitted `Pipeline`, of pipelines if need be, a fitted search such as `GridSearchCV`, of which the best
-        estimator is taken, or the estimator itself.
+        A fitted `Pipeline`, also nested; a fitted search such as `GridSearchCV`, whose best estimator is used; or the
+        estimator itself.
     X
-        Shape (n, features), as the first step takes it.
+        Shape (n, features), as the first step accepts it.
     **given
         As for the estimator's `predict_set`: `groups`, `alpha`, `u`.
 
@@ -58,9 +58,9 @@ def pipeline_sets(model: Any, X: Any, **given: Unpack[ForSets]) -> PredictionSet
     Warns
     -----
     FittedStepWarning
-        If a step before the estimator is one that has to be fitted. `fit` of the pipeline fitted it on the records that
-        calibrate, too: then one record moves the scores of all, and neither the privacy loss nor the coverage that the
-        release states holds. Put the steps inside the estimator, or, fitted on other records, in a `FrozenEstimator`.
+        If a step before the estimator has to be fitted. `fit` of the pipeline fitted it on the records that calibrate,
+        too. Then one record changes the scores of all, and neither the privacy loss nor the coverage that the release
+        states holds. Put the steps inside the estimator, or, fitted on other records, in a `FrozenEstimator`.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def pipeline_intervals(model: Any, X: Any, **given: Unpack[ForIntervals]) -> Pre
 
 
 def _last(model: Any, X: Any, kind: type[_Estimator]) -> tuple[_Estimator, Any]:
-    """The estimator that a model ends with, and what the steps before it make of the rows."""
+    """The last estimator of a model, and the rows after the steps before it."""
     *steps, last = _steps(model)
     if not isinstance(last, kind):
         raise InputTypeError(
@@ -121,7 +121,7 @@ def _last(model: Any, X: Any, kind: type[_Estimator]) -> tuple[_Estimator, Any]:
 
 
 def _steps(model: Any) -> Iterator[Any]:
-    """The steps of a model in their order, those of pipelines and searches within it too; the last one comes last."""
+    """The steps of a model in their order, including those of nested pipelines and searches; the last one is last."""
     if isinstance(model, Pipeline):
         for _, step in model.steps:
             yield from _steps(step)

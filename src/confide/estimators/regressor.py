@@ -32,12 +32,12 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     ----------
     estimator
         A regressor; by default a ridge regression. For `conformity_score="cqr"` a pair of regressors for the lower and
-        the upper quantile. Cloned and trained, unless `prefit`; of fitted ones a `RetrainedWarning` says so.
+        the upper quantile. Cloned and trained, unless `prefit`; for fitted ones there is a `RetrainedWarning`.
     conformity_score
         `"absolute_residual"`, `"gamma"`, `"normalised_residual"` or `"cqr"`.
     difficulty_estimator
         For `"normalised_residual"`: a regressor with positive predictions, trained on the absolute residuals of the
-        training records (fitted already with `prefit`).
+        training records (already fitted with `prefit`).
     alpha, epsilon, calibration_size, prefit, group_names, partition, neighbors, delta, candidates, random_state
         As for `PrivateConformalClassifier`.
     unit
@@ -131,7 +131,7 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
     def _inner(self) -> dict[str, Any]:
         if not isinstance(self.estimator, tuple):
             return super()._inner()
-        return {f"estimator_{i}": one for i, one in enumerate(self.estimator)}
+        return {f"estimator_{i}": estimator for i, estimator in enumerate(self.estimator)}
 
     def _train(self, X: Any, y: NDArray[Any], given: dict[str, dict[str, Any]]) -> None:
         trained = tuple(self._trained(X, y, given))
@@ -140,8 +140,8 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             self.difficulty_estimator_ = clone(self.difficulty_estimator).fit(X, np.abs(y - self._point(X)))
 
     def _adopt(self) -> None:
-        for one in self.estimator if isinstance(self.estimator, tuple) else (self.estimator,):
-            check_is_fitted(one)
+        for estimator in self.estimator if isinstance(self.estimator, tuple) else (self.estimator,):
+            check_is_fitted(estimator)
         self.estimator_ = self.estimator
         if self.difficulty_estimator is not None:
             self.difficulty_estimator_ = self.difficulty_estimator
@@ -153,12 +153,12 @@ class PrivateConformalRegressor(RegressorMixin, PrivateConformal):  # type: igno
             return np.asarray(self._point(X), dtype=np.float64)
         if not isinstance(self.estimator_, tuple) or len(self.estimator_) != 2:
             raise InputError("estimator", "must be a pair of regressors (lower, upper) for the score 'cqr'")
-        return np.column_stack([one.predict(X) for one in self.estimator_])
+        return np.column_stack([estimator.predict(X) for estimator in self.estimator_])
 
     def _point(self, X: Any) -> NDArray[Any]:
         if not isinstance(self.estimator_, tuple):
             return super()._point(X)
-        return np.asarray(np.mean([one.predict(X) for one in self.estimator_], axis=0))
+        return np.asarray(np.mean([estimator.predict(X) for estimator in self.estimator_], axis=0))
 
     def _difficulty(self, X: Any) -> NDArray[np.float64] | None:
         if self.conformity_score != "normalised_residual":

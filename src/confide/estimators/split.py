@@ -1,19 +1,19 @@
-"""Which records train and which calibrate: each is drawn on its own, so that none moves when another comes or goes.
+"""Split of records for training and calibration; each is drawn independently, whatever other records are present.
 
 Proposition. Let D' be D without one record. Then the parts of D' are those of D without that record: one part lacks it,
-the other is the same. So if it calibrated, the model is the same, the calibration records are neighbours, and the loss
-is that of the release.
+the other is the same. Therefore, if it calibrated, the model is the same, the calibration records are neighbours, and
+the privacy loss is that of the release.
 
 A record calibrates if its number in [0, 1) is below the share. Without a seed the numbers are fresh, independent of the
 records and of each other, so those of the common records have the same law in D and D'. With a seed a record's number
-is a keyed hash of what the record holds and of how many equal records stand before it: c equal records have the numbers
-1 to c of their content, and whichever of them is left out, c - 1 have the numbers 1 to c - 1, for nobody can tell equal
-records apart. Other contents are not concerned. What records hold is compared in double precision.
+is a keyed hash of its content and of the number of equal records before it: c equal records have the numbers 1 to c of
+their content. If one of them is left out, c - 1 have the numbers 1 to c - 1, because equal records are
+indistinguishable. The numbers of other contents do not change. Contents are compared in double precision.
 
 Coverage. The numbers of different records and of equal ones are independent of the data and of each other (with a seed:
 as far as a keyed hash is like a random function), so calibration records and new ones stay exchangeable. Under
 `replace_one` without a seed the same holds for a record that is replaced, which keeps its number. With a seed the new
-content may fall into the other part; the promise is then about records of the calibration part among themselves.
+content may fall into the other part; the guarantee is then about records of the calibration part among themselves.
 """
 
 from collections import Counter
@@ -31,7 +31,7 @@ from confide.errors import InputError
 
 
 def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool_]:
-    """Which of n records calibrate, bool, shape (n,); `columns` are what each record holds.
+    """The records of n that calibrate, bool, shape (n,); `columns` are the contents of the records.
 
     Examples
     --------
@@ -42,15 +42,15 @@ def calibrating(share: Any, seed: Any, n: int, *columns: Any) -> NDArray[np.bool
     if isinstance(share, bool) or not isinstance(share, Real) or not 0 < float(share) < 1:
         raise InputError(
             "calibration_size",
-            ("must be a share between 0 and 1: every record is drawn on its own, so that their number cannot be fixed"),
+            ("must be a share between 0 and 1: records are drawn independently, so their number cannot be fixed"),
             got=repr(share),
         )
-    numbers = fresh_uniforms(n) if seed is None else _hashed(check_random_state(seed).bytes(32), n, columns)
+    numbers = fresh_uniforms(n) if seed is None else _hash_numbers(check_random_state(seed).bytes(32), n, columns)
     return numbers < float(share)
 
 
-def _hashed(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]:
-    """Numbers in [0, 1), shape (n,): the keyed hash of a record's content and of its place among its equals."""
+def _hash_numbers(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]:
+    """Numbers in [0, 1), shape (n,): the keyed hash of a record's content and of its position among equal records."""
     seen, numbers = Counter[bytes](), np.empty(n)
     contents = [_contents(column) for column in columns]
     for i in range(n):
@@ -60,13 +60,13 @@ def _hashed(key: bytes, n: int, columns: tuple[Any, ...]) -> NDArray[np.float64]
             state.update(len(piece).to_bytes(8, "big") + piece)
         content_hash = state.digest()
         seen[content_hash] += 1
-        own = blake2b(content_hash + seen[content_hash].to_bytes(8, "big"), key=key, digest_size=8).digest()
-        numbers[i] = (int.from_bytes(own, "big") >> 11) * 2.0**-53
+        number = blake2b(content_hash + seen[content_hash].to_bytes(8, "big"), key=key, digest_size=8).digest()
+        numbers[i] = (int.from_bytes(number, "big") >> 11) * 2.0**-53
     return numbers
 
 
 def _contents(column: Any) -> Iterator[bytes]:
-    """What each record holds, as bytes that depend on nothing but that record."""
+    """The content of each record, as bytes that depend only on that record."""
     if hasattr(column, "tocsr"):
         rows = column.tocsr().copy()
         rows.sum_duplicates()
@@ -82,11 +82,11 @@ def _contents(column: Any) -> Iterator[bytes]:
             return
         column = column.tolist()
     for row in column:
-        yield repr(_plain(row)).encode()
+        yield repr(_with_floats(row)).encode()
 
 
-def _plain(value: Any) -> Any:
-    """The same with all numbers as floats, in lists."""
+def _with_floats(value: Any) -> Any:
+    """The same value with all numbers as floats, in lists."""
     if isinstance(value, list | tuple | np.ndarray):
-        return [_plain(one) for one in value]
+        return [_with_floats(item) for item in value]
     return float(value) if isinstance(value, Real) else value

@@ -5,7 +5,6 @@ each other are refused.
 """
 
 import json
-import math
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, replace
 from fractions import Fraction
@@ -28,7 +27,17 @@ from confide.evaluation.parts import (
 from confide.guarantee import coverage_text
 from confide.releases import Release
 from confide.sets import CoverageEstimate, Shortfall, count_limit, count_shortfall, coverage_from_counts
-from confide.support import Described, Fields, Level, Section, exact_level, foreign_file, parse_object, shapes
+from confide.support import (
+    Described,
+    Fields,
+    Level,
+    Section,
+    exact_level,
+    foreign_file,
+    parse_object,
+    shapes,
+    short_number,
+)
 from confide.support import Kind as FileKind
 
 _SHOWN = {
@@ -50,7 +59,7 @@ def described(found: "Evaluation", promise: str, loss: tuple[str, float] | None 
     rows = [("coverage", str(c))] if loss is None else [(f"loss {loss[0]!r}", _loss(c, loss[1]))]
     rows.append(("promise", promise))
     sizes = ((name, getattr(found, name)) for name in _SHOWN)
-    told = {name: f"{100 * v:.1f} %" if name in _SHARES else _figure(v) for name, v in sizes if v is not None}
+    told = {name: f"{100 * v:.1f} %" if name in _SHARES else short_number(v) for name, v in sizes if v is not None}
     rows += [(_SHOWN[name], text) for name, text in told.items()]
     own: Sequence[Part] = found.classes if found.by == "class" else found.groups
     below = set(surely_below(own, found.promised))
@@ -111,18 +120,12 @@ def _loss(c: CoverageEstimate, bound: float) -> str:
 
 def _own(part: Part, below: Collection[Part] = (), promised: float | None = None) -> str:
     """The row of a part, which may have a promise of its own; what all are promised otherwise."""
-    size = "" if part.mean_size is None else f", {_figure(part.mean_size)} classes per set"
-    width = "" if part.mean_width is None else f", width {_figure(part.mean_width)}"
+    size = "" if part.mean_size is None else f", {short_number(part.mean_size)} classes per set"
+    width = "" if part.mean_width is None else f", width {short_number(part.mean_width)}"
     own = "" if part.promised is None else f"; coverage at least {coverage_text(part.promised)} is promised"
     level = part.promised if promised is None else promised
     short = _below(level) if part in below and level is not None else ""
     return f"{part.coverage}{size}{width}{own}{short}"
-
-
-def _figure(value: float) -> str:
-    if math.isinf(value):
-        return f"{value:+}"
-    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 KIND = "confide.evaluation"

@@ -218,7 +218,7 @@ class _Several(Release):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The loss of all thresholds together (docs/theory-groups.md); of one sum for all levels, that of the sum."""
+        """The loss of all thresholds together (docs/theory.md, section 6); of one sum for all levels, that of the sum."""
         return self.plans.privacy([self.plans.position(name) for name in self.first.answered])
 
     def to_json(self) -> str:

@@ -193,7 +193,7 @@ def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankRepl
 
 @lru_cache(maxsize=64)
 def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> AnySizeReply:
-    """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem 4).
+    """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem C3).
 
     Without a record S_(R) is +inf, so the reply is anything else with probability at most P(R = 0), whatever t is.
     """

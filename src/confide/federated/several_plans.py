@@ -413,7 +413,7 @@ def plan_groups(
     """Plan one threshold per group, or per class, so that each is covered on its own: one message, one charge.
 
     Groups are disjoint, so under `add_remove` every one may cost the whole epsilon. A replaced record can leave one
-    group and enter another: under `replace_one` each costs half of it (docs/theory-groups.md). How many records a silo
+    group and enter another: under `replace_one` each costs half of it (docs/theory.md, section 6). How many records a silo
     has of each group stays secret under both, so this is for `private-qq` and silos without a public size. Where a
     group has too few records its threshold is +inf.
 

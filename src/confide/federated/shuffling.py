@@ -5,7 +5,7 @@ Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.2:
 Answers are as if n participants used the same randomizer and nobody knew who said what: a trusted shuffler, or a sum of
 one-hot vectors, which tell the same. The theorem asks for the loss of replacing the WHOLE input of another participant.
 Where a participant holds one record that is the loss of one record; where it is a silo of many records it is another,
-far larger number, `whole`, and mostly nothing is gained (docs/theory-federated.md, Theorems A1 and A2).
+far larger number, `whole`, and mostly nothing is gained (docs/theory-federated.md, Theorems F10 and F11).
 """
 
 import math

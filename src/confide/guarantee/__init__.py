@@ -1,19 +1,19 @@
-"""In come target ranks and slopes, out go statements about coverage: theorems, without a word about mechanisms.
+"""Statements about coverage, computed from target ranks and slopes. They do not depend on a particular mechanism.
 
-random_rank.py  the random-rank lemma: privacy noise is a random rank that knows nothing of the data
-rivals.py       how much the candidates weigh that can go wrong: G
-certificate.py  the sharp marginal certificate
-two_sided.py    the two-sided certificate: competitors on both sides of the target
-secret_n.py     the same where n is secret
-adversary.py    the worst case of the two-sided certificate, bounded
-left_side.py    its candidates left of the target, which can go wrong
-right_side.py   its candidates right of the target, which compete with them
-weighted.py     the sharp certificate where records weigh differently: a known shift
+random_rank.py  the random-rank lemma: privacy noise is a random rank that is independent of the data
+rivals.py       the competitor ratio G: total prior weight of the candidates that can miss
+certificate.py  the sharp marginal certificate, with competitors on one side of the target
+two_sided.py    the two-sided certificate, with competitors on both sides of the target
+secret_n.py     the two-sided certificate for a secret n
+adversary.py    upper bounds on the worst case of the two-sided certificate
+left_side.py    candidates left of the target, which can miss
+right_side.py   candidates right of the target, which compete with the left ones
+weighted.py     the sharp certificate for weighted records: a known shift
 marginal.py     target ranks for the marginal guarantee
 conditional.py  target ranks for the training-conditional guarantee
 noise_walk.py   the maximum of a noise walk, for noisy histograms
-noisy_labels.py the law of a rank where labels were randomised one by one
-statement.py    `Guarantee`: what is promised, in numbers and in words
+noisy_labels.py the law of the random rank for randomised labels
+statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
 
 from confide.guarantee.certificate import private_shortfall, public_coverage, sharp_loss

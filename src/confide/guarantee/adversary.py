@@ -1,10 +1,10 @@
-"""The adversary of the two-sided certificate: the largest loss over all it can choose, bounded by dividing the choices.
+"""The largest loss over all choices of the adversary in the two-sided certificate, bounded by branch and bound.
 
-It chooses where the left candidates stand (their mass K by index), how many points s share the bin of the first
-candidate g beyond rank c, how the others are put into bins right of it (rho, kappa), and whether a candidate stands at
-rank c itself (docs/theory-two-sided.md, sections 4 and 5). For ranges of s, for corners of the polygon of (rho, kappa)
-and for ranges of W_0, the weight of all left candidates, the programs at the ends bound all between them. Parts of the
-search with too large a bound are divided, all at once; wherever that stops, the bound holds.
+The adversary chooses the mass K of the left candidates by index; how many points s share the bin of the first candidate
+g beyond rank c; how the other points are put into bins right of it (rho, kappa); and whether a candidate lies exactly
+at rank c (docs/theory-two-sided.md, sections 4 and 5). For ranges of s, for corners of the polygon of (rho, kappa) and
+for ranges of W_0, the weight of all left candidates, the programs at the ends bound all between them. Parts of the
+search with too large a bound are divided, all at once. The bound is valid whenever the search stops.
 """
 
 import math
@@ -18,25 +18,26 @@ from confide.guarantee.left_side import Array, Case, Indices, LeftSide, Rows, Se
 from confide.guarantee.right_side import corner_count, corners
 
 _TOLERANCE = 0.01, 0.003
-"""Accuracy in ranks, and in proportion to the loss."""
+"""Accuracy in ranks, and relative to the loss."""
 _SCAN = 12
-"""Values of W_0 that are tried to find the worst one."""
+"""Number of values of W_0 that are tried to find the worst one."""
 _CELLS = np.array([0.25, 0.6, 0.85, 1.2, 1.8, 4.0])
-"""First division of W_0, against the worst one."""
+"""First division of W_0, relative to the worst value."""
 _WIDTH = 0.35
-"""First division of s: rise of r s over the first range."""
+"""First division of s: growth of r s over the first range."""
 _MOST = 2000
-"""Divisions per case after which the bound is taken as it is."""
+"""Largest number of divisions per case; then the bound is returned as it is."""
 _SPARE = 1e-7
-"""Rounding and quadrature put no line further below the true one: tests/proofs encloses them, off by 3e-8 at most."""
+"""Rounding and quadrature lower no line by more than this; tests/proofs encloses them and finds 3e-8 at most."""
 _ALL = -1
-"""In place of a corner: one below all of them."""
+"""Used in place of a corner: a point below all corners."""
 
 
 class Parts(NamedTuple):
     """Parts of the search: a range of s, a corner or all of them, W_0 between two values, and the lines there.
 
-    Values and slopes have shape (parts, ends of s, ends of W_0); loose is about what they suffer from s in between.
+    Values and slopes have shape (parts, ends of s, ends of W_0). `loose` is about what the bound loses for s in
+    between.
     """
 
     case: Indices
@@ -49,11 +50,11 @@ class Parts(NamedTuple):
     slope: Array
 
     def take(self, which: NDArray[np.bool_]) -> "Parts":
-        """Some of them."""
+        """A subset of the parts."""
         return Parts._make(column[which] for column in self)
 
     def repeat(self, number: int) -> "Parts":
-        """Each of them several times."""
+        """Each part repeated several times."""
         return Parts._make(np.repeat(column, number, axis=0) for column in self)
 
     def peak(self) -> Array:
@@ -68,7 +69,7 @@ class Parts(NamedTuple):
 
 
 def accuracy(lost: float) -> float:
-    """How far the maximum may be exceeded, in ranks."""
+    """By how many ranks the bound may exceed the maximum."""
     return max(_TOLERANCE[0], _TOLERANCE[1] * lost)
 
 
@@ -78,12 +79,12 @@ def largest(setting: Setting, cases: list[Case], goal: float | None = None) -> f
 
 
 def each(setting: Setting, cases: list[Case], goal: float) -> Array:
-    """An upper bound on L2(x) + x in each of the cases, good enough to tell whether it meets the goal."""
+    """An upper bound on L2(x) + x in each case, accurate enough to decide whether it meets the goal."""
     return _Search(setting, cases, goal).run(together=False)
 
 
 class _Search:
-    """The parts of a search, with what holds for all of them."""
+    """The parts of a search, and the data that they share."""
 
     def __init__(self, setting: Setting, cases: list[Case], goal: float | None) -> None:
         self.setting, self.cases, self.goal = setting, cases, goal
@@ -92,7 +93,7 @@ class _Search:
         self.exact = np.array([case.most is not None for case in cases])
         self.last = np.array([case.last for case in cases])
         self.high = np.array([case.high for case in cases])
-        far = int(12 / setting.slope_right) + 8  # where there can be more points, it stands for all larger ones
+        far = int(12 / setting.slope_right) + 8  # where there can be more points, it represents all larger numbers
         self.most = np.array([far + 1 if case.most is None else case.most for case in cases])
         self.far = np.where(self.last, self.beyond, np.minimum(self.most, far))
         self.first = np.where(self.last, self.beyond, 0)
@@ -100,7 +101,7 @@ class _Search:
         self.reached = self.least.copy()
 
     def run(self, together: bool) -> Array:
-        """Divide until no bound is larger than the goal, or than what dividing could still reach."""
+        """Divide until no bound is larger than the goal, or than the best value that dividing could still reach."""
         bounds, divided = self.least.copy(), 0
         edges = self._scan()
         if self.goal is not None and together and self.reached.max() > self.goal:
@@ -121,7 +122,7 @@ class _Search:
             parts = self._divide(parts.take(active))
 
     def _enough(self) -> Array:
-        """Up to what, in each case, a bound is good enough; whether a goal is met has to be known better."""
+        """The bound that is accurate enough in each case; deciding about a goal needs a higher accuracy."""
         if self.goal is None:
             best = float(self.reached.max())
             return np.full(len(self.cases), best + accuracy(best - 1))
@@ -129,7 +130,7 @@ class _Search:
         return np.maximum(self.goal, self.reached + finer)
 
     def _count(self, parts: Parts) -> None:
-        """Note what dividing can still reach: values at a corner, for one s."""
+        """Record the values that dividing can still reach: those at a corner, for one s."""
         value = parts.value.max(axis=(1, 2)) - 2 * parts.loose + self.high[parts.case]
         np.maximum.at(self.reached, parts.case, np.where(parts.corner == _ALL, -math.inf, value))
 
@@ -144,14 +145,14 @@ class _Search:
         return np.hstack([np.zeros((count, 1)), np.minimum(worst[:, None] * _CELLS, most), most])
 
     def _start(self, edges: Array) -> Parts:
-        """Ranges of s in each case, each with all corners at once."""
+        """Ranges of s in each case, each with all corners together."""
         hopeless = np.zeros(len(self.cases), bool) if self.goal is None else self.reached > self.goal
         ranges = [(k, *span) for k in range(len(self.cases)) for span in self._ranges(k, bool(hopeless[k]))]
         case, first, final = np.array(ranges).T
         return self._solve(case, first, final, np.full(len(case), _ALL), edges[case])
 
     def _ranges(self, k: int, whole: bool) -> Iterator[tuple[int, int]]:
-        """All s in one case, in ranges that grow with it, or in one."""
+        """All s in one case, in ranges that grow with s, or in one range."""
         first, far, slope = int(self.first[k]), int(self.far[k]), self.setting.slope_right
         if whole:
             yield first, far
@@ -181,7 +182,7 @@ class _Search:
         return parts.take(parts.weight[:, 1] > parts.weight[:, 0])
 
     def _divide(self, parts: Parts) -> Parts:
-        """Each part by corner first, then by what its bound suffers from more: s or W_0."""
+        """Divide each part by corner first, then by s or W_0, whichever loosens its bound more."""
         every = parts.corner == _ALL
         ranged = ~every & (parts.loose > parts.peak() - parts.value.max(axis=(1, 2)))
         number, found = corner_count(self.setting.slope_right), []
@@ -201,14 +202,14 @@ class _Search:
         return Parts._make(np.concatenate(column) for column in zip(*found, strict=True))
 
     def _terms(self, case: Indices, first: Indices, final: Indices, corner: Indices) -> tuple[Array, Array]:
-        """R, the R that discounts X, v (s+1) and X at both ends of each range; and what s in between adds, about."""
+        """R, the R in the exponent of X, v (s+1) and X at both ends of each range, and about what s in between adds."""
         slope, own, width = self.setting.slope_right, self.left.own[case], final - first
         rho, kappa, larger = np.array([self._corner(*part) for part in zip(case, first, final, corner, strict=True)]).T
         endless = (final == self.far[case]) & (final != self.most[case])
         scale = np.where(self.last[case] | endless, 0.0, self.left.far[case])
         ends = np.stack([first, final], axis=1)
         exact = np.exp(-slope * ends)
-        # Where s lies in between: a tangent of exp(-rs) that is below it everywhere and nowhere below 0.
+        # For s in between: a tangent of exp(-rs), which lies below it everywhere and is nowhere below 0.
         steep = np.maximum(exact[:, 0] - exact[:, 1], 1e-300) / (slope * np.maximum(width, 1))
         touch = np.maximum(-np.log(steep) / slope, final - 1 / slope)[:, None]
         tangent = np.exp(-slope * touch) * (1 - slope * (ends - touch))
@@ -222,7 +223,7 @@ class _Search:
         return np.stack([least * rho[:, None], later, own[:, None] * count, extra], axis=2), loose
 
     def _corner(self, case: int, first: int, final: int, corner: int) -> Array:
-        """Rho, kappa, and the next larger rho at one corner."""
+        """rho, kappa, and the next larger rho at one corner."""
         fewest, most = max(int(self.beyond[case]) - int(final), 0), max(int(self.most[case]) - int(first), 0)
         ahead = self.cases[case].head_start if self.exact[case] and not self.last[case] else None
         found: Array = corners(self.setting.slope_right, fewest, most, ahead)[corner]

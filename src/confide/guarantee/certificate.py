@@ -1,15 +1,15 @@
-"""The sharp marginal certificate: nearly the exact worst case of coverage (docs/theory.md, Theorem 3).
+"""The sharp marginal certificate: close to the exact worst case of coverage (docs/theory.md, Theorem C2).
 
 Coverage is the average, over which of N = n + 1 exchangeable points is left out, of the probability that the point is
-at or below the threshold selected from the others. Counting from the point at rank ceil(T)+1 downwards, the point in
-position e can only be missed by candidates that fall short of the target by index e or more, so
+at or below the threshold selected from the others. Count the points from rank ceil(T)+1 downwards. Only candidates
+that fall short of the target by index f or more can miss the point in position f, so
 
-    coverage >= 1 - [ max(N - ceil(T) - 1, 0) + L ] / N,       L = max_K sum_e phi(candidates of index >= e),
+    coverage >= 1 - [ max(N - ceil(T) - 1, 0) + L ] / N,       L = max_K sum_f phi(candidates of index >= f).
 
-where K spreads the candidates left of the first that is sure to cover over the indices, by weight relative to that
-one's: their sum is at most G (`rivals`), m - 1 if all candidates weigh the same. phi is the probability that one of
-them beats a single competitor. The maximum is a concave program; its duality gap is added, so a stopped iteration is
-still a certificate.
+K distributes the candidates left of the first one that covers with certainty over the indices, by weight relative to
+that one's. The sum of K is at most G (`rivals`), which is m - 1 if all candidates have equal weights. phi is the
+probability that one of them beats a single competitor. The maximum is a concave program. Its duality gap is added, so
+a stopped iteration is still a certificate.
 """
 
 import math
@@ -25,15 +25,15 @@ from confide.selection import Selector, unit_nodes
 _BRACKETS = 64
 _BLOCKS = 48
 _AT_ONCE = 12
-"""Programs that are solved together: more would not stay in a processor's cache."""
+"""Programs that are solved together. More would not fit into the cache of a processor."""
 
 
 def public_coverage(
     n: int, target: Fraction, slope_left: float, slope_right: float, rivals: float, selector: Selector
 ) -> Fraction:
-    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem 3a).
+    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem C2a).
 
-    Slopes are log-odds per rank short of, and beyond, the target; rivals is G, see `rivals_left`.
+    Slopes are in log-odds per rank below and above the target. `rivals` is the competitor ratio G, see `rivals_left`.
 
     Examples
     --------
@@ -57,13 +57,13 @@ def private_shortfall(
     rivals: float,
     selector: Selector,
 ) -> float:
-    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem 3b); at most 0 if enough.
+    """Number of ranks that `offset` lacks for coverage >= rate at every n >= n_min (Theorem C2b); at most 0 if enough.
 
-    With x = offset + 2 - (1-rate)(n+1), a secret n below the target (x > 1) is served if
-    L(x + h(n)) + x <= offset + 2, h(n) = max(0, head_start - fade n) being the head start of +inf, and a larger n if
-    L(f) + f <= offset + 2 for its fractional part f of T(n). The left sides grow from x to x + 1 if nothing fades, so
-    one unit interval of each has to be searched; a fading head start is checked for all n. Head start and fade are in
-    ranks of the left slope.
+    Let x = offset + 2 - (1-rate)(n+1), and let z(n) = max(0, head_start - fade n) be the prior bonus of +inf. The
+    condition for a secret n below the target (x > 1) is L(x + z(n)) + x <= offset + 2. For a larger n it is
+    L(f) + f <= offset + 2 with f the fractional part of T(n). Without fading the left sides grow from x to x + 1, so
+    one unit interval of each is searched. A fading bonus is checked for all n. Bonus and fade are in ranks of the
+    left slope.
 
     Examples
     --------
@@ -91,10 +91,10 @@ def _worst_above(unit: int, slope_left: float, slope_right: float, rivals: float
 def below_target(
     rate: Fraction, offset: Fraction, fade: float, n_min: int, slope_left: float
 ) -> Iterator[tuple[float, float, int]]:
-    """Triples (low, high, last) that cover the secret n with a target rank above n, where +inf needs a head start.
+    """Triples (low, high, last) that cover the secret n with a target rank above n, where +inf needs a prior bonus.
 
-    They stand for the n whose x = offset + 2 - (1-rate)(n+1) lies in [low, high], `last` being the largest n that
-    matters: 0 where the head start does not fade, and one unit interval of x is enough.
+    A triple covers the n whose x = offset + 2 - (1-rate)(n+1) lies in [low, high]. `last` is the largest such n, or 0
+    where the bonus does not fade and one unit interval of x is enough.
     """
     start = offset + 2 - (1 - rate) * (n_min + 1)
     if start <= 1:
@@ -114,7 +114,7 @@ def below_target(
 def _brackets(top: Fraction, bottom: Fraction, unit: int, slope: float) -> Iterator[tuple[float, float]]:
     """Pairs (low, high) that cover the x in (bottom, top] that are multiples of 1/unit below `top`.
 
-    L falls with x, so L(low) + high bounds L(x) + x on a pair. Coarse units are covered point by point, without slack.
+    L falls with x, so L(low) + high bounds L(x) + x on a pair. A coarse unit is covered point by point, without slack.
     """
     coarse = min(_BRACKETS, max(1, math.ceil(80 * slope)))
     exact = unit <= coarse
@@ -130,9 +130,9 @@ def _brackets(top: Fraction, bottom: Fraction, unit: int, slope: float) -> Itera
 def sharp_loss(x: float, slope: float, rivals: float, selector: Selector, *, competitor: float = 1.0) -> float:
     """L(x): an upper bound on the expected number of missed points at or below rank ceil(T)+1.
 
-    Candidate index d falls short of the target by (d + x - 1)_+ ranks: x is the fractional part of T in (0, 1], or more
-    when T(n) exceeds n. The point of index 0 meets a competitor of weight `competitor` in (0, 1], all others one of
-    weight 1.
+    A candidate of index d falls short of the target by (d + x - 1)_+ ranks. x is the fractional part of T in (0, 1],
+    or larger when T(n) exceeds n. The point of index 0 has a competitor of weight `competitor` in (0, 1], all others
+    have one of weight 1.
 
     Examples
     --------
@@ -149,7 +149,7 @@ def sharp_losses(
     selector: Selector,
     competitor: NDArray[np.float64] | None = None,
 ) -> NDArray[np.float64]:
-    """The same for many x at once, float64 of shape (k,); `competitor` has that shape, too, or all weigh 1.
+    """`sharp_loss` for many x, float64 of shape (k,). `competitor` has the same shape; None means 1 for all.
 
     Examples
     --------
@@ -169,7 +169,7 @@ def sharp_losses(
 
 
 def sharp_loss_within(most: float, x: float, slope: float, rivals: float, selector: Selector) -> bool:
-    """Whether L(x) <= most, by as few steps as tell it.
+    """Whether L(x) <= most, decided in as few steps as possible.
 
     Examples
     --------
@@ -181,17 +181,17 @@ def sharp_loss_within(most: float, x: float, slope: float, rivals: float, select
     weights, step = _weights(np.array([x]), slope, rivals)
     if weights[0, 0] == 0:
         return most >= 0
-    programs, spread = _programs(weights, np.array([float(step)]), step, selector), _start(weights, rivals)
+    programs, spread = _programs(weights, np.array([float(step)]), step, selector), _initial_spread(weights, rivals)
     tolerance = _tolerance(slope)
     while True:
-        value, gap, push = _looked_at(programs, spread, rivals)
+        value, gap, push = _evaluate(programs, spread, rivals)
         if value[0] > most or value[0] + gap[0] <= most or gap[0] <= tolerance:
             return bool(value[0] + gap[0] <= most)
-        spread = _better(push, rivals)
+        spread = _next_spread(push, rivals)
 
 
 def _weights(x: NDArray[np.float64], slope: float, rivals: float) -> tuple[NDArray[np.float64], int]:
-    """The weights of all indices that matter, shape (k, depth), and how many of them count as one."""
+    """The weights of all relevant indices, shape (k, depth), and the number of indices that share one weight."""
     # Small slopes: `step` neighbouring indices share one weight, the largest of them, which only raises the bound.
     step = max(1, int(0.06 / slope))
     depth = int((math.log1p(rivals) + 14) / (slope * step)) + 2
@@ -206,10 +206,10 @@ def _tolerance(slope: float) -> float:
 def _maxima(
     programs: "_Exponential | _PermuteAndFlip", weights: NDArray[np.float64], rivals: float, tolerance: float
 ) -> NDArray[np.float64]:
-    """Upper bounds on the maxima of some programs, each as soon as it is good enough; shape (k,)."""
-    found, left, spread = np.empty(len(weights)), np.arange(len(weights)), _start(weights, rivals)
+    """Upper bounds on the maxima of some programs, each within the tolerance; shape (k,)."""
+    found, left, spread = np.empty(len(weights)), np.arange(len(weights)), _initial_spread(weights, rivals)
     while True:
-        value, gap, push = _looked_at(programs, spread, rivals)
+        value, gap, push = _evaluate(programs, spread, rivals)
         rough = gap > tolerance
         found[left[~rough]] = (value + gap)[~rough]
         if not rough.any():
@@ -217,17 +217,17 @@ def _maxima(
         if not rough.all():
             left, spread, push = left[rough], spread[rough], push[rough]
             programs.keep(rough)
-        spread = _better(push, rivals)
+        spread = _next_spread(push, rivals)
 
 
-def _start(weights: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
-    """The first spread of the mass."""
+def _initial_spread(weights: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
+    """The initial spread of the mass."""
     roots = np.sqrt(weights)
     spread: NDArray[np.float64] = roots / roots.sum(axis=1, keepdims=True) * rivals
     return spread
 
 
-def _looked_at(
+def _evaluate(
     programs: "_Exponential | _PermuteAndFlip", spread: NDArray[np.float64], rivals: float
 ) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]]:
     """The value at a spread, the duality gap above it, and what each index contributes to its growth."""
@@ -236,8 +236,8 @@ def _looked_at(
     return value, rivals * gradient.max(axis=1) - push.sum(axis=1), push
 
 
-def _better(push: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
-    """More mass where it gains more."""
+def _next_spread(push: NDArray[np.float64], rivals: float) -> NDArray[np.float64]:
+    """The next spread: more mass where the gradient is larger."""
     better: NDArray[np.float64] = push * (rivals / push.sum(axis=1, keepdims=True))
     return better
 
@@ -252,13 +252,13 @@ def _programs(
 
 
 class _Exponential:
-    """phi = W/(1+W), W the total weight of the candidates of index >= e; k programs over (k, depth) at once."""
+    """phi = W/(1+W), W the total weight of the candidates of index >= f; k programs over (k, depth) at once."""
 
     def __init__(self, weights: NDArray[np.float64], points: NDArray[np.float64]) -> None:
         self.weights, self.points = weights, points
 
     def keep(self, which: NDArray[np.bool_]) -> None:
-        """Go on with some of the programs."""
+        """Keep only some of the programs."""
         self.weights, self.points = self.weights[which], self.points[which]
 
     def __call__(self, spread: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -268,13 +268,13 @@ class _Exponential:
 
 
 _MANY = 3
-"""From so many programs on, sums of slices are quicker one slice after the other."""
+"""Number of programs from which on it is faster to add slices one by one."""
 _GONE = 600.0
-"""exp(-600) is nothing compared with 1; smaller numbers slow a processor down."""
+"""exp(-600) is negligible compared with 1. Smaller (subnormal) numbers are slow."""
 
 
 class _PermuteAndFlip:
-    """phi = 1 - int_0^1 prod (1 - s w)^K ds over the candidates of index >= e, by Gauss-Legendre in a stretched s.
+    """phi = 1 - int_0^1 prod (1 - s w)^K ds over the candidates of index >= f, by Gauss-Legendre in a stretched s.
 
     Arrays have shape (depth, programs, nodes): sums over indices add up whole slices.
     """
@@ -285,7 +285,7 @@ class _PermuteAndFlip:
         self.points = points.T
 
     def keep(self, which: NDArray[np.bool_]) -> None:
-        """Go on with some of the programs."""
+        """Keep only some of the programs."""
         self.logs, self.points = self.logs[:, which], self.points[:, which]
 
     def __call__(self, spread: NDArray[np.float64]) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
@@ -301,7 +301,7 @@ class _PermuteAndFlip:
 
 
 def _add_up(slices: NDArray[np.float64]) -> None:
-    """Sums of the first 1, 2, ... slices in their place; where they are long, quicker than `np.cumsum`."""
+    """Cumulative sums of slices, in place. Faster than `np.cumsum` where slices are long."""
     if slices.shape[1] < _MANY:
         np.cumsum(slices, axis=0, out=slices)
         return

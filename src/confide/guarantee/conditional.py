@@ -1,8 +1,9 @@
 """Training-conditional targets: coverage of at least 1-alpha with probability 1-delta over the calibration data.
 
-Public n: the smallest target rank whose failure probability (Theorem 2b) is at most delta. Secret n: one line
-T(n) = rate (n+1) + offset that is high enough for every n >= n_min. The rank needed grows like level*n + O(sqrt n), so
-the line touches that curve near a public guess of n, and every n is checked (docs/theory.md, Theorem 4).
+For a public n the target is the smallest rank whose failure probability (Theorem C1b) is at most delta. For a secret n
+it is one line T(n) = rate (n+1) + offset that is high enough for every n >= n_min. The required rank grows like
+level*n + O(sqrt n). The line touches that curve near a public guess of n, and every n is checked (docs/theory.md,
+Theorem C3).
 """
 
 import math
@@ -20,7 +21,7 @@ from confide.support import ceil_to
 _LARGEST_N = 2**60
 _MOST_BLOCKS = 2**16
 _CELLS = 2**16
-"""Pairs of a deficit and an n that are computed at once."""
+"""Number of pairs (deficit, n) that are computed at once."""
 
 
 def public_target(
@@ -75,8 +76,8 @@ def private_offset(
 ) -> Fraction:
     """The offset of a target line rate (n+1) + offset that is high enough at every n >= n_min.
 
-    The smallest one on a grid of n is found first; a margin of 1/25 binomial standard deviation at n_typical, or of
-    1/1000 of the miscoverage if that is more, then pays for checking the n between in blocks.
+    First the smallest offset on a grid of n is computed. A margin is added, because the n between are checked in
+    blocks: 1/25 binomial standard deviation at n_typical, or 1/1000 of the miscoverage if that is more.
     """
     n = np.unique(np.geomspace(n_min, 20 * max(n_min, n_typical), 400).astype(np.int64))
     step = _step(int(n[0]), float(level), slope)
@@ -87,7 +88,7 @@ def private_offset(
         failure = _block_failure(float(rate) * (among + 1) + offset, among, float(level), slope, rivals, selector, step)
         return among[failure > delta]
 
-    # A higher line fails at fewer n: a few show most failures, and those that passed are not looked at again.
+    # A higher line fails at fewer n. A few n show most failures, and an n that passed is not checked again.
     low, high = 0.0, 1.0
     while failing(high, n[::25]).size or failing(high, n).size:
         low, high = high, 2 * high
@@ -115,12 +116,12 @@ def line_holds(
     rivals: float,
     selector: Selector,
 ) -> bool:
-    """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem 4).
+    """Whether the target line keeps the failure probability at or below delta at every n >= n_min (Theorem C3).
 
     Blocks of n are checked at once: the failure probability at (n, T) falls with T, grows with n at equal T, and falls
     with n at equal n - T, so a block from low to high is no worse than (high, T(low)) and (low, low - high + T(high)).
     A block that fails is split until it passes or is a single n that fails. Beyond the last block a Chernoff bound
-    takes over. A line so close to failing that it takes more than 2**16 blocks at once counts as one that fails.
+    applies. A line that needs more than 2**16 blocks at once is close to failing and is rejected.
     """
     if rate <= level:
         return False
@@ -130,7 +131,7 @@ def line_holds(
     starts = np.unique(np.geomspace(n_min, last + 1, 200).astype(np.int64))
     low, high = starts[:-1], starts[1:] - 1
     while low.size:
-        # The first member of each block alone shows a failure early.
+        # The first n of each block alone detects a failure early.
         single = _block_failure(float(rate) * (low + 1) + float(offset), low, float(level), slope, rivals, selector)
         if np.any(single > delta):
             return False
@@ -156,7 +157,7 @@ def _block_failure(
     selector: Selector,
     step: int | None = None,
 ) -> NDArray[np.float64]:
-    """Theorem 2b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
+    """Theorem C1b for many n at once, deficits grouped into steps (each group counted at its largest deficit)."""
     step = _step(int(n.min()), level, slope) if step is None else step
     deficits = np.arange(0, math.ceil((math.log1p(rivals) + 25) / slope) + 1, step, dtype=np.int64)
     top = np.ceil(target)
@@ -184,7 +185,7 @@ def _step(n: int, level: float, slope: float) -> int:
 def _chernoff_from(
     rate: float, offset: float, level: float, delta: float, n_min: int, slope: float, rivals: float, selector: Selector
 ) -> int:
-    """An n from which exp(-n KL(rank/n || level)) + tail <= delta for good: both terms fall from there on."""
+    """An n from which on exp(-n KL(rank/n || level)) + tail <= delta: both terms fall from there on."""
     deficit = (math.log1p(rivals) + math.log(4 / delta)) / slope
     missed = float(tail(np.array(deficit), slope, rivals, selector))
     n = max(n_min, 64)

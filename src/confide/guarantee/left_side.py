@@ -1,9 +1,9 @@
-"""The candidates left of g against all others: lines above the concave programs of the two-sided certificate.
+"""The candidates left of g: lines above the concave programs of the two-sided certificate.
 
-With W_0, the weight of all left candidates, fixed among the competitors, 1 - credit + sum_(e>=1) phi_e is concave in
-the spread K of their mass over the indices (docs/theory-two-sided.md, section 5). Its tangent plane at any spread,
-maximised over sum K <= G and sum K_d q_d = W_0, is a line in W_0 above it. Spreads here stand on two or four indices:
-sums over indices have as many terms, and the slopes of the plane at all indices are a matrix product.
+Fix W_0, the weight of all left candidates, among the competitors. Then 1 - credit + sum_(f>=1) phi_f is concave in the
+spread K of their mass over the indices (docs/theory-two-sided.md, section 5). Its tangent plane at any spread,
+maximised over sum K <= G and sum K_d q_d = W_0, is a line in W_0 above it. Spreads here have two or four indices. Sums
+over indices then have as many terms, and the slopes of the plane at all indices are a matrix product.
 """
 
 import math
@@ -18,19 +18,19 @@ Array: TypeAlias = NDArray[np.float64]
 Indices: TypeAlias = NDArray[np.int64]
 
 _LEAST = 1e-200
-"""Weights below this one are raised to it."""
+"""Weights below this value are raised to it."""
 _DEPTH = 7
-"""Log of the weight, against 1/G, below which indices are bounded together."""
+"""Logarithm of the weight, relative to 1/G, below which indices are bounded together."""
 _BLOCK = 200_000
-"""Multiplications in one matrix product."""
+"""Largest number of multiplications in one matrix product."""
 _POWER = 4
-"""A twin's mass is not whole, nor is that of others: a rule for factors (1 - t)^a with any a."""
+"""Power of the quadrature rule for factors (1 - t)^a with any a: masses need not be whole."""
 _STEP = 0.35
 _TURNS = 4
 
 
 class Setting(NamedTuple):
-    """What is public: slopes, the largest mass of left candidates, their least ratio to the next one, the selector."""
+    """Public parameters: slopes, largest mass of left candidates, their least ratio to the next one, selector."""
 
     slope_left: float
     slope_right: float
@@ -40,10 +40,10 @@ class Setting(NamedTuple):
 
 
 class Case(NamedTuple):
-    """Where the adversary stands: x in [low, high], and how many points lie beyond rank c + 1, from `beyond` to `most`.
+    """A case of the adversary: x in [low, high], and from `beyond` to `most` points beyond rank c + 1.
 
-    If `most` is None there may be any number, and +inf is not counted right of g. twin: a candidate is exactly at rank
-    c; last: the candidate g is +inf, whose head start is in log-odds.
+    If `most` is None there may be any number of points, and +inf is not counted right of g. `twin`: a candidate is
+    exactly at rank c. `last`: the candidate g is +inf, with its prior bonus `head_start` in log-odds.
     """
 
     twin: bool
@@ -56,7 +56,7 @@ class Case(NamedTuple):
 
 
 class Rows(NamedTuple):
-    """Programs: the case of each, the W_0 of its phi_e, R, the R that discounts X, v (s+1), and X."""
+    """Programs: the case of each, the W_0 of its phi_f, R, the R in the exponent of X, v (s+1), and X."""
 
     case: Indices
     weight: Array
@@ -89,7 +89,7 @@ class LeftSide:
             lonely = ~twin & (low < 1)
             distance[lonely, 0] = distance[lonely, 1]
         self.q, self.total = np.maximum(np.exp(-slope * distance - behind[:, None]), _LEAST), total
-        self.points = self.group * (np.arange(self.depth) + 1.0) - 1  # e >= 1 up to each index
+        self.points = self.group * (np.arange(self.depth) + 1.0) - 1  # f >= 1 up to each index
         self.y = np.exp(-slope * (self.group + high - low))
         self.far = np.exp(-setting.slope_right * np.maximum(1 - low, 0.0))
         self.own = np.where(twin, self.far, 1.0)
@@ -103,7 +103,7 @@ class LeftSide:
             self.gained = self.logs + np.log1p(-(self.q * self.y[:, None])[:, :, None] * self.t)
 
     def lines(self, rows: Rows, enough: Array | float = -math.inf) -> tuple[Array, Array]:
-        """Value at its W_0 and slope of a line above each program, as a function of the weight of the spread.
+        """For each program, a line above it as a function of the weight of the spread: value at its W_0, and slope.
 
         Values above `enough` are improved.
         """
@@ -124,7 +124,7 @@ class LeftSide:
         return value, slope
 
     def _line(self, q: Array, spread: Spread, rows: Rows, shared: tuple[Array, ...]) -> tuple[Array, Array, Spread]:
-        """Value at the weight and slope of a line above the maximum over spreads, and the best spread for its plane."""
+        """A line above the maximum over spreads (value at the weight, and slope), and the best spread for its plane."""
         value, gradient, further = (self._race if self.flip else self._shares)(q, spread, rows, *shared)
         mean, at = np.minimum(rows.weight / self.total, q[:, 0]), np.arange(len(q))
         heavy = q >= mean[:, None]
@@ -145,12 +145,12 @@ class LeftSide:
         return value + lowest - used, best, self._between(q, left, right, mean)
 
     def _beyond(self, last: Array, further: Array) -> Array:
-        """The largest of (last + u further) exp(-decay u), u >= 0: what an index behind the last one can gain."""
+        """The largest of (last + u further) exp(-decay u), u >= 0: the largest gain of an index behind the last one."""
         rising = np.minimum(self.decay * last / further, 1.0)
         return np.where(rising < 1, further / self.decay * np.exp(rising - 1), last)
 
     def _spread(self, q: Array, weight: Array) -> Spread:
-        """All mass on the two neighbouring indices that give it the weight wanted."""
+        """All mass on the two neighbouring indices that give it the required weight."""
         mean = np.minimum(weight / self.total, q[:, 0])
         d = np.clip(np.count_nonzero(q > mean[:, None], axis=1) - 1, 0, self.depth - 2)
         return self._between(q, d, d + 1, mean)
@@ -163,7 +163,7 @@ class LeftSide:
         return Spread(np.stack([left, right], axis=1), mass)
 
     def _counts(self, spread: Spread) -> tuple[Array, Array]:
-        """How many e lie between neighbouring places, and how many of them, and of those behind, up to each index."""
+        """The number of f between neighbouring places, and how many of them, and of those behind, up to each index."""
         ends = np.concatenate([np.zeros((len(spread.place), 1)), self.points[spread.place]], axis=1)
         counts = np.diff(ends, axis=1)
         reached = np.maximum(self.points - ends[:, :, None], 0.0)
@@ -171,7 +171,7 @@ class LeftSide:
         return counts, reached
 
     def _shares(self, q: Array, spread: Spread, rows: Rows) -> tuple[Array, Array, Array]:
-        """Exponential mechanism: value, gradient, and by how much e behind the last index add to that one's."""
+        """Exponential mechanism: value, gradient, and what each f behind the last index adds to the gradient there."""
         fixed = 1 + rows.rate + self.twin_short[rows.case] + self.y[rows.case] * rows.weight
         behind = np.cumsum((spread.mass * np.take_along_axis(q, spread.place, 1))[:, ::-1], axis=1)[:, ::-1]
         whole = fixed[:, None] + (1 - self.y[rows.case])[:, None] * behind
@@ -183,7 +183,7 @@ class LeftSide:
         return value, q * (steep[:, None] + np.einsum("rs,rsd->rd", each, reached)), q[:, -1] / fixed * self.group
 
     def _integrands(self, rows: Rows) -> tuple[Array, Array]:
-        """What the credit, and what phi_e, multiply with the chance that all are silent."""
+        """The factors of the probability that all are silent, in the credit and in phi_f."""
         t, dt, rest, case = self.t, self.dt, 1 - self.t, rows.case
         rate, later, in_bin, extra = (column[:, None] for column in rows[2:])
         earned = in_bin * (1 + rate * rest) * np.exp(-rate * t) + extra * rest * np.exp(-later * t)
@@ -192,7 +192,7 @@ class LeftSide:
         return earned, np.exp(-k * t) * (1 + k * rest) * dt / (1 - self.y[case])[:, None]
 
     def _race(self, q: Array, spread: Spread, rows: Rows, earned: Array, first: Array) -> tuple[Array, Array, Array]:
-        """Permute-and-flip: value, gradient, and by how much e behind the last index add to that one's."""
+        """Permute-and-flip: value, gradient, and how much each f behind the last index adds to the gradient there."""
         at = (rows.case[:, None], spread.place)
         credit = np.exp(-np.einsum("rs,rst->rt", spread.mass, self.logs[at])) * earned
         gained = spread.mass[:, :, None] * self.gained[at]
@@ -211,6 +211,6 @@ class LeftSide:
 
 
 def _product(rows: Array, table: Array) -> Array:
-    """Product rows @ table.T, in blocks too small for a library to start threads, which cost more than they save."""
+    """Product rows @ table.T, in blocks so small that the library starts no threads, which would be slower."""
     size = max(1, _BLOCK // table.size)
     return np.concatenate([rows[k : k + size] @ table.T for k in range(0, len(rows), size)])

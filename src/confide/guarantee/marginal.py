@@ -43,7 +43,7 @@ def private_shift(
 ) -> Fraction:
     """The smallest offset s, in steps of 1/unit, with coverage >= level at every n that reaches its target rank.
 
-    The target rank is T(n) = level (n+1) + s; smaller n are left to the head start of +inf.
+    The target rank is T(n) = level (n+1) + s. Smaller n are covered by the prior bonus of +inf (`private_head_start`).
 
     Examples
     --------
@@ -54,7 +54,7 @@ def private_shift(
     def short(offset: Fraction) -> float:
         return private_shortfall(level, offset, 0.0, 0.0, NEVER_SMALL, slope_left, slope_right, rivals, selector)
 
-    # The search interval does not depend on the offset here: one evaluation tells the offset itself.
+    # The search interval does not depend on the offset here: one evaluation gives the offset itself.
     offset = ceil_to(max(0.0, short(Fraction(1, unit)) + 1 / unit), unit)
     return offset if short(offset) <= 0 else offset + Fraction(1, unit)
 
@@ -69,9 +69,9 @@ def private_head_start(
     rivals: float,
     selector: Selector,
 ) -> float:
-    """The head start of +inf, in ranks, with coverage >= level at the n >= n_min below their target rank.
+    """The prior bonus of +inf, in ranks, with coverage >= level at the n >= n_min below their target rank.
 
-    It fades by `fade` ranks with every record. Every n says how much it needs, and the largest demand wins.
+    The bonus fades by `fade` ranks with every record. It is the largest of the bonuses that the single n need.
 
     Examples
     --------
@@ -89,7 +89,7 @@ def private_head_start(
         return sharp_loss_within(limit - high, x, slope_left, rivals, selector)
 
     def needed(low: float, high: float) -> float:
-        """The least h, in steps of a twentieth of a unit of log-odds, with L(low + h) + high <= limit."""
+        """The smallest bonus h, in steps of a twentieth of a unit of log-odds, with L(low + h) + high <= limit."""
         below, enough, step = 0, 1, 0.05 / slope_left
         while not serves(low + enough * step, high):
             below, enough = enough, 2 * enough
@@ -100,10 +100,10 @@ def private_head_start(
 
     head_start = 0.0
     few = list(below_target(level, offset, fade, n_min, slope_left))
-    # The largest demand is made somewhere in the middle: from there on, most n are content with what there is.
+    # The largest bonus is needed near the middle. Start there: most other n then need no more.
     for low, high, last in sorted(few, key=lambda block: abs(block[2] - few[len(few) // 2][2])):
         if not serves(low + max(0.0, head_start - fade * last), high):
             head_start = needed(low, high) + fade * last
-    while short(head_start, n_min) > settled:  # L is known up to a thousandth of a rank only
+    while short(head_start, n_min) > settled:  # L is accurate to a thousandth of a rank only
         head_start += 0.01 / slope_left
     return head_start

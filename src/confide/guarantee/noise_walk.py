@@ -1,7 +1,8 @@
-"""The maximum of a noise walk, exactly by repeated convolution with a rigorous truncation.
+"""The law of the maximum of a noise walk, by repeated convolution with a bounded truncation error.
 
-For a noisy histogram the noise in the count of scores beyond candidate k is the sum of the noises of the bins beyond
-it, a walk from the right. Its maximum is the number of ranks by which the selected candidate can fall short.
+In a noisy histogram the noise in the count of scores beyond candidate k is the sum of the noises of the bins beyond it.
+As a function of k this is a random walk from the right. Its maximum is the number of ranks by which the selected
+candidate can fall short.
 """
 
 import math
@@ -21,8 +22,8 @@ _DIRECT = 64
 class Maximum:
     """The law of M = max(0, S_1, ..., S_k), S a walk with discrete Laplace steps.
 
-    It is float64 of shape (K+1,): P(M = 0), ..., P(M = K), up to mass that leaked beyond K on the way, to be read as M
-    beyond everything. `tail_mean` is an upper bound on the integral of P(M > t) over t >= K.
+    `law` is float64 of shape (K+1,): P(M = 0), ..., P(M = K). `leaked` is the mass that passed K during the computation
+    and counts as M = +inf. `tail_mean` is an upper bound on the integral of P(M > t) over t >= K.
 
     Examples
     --------
@@ -37,11 +38,11 @@ class Maximum:
 
     @property
     def mean(self) -> float:
-        """E[M], never below the exact value but for rounding."""
+        """E[M], never below the exact value except for rounding."""
         return self.above(0.0)
 
     def above(self, x: float) -> float:
-        """E[(M - x)_+], never below the exact value but for rounding."""
+        """E[(M - x)_+], never below the exact value except for rounding."""
         values = np.arange(len(self.law))
         kept = float(self.law @ np.maximum(values - x, 0))
         return kept + self.leaked * max(len(self.law) - 1 - x, 0.0) + self.tail_mean
@@ -53,14 +54,14 @@ class Maximum:
 
 Law: TypeAlias = NDArray[np.float64]
 Step: TypeAlias = Callable[[Law], tuple[Law, float, float]]
-"""The law of M on 0, 1, ... to that of X + M there, and the mass below 0 and beyond the end of the grid."""
+"""Maps the law of M on 0, 1, ... to the law of X + M there, with the mass below 0 and beyond the end of the grid."""
 
 
 def lindley(step: Step, steps: int, law: Law) -> tuple[Law, float]:
-    """The law of max(0, X_1, ..., X_1 + ... + X_steps), and the mass that passed the end of the grid on the way.
+    """The law of max(0, X_1, ..., X_1 + ... + X_steps), and the mass that passed the end of the grid.
 
     By reversal max(0, X_1, ..., X_1 + ... + X_i) has the law of (X + M)_+ with M the maximum of one step fewer (Lindley
-    1952): one convolution per step, and what falls below 0 lands on 0.
+    1952). So there is one convolution per step, and mass below 0 is moved to 0.
     """
     leaked = 0.0
     for _ in range(steps):
@@ -97,8 +98,8 @@ def maximum(scale: float, steps: int) -> Maximum:
 def walk_maximum(noise: Law, steps: int) -> Law:
     """The law of the maximum for any symmetric law of the steps, by one convolution each.
 
-    The noise is P(X = -half), ..., P(X = half), float64 of odd length; missing mass is counted as X = +inf.
-    Returned are P(M = 0), P(M = 1), ...; what is missing to 1, about 1e-15 or less, has to be read as M = +inf.
+    `noise` is P(X = -half), ..., P(X = half), float64 of odd length; missing mass counts as X = +inf. The function
+    returns P(M = 0), P(M = 1), ...; the mass missing to 1, about 1e-15 or less, counts as M = +inf.
 
     Examples
     --------
@@ -157,7 +158,7 @@ class TotalAbove:
         self.beyond = weight * (1 + 2 * half / scale) * _tail_mean(a, scale, steps, float(half))
 
     def __call__(self, x: float) -> float:
-        """E[(weight S - x)_+], never below the exact value but for rounding."""
+        """E[(weight S - x)_+], never below the exact value except for rounding."""
         return float(self.law @ np.maximum(self.values - x, 0)) + self.beyond
 
 

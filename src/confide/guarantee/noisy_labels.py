@@ -1,8 +1,8 @@
-"""The law of a rank where labels went through randomised response (docs/theory-labels.md, Theorems 2 and 3).
+"""The law of the random rank for labels under randomised response (docs/theory-labels.md, Theorems L3 and L4).
 
-What the noise of n labels adds to a count of covered records, in records, is below w but for a probability of at most
-`noise_tail(w)`, whatever records, model and candidate are. So a threshold that is chosen by the corrected count is at
-least the R-th smallest score of the true labels, for a random rank R whose law depends on public numbers alone.
+The noise of n labels adds w records or more to a corrected count with probability at most `noise_tail(w)`, for all
+records, models and candidates. So a threshold that is chosen by the corrected count is at least the R-th smallest score
+of the true labels, for a random rank R whose law depends on public numbers alone.
 """
 
 import math
@@ -14,16 +14,16 @@ from confide.guarantee.random_rank import RankLaw, law_failure
 
 _STEPS = 1000
 _REACH = 4.7
-"""Deficits beyond so many times the square root of n, in counts, have a probability below 1e-19."""
+"""Deficits above this multiple of the square root of n, in counts, have a probability below 1e-19."""
 
 
 def noise_tail(deficit: int, n: int, truth: float, kept: float) -> float:
     """A bound on the probability that noise lifts the corrected count of n records by `deficit` records or more.
 
-    The least of 1; of the normal tail at 2 (kept deficit - 1)/sqrt(n), where kept deficit is at least 1 (Hoeffding
-    1956, Zubkov and Serov 2012, Pinsker); and of Bernstein's bound, for which each label adds a variance of at most
-    p (1 - p) if p, the probability of the truth, is above one half, and of 1/4 otherwise. `kept` is p minus the
-    probability of one other label.
+    It is the least of three bounds (Lemma L2): 1; the normal tail at 2 (kept deficit - 1)/sqrt(n), where kept deficit
+    is at least 1 (Hoeffding 1956, Zubkov and Serov 2012, Pinsker); and Bernstein's bound. There each label adds a
+    variance of at most p (1 - p) if p is above one half, and of 1/4 otherwise. `truth` is p, the probability of the
+    true label, and `kept` is p minus the probability of one other label.
 
     Examples
     --------
@@ -43,7 +43,8 @@ def noise_tail(deficit: int, n: int, truth: float, kept: float) -> float:
 def noisy_rank_law(rank: int, n: int, truth: float, kept: float) -> RankLaw:
     """The law of R for the target `rank`: P(R >= r) = 1 - noise_tail(rank - r + 1).
 
-    Of many ranks some stand for those above them, which is the safe side. A rank above n stands for +inf.
+    If there are many ranks, a rank also represents those just above it, which is conservative. A rank above n means
+    +inf.
 
     Examples
     --------
@@ -59,7 +60,7 @@ def noisy_rank_law(rank: int, n: int, truth: float, kept: float) -> RankLaw:
 
 
 def mean_coverage(law: RankLaw, n: int) -> float:
-    """E[min(R, n+1)]/(n+1): the marginal coverage that a law of the rank gives (docs/theory.md, Theorem 2a).
+    """E[min(R, n+1)]/(n+1): marginal coverage for a law of the random rank (docs/theory.md, Theorem C1a).
 
     Examples
     --------
@@ -71,9 +72,9 @@ def mean_coverage(law: RankLaw, n: int) -> float:
 
 
 def noisy_rank(level: float, n: int, truth: float, kept: float, delta: float | None = None) -> int:
-    """The least target rank that keeps the level: on average, or with probability 1 - delta.
+    """The smallest target rank that guarantees the level: marginally, or with probability 1 - delta.
 
-    It may lie beyond n: then only +inf is sure to do, and it is the answer unless the noise happens to allow another.
+    It may exceed n. Then only +inf is certain to reach it, and +inf is the answer unless the noise allows another one.
 
     Examples
     --------

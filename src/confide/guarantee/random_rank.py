@@ -1,8 +1,8 @@
-"""The random-rank lemma: privacy noise is a random, data-independent rank (docs/theory.md, Theorem 2).
+"""The random-rank lemma: privacy noise is a random, data-independent rank (docs/theory.md, Theorem C1).
 
-Whatever the data, the selected candidate has B_J >= R for a random rank R with P(R >= r) = 1 - tail(T - r + 1), and R
-can be taken independent of the data. So the threshold is at least the R-th smallest score: a non-private conformal
-threshold whose rank is drawn from a known law.
+For all data the selected candidate has B_J >= R for a random rank R with P(R >= r) = 1 - tail(T - r + 1), and R can be
+taken independent of the data. So the threshold is at least the R-th smallest score: a non-private conformal threshold
+whose rank is drawn from a known law.
 """
 
 import math
@@ -24,10 +24,10 @@ def tail(
 ) -> NDArray[np.float64]:
     """An upper bound on the probability that the selected candidate misses the target by `deficit` ranks or more.
 
-    With p = exp(-slope * deficit) and G = `rivals`: candidates that fall short weigh at most G p together, against one
-    of weight 1. Exponential mechanism: Gp / (1 + Gp). Permute-and-flip: 1 - (1 - (1-p)^(G+1)) / ((G+1)p) if each of
-    them weighs at most p (`lighter`, as left of the target), else Gp/2, or 1 - 1/(2Gp) where Gp > 1. Deficits may have
-    any shape; the slope is in log-odds per rank.
+    With p = exp(-slope * deficit) and G = `rivals`, the candidates that fall short have a total weight of at most G p,
+    compared with one of weight 1. The bound is Gp / (1 + Gp) for the exponential mechanism. For permute-and-flip it is
+    1 - (1 - (1-p)^(G+1)) / ((G+1)p) if each of them has a weight of at most p (`lighter`, as left of the target).
+    Otherwise it is Gp/2, or 1 - 1/(2Gp) where Gp > 1. Deficits may have any shape. The slope is in log-odds per rank.
 
     Examples
     --------
@@ -55,8 +55,8 @@ def mean_overshoot(slope: float, rivals: float, selector: Selector, *, lighter: 
     """The integral of `tail` over all deficits.
 
     Permute-and-flip: (H_(G+1) - 1)/slope, H the harmonic number; without `lighter` (ln G + 1/(2G))/slope, or
-    G/(2 slope) if G < 1. Exponential mechanism: ln(G+1)/slope. With the right slope, and the rivals on the right, it
-    bounds the expected number of ranks by which the selected bin begins beyond the target.
+    G/(2 slope) if G < 1. Exponential mechanism: ln(G+1)/slope. With the right slope and `rivals_right`, it bounds the
+    expected number of ranks by which the selected bin begins beyond the target.
 
     Examples
     --------
@@ -75,7 +75,7 @@ def mean_overshoot(slope: float, rivals: float, selector: Selector, *, lighter: 
 def rank_law(target: float, slope: float, rivals: float, selector: Selector) -> RankLaw:
     """The law of the random rank R for target rank `target`.
 
-    For slopes below 1/100, ranks are grouped, each group counted at its lowest: a smaller R is the safe side.
+    For slopes below 1/100, ranks are grouped and each group is counted at its lowest rank. A smaller R is conservative.
 
     Examples
     --------
@@ -106,7 +106,7 @@ def binomial_at_least(r: NDArray[Any], n: Any, p: float) -> NDArray[np.float64]:
 
 
 def marginal_coverage(n: int, target: float, slope: float, rivals: float, selector: Selector) -> float:
-    """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem 2a). Ties allowed, exchangeable data.
+    """E[min(R, n+1)]/(n+1): marginal coverage by the lemma alone (Theorem C1a). Ties allowed, exchangeable data.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def marginal_coverage(n: int, target: float, slope: float, rivals: float, select
 
 
 def conditional_failure(n: int, level: float, target: float, slope: float, rivals: float, selector: Selector) -> float:
-    """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem 2b).
+    """An upper bound on P(coverage given the calibration data < level), for i.i.d. data (Theorem C1b).
 
     P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r); a rank above n stands for +inf and never fails.
 
@@ -132,7 +132,7 @@ def conditional_failure(n: int, level: float, target: float, slope: float, rival
 
 @np.errstate(under="ignore")
 def law_failure(law: RankLaw, n: int, level: float) -> float:
-    """P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r) for any law of the random rank (Theorem 2b).
+    """P(R = 0) + sum_r P(R = r) P(Bin(n, level) >= r) for any law of the random rank (Theorem C1b).
 
     Examples
     --------

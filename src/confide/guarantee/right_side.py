@@ -1,7 +1,7 @@
-"""The candidates right of g in the two-sided certificate: the least that they weigh and cover, R and X.
+"""The candidates right of g in the two-sided certificate: their least weight R and least coverage X.
 
 R = w exp(-rs) rho and X = w exp(-rs) [kappa + (1-v)(s+1) rho], where the pairs (rho, kappa) of all ways to put points
-into bins lie above a polygon (docs/theory-two-sided.md, section 4). Only its corners count.
+into bins lie above a polygon (docs/theory-two-sided.md, section 4, where kappa is kappa_0). Only its corners count.
 """
 
 import math
@@ -12,19 +12,19 @@ import numpy as np
 from confide.guarantee.left_side import Array
 
 _LEAST, _RATIO = 0.4, 2.7
-"""The polygon's edges: the least slope but 0, and how fast they grow."""
+"""Slopes of the polygon's edges: the smallest one above 0, and their growth factor."""
 _LONGEST = 400
-"""Points right of g's bin that earn credit; more would only add to it."""
+"""Largest number of points right of g's bin that earn credit; more would only add to it."""
 _MOST_AHEAD = 8.0
-"""Head start in log-odds that is counted right of g; more would only add to it."""
+"""Largest prior bonus in log-odds that is counted right of g; more would only add to the credit."""
 
 
 @lru_cache(maxsize=4096)
 def corners(slope: float, fewest: int, most: int, head_start: float | None) -> Array:
     """rho, kappa, and the next larger rho at the corners of a polygon below every chain of fewest .. most points.
 
-    Shape (corners + 1, 3); the last one lies below all others. With a head start the last candidate is counted, too:
-    as the last bin or behind it.
+    Shape (corners + 1, 3); the last row lies below all others. With a prior bonus the last candidate is counted as
+    well, as the last bin or behind it.
     """
     finite, multipliers = _chains(slope), _multipliers(slope)
     if head_start is None or fewest >= finite.shape[1]:
@@ -41,7 +41,7 @@ def corners(slope: float, fewest: int, most: int, head_start: float | None) -> A
 
 
 def corner_count(slope: float) -> int:
-    """How many corners the polygon has."""
+    """Number of corners of the polygon."""
     return len(_multipliers(slope))
 
 
@@ -52,7 +52,7 @@ def _multipliers(slope: float) -> Array:
 
 
 def _last_bins(slope: float, n: int) -> Array:
-    """Mix kappa + multiplier rho of a bin that begins after 0, 1, .. n of n points and holds the others."""
+    """Kappa + multiplier rho of a bin that begins after 0, 1, .. n of n points and contains the others."""
     t, multipliers = np.arange(n + 1), _multipliers(slope)[:, None]
     bins: Array = np.exp(-slope * t) * (t + multipliers + math.exp(-slope) * (n - t))
     return bins
@@ -60,7 +60,7 @@ def _last_bins(slope: float, n: int) -> Array:
 
 @lru_cache(maxsize=64)
 def _chains(slope: float) -> Array:
-    """Least kappa + multiplier rho over all ways to put 0, 1, .. points into bins right of g: (multipliers, points).
+    """Smallest kappa + multiplier rho over all ways to put 0, 1, .. points into bins right of g: (multipliers, points).
 
     A bin of s points that begins after t others adds exp(-slope t) to rho and exp(-slope t) (t + exp(-slope) s) to
     kappa. The last candidate is not counted.

@@ -1,8 +1,8 @@
-"""The two-sided certificate where n is secret: one offset for all n, and a head start of +inf for few records.
+"""The two-sided certificate for a secret n: one offset for all n, and a prior bonus of +inf for few records.
 
-T(n) = rate (n+1) + offset serves n if L2 + x <= offset + 2 (docs/theory-two-sided.md, Theorem 6b). All n with many
-points beyond rank c + 1 are a few cases, one for each fractional part of T(n). The others are taken in groups, which
-are divided where the bound of a group is not enough.
+T(n) = rate (n+1) + offset is enough for n if L2 + x <= offset + 2 (docs/theory-two-sided.md, Theorem T1b). The n with
+many points beyond rank c + 1 form a few cases, one for each fractional part of T(n). The others are taken in groups. A
+group is divided where its bound is too large.
 """
 
 import math
@@ -18,22 +18,22 @@ from confide.selection import Selector
 from confide.support import ceil_to
 
 _ENOUGH = (5, 8, 12, 18, 30)
-"""Points beyond rank c + 1 from which on all n are treated as one, tried in turn; more at small slopes."""
+"""Numbers of points beyond rank c + 1 from which on all n are one case, tried in turn; larger at small slopes."""
 _SPARSE = 5
-"""Points beyond rank c + 1 from which on all n with (about) the same fractional part of T(n) begin as one group."""
+"""Number of points beyond rank c + 1 from which on all n with (about) the same fractional part of T(n) form a group."""
 _FRACTIONS = 24
-"""Fractional parts of T(n) that are looked at one by one; more are taken in as many intervals."""
+"""Largest number of fractional parts of T(n) that are computed one by one; more are taken in as many intervals."""
 _AT_ONCE = 64
-"""Groups of n in one search."""
+"""Number of groups of n in one search."""
 _FLAT, _FLAT_RIGHT, _STEEP, _MOST_RIVALS = 0.9, 0.3, 4.0, 1_000
-"""With slopes that add up to less, a right slope of less, or more rivals the search takes seconds. With slopes that add
-up to more there is next to nothing to save."""
+"""For a smaller sum of slopes, a smaller right slope, or a larger competitor ratio the search takes seconds. For a
+larger sum of slopes the certificate saves almost nothing."""
 _MOST_SMALL = 1_000
-"""Numbers of records with few points beyond their target rank; where there are more, the certificate is not asked."""
+"""Largest count of n with few points beyond their target rank; if there are more, the certificate is not used."""
 _MORE = (1, 4, 16, 40)
-"""How many small steps above the offset that serves large n, tried in turn."""
+"""Numbers of small steps above the offset that is enough for large n, tried in turn."""
 _FINE = 0.25
-"""Steps of the head start, in log-odds."""
+"""Step of the prior bonus, in log-odds."""
 
 
 class Size(NamedTuple):
@@ -45,7 +45,7 @@ class Size(NamedTuple):
 
 
 Group: TypeAlias = list[Size]
-"""Some n in order, with much the same x, or with equally many points beyond."""
+"""Some n in increasing order, with about the same x or with equally many points beyond."""
 
 
 def two_sided_offset(
@@ -58,10 +58,9 @@ def two_sided_offset(
     *,
     step: float = 0.0,
 ) -> Fraction:
-    """A small offset, in steps of 1/unit, that serves every n with many points beyond its target rank.
+    """A small offset, in steps of 1/unit, that is enough for every n with many points beyond its target rank.
 
-    That is some 30 of them, more at small slopes. What smaller n also need is a head start of +inf: see
-    `two_sided_head_start`.
+    "Many" is about 30, more at small slopes. Smaller n also need a prior bonus of +inf: see `two_sided_head_start`.
 
     Examples
     --------
@@ -71,8 +70,8 @@ def two_sided_offset(
     setting = setting_of(slope_left, slope_right, rivals, selector, step)
     lost = two_sided_loss(1.0, slope_left, slope_right, rivals, selector, step=step)
     offset = ceil_to(max(0.0, lost - 1), unit)
-    while not _serves_many(setting, level, offset, _tried(setting)[-1]):
-        offset += ceil_to(_little(slope_left + slope_right), unit)
+    while not _holds_for_large_n(setting, level, offset, _point_counts(setting)[-1]):
+        offset += ceil_to(_small_step(slope_left + slope_right), unit)
     return offset
 
 
@@ -88,10 +87,10 @@ def two_sided_shortfall(
     *,
     step: float = 0.0,
 ) -> float:
-    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min (Theorem 6b); at most 0 if enough.
+    """Number of ranks that `offset` lacks for coverage >= rate at every n >= n_min (Theorem T1b); at most 0 if enough.
 
-    head_start(n) is what +inf has ahead at n records, in log-odds; it may not grow with n. Where the offset is too
-    small the search ends early, and the number is rough; it is inf if the offset does not serve large n either.
+    head_start(n) is the prior bonus of +inf at n records, in log-odds. It must not grow with n. If the offset is too
+    small, the search ends early and the number is approximate. It is inf if the offset is too small for large n also.
 
     Examples
     --------
@@ -101,10 +100,10 @@ def two_sided_shortfall(
     True
     """
     setting = setting_of(slope_left, slope_right, rivals, selector, step)
-    few = _small(setting, rate, offset, n_min)
+    few = _groups_of_small_n(setting, rate, offset, n_min)
     if few is None:
         return math.inf
-    needing = _needing(setting, offset, few, head_start)
+    needing = _failing_sizes(setting, offset, few, head_start)
     return max(1e-9, max(_bounds(setting, offset, needing, head_start)) - float(offset) - 2) if needing else 0.0
 
 
@@ -122,11 +121,11 @@ def two_sided_head_start(
     step: float = 0.0,
     sampled: bool = False,
 ) -> float:
-    """The least a, to a quarter, with which the head start max(0, a - fade n) of +inf serves every n >= n_min.
+    """The least a, in steps of 1/4, whose prior bonus max(0, a - fade n) of +inf is enough for every n >= n_min.
 
-    In log-odds; `two_sided_shortfall` is at most 0 with it. It is inf if it had to be larger than `most`, or if the
-    offset is too small for large n, which no head start mends. If `sampled`, only some n are asked, those that say
-    nearly what all need: the caller must then check `two_sided_shortfall`.
+    It is in log-odds, and `two_sided_shortfall` is at most 0 with it. It is inf if it would be larger than `most`, or
+    if the offset is too small for large n, where no bonus helps. If `sampled`, only some n are computed, which give
+    nearly the result of all. The caller must then check `two_sided_shortfall`.
 
     Examples
     --------
@@ -135,7 +134,7 @@ def two_sided_head_start(
     True
     """
     setting = setting_of(slope_left, slope_right, rivals, selector, step)
-    groups = _small(setting, rate, offset, n_min)
+    groups = _groups_of_small_n(setting, rate, offset, n_min)
     if groups is None:
         return math.inf
 
@@ -143,7 +142,7 @@ def two_sided_head_start(
         return lambda n: max(0.0, steps * _FINE - fade * n)
 
     def serving(some: list[Group], below: int) -> tuple[int, Group | None]:
-        """The least number of steps from `below` that serves some n, and the n that needs it."""
+        """The least number of steps, from `below` on, that is enough for some groups, and the group that needs it."""
         some = _failing(setting, offset, some, ahead(below))
         if not some:
             return below, None
@@ -158,12 +157,12 @@ def two_sided_head_start(
                 above = middle
         return above, some[0]
 
-    # A few n say nearly what all need; where others need more, they are asked, too.
-    steps, neediest = serving(_some(groups, 8), 0)
+    # A few n give nearly the result of all. Where other n need more, they are computed too.
+    steps, neediest = serving(_sample(groups, 8), 0)
     if neediest and steps * _FINE <= most:
-        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _some(groups, 64))
+        near = sorted((abs(group[0].n - neediest[0].n), group) for group in _sample(groups, 64))
         steps, _ = serving([group for _, group in near[:6]], steps)
-    while not sampled and steps * _FINE <= most and (needing := _needing(setting, offset, groups, ahead(steps))):
+    while not sampled and steps * _FINE <= most and (needing := _failing_sizes(setting, offset, groups, ahead(steps))):
         steps, _ = serving(needing, steps + 1)
     return steps * _FINE if steps * _FINE <= most else math.inf
 
@@ -182,11 +181,11 @@ def two_sided_secret(
     step: float = 0.0,
     sampled: bool = False,
 ) -> tuple[Fraction, float] | None:
-    """A small offset, in steps of 1/unit, with which a head start of at most `most` serves every n >= n_min.
+    """A small offset, in steps of 1/unit, for which a prior bonus of at most `most` is enough for every n >= n_min.
 
-    And the least such head start; see `two_sided_head_start`, also for `sampled`. A slow fade serves with nearly the
-    offset of large n; a fast one needs more of either. None if `most` is too small for an offset that is two ranks
-    larger.
+    Also returns the least such bonus; see `two_sided_head_start`, also for `sampled`. With a slow fade the offset is
+    nearly that of large n. A fast fade needs a larger offset or bonus. None if `most` is too small even for an offset
+    that is two ranks larger.
 
     Examples
     --------
@@ -196,48 +195,50 @@ def two_sided_secret(
     (2.4, True)
     """
     terms = (slope_left, slope_right, rivals, selector)
-    if not _worth_it(slope_left, slope_right, rivals):
+    if not _is_useful(slope_left, slope_right, rivals):
         return None
-    fewest = _tried(setting_of(*terms, step))[0]
+    fewest = _point_counts(setting_of(*terms, step))[0]
     first = ceil_to(two_sided_loss(1.0, *terms, step=step), unit)
-    if _end(level, first, fewest) - n_min > _MOST_SMALL:
+    if _first_large_n(level, first, fewest) - n_min > _MOST_SMALL:
         return None
     least = two_sided_offset(level, *terms, unit, step=step)
-    # A little more than the least offset makes the head start much smaller, and quicker to find.
+    # A slightly larger offset makes the bonus much smaller, and faster to find.
     for more in _MORE:
-        offset = least + ceil_to(more * _little(slope_left + slope_right), unit)
+        offset = least + ceil_to(more * _small_step(slope_left + slope_right), unit)
         ahead = two_sided_head_start(level, offset, fade, n_min, *terms, most=most, step=step, sampled=sampled)
         if ahead < math.inf:
             return offset, ahead
     return None
 
 
-def _worth_it(left: float, right: float, rivals: float) -> bool:
-    """Whether the search is quick and has something to save; else the sharp certificate has to do."""
+def _is_useful(left: float, right: float, rivals: float) -> bool:
+    """Whether the search is fast and can save ranks; otherwise the sharp certificate is used."""
     return _FLAT <= left + right <= _STEEP and right >= _FLAT_RIGHT and rivals <= _MOST_RIVALS
 
 
-def _little(slopes: float) -> Fraction:
-    """A small step of an offset, against what the noise costs: a twentieth of a rank where slopes add up to 1."""
+def _small_step(slopes: float) -> Fraction:
+    """A small step of an offset, compared with the noise: a twentieth of a rank where slopes add up to 1."""
     return Fraction(max(1, round(1 / slopes)), 20)
 
 
 @lru_cache(maxsize=256)
-def _enough(setting: Setting, rate: Fraction, offset: Fraction) -> int | None:
-    """Points beyond rank c + 1 with which the offset serves, without a head start; None if it never does."""
-    return next((enough for enough in _tried(setting) if _serves_many(setting, rate, offset, enough)), None)
+def _sufficient_points(setting: Setting, rate: Fraction, offset: Fraction) -> int | None:
+    """Number of points beyond rank c + 1 from which on the offset is enough without a bonus; None if it never is."""
+    return next(
+        (enough for enough in _point_counts(setting) if _holds_for_large_n(setting, rate, offset, enough)), None
+    )
 
 
-def _tried(setting: Setting) -> list[int]:
+def _point_counts(setting: Setting) -> list[int]:
     return [int(enough * max(1.0, 0.3 / setting.slope_right)) for enough in _ENOUGH]
 
 
-def _serves_many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> bool:
+def _holds_for_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> bool:
     goal = float(offset) + 2
-    return largest(setting, _many(setting, rate, offset, enough), goal) <= goal
+    return largest(setting, _cases_of_large_n(setting, rate, offset, enough), goal) <= goal
 
 
-def _many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
+def _cases_of_large_n(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> list[Case]:
     """All n with at least `enough` points beyond rank c + 1: every x that T(n) can have, or intervals of them."""
     parts = min(rate.denominator, _FRACTIONS)
     found: list[Case] = []
@@ -251,28 +252,28 @@ def _many(setting: Setting, rate: Fraction, offset: Fraction, enough: int) -> li
     return found
 
 
-def _small(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
-    """Every n >= n_min with fewer points beyond rank c + 1 than the offset serves without a head start, in groups.
+def _groups_of_small_n(setting: Setting, rate: Fraction, offset: Fraction, n_min: int) -> list[Group] | None:
+    """In groups, every n >= n_min with too few points beyond rank c + 1 for the offset without a bonus.
 
-    None if it does not serve large n either, if there are too many of them, or if slopes are small.
+    None if the offset is too small for large n also, if there are too many such n, or if slopes are small.
     """
-    if not _worth_it(setting.slope_left, setting.slope_right, setting.total):
+    if not _is_useful(setting.slope_left, setting.slope_right, setting.total):
         return None
-    enough = _enough(setting, rate, offset)
-    if enough is None or _end(rate, offset, enough) - n_min > _MOST_SMALL:
+    enough = _sufficient_points(setting, rate, offset)
+    if enough is None or _first_large_n(rate, offset, enough) - n_min > _MOST_SMALL:
         return None
-    return _few(rate, offset, n_min, enough)
+    return _groups_below(rate, offset, n_min, enough)
 
 
-def _end(rate: Fraction, offset: Fraction, enough: int) -> int:
-    """From here on all n have at least `enough` points beyond rank c + 1."""
+def _first_large_n(rate: Fraction, offset: Fraction, enough: int) -> int:
+    """The n from which on there are at least `enough` points beyond rank c + 1."""
     return math.ceil((enough + offset + 2) / (1 - rate)) + 1
 
 
-def _few(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
+def _groups_below(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Group]:
     """Every n >= n_min with fewer than `enough` points beyond rank c + 1, in groups."""
     groups: dict[tuple[int, Fraction | int], Group] = {}
-    for n in range(n_min, _end(rate, offset, enough)):
+    for n in range(n_min, _first_large_n(rate, offset, enough)):
         target = rate * (n + 1) + offset
         beyond = max(n - math.ceil(target), -1)
         if beyond < enough:
@@ -283,11 +284,11 @@ def _few(rate: Fraction, offset: Fraction, n_min: int, enough: int) -> list[Grou
     return list(groups.values())
 
 
-def _needing(
+def _failing_sizes(
     setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]
 ) -> list[Group]:
-    """Some single n that the offset and the head start do not serve; none if all n of the groups are served."""
-    if single := _failing(setting, offset, _some(groups, 8), head_start):
+    """Some single n for which offset and bonus are not enough; empty if they are enough for all n of the groups."""
+    if single := _failing(setting, offset, _sample(groups, 8), head_start):
         return single
     while groups := _failing(setting, offset, groups, head_start):
         if single := [group for group in groups if len(group) == 1]:
@@ -297,14 +298,14 @@ def _needing(
 
 
 def _halves(group: Group) -> tuple[Group, Group]:
-    """By n, or by x where all have about equally many points beyond."""
+    """Two halves by n, or by x where all have about equally many points beyond."""
     if group[-1].beyond <= 1.5 * group[0].beyond:
         group = sorted(group, key=lambda size: size.x)
     return sorted(group[: len(group) // 2]), sorted(group[len(group) // 2 :])
 
 
-def _some(groups: list[Group], number: int) -> list[Group]:
-    """About so many n from smallest to largest, each on its own."""
+def _sample(groups: list[Group], number: int) -> list[Group]:
+    """About `number` n from smallest to largest, each as a group of one."""
     every = sorted(size for group in groups for size in group)
     return [[size] for size in every[:: max(1, len(every) // number)]]
 
@@ -318,16 +319,16 @@ def _failing(
 
 
 def _bounds(setting: Setting, offset: Fraction, groups: list[Group], head_start: Callable[[int], float]) -> list[float]:
-    """An upper bound on L2(x) + x in each group, good enough to tell whether the offset serves it."""
+    """An upper bound on L2(x) + x in each group, accurate enough to decide whether the offset is enough for it."""
     found: list[float] = []
     for some in (groups[k : k + _AT_ONCE] for k in range(0, len(groups), _AT_ONCE)):
-        cases = [list(_together(setting, group, head_start)) for group in some]
+        cases = [list(_cases_of_group(setting, group, head_start)) for group in some]
         bounds = iter(each(setting, [case for of_one in cases for case in of_one], float(offset) + 2))
         found += [max(float(next(bounds)) for _ in of_one) for of_one in cases]
     return found
 
 
-def _together(setting: Setting, group: Group, head_start: Callable[[int], float]) -> Iterator[Case]:
-    """All that an adversary can choose at some n of a group."""
+def _cases_of_group(setting: Setting, group: Group, head_start: Callable[[int], float]) -> Iterator[Case]:
+    """All choices of an adversary at the n of a group."""
     x, first, last = [size.x for size in group], group[0], group[-1]
     return adversaries(setting, min(x), max(x), first.beyond, last.beyond, head_start(last.n))

@@ -1,4 +1,4 @@
-"""What is promised about coverage, in numbers and in words."""
+"""Coverage guarantees, in numbers and in words."""
 
 import math
 from dataclasses import asdict, dataclass
@@ -16,25 +16,25 @@ GUARANTEE_KINDS: tuple[GuaranteeKind, ...] = ("marginal", "training_conditional"
 
 _SILOS: dict[AboutSilos | None, str] = {
     None: "",
-    "alike": "if the silos are alike",
-    "by size": "for a new record of silo j with probability n_j/n, however unlike the silos are",
-    "by size + 1": "for a new record of silo j with probability (n_j + 1)/(n + silos), however unlike the silos are",
+    "alike": "if all silos have the same distribution",
+    "by size": "for a new record of silo j with probability n_j/n, also if the silos differ",
+    "by size + 1": "for a new record of silo j with probability (n_j + 1)/(n + silos), also if the silos differ",
 }
 
 
 def silos_text(silos: AboutSilos | None) -> str:
-    """What a promise assumes of the silos of a federation, or of the new record, in words; else empty.
+    """The assumption about the silos of a federation, or about the new record, in words; empty without a federation.
 
     Examples
     --------
     >>> silos_text("alike")
-    'if the silos are alike'
+    'if all silos have the same distribution'
     """
     return _SILOS[silos]
 
 
 def coverage_text(coverage: float) -> str:
-    """A guaranteed coverage as a decimal number, rounded down: to four digits if next to nothing is lost, else to six.
+    """A guaranteed coverage as a decimal number, rounded down: to four digits if less than 2e-5 is lost, else to six.
 
     Examples
     --------
@@ -47,30 +47,30 @@ def coverage_text(coverage: float) -> str:
 
 @dataclass(frozen=True)
 class Guarantee:
-    """What is promised about coverage.
+    """A coverage guarantee.
 
     Parameters
     ----------
     kind
         `"marginal"`: a new record's true label is in its set with probability at least `coverage`, over calibration
         data, noise and new record. `"training_conditional"`: with probability 1 - delta over calibration data and
-        noise, that holds for all new records to come. `"none"`: nothing is promised, and `coverage` is 0.
+        noise, new records are covered with probability at least `coverage`. `"none"`: there is no guarantee, and
+        `coverage` is 0.
     coverage
         The guaranteed coverage.
     delta
-        Failure probability of a training-conditional promise, else None.
+        Failure probability of a training-conditional guarantee, else None.
     n
         The public number of calibration records, or None if it is secret.
     n_min
-        If n is secret, the promise holds for every number of records from n_min on; else None.
+        If n is secret, the guarantee holds for every number of records from n_min on; else None.
     certificate
-        `"two-sided"` if the promise rests on the two-sided certificate (docs/theory-two-sided.md), else None.
+        `"two-sided"` if the guarantee uses the two-sided certificate (docs/theory-two-sided.md), else None.
     silos
-        Of a federation: `"alike"` if new records and those of all silos must be of one population; `"by size"` and
-        `"by size + 1"` if a new record is that of a silo drawn by its size. Else None. It follows from the plan.
+        For a federation: `"alike"` if new records and those of all silos must come from one population; `"by size"` and
+        `"by size + 1"` if the new record belongs to a silo drawn by its size. Else None. It follows from the plan.
     population
-        In words, which new records it is for, where these come from a population that is a known shift away; else None.
-        It follows from the weights.
+        The shifted population of the new records, in words; None without a known shift. It follows from the weights.
 
     Examples
     --------
@@ -90,13 +90,13 @@ class Guarantee:
     population: str | None = None
 
     def fields(self) -> dict[str, Any]:
-        """All that is stated, as JSON values; what follows from a plan, or from weights, is stated there."""
+        """The fields as JSON values, without those that follow from a plan or from weights."""
         stated = {name: value for name, value in asdict(self).items() if name not in ("silos", "population")}
         return {name: value for name, value in stated.items() if name != "certificate" or value is not None}
 
     @property
     def brief(self) -> str:
-        """The promise in a few words, with all that it holds under.
+        """The guarantee in a few words, with its conditions.
 
         Examples
         --------
@@ -114,7 +114,7 @@ class Guarantee:
         return self.of(f"coverage at least {coverage_text(self.coverage)}")
 
     def of(self, what: str) -> str:
-        """The promise in words, of what follows from that coverage: of `what`, such as a bound on a loss.
+        """The guarantee in words for a statement `what` that follows from the coverage, such as a bound on a loss.
 
         Examples
         --------

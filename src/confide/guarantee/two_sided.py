@@ -1,22 +1,23 @@
-"""The two-sided marginal certificate: the sharp one, with the competitors on both sides (docs/theory-two-sided.md).
+"""The two-sided marginal certificate, with competitors on both sides of the target (docs/theory-two-sided.md).
 
 The sharp certificate counts all points right of rank c + 1, c = ceil(T), as missed, and gives the candidates left of a
-missed point one competitor. But where those points are, candidates are, that compete with the left ones and cover
-points; and left candidates that do reach a point compete for it as well. With x = T - c + 1 and N = n + 1,
+missed point one competitor. But candidates near those points cover them and compete with the left ones, and left
+candidates that reach a point compete for it as well. With x = T - c + 1 and N = n + 1,
 
-    coverage >= 1 - [ N - c - 1 + L2(x) ] / N,     L2 = max over (K, s, rho) of  1 - credit + sum_(e>=1) phi_e,
+    coverage >= 1 - [ N - c - 1 + L2(x) ] / N,     L2 = max over (K, s, rho) of  1 - credit + sum_(f>=1) phi_f,
 
     credit = [ v (s+1) (1+R) + X ] / (W_0 + a + 1 + R)                                       exponential,
-    phi_e  = W_e / (W_e + 1 + R + a e^(-lx) + y (W_0 - W_e)),
+    phi_f  = W_f / (W_f + 1 + R + a e^(-lx) + y (W_0 - W_f)),
 
     credit = int F (1-t)^a [ v (s+1) (1 + R (1-t)) + X (1-t) ] e^(-Rt) dt                    permute-and-flip,
-    phi_e  = int [ 1 - exp(-b_e) ] (1 + k (1-t)) e^(-kt) dt / (1-y),   k = R + a e^(-lx) + y W_0,
+    phi_f  = int [ 1 - exp(-b_f) ] (1 + nu (1-t)) e^(-nu t) dt / (1-y),   nu = R + a e^(-lx) + y W_0.
 
-with K the mass of the left candidates by index d, q_d their weights, W_e = sum_(d>=e) K_d q_d, y = exp(-l),
-F = prod (1 - t q_d)^K_d, b_e = sum_(d>=e) K_d ln((1 - y t q_d)/(1 - t q_d)); a the weight of a candidate exactly at
-rank c, if there is one; s the points beyond rank c + 1 in the bin of rank c + 1, v the weight of that bin's candidate g
-when it has to cover them; R = w exp(-rs) rho the weight of the candidates right of g, w = exp(-r (c - T)), and
-X = w exp(-rs) [ kappa + (1-v)(s+1) rho ] that weight times the points it covers beyond those of g.
+K is the mass of the left candidates by index d, q_d their weights, W_f = sum_(d>=f) K_d q_d, y = exp(-l), F = prod (1 -
+t q_d)^K_d, and b_f = sum_(d>=f) K_d ln((1 - y t q_d)/(1 - t q_d)), beta_f in the docs. a is the weight of a candidate
+exactly at rank c, if there is one. s is the number of points beyond rank c + 1 in the bin of rank c + 1, and v the
+weight of that bin's candidate g when it has to cover them. R = w exp(-rs) rho is the weight of the candidates right of
+g, with w = exp(-r (c - T)). X = w exp(-rs) [ kappa + (1-v)(s+1) rho ] is that weight times the number of points that it
+covers beyond those of g. The docs write kappa_0 for kappa.
 """
 
 import math
@@ -30,7 +31,7 @@ from confide.selection import Selector
 
 _UNLIMITED = 2**40
 _FLAT = 0.008
-"""With slopes that add up to less the search takes seconds to minutes; the sharp certificate serves there."""
+"""For a smaller sum of slopes the search takes seconds to minutes. The sharp certificate is used there."""
 
 
 def two_sided_coverage(
@@ -43,10 +44,10 @@ def two_sided_coverage(
     *,
     step: float = 0.0,
 ) -> Fraction:
-    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem 6a).
+    """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem T1a).
 
-    rivals is G, see `rivals_left`; `step` is the smallest ratio of a candidate's weight to the next one's (1 for equal
-    weights), 0 if unknown.
+    `rivals` is the competitor ratio G, see `rivals_left`. `step` is the smallest ratio of a candidate's weight to the
+    next one's: 1 for equal weights, 0 if unknown.
 
     Examples
     --------
@@ -71,7 +72,7 @@ def two_sided_loss(
 ) -> float:
     """L2(x): an upper bound on the expected number of missed points less the number of points beyond rank c + 1.
 
-    `beyond` is that number; None bounds L2 for large ones.
+    `beyond` is the number of points beyond rank c + 1. None bounds L2 for all large numbers.
 
     Examples
     --------
@@ -95,9 +96,9 @@ def two_sided_holds(
     *,
     step: float = 0.0,
 ) -> bool:
-    """Whether coverage >= level is certified for a public n and a target rank: what plans and their readers ask.
+    """Whether coverage >= level is certified for a public n and a target rank. Plans and readers of releases use this.
 
-    Quicker than `two_sided_coverage`, which may stay below the level by the accuracy of its maximum.
+    It is faster than `two_sided_coverage`, which may stay below the level by the accuracy of its maximum.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def two_sided_shift(
 ) -> Fraction | None:
     """A small target rank, in steps of 1/unit, that `two_sided_holds` accepts at a public n.
 
-    None if n is too small, or if the slopes are so flat that the search would take long.
+    None if n is too small, or if the slopes are so small that the search would take long.
 
     Examples
     --------
@@ -138,7 +139,7 @@ def two_sided_shift(
 
     if slope_left + slope_right < _FLAT:
         return None
-    # The rank above level (n+1) hardly depends on the target's fractional part, unless it or what lies beyond is small.
+    # The rank above level (n+1) hardly depends on the target's fractional part, unless it or `beyond` is small.
     beyond, lost, guess = None, 0.0, 1
     for _ in range(3):
         lost = two_sided_loss(1.0, slope_left, slope_right, rivals, selector, beyond=beyond, step=step)
@@ -162,7 +163,7 @@ def two_sided_shift(
 def adversaries(
     setting: Setting, low: float, high: float, beyond: int, most: int | None, head_start: float = 0.0
 ) -> Iterator[Case]:
-    """All that an adversary can choose where x lies in [low, high]; x > 1 says that T(n) exceeds n."""
+    """All choices of an adversary for x in [low, high]; x > 1 means that T(n) exceeds n."""
     if high > 1:
         yield Case(False, True, low, high, 0, 0, head_start)
         return
@@ -173,5 +174,5 @@ def adversaries(
 
 
 def setting_of(slope_left: float, slope_right: float, rivals: float, selector: Selector, step: float) -> Setting:
-    """What is public; a list of one candidate has next to no rivals, not none."""
+    """The public parameters. For a list of one candidate, `rivals` is raised from 0 to 1e-9."""
     return Setting(slope_left, slope_right, max(rivals, 1e-9), step, selector)

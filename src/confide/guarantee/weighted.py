@@ -1,15 +1,15 @@
-"""The sharp certificate where records weigh differently: coverage of a population that is a known shift away.
+"""The sharp certificate for weighted records: coverage of a population that differs by a known shift.
 
-Every record has a public weight in [0, 1], here in units of the largest, that is the shifted population's density ratio
-up to a factor. Counts are sums of weights, T(W) = rate (W + 1) + offset, W the weight of all records. Given the
+Every record has a public weight in [0, 1], in units of the largest weight: the density ratio of the shifted population
+up to a factor. Counts are sums of weights, and T(W) = rate (W + 1) + offset with W the weight of all records. Given the
 multiset of the n + 1 points, of weight W', the new one is point i with probability w_i/W' (weighted exchangeability).
-Point i begins where the points before it end, at t, so it is missed only by candidates that reach t or less; the loss
-is a lower Riemann sum, and (docs/theory-after-release.md, Theorem 3)
+Point i begins where the points before it end, at pi_i, so only candidates that reach pi_i or less can miss it. The loss
+is a lower Riemann sum, and (docs/theory-after-release.md, Theorem A6)
 
-    sum_i w_i P(i is missed) <= (W' - T_1)_+ + Lambda(z_+),     T_1 = rate W' + offset,   z = T_1 - W',
-    Lambda(z) = max_K int_z^oo phi(candidates that fall short by t or more) dt,
+    sum_i w_i P(i is missed) <= (W' - T_1)_+ + Lambda(y_+),     T_1 = rate W' + offset,   y = T_1 - W',
+    Lambda(y) = max_Gamma int_y^oo phi(candidates that fall short by u or more) du.
 
-T_1 being the lowest target there is when one point is left out. K and phi are those of the sharp certificate.
+T_1 is the lowest target rank with one point left out. Gamma and phi are the K and phi of the sharp certificate.
 """
 
 import math
@@ -28,9 +28,9 @@ _BLOCKS = 64
 
 
 def weighted_loss(z: float, slope: float, rivals: float, selector: Selector) -> float:
-    """Lambda(z): an upper bound on the expected weight missed before the target rank, from z ranks before it on.
+    """Lambda(z): an upper bound on the expected missed weight that lies z ranks or more before the target rank.
 
-    Ranks are weights in units of the largest one, the slope is in log-odds per rank, rivals is G, see `rivals_left`.
+    Ranks are weights in units of the largest one. The slope is in log-odds per rank. `rivals` is G, see `rivals_left`.
 
     Examples
     --------
@@ -44,10 +44,10 @@ def weighted_loss(z: float, slope: float, rivals: float, selector: Selector) -> 
 def weighted_shortfall(
     rate: Fraction, offset: Fraction, head_start: float, fade: float, slope: float, rivals: float, selector: Selector
 ) -> float:
-    """How many ranks too small `offset` is for coverage >= rate of the shifted population; at most 0 if enough.
+    """Number of ranks that `offset` lacks for coverage >= rate of the shifted population; at most 0 if enough.
 
-    Then the promise holds for every number of records, whatever they weigh. Head start and fade are in ranks of the
-    left slope; a head start that is too small makes the shortfall infinite.
+    If it is at most 0, the guarantee holds for every number of records and all weights. Prior bonus (`head_start`) and
+    fade are in ranks of the left slope. A bonus that is too small makes the shortfall infinite.
 
     Examples
     --------
@@ -65,7 +65,7 @@ def weighted_shortfall(
 def weighted_head_start(
     rate: Fraction, offset: Fraction, fade: float, slope: float, rivals: float, selector: Selector
 ) -> float:
-    """A small head start of +inf, in ranks, that serves all records that weigh too little for their target rank.
+    """A small prior bonus of +inf, in ranks, that is enough for all total weights below their target rank.
 
     It fades by `fade` ranks with every rank of weight.
 
@@ -76,7 +76,7 @@ def weighted_head_start(
     True
     """
     step, start = 0.05 / slope, 0.0
-    # The heaviest demand the most where the head start fades: the others are content with what there is then.
+    # Where the bonus fades, the largest weights need the largest bonus; then the others mostly need no more.
     for low, high, last in reversed(list(_below_target(rate, offset))):
         ahead = max(0.0, start - fade * last)
 
@@ -96,7 +96,7 @@ def weighted_head_start(
 
 
 def _below_target(rate: Fraction, offset: Fraction) -> Iterator[tuple[float, float, float]]:
-    """Triples (low, high, last): z lies in [low, high] where the points weigh at most `last`; all z > 0 are covered."""
+    """Triples (low, high, last): z lies in [low, high] if the points weigh at most `last`; all z > 0 are covered."""
     end = float(offset / (1 - rate))
     for k in range(_BLOCKS if offset > 0 else 0):
         first, last = end * k / _BLOCKS, end * (k + 1) / _BLOCKS
@@ -106,7 +106,7 @@ def _below_target(rate: Fraction, offset: Fraction) -> Iterator[tuple[float, flo
 def _serves(
     z: float, high: float, rate: Fraction, offset: Fraction, slope: float, rivals: float, selector: Selector
 ) -> bool:
-    """Whether few enough are missed where +inf is sure to cover: each point, or all of them together."""
+    """Whether the missed weight is small enough where +inf always covers: for each point, or for all together."""
     if float(tail(np.array([z]), slope, rivals, selector)[0]) <= float(1 - rate) * (1 - 1e-9):
         return True
     return high < offset and weighted_loss(z, slope, rivals, selector) + high <= float(offset)

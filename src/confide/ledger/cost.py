@@ -53,7 +53,7 @@ class Cost:
         Name of the mechanism, 1 to 200 printable characters; that of an evaluation or a look begins with its `kind`.
     rho
         zCDP loss per person, or None if nothing better than epsilon**2/2 is known. The exponential mechanism has
-        `zcdp_of_range` of it (docs/theory.md, Lemma 1a).
+        `zcdp_of_range` of it (docs/theory.md, Lemma P3).
     group
         The cell of a public partition that the release is about, or None if it is about all records.
 

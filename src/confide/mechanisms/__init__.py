@@ -1,19 +1,19 @@
-"""In come counts over public candidates, out goes the index of one: each file one mechanism with its privacy map.
+"""Mechanisms: each selects the index of one public candidate from counts, and states its privacy loss.
 
-interface.py        what every mechanism says about itself; the baseline without privacy
+interface.py        the protocol that every mechanism implements; the baseline without privacy
 slopes.py           the mechanism of this project
 pps.py              Private Prediction Sets, the exponential mechanism, for a public number of records and a secret one
-pps_laplace.py      Private Prediction Sets, version 1: a Laplace histogram, and how far its noise goes, exactly
-noisy_histogram.py  the same release, calibrated by the random-rank lemma
+pps_laplace.py      Private Prediction Sets, version 1: a Laplace histogram, with exact quantiles of its noise
+noisy_histogram.py  a noisy histogram that is calibrated by the random-rank lemma
 opendp_quantile.py  OpenDP's private quantile
 pcoqs.py            P-COQS, a noisy binary search: zero-concentrated privacy, no pure epsilon
-noisy_labels.py     thresholds from labels that were randomised before they were collected, and their privacy
-noisy_size.py       a noisy number of records, released first, and the design that it selects
-privacy.py          `PrivacyStatement`: what a release costs, from the mechanism's own map; what several cost together
+noisy_labels.py     thresholds from labels that were randomised before collection, and their privacy
+noisy_size.py       a noisy number of records, released first, and the design for it
+privacy.py          `PrivacyStatement`: the privacy loss of a release; composition of several releases
 certify.py          `Guarantee` of a mechanism, from public numbers alone
 fields.py           mechanisms as JSON objects
 
-Methods of others carry the names that they were published under, so that their price can be compared (docs/methods.md).
+Published methods have their published names, so that their prices can be compared (docs/methods.md).
 """
 
 from confide.mechanisms.certify import certify

@@ -1,4 +1,4 @@
-"""What a mechanism promises, computed from public numbers alone, so that readers can compute it again."""
+"""The coverage guarantee of a mechanism, computed from public numbers alone, so that readers can recompute it."""
 
 from fractions import Fraction
 from functools import lru_cache
@@ -23,12 +23,12 @@ def certify(
     *,
     two_sided: bool = True,
 ) -> Guarantee:
-    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems 3 and 4; docs/theory-two-sided.md).
+    """The guarantee of a mechanism over m candidates (docs/theory.md, Theorems C2 and C3; docs/theory-two-sided.md).
 
     Exactly one of n (public) and n_min (n secret) is given. Without a mechanism the answer is +inf, which covers all.
-    A training-conditional promise that the mechanism does not keep is certified at coverage 0, and so is any for
-    mechanisms other than `slopes`. A mechanism without a certificate gets no promise, of kind `"none"`. Where the
-    sharp certificate does not reach the level, the two-sided one is asked, unless `two_sided` is False.
+    A training-conditional guarantee that does not hold is certified at coverage 0, and so is each one for mechanisms
+    other than `slopes`. A mechanism without a certificate has a guarantee of kind `"none"`. If the sharp certificate
+    does not reach the level, the two-sided one is used, unless `two_sided` is False.
     """
     level = 1 - alpha
     if mechanism is None:

@@ -1,4 +1,4 @@
-"""Mechanisms as JSON objects: a name, and the dataclass's own fields."""
+"""Mechanisms as JSON objects: a name and the fields of the dataclass."""
 
 from collections.abc import Mapping
 from dataclasses import fields
@@ -16,10 +16,10 @@ from confide.selection import SELECTORS
 from confide.support import MOST_CANDIDATES, MOST_RECORDS, MOST_WEIGHT, shapes
 
 _SINCE_02 = frozenset({"fade", "flat", "rise"})
-"""What version 0.1 did not write: all of it, or none if all is 0."""
+"""Fields that version 0.1 did not write. All are written, or none if all are 0."""
 
 _WHERE_THERE = frozenset({"weight"})
-"""What is written only where there is one."""
+"""Fields that are written only if they are not None."""
 
 _STATEMENTS: dict[MechanismName, type[Any]] = {
     made.name: made
@@ -37,7 +37,7 @@ _STATEMENTS: dict[MechanismName, type[Any]] = {
 
 
 def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
-    """The mechanism's name and fields; fractions as text.
+    """The mechanism's name and fields, with fractions as str.
 
     Examples
     --------
@@ -52,7 +52,7 @@ def mechanism_fields(mechanism: Mechanism) -> dict[str, Any]:
 
 
 def _shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """The fields of the mechanism that this is, by its name."""
+    """Read the fields of the mechanism with the given name."""
     name: Any = content.get("name")
     named = {"name": shapes.choice(*MECHANISMS)}
     if name not in MECHANISMS:

@@ -1,4 +1,4 @@
-"""What every mechanism says about itself. A calibration stores nothing else about how it was made.
+"""The protocol of mechanisms. A calibration stores this statement of its mechanism and nothing else about it.
 
 `none`: split conformal prediction without privacy, the baseline. **Not private**: it releases one of the scores.
 
@@ -25,15 +25,15 @@ MECHANISMS: tuple[MechanismName, ...] = get_args(MechanismName)
 
 
 class Mechanism(Protocol):
-    """A frozen dataclass that states a mechanism completely, in public numbers. What it does not say, none claims."""
+    """A frozen dataclass that states a mechanism completely, in public numbers. It makes no other claims."""
 
     def __hash__(self) -> int:
-        """Equal statements are one mechanism."""
+        """Equal statements are the same mechanism."""
         return object.__hash__(self)
 
     @property
     def name(self) -> MechanismName | Literal["noisy-labels"]:
-        """The name under which `calibrate` knows it; that of `calibrate_noisy_labels` also."""
+        """The name that `calibrate` accepts for it, or the name of the mechanism of `calibrate_noisy_labels`."""
 
     @property
     def add_remove(self) -> float | None:
@@ -46,24 +46,24 @@ class Mechanism(Protocol):
 
     @property
     def claimed(self) -> float | None:
-        """The loss that the published analysis states, where it differs from the proven one; else None."""
+        """The loss that the published analysis states, if it differs from the proven one; else None."""
         return None
 
     @property
     def bounded_range(self) -> bool:
-        """Whether the loss is bounded-range, so that `zcdp_of_range` of it holds also."""
+        """Whether the loss is bounded-range, so that `zcdp_of_range` of it is a zCDP loss."""
         return False
 
     @property
     def zcdp(self) -> float | None:
-        """Proven zCDP loss when one record is replaced, of a mechanism that has no pure epsilon; else None."""
+        """Proven zCDP loss when one record is replaced, for a mechanism without a pure epsilon; else None."""
         return None
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """Draw the index of one candidate: the only step that sees private counts."""
+        """Draw the index of one candidate: the only step that uses private counts."""
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction | None:
-        """Guaranteed marginal coverage over m candidates, for a public n or every n >= n_min; None if none is."""
+        """Guaranteed marginal coverage over m candidates, for a public n or every n >= n_min; None if none."""
         return None
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
@@ -77,7 +77,7 @@ class Mechanism(Protocol):
 
 @dataclass(frozen=True)
 class SplitConformal(Mechanism):
-    """The k-th smallest score, without any privacy.
+    """The k-th smallest score, without privacy.
 
     Parameters
     ----------
@@ -88,7 +88,7 @@ class SplitConformal(Mechanism):
     --------
     >>> split_conformal_for(Fraction(9, 10), 1000)
     SplitConformal(rank=901)
-    >>> split_conformal_for(Fraction(9, 10), 8) is None  # the honest answer is +inf
+    >>> split_conformal_for(Fraction(9, 10), 8) is None  # the answer is +inf
     True
     """
 
@@ -112,7 +112,7 @@ class SplitConformal(Mechanism):
         return Fraction(min(self.rank, n + 1), n + 1)
 
     def rank_law(self, n: int, m: int) -> RankLaw:
-        """The rank k, for sure."""
+        """The rank k, with probability 1."""
         return np.array([self.rank], dtype=np.int64), np.array([1.0]), 0.0
 
     def coverage_at_most(self, n: int, m: int) -> float:

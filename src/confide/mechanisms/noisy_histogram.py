@@ -7,7 +7,7 @@ no union bound. With noisy counts c_j + Z_j, the selected candidate is the first
     the same with n replaced by the noisy total, in T(n) = rate (n+1) + offset too        n secret.
 
 Hence B_J >= T - N with N = max_k sum_(j>k) (-Z_j), or N = (1-rate) sum_j Z_j + max_k sum_(j>k) (-Z_j) if n is secret:
-the noise is a random rank R = ceil(T - N), independent of the data, whose law is known (docs/theory.md, Theorem 2;
+the noise is a random rank R = ceil(T - N), independent of the data, whose law is known (docs/theory.md, Theorem C1;
 docs/methods.md has the argument for a secret n). Everything released is a function of the noisy counts, whose loss is
 2/scale (replace-one) and 1/scale (add/remove).
 """
@@ -26,7 +26,7 @@ from confide.selection import noisy_counts
 from confide.support import float_above, scale_for
 
 _ROUNDING = 1e-7
-"""Ranks set aside for the rounding of the convolutions."""
+"""Ranks reserved for the rounding of the convolutions."""
 
 
 @dataclass(frozen=True)
@@ -36,9 +36,9 @@ class NoisyHistogram(Mechanism):
     Parameters
     ----------
     rate
-        How fast the target rank grows with n + 1, in [0, 1); 0 when n is public.
+        Growth of the target rank with n + 1, in [0, 1); 0 when n is public.
     offset
-        The rest of the target rank T(n) = rate (n+1) + offset.
+        Constant part of the target rank T(n) = rate (n+1) + offset.
     scale
         Scale of the noise in each bin, in records.
 
@@ -70,7 +70,7 @@ class NoisyHistogram(Mechanism):
         return self.rate * (n + 1) + self.offset
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """Add noise to all counts, and take the first candidate that reaches the target."""
+        """Add noise to all counts, and return the first candidate that reaches the target."""
         noisy = noisy_counts(counts, self.scale)
         return self.first(noisy, int(noisy.sum()) if self.rate else int(counts.sum()))
 
@@ -129,7 +129,7 @@ def noisy_histogram_for(level: Fraction, epsilon: float, m: int, n: int | None, 
 
 
 def optimal_bins(n: int, epsilon: float) -> int:
-    """The number of bins at which half a bin and the mean of the largest noise cost least together, for a public n.
+    """The number of bins that minimises half a bin plus the mean of the largest noise, for a public n.
 
     1/(2m) + 2/(n epsilon) sqrt(4m/pi), the mean maximum of a walk of m steps being about sqrt(4m/pi) scales.
 
@@ -154,7 +154,7 @@ def _public_coverage(n: int, target: Fraction, scale: float, m: int) -> float:
 
 
 def _shortfall(rate: Fraction, offset: Fraction, scale: float, m: int, n_min: int) -> float:
-    """How many ranks too small `offset` is for coverage >= rate at every n >= n_min; at most 0 if enough.
+    """Number of ranks that `offset` lacks for coverage >= rate at every n >= n_min; at most 0 if enough.
 
     Missed mass times (n+1) is at most h(x) = E[(N - x)_+], x = offset - (1-rate)(n+1), and h(x) + x grows with x, so
     the smallest n decides.

@@ -1,8 +1,8 @@
-"""`noisy-labels`: a threshold from labels that went through randomised response before anybody saw them.
+"""`noisy-labels`: a threshold from labels that went through randomised response before they were collected.
 
-Counts of the noisy labels are corrected by what randomised labels would cover anyway, which the analyst knows from the
-features (docs/theory-labels.md). Nothing is drawn here, and nothing is spent: the loss is that of each label, where it
-was randomised.
+The counts of noisy labels are corrected by the expected share of random labels in the sets, which the analyst computes
+from the features (docs/theory-labels.md). This step draws no noise and spends no budget: the privacy loss is that of
+each label where it was randomised.
 """
 
 import math
@@ -20,7 +20,7 @@ from confide.selection import other_probability, truth_probability
 from confide.support import decimal_text
 
 _SLACK = 1e-9
-"""Another machine may round the sums of a certificate otherwise."""
+"""Tolerance for another machine's rounding of the sums of a certificate."""
 
 
 @dataclass(frozen=True)
@@ -30,7 +30,7 @@ class NoisyLabels(Mechanism):
     Parameters
     ----------
     epsilon
-        Loss of one label, with which all were randomised.
+        Privacy loss of one label, with which all were randomised.
     classes
         K, the number of classes.
     rank
@@ -53,7 +53,7 @@ class NoisyLabels(Mechanism):
 
     @property
     def truth(self) -> float:
-        """p, the probability with which a label is the true one."""
+        """p, the probability that a label stays the true one."""
         return truth_probability(self.classes, self.epsilon)
 
     @property
@@ -63,7 +63,7 @@ class NoisyLabels(Mechanism):
 
     @property
     def kept(self) -> Fraction:
-        """P - q: the part of what is counted that is not noise."""
+        """The difference p - q: the share of a count that is not noise."""
         return Fraction(self.truth) - self.other
 
     def corrected(self, counts: NDArray[np.int64]) -> list[Fraction]:
@@ -76,16 +76,16 @@ class NoisyLabels(Mechanism):
         return [(hits - q * size) / kept for hits, size in zip(noisy, of_all, strict=True)]
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """The index of the candidate, from the counts of `corrected`; the last one, +inf, always passes."""
+        """The index of the selected candidate, from the counts of `corrected`; the last one, +inf, always passes."""
         failing = [j for j, count in enumerate(self.corrected(counts)[:-1]) if count < self.rank]
         return failing[-1] + 1 if failing else 0
 
     def rank_law(self, n: int, m: int) -> RankLaw:
-        """The threshold is at least the R-th smallest score of the true labels (docs/theory-labels.md, Theorem 2)."""
+        """The threshold is at least the R-th smallest score of the true labels (docs/theory-labels.md, Theorem L3)."""
         return noisy_rank_law(self.rank, n, self.truth, float(self.kept))
 
     def guarantee(self, level: Fraction, n: int, delta: float | None) -> Guarantee | None:
-        """The promise of the level, if this rank keeps it and is no higher than it need be; else None."""
+        """The guaranteed level, if this rank is the smallest one that guarantees it; else None."""
         law = self.rank_law(n, 0)
         if delta is None:
             kept = mean_coverage(law, n) >= float(level) - _SLACK
@@ -98,7 +98,7 @@ class NoisyLabels(Mechanism):
 
 
 def noisy_labels_for(level: Fraction, n: int, epsilon: float, classes: int, delta: float | None = None) -> NoisyLabels:
-    """The mechanism with the least rank that keeps the level.
+    """The mechanism with the smallest rank that guarantees the level.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def noisy_labels_for(level: Fraction, n: int, epsilon: float, classes: int, delt
 
 
 class LabelPrivacy(PrivacyStatement):
-    """The loss of labels that were randomised one by one, where they were given; features are not protected.
+    """The privacy of labels that were randomised one by one before collection; features are not protected.
 
     Examples
     --------
@@ -121,15 +121,15 @@ class LabelPrivacy(PrivacyStatement):
 
     @classmethod
     def of(cls, epsilon: float) -> "LabelPrivacy":
-        """Of labels randomised with this loss."""
+        """The statement for labels that were randomised with this loss."""
         return cls("replace_one", epsilon, 1, None, math.inf, None)
 
     def label_loss(self, labels: int = 1) -> float:
-        """The loss when so many labels change at once."""
+        """The loss when `labels` labels change at once."""
         return labels * self.epsilon
 
     def loss(self, neighbors: Neighbors | None = None, records: int = 1) -> float:
-        """Of whole records, with their features: infinite."""
+        """The loss of whole records with their features: infinite."""
         return math.inf
 
     @property
@@ -140,13 +140,13 @@ class LabelPrivacy(PrivacyStatement):
     def __str__(self) -> str:
         weak = f"; {self.weak}" if self.weak else ""
         return (
-            f"{decimal_text(self.epsilon)}-differential privacy of each label, local: it was randomised before anybody "
-            f"saw it; features and model outputs are not protected{weak}"
+            f"{decimal_text(self.epsilon)}-differential privacy of each label, local: it was randomised before it "
+            f"was collected; features and model outputs are not protected{weak}"
         )
 
 
 def label_rows(privacy: LabelPrivacy, labels: int = 1) -> list[tuple[str, Any]]:
-    """What changes of labels cost, and of records, as rows of a name and a text.
+    """The privacy loss of changed labels and of records, as rows of a name and a text.
 
     Examples
     --------

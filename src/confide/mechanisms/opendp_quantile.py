@@ -1,14 +1,14 @@
-"""`opendp-quantile`: OpenDP's private quantile over candidates, run by OpenDP itself, without a coverage promise.
+"""`opendp-quantile`: OpenDP's private quantile over candidates, run by OpenDP itself, without a coverage guarantee.
 
 OpenDP `make_private_quantile`: with `level` a, candidate c has score -|(1-a) #(X < c) - a #(X > c)|, and one is
-selected by permute-and-flip. Each score X is taken to be its own candidate, the smallest that is not below it.
+selected by permute-and-flip. Each score X is replaced by the smallest candidate that is not below it.
 
 Unsized data: the scores of neighbours differ by at most max(a, 1-a), in range distance twice that. Sized data: half a
 unit per addition or removal, range distance 2 per replaced record.
 
-Two things make it unfit for calibration, both shown by tests: it aims at the level itself, not at (n+1)(1-alpha) plus a
-price for the noise, and scores that equal c count on neither side, so that atoms pull it to the wrong end: with 85 % of
-all scores at one value, 15 % at another and level .9 it lands between them, where coverage is .85.
+It is unsuitable for calibration for two reasons, both shown by tests. It aims at the level itself, not at
+(n+1)(1-alpha) plus a margin for the noise. Scores that equal c count on neither side, so ties move it to the wrong end:
+with 85 % of all scores at one value, 15 % at another and level 0.9 it lands between them, where coverage is 0.85.
 """
 
 import math
@@ -31,7 +31,7 @@ class OpenDPQuantile(Mechanism):
     Parameters
     ----------
     level
-        The quantile that is asked for: 1 - alpha.
+        The requested quantile: 1 - alpha.
     size
         The public number of records (sized data), or None (unsized data).
     scale
@@ -66,7 +66,7 @@ class OpenDPQuantile(Mechanism):
         return int(self._measurement(len(counts))(_records(counts)))
 
     def privacy_map(self, distance: int) -> float:
-        """OpenDP's own statement of the loss at a symmetric distance: 1 add or remove, 2 replace."""
+        """OpenDP's statement of the loss at a symmetric distance: 1 for add or remove, 2 for replace."""
         return float(self._measurement(2).map(distance))
 
     def _measurement(self, m: int) -> Any:
@@ -103,7 +103,7 @@ def quantile_scores(counts: NDArray[np.int64], level: float, size: int | None = 
     candidates = list(range(len(counts)))
     scorer = with_contrib(lambda: make_quantile_score_candidates(domain, metric, candidates, level))
     losses = np.array(scorer(_records(counts)), dtype=np.float64)
-    # OpenDP multiplies by a denominator; the map of two additions tells which.
+    # OpenDP multiplies by a denominator; the map of two additions determines it.
     unit = scorer.map(2) / (2 * max(level, 1 - level)) if size is None else scorer.map(2)
     scores: NDArray[np.float64] = -losses / unit
     return scores

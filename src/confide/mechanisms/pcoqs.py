@@ -1,28 +1,28 @@
-"""`pcoqs`, `pcoqs-published`: a quantile by noisy binary search, zero-concentrated privacy, no coverage promise.
+"""`pcoqs`, `pcoqs-published`: a quantile by noisy binary search, with zCDP and without a coverage guarantee.
 
 Romanus and Molinari, "Differentially Private Conformal Prediction via Quantile Binary Search", arXiv 2507.12497, TMLR;
-R package in SMAC-Group/pcoqs (commit 8845977). N halvings of an interval ask each "how many scores are at most the
-middle?", with Gaussian noise of standard deviation sqrt(N/(2 rho)), and go on to the left if the answer is at least
-ceil((1-alpha)(n+1)). The published program halves [0, 1] until it is 1e-10 wide, N = 34, and rounds the middle of the
-last interval to two decimals (`confide.papers.pcoqs` has that program's law).
+R package in SMAC-Group/pcoqs (commit 8845977). An interval is halved N times. Each step counts the scores up to the
+middle with Gaussian noise of standard deviation sqrt(N/(2 rho)), and continues in the left half if the count is at
+least ceil((1-alpha)(n+1)). The published program halves [0, 1] until it is 1e-10 wide, N = 34, and rounds the middle of
+the last interval to two decimals (`confide.papers.pcoqs` has that program's law).
 
-Here counts over public candidates are all that is seen, so the search is on the list of finite candidates:
+Here a mechanism uses only counts over public candidates, so the search is over the list of finite candidates:
 
-`pcoqs`            ceil(log2(m - 1)) halvings, which the noise is for: fewer questions, so less noise. It answers the
-                   upper end of the last interval, a candidate, where the program answers its middle. Ties at a
-                   candidate are therefore not missed, as the unrounded program misses them.
+`pcoqs`            ceil(log2(m - 1)) halvings, with noise for that number: fewer counts need less noise. It returns the
+                   upper end of the last interval, a candidate; the program returns its middle. Ties at a candidate
+                   are therefore covered; the unrounded program misses them.
 `pcoqs-published`  over 0, 1/10000, ..., 1, with the noise of 34 halvings, the middle of the last interval rounded to
                    two decimals, as published.
 
-Neither answers +inf: like the program, they answer the last finite candidate if the noise says that all is too little.
+Neither returns +inf: like the program, they return the last finite candidate if all noisy counts are below the target.
 
 Privacy: replacing a record changes each count by at most one, a count with noise of standard deviation s is
-1/(2 s^2)-zCDP, and N of them, each asked after the answers to the earlier ones, are N/(2 s^2)-zCDP. There is **no pure
+1/(2 s^2)-zCDP, and N of them, chosen adaptively, are N/(2 s^2)-zCDP. There is **no pure
 epsilon**: far from the target one record can change the odds of an answer by a factor that grows with n. The target
 uses n, which is public. The noise is Gaussian on a lattice of 2**-20 records, sampled exactly by OpenDP.
 
-Nothing is added to the target for the noise, and no coverage is claimed: about half of all releases lie below the
-target rank because of the noise alone.
+The target has no margin for the noise, and no coverage is claimed: about half of all releases lie below the target rank
+because of the noise alone.
 """
 
 import math
@@ -43,10 +43,10 @@ STEPS = 2**20
 """Noise is a multiple of 1/STEPS record."""
 
 PUBLISHED_HALVINGS = 34
-"""ceil(log2(1/1e-10)): the halvings of [0, 1] that the published program makes."""
+"""ceil(log2(1/1e-10)): number of halvings of [0, 1] in the published program."""
 
 _FINE, _COARSE = 10_000, 100
-"""Candidates of `pcoqs-published` in [0, 1], and how many of them make a hundredth."""
+"""Number of candidates of `pcoqs-published` in [0, 1], and how many of them are in a hundredth."""
 _INT64_ROOM = 2**62
 
 
@@ -59,7 +59,7 @@ class NoisySearch(Mechanism):
     rank
         The target ceil((1-alpha)(n+1)).
     halvings
-        How many noisy counts the loss is stated for: at least as many as are asked.
+        Number of noisy counts that the loss is stated for: at least the number that is drawn.
     scale
         Standard deviation of the Gaussian noise in each count, in records.
 
@@ -79,11 +79,11 @@ class NoisySearch(Mechanism):
 
     @property
     def zcdp(self) -> float:
-        """Loss when one record is replaced, as zCDP; there is no pure epsilon."""
+        """Loss when one record is replaced, in zCDP; there is no pure epsilon."""
         return float_above(Fraction(self.halvings) / (2 * Fraction(self.scale) ** 2))
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """Ask one noisy count a halving; the counts themselves decide nothing else."""
+        """Draw one noisy count for each halving. The counts affect nothing else."""
         if STEPS * int(counts.sum()) > _INT64_ROOM:
             raise InputError("counts", "must fit into 64-bit arithmetic", remedy="Use mechanism='slopes'")
         below, noise = np.cumsum(counts), self.scale * STEPS
@@ -95,7 +95,7 @@ class NoisySearch(Mechanism):
         return self.answer(left, right)
 
     def law(self, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-        """The chance of every candidate, shape (m,), to the rounding of floats.
+        """The probability of every candidate, shape (m,), up to rounding.
 
         Examples
         --------
@@ -116,17 +116,17 @@ class NoisySearch(Mechanism):
         return found
 
     def answer(self, left: int, right: int) -> int:
-        """The candidate that stands for the last interval: its upper end; +inf if there is no finite one."""
+        """The candidate returned for the last interval: its upper end; +inf if there is no finite candidate."""
         return max(right, 0)
 
     def asks(self, m: int) -> int:
-        """How many counts are asked at most, among m candidates."""
+        """Largest number of counts that are drawn with m candidates."""
         return max(0, m - 2).bit_length()  # ceil(log2(m - 1))
 
 
 @dataclass(frozen=True)
 class PublishedNoisySearch(NoisySearch):
-    """The search with the program's own settings: bounds 0 and 1, the noise of 34 halvings, two decimals.
+    """The search with the settings of the published program: bounds 0 and 1, the noise of 34 halvings, two decimals.
 
     Examples
     --------
@@ -184,11 +184,11 @@ def lattice_tail(distance: int, scale: float, *, beyond: bool = False) -> float:
 
     Examples
     --------
-    >>> round(lattice_tail(0, 5.8) - lattice_tail(0, 5.8, beyond=True), 9)  # the chance of no noise at all
+    >>> round(lattice_tail(0, 5.8) - lattice_tail(0, 5.8, beyond=True), 9)  # the probability of no noise
     6.6e-08
     """
     x, step = distance / scale, 1 / (scale * STEPS)
     density = math.exp(-x * x / 2) / math.sqrt(2 * math.pi)
-    # Euler and Maclaurin: half of the point itself, and the slope of the density there.
+    # Euler-Maclaurin: half of the point itself, and the slope of the density there.
     half = -step / 2 if beyond else step / 2
     return max(0.0, math.erfc(x / math.sqrt(2)) / 2 + density * (half + x * step**2 / 12))

@@ -1,8 +1,8 @@
 """`pps`: the exponential mechanism of Private Prediction Sets.
 
 Angelopoulos, Bates, Zrnic and Jordan, "Private Prediction Sets", arXiv 2102.06202 versions 2 and 3 (HDSR 2022):
-Algorithms 2 to 4 with the adjusted level (3), the optimal gamma (10), and a number of bins as in Algorithm 5. Every
-statement by its number is in `confide.papers.private_prediction_sets`.
+Algorithms 2 to 4 with the adjusted level (3), the optimal gamma (10), and a number of bins as in Algorithm 5. Its
+statements are in `confide.papers.private_prediction_sets`, by number.
 
 With B_j = #{scores <= e_j}, A_j = B_(j-1) and the adjusted level
 
@@ -13,15 +13,15 @@ w_j = max(A_j/q, (n-B_j)/(1-q)). At q = 1 the exponent is the limit min(q, 1-q) 
 
 With q = a/D the exponent is exactly -max((D-a) A_j, a (n-B_j)) / scale with scale = 2 max(a, D-a)/epsilon: integers
 divided by one float, which OpenDP's exponential mechanism samples exactly. q is rounded *up* to a multiple of 2**-24
-(that is the only difference from the formula, at most 6e-8), the safe side.
+(the only difference from the formula, at most 6e-8), which is conservative.
 
 Privacy. The paper claims epsilon, for one record REMOVED (Definition 1; version 1 replaces one). Here n enters the
-level, so n is public and the relation is `replace_one`; for the paper's own, with n secret, see the second part.
-Replacing one record moves every exponent within an interval of length D/scale, so the proven loss is
-epsilon/(2 max(q, 1-q)), for example .556 epsilon at q = .9: the mechanism spends about half of what it is given.
+level, so n is public and the adjacency is `replace_one`. For the paper's own adjacency, with n secret, see the second
+part. Replacing one record moves every exponent within an interval of length D/scale, so the proven loss is
+epsilon/(2 max(q, 1-q)), for example 0.556 epsilon at q = 0.9: the mechanism uses about half of its budget.
 
-Coverage. At least 1 - alpha while q <= 1. Once q is capped at 1 the published proof says nothing, and coverage can be
-far below 1 - alpha (docs/methods.md); what is certified then is the random-rank lemma (docs/theory.md, Theorem 2).
+Coverage. At least 1 - alpha while q <= 1. If q is capped at 1, the published proof does not apply, and coverage can be
+far below 1 - alpha (docs/methods.md). Then the random-rank lemma gives the certificate (docs/theory.md, Theorem C1).
 """
 
 import math
@@ -54,7 +54,7 @@ class PrivatePredictionSets(Mechanism):
     level
         The adjusted level q in (0, 1].
     gamma
-        The share of alpha that the published proof sets aside for the noise.
+        The share of alpha that the published proof reserves for the noise.
     scale
         Noise scale, in units of level.denominator per rank.
 
@@ -84,12 +84,12 @@ class PrivatePredictionSets(Mechanism):
 
     @property
     def slope_left(self) -> float:
-        """Log-odds lost per rank short of q n."""
+        """Log-odds lost per rank below q n."""
         return self._a / self.scale
 
     @property
     def slope_right(self) -> float:
-        """Log-odds lost per rank beyond q n."""
+        """Log-odds lost per rank above q n."""
         return self._b / self.scale
 
     @property
@@ -114,20 +114,20 @@ class PrivatePredictionSets(Mechanism):
         return select(self.utilities(counts), self.scale, "exponential")
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
-        """The published claim, `level`, where it holds; below it the coverage of the random-rank lemma."""
+        """The published claim, `level`, if it holds; otherwise the coverage of the random-rank lemma."""
         assert n is not None
         lemma = marginal_coverage(n, float(self.level * n), self.slope_left, m - 1.0, "exponential")
         return min(level, Fraction(lemma))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
-        """The law of the random rank (docs/theory.md, Theorem 2) at target rank q n."""
+        """The law of the random rank (docs/theory.md, Theorem C1) at target rank q n."""
         return rank_law(float(self.level * n), self.slope_left, m - 1.0, "exponential")
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin.
 
         Smaller than the paper's Theorem 3 (`confide.papers.private_prediction_sets.published_upper_bound`). Both come
-        from P(A_J >= q n + d) <= m exp(-slope_right d); here that tail is integrated, P <= x/(1+x), where the paper
+        from P(A_J >= q n + d) <= m exp(-slope_right d). Here that tail is integrated, with P <= x/(1+x); the paper
         cuts it at one deviation.
         """
         if self._b == 0:
@@ -166,7 +166,8 @@ def adjusted_level(n: int, alpha: Fraction, epsilon: float, m: int, gamma: float
 def optimal_gamma(n: int, alpha: Fraction, epsilon: float, m: int) -> float:
     """The gamma that minimises the adjusted level, equation (10).
 
-    A root in (0, 1) of `gamma_roots`, or 1e-12. m adds the same to every level, so the answer does not depend on it.
+    It is a root in (0, 1) of `gamma_roots`, or 1e-12. m adds the same to every level, so the result does not depend on
+    m.
 
     Examples
     --------
@@ -178,9 +179,9 @@ def optimal_gamma(n: int, alpha: Fraction, epsilon: float, m: int) -> float:
 
 
 def gamma_roots(n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
-    """Where the derivative of the adjusted level by gamma is zero, equation (9), the smaller root first.
+    """The zeros of the derivative of the adjusted level by gamma, equation (9), the smaller one first.
 
-    Of alpha^2 g^2 - (alpha(1-alpha) epsilon (n+1)/2 + 2 alpha) g + 1 = 0.
+    They are the roots of alpha^2 g^2 - (alpha(1-alpha) epsilon (n+1)/2 + 2 alpha) g + 1 = 0.
 
     Examples
     --------
@@ -190,16 +191,16 @@ def gamma_roots(n: int, alpha: Fraction, epsilon: float) -> tuple[float, float]:
     a = float(alpha)
     half = a * (1 - a) * epsilon * (n + 1) / 4 + a
     root = half + math.sqrt(half**2 - a**2)
-    return 1 / root, root / a**2  # their product is 1/alpha^2; this form keeps the digits of the small one
+    return 1 / root, root / a**2  # the product of the roots is 1/alpha^2; this form keeps the digits of the small one
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Generator", options: int = 50) -> int:
     """The number of bins that minimises the mean threshold on simulated uniform scores.
 
-    As Algorithm 5, which compares one random threshold for each number of bins; here the mean is taken exactly over the
-    mechanism's law, so that the answer varies with the scores only. These are public simulations by rng: no private
-    data. `options` numbers of bins are tried, evenly spaced in the logarithm between 1e2 and 1e6; the edges are those
-    of `Candidates.published`. Where n is secret, pass a public guess.
+    Algorithm 5 compares one random threshold for each number of bins. Here the mean is exact over the mechanism's law,
+    so that the result varies with the simulated scores only. The simulations use `rng` and no private data. `options`
+    numbers of bins are tried, evenly spaced in the logarithm between 1e2 and 1e6, with the edges of
+    `Candidates.published`. If n is secret, pass a public guess.
 
     Examples
     --------
@@ -225,30 +226,31 @@ def optimal_bins(n: int, alpha: Fraction, epsilon: float, rng: "np.random.Genera
 #
 #     T(n) = c (n+1) + L,   c = (1-alpha)/(1-gamma alpha),   L = (2/epsilon) log(m/(gamma alpha)),
 #
-# so n need not be known to state it: it is evaluated on the counts, inside the one step that sees them. Candidate j is
+# so the statement does not contain n. The level is evaluated inside the one step that uses the counts. Candidate j is
 # drawn with probability proportional to exp(-(epsilon/2) max(r A_j, n - B_j)), r = (1-q)/q = n/T(n) - 1, and 0 where
-# T(n) exceeds n, which is the level cut to 1.
+# T(n) exceeds n, which is the level capped at 1.
 #
-# Privacy (docs/theory.md, Theorem 7). For c >= 1/2, that is alpha <= 1/2, removing a record lowers every one of these
+# Privacy (docs/theory.md, Theorem P4). For c >= 1/2, that is alpha <= 1/2, removing a record lowers every one of these
 # maxima by between 0 and 1: the loss is epsilon/2, where the papers claim epsilon. c and L are rounded up once, to
 # multiples of 2**-24, r A_j down to one; neither changes that statement.
 #
-# gamma is that of (10) for a public guess of n. Theorem 7 also covers gamma*(n) of the secret n, but a line of two
-# rationals can be written down, checked and evaluated without rounding.
+# gamma is that of (10) for a public guess of n. Theorem P4 also covers gamma*(n) of the secret n, but a line of two
+# rationals can be stated, checked and evaluated without rounding.
 #
-# Coverage. 1 - alpha for every n with T(n) <= n. Below, the random-rank lemma at target n, least for the smallest n.
+# Coverage. 1 - alpha for every n with T(n) <= n. For smaller n it follows from the random-rank lemma at target n, and
+# is lowest for the smallest n.
 
 
 @dataclass(frozen=True)
 class PpsOfSecretSize(Mechanism):
-    """The published exponential mechanism for a secret number of records, stated completely; n is in none of it.
+    """The published exponential mechanism for a secret number of records. Its fields do not depend on n.
 
     Parameters
     ----------
     rate, offset
         c and L: the adjusted level of n records is (rate (n+1) + offset)/n, at most 1.
     gamma
-        The share of alpha that the published proof sets aside for the noise.
+        The share of alpha that the published proof reserves for the noise.
     scale
         Noise scale, in units of 2**-24 rank.
 
@@ -274,7 +276,7 @@ class PpsOfSecretSize(Mechanism):
 
     @property
     def add_remove(self) -> float:
-        """The proven loss when one record is added or removed, epsilon/2 (Theorem 7); infinite for a rate below 1/2."""
+        """Proven loss when one record is added or removed, epsilon/2 (Theorem P4); infinite for a rate below 1/2."""
         return float_above(GRID / Fraction(self.scale)) if self._proved else math.inf
 
     @property
@@ -286,12 +288,12 @@ class PpsOfSecretSize(Mechanism):
 
     @property
     def slope_left(self) -> float:
-        """Log-odds lost per rank short of the target, epsilon/2."""
+        """Log-odds lost per rank below the target, epsilon/2."""
         return GRID / self.scale
 
     @property
     def reached_from(self) -> int:
-        """The smallest number of records whose adjusted level is not above 1."""
+        """The smallest number of records whose adjusted level is at most 1."""
         return max(1, math.ceil((self.rate + self.offset) / (1 - self.rate)))
 
     @property
@@ -299,17 +301,17 @@ class PpsOfSecretSize(Mechanism):
         return self.rate >= Fraction(1, 2) and self.offset >= 0
 
     def target(self, n: int) -> Fraction:
-        """The target rank q n for n records, cut to n."""
+        """The target rank q n for n records, capped at n."""
         return min(self.rate * (n + 1) + self.offset, Fraction(n))
 
     def level(self, n: int) -> Fraction:
-        """The adjusted level for n records, cut to 1."""
+        """The adjusted level for n records, capped at 1."""
         return self.target(n) / n if n else Fraction(1)
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
-        Where 64 bits might not hold them they are saturated, relative to the largest, as those of `Slopes`.
+        If they might exceed 64 bits they are saturated, relative to the largest, as those of `Slopes`.
         """
         n = int(counts.sum())
         odds = n / self.target(n) - 1 if n else Fraction(0)  # r = (1-q)/q
@@ -328,10 +330,10 @@ class PpsOfSecretSize(Mechanism):
         return select(self.utilities(counts), self.scale, "exponential")
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
-        """The published claim, `level`, where it holds for every n >= n_min; else what the random-rank lemma gives.
+        """The published claim, `level`, if it holds for every n >= n_min; else the coverage of the random-rank lemma.
 
-        With target ranks among the records, E[R] >= T(n) - ln(m)/slope, so coverage is at least the rate if the offset
-        is no smaller than that price. For fewer records the target is n, and the lemma's coverage grows with n.
+        If T(n) <= n, E[R] >= T(n) - ln(m)/slope, so coverage is at least the rate if the offset is at least
+        ln(m)/slope. For fewer records the target is n, and the lemma's coverage grows with n.
         """
         least = n if n_min is None else n_min
         assert least is not None
@@ -344,7 +346,7 @@ class PpsOfSecretSize(Mechanism):
         return min(level, uncapped, Fraction(lemma))
 
     def certified_from(self, level: Fraction, m: int) -> int:
-        """The smallest n_min for which the level is certified, if it is for any.
+        """The smallest n_min for which the level is certified; None if there is none.
 
         Examples
         --------
@@ -355,21 +357,21 @@ class PpsOfSecretSize(Mechanism):
         return 1 + bisect_left(few, level, key=lambda n_min: self.certified(level, m, None, n_min))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
-        """The law of the random rank (docs/theory.md, Theorem 2) for n records."""
+        """The law of the random rank (docs/theory.md, Theorem C1) for n records."""
         return rank_law(float(self.target(n)), self.slope_left, m - 1.0, "exponential")
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound for continuous scores, up to the mass of one bin, as that of a public n."""
+        """Upper bound for continuous scores, up to the mass of one bin, as for a public n."""
         odds = float(n / self.target(n) - 1)
         if odds <= 0:
             return 1.0
-        # what rounding down may give away is less than one unit of the utilities
+        # rounding down loses less than one unit of the utilities
         beyond = mean_overshoot(odds * self.slope_left, m - 1.0, "exponential") + 1 / (GRID * odds)
         return min(1.0, (float(self.target(n)) + beyond + 1) / (n + 1))
 
 
 def pps_of_secret_size(alpha: Fraction, epsilon: float, m: int, n_typical: int) -> PpsOfSecretSize:
-    """The mechanism for a secret n: the line T(n), with the gamma that suits n_typical, a public guess of n."""
+    """The mechanism for a secret n: the line T(n), with the optimal gamma for n_typical, a public guess of n."""
     gamma = optimal_gamma(n_typical, alpha, epsilon, m)
     rate = min(ceil_to((1 - alpha) / (1 - Fraction(gamma) * alpha), GRID), 1 - Fraction(1, GRID))
     offset = ceil_to(2 / epsilon * math.log(m / (gamma * float(alpha))), GRID)

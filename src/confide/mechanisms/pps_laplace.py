@@ -5,15 +5,15 @@ give F(z) = 1 - (1/n) sum_j (c_j + noise_j) 1{z < e_j}, and the threshold is the
 
     F(e_k) >= (n+1)(1-alpha) / (n(1-gamma alpha)) + zeta.
 
-Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it; here it is
-computed (`walk_quantiles`), so that no simulation's error has to be paid for. Corollary 1: zeta at most
+Theorem 2: zeta is the (1 - gamma alpha) quantile of max_k |sum_(j<=k) noise_j| / n. The paper simulates it. Here it is
+computed (`walk_quantiles`), so there is no simulation error. Corollary 1: zeta at most
 4 sqrt(2 m log(4/(gamma alpha))) / (n epsilon), used where gamma alpha is too small for floating-point sums.
 
 The noise is Laplace noise on a lattice of 2**-20 records, sampled exactly by OpenDP. Coupled with continuous Laplace
 noise it differs by less than one lattice step per bin, which is added to zeta.
 
-Privacy: two counts change by one when a record is replaced, so the loss is epsilon as claimed. n enters the level and
-is public. Coverage is at least 1 - alpha.
+Privacy: two counts change by one when a record is replaced, so the loss is epsilon as claimed. n enters the level, so
+it is public. Coverage is at least 1 - alpha.
 """
 
 import math
@@ -33,23 +33,23 @@ from confide.support import ceil_to, float_above, scale_for
 
 # The largest absolute value of a walk of Laplace steps, exactly: the quantile in Theorem 2 of version 1.
 #
-# S_k is a sum of k independent Laplace variables of scale 1. The density of S_k on (-t, t), of walks that never left
-# it, is T^k applied to a unit mass at 0, where T has the kernel exp(-|x-y|)/2. Since u = T f solves u - u'' = f with u'
-# = -u at t and u' = u at -t, the even eigenfunctions of T are cos(w x) with w tan(w t) = 1, their eigenvalues
+# S_k is a sum of k independent Laplace variables of scale 1. The density of S_k on (-t, t) for walks that never left
+# this interval is T^k applied to a unit mass at 0, where T has the kernel exp(-|x-y|)/2. Since u = T f solves u - u'' =
+# f with u' = -u at t and u' = u at -t, the even eigenfunctions of T are cos(w x) with w tan(w t) = 1, their eigenvalues
 # 1/(1+w^2), and
 #
 #     P(max_(k<=m) |S_k| < t) = sum_i (-1)^i 2 / ( w_i sqrt(1+w_i^2) (t + 1/(1+w_i^2)) (1+w_i^2)^m ),
 #
-# an alternating sum of falling terms, w_i t in (i pi, i pi + pi/2). What is left out is less than the next term.
+# an alternating sum of decreasing terms, w_i t in (i pi, i pi + pi/2). The truncation error is less than the next term.
 
 
 _NEWTON, _HALVINGS, _NEGLIGIBLE = 8, 60, 1e-14
 ROUNDING = 1e-12
-"""Probability set aside for the rounding of the sum."""
+"""Probability reserved for the rounding of the sum."""
 
 
 def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
-    """P(max_(k<=m) abs(S_k) < t) for each t > 0, but for less than `ROUNDING`.
+    """P(max_(k<=m) abs(S_k) < t) for each t > 0, with an error below `ROUNDING`.
 
     Examples
     --------
@@ -73,7 +73,9 @@ def walk_stays_below(m: int, t: NDArray[np.float64]) -> NDArray[np.float64]:
 
 @lru_cache(maxsize=256)
 def walk_quantiles(m: int, fails: tuple[float, ...], top: float) -> NDArray[np.float64]:
-    """For each probability the smallest t with P(max_(k<=m) abs(S_k) >= t) <= it, from above; `top` is not too small.
+    """For each probability, an upper bound on the smallest t with P(max_(k<=m) abs(S_k) >= t) at most that.
+
+    `top` must be at least as large as all results.
 
     Examples
     --------
@@ -94,7 +96,7 @@ STEPS = 2**20
 
 GRID = 2**24
 _RESOLVED = 1e-9
-"""Probabilities below this are left to the closed form."""
+"""For probabilities below this the closed form is used."""
 
 GAMMAS = np.geomspace(1e-4, 0.1, 61)
 _RUNS, _SEED = 1000, 20210212
@@ -108,9 +110,9 @@ class LaplaceHistogram(Mechanism):
     Parameters
     ----------
     level
-        The level that the noisy distribution function has to reach, zeta included, in (0, 1].
+        The level that the noisy distribution function must reach, zeta included, in (0, 1].
     gamma
-        The share of alpha set aside for the noise.
+        The share of alpha reserved for the noise.
     scale
         Scale of the Laplace noise in each bin, in records.
 
@@ -133,7 +135,7 @@ class LaplaceHistogram(Mechanism):
         return float_above(2 / Fraction(self.scale))
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """Add noise to all counts, and take the first candidate that reaches the level."""
+        """Add noise to all counts, and return the first candidate that reaches the level."""
         n = int(counts.sum())
         if GRID * n > _INT64_ROOM:
             raise InputError("counts", "must fit into 64-bit arithmetic", remedy="Use mechanism='slopes'")
@@ -144,29 +146,29 @@ class LaplaceHistogram(Mechanism):
         return int(np.argmax(reached))
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
-        """The published claim, `level`, if this level reaches it (Theorem 2); else what the same argument gives."""
+        """The published claim, `level`, if this level is high enough (Theorem 2); else the same argument's bound."""
         assert n is not None
         rank, fails = self._surely(n, m, 1 - level)
         return max(Fraction(0), min(level, (1 - Fraction(fails)) * min(rank, n + 1) / (n + 1)))
 
     def rank_law(self, n: int, m: int) -> RankLaw:
-        """Rank 0 with probability gamma/100, else the rank that the level leaves above the noise."""
+        """Rank 0 with probability gamma/100, else the rank of the level less the noise."""
         rank, fails = self._surely(n, m, Fraction(1, 100))
         if rank < 1:
             return np.zeros(0, np.int64), np.zeros(0), 1.0
         return np.array([rank], dtype=np.int64), np.array([1 - fails]), fails
 
     def _surely(self, n: int, m: int, alpha: Fraction) -> tuple[int, float]:
-        """A rank that the selected candidate reaches but for a probability of gamma alpha, and that probability."""
+        """A rank that the selected candidate reaches except with probability gamma alpha, and that probability."""
         fails = self.gamma * float(alpha)
         return math.ceil(self.level * n - Fraction(noise_bound(m, fails, self.scale)) - Fraction(1, 10**9)), fails
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound for continuous scores, up to the mass of one bin: Theorem 3 of version 1, at this level.
 
-        The candidate before the selected one did not reach the level, so A_J < x = n level + n zeta but for a
-        probability f, whatever the data: coverage is at most f + (1-f) ceil(x)/(n+1), and one bin. The best of a few f,
-        that of the level among them, which gives Theorem 3 or less.
+        The candidate before the selected one did not reach the level, so A_J < x = n level + n zeta except with
+        probability f, for all data. So coverage is at most f + (1-f) ceil(x)/(n+1), plus one bin. The best of a few f
+        is taken. The f of the level is one of them, so the bound is at most that of Theorem 3.
         """
         fails = np.append(np.geomspace(1e-4, 0.1, 13), self.gamma / 10)
         most = np.ceil(float(self.level) * n + noise_bounds(m, fails, self.scale) + 1e-9)
@@ -176,7 +178,7 @@ class LaplaceHistogram(Mechanism):
 def pps_laplace_for(
     n: int, alpha: Fraction, epsilon: float, m: int, gamma: float | None = None
 ) -> LaplaceHistogram | None:
-    """The mechanism for a public n; None if its level exceeds 1, where the answer is +inf whatever the data.
+    """The mechanism for a public n; None if its level exceeds 1, where the answer is +inf for all data.
 
     gamma is the best of a grid between 1e-4 and 0.1, unless one is given.
 
@@ -206,7 +208,9 @@ def laplace_level(
 
 
 def noise_bound(m: int, fails: float, scale: float) -> float:
-    """N zeta: max_k |sum_(j<=k) noise_j| over m bins stays below it but for a probability of `fails` = gamma alpha.
+    """A bound n zeta on max_k |sum_(j<=k) noise_j| over m bins, exceeded with probability at most `fails`.
+
+    `fails` is gamma alpha.
 
     Examples
     --------
@@ -229,21 +233,21 @@ def noise_bounds(m: int, fails: NDArray[np.float64], scale: float) -> NDArray[np
 def noise_closed_form(m: int, fails: float, scale: float) -> float:
     """Corollary 1, in records: 4 sqrt(2 m log(4/(gamma alpha)))/epsilon with epsilon = 2/scale.
 
-    Levy's inequality and Chernoff's bound with E[exp(r X)] <= exp(2 (r scale)^2) for r scale <= 1/sqrt(2), which asks
-    for m >= log(4/(gamma alpha)) = L. With fewer bins the largest such r gives sqrt(2) scale (L + m log 2).
+    Levy's inequality and Chernoff's bound with E[exp(r X)] <= exp(2 (r scale)^2) for r scale <= 1/sqrt(2), which
+    requires m >= log(4/(gamma alpha)) = L. With fewer bins the largest such r gives sqrt(2) scale (L + m log 2).
     """
     logs = math.log(4 / fails)
     return scale * (2 * math.sqrt(2 * m * logs) if m >= logs else math.sqrt(2) * (logs + m * math.log(2)))
 
 
 def optimal_bins(n: int, alpha: Fraction, epsilon: float, options: int = 40, *, aligned: bool = False) -> int:
-    """The number of bins with the smallest mean threshold on uniform scores, wherever edges lie.
+    """The number of bins with the smallest mean threshold on uniform scores, averaged over positions of the edges.
 
     Algorithm 5 of version 1 compares one noisy threshold for each number of bins on one simulated data set, with edges
-    at j/m; `aligned` has that objective on average. What it gains are numbers of bins that happen to have an edge right
-    above the level, and scores that are not uniform do not find it there; so without `aligned` all edges are shifted by
-    parts of a bin. A few numbers near (n epsilon)^(2/3) are tried, each with the best gamma of the grid, in simulations
-    that are public and the same everywhere.
+    at j/m. `aligned=True` has that objective on average. It prefers numbers of bins that happen to have an edge just
+    above the level, which is no advantage for scores that are not uniform. So without `aligned` all edges are shifted
+    by parts of a bin. A few numbers near (n epsilon)^(2/3) are tried, each with the best gamma of the grid, in public
+    simulations that are identical on every machine.
 
     Examples
     --------
@@ -271,7 +275,7 @@ def uniform_threshold(
     if mechanism is None:
         return 1.0
     rng, level, scale = np.random.default_rng(_SEED), float(mechanism.level), mechanism.scale
-    # Bins so far down that none of them reaches the level but for a probability below 1e-9 are drawn as one.
+    # The lowest bins, which reach the level with a probability below 1e-9, are drawn as one.
     far = 7 * (math.sqrt(n * (1 - level) * level) + scale * math.sqrt(2 * m)) + 25 * scale
     bins = m - max(0, math.floor(m * (level - far / n)) - (not aligned))
     last = np.ones(runs) if aligned else (np.arange(runs) + 0.5) / runs  # the width of the last bin, in bins

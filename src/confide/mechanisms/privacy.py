@@ -1,4 +1,4 @@
-"""What a release costs: neighbouring relations, the loss in every unit, and the statement that goes with a release."""
+"""Privacy statements of releases: adjacency, the privacy loss in every unit, and composition."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ Neighbors: TypeAlias = Literal["add_remove", "replace_one"]
 """`add_remove`: one record more or less, n stays secret. `replace_one`: one record changed, n is public."""
 
 WEAK = 10.0
-"""A loss above this is called what it is."""
+"""An epsilon above this is reported as practically no protection."""
 
 NEIGHBORS: tuple[Neighbors, ...] = ("add_remove", "replace_one")
 
@@ -28,21 +28,21 @@ class PrivacyStatement:
     Parameters
     ----------
     neighbors
-        The relation under which `epsilon` is stated.
+        The adjacency under which `epsilon` is stated.
     epsilon
-        Loss for one person who owns up to `records_per_person` records; 0 if the data were not touched, infinite if
-        the release has no pure epsilon: not private at all, or, with a `rho`, zero-concentrated privacy only.
+        Loss for one person who owns up to `records_per_person` records. 0 if the data were not used. Infinite if the
+        release has no pure epsilon: it is not private at all, or, with a `rho`, it has zCDP only.
     records_per_person
         Public bound on the number of records that one person owns.
     add_remove
-        Loss when one record is added or removed; None if n is public, for then n itself tells.
+        Loss when one record is added or removed; None if n is public, because then n itself reveals it.
     replace_one
         Loss when one record is replaced by another.
     rho
-        zCDP loss per person under `neighbors`: of the exponential mechanism (`zcdp_of_range`), and of one that has
-        nothing else; else None.
+        zCDP loss per person under `neighbors`, for the exponential mechanism (`zcdp_of_range`) and for mechanisms
+        with zCDP only; else None.
     claimed
-        Loss per person that a published analysis states, where it differs from the proven `epsilon`; else None.
+        Loss per person that a published analysis states, if it differs from the proven `epsilon`; else None.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class PrivacyStatement:
 
     @property
     def concentrated_only(self) -> bool:
-        """Whether the release is private in the sense of zCDP alone: no pure epsilon bounds its loss.
+        """Whether the release has a zCDP loss but no pure epsilon.
 
         Examples
         --------
@@ -79,7 +79,7 @@ class PrivacyStatement:
 
     @property
     def is_private(self) -> bool:
-        """Whether a privacy loss is bounded, if only in the sense of zCDP.
+        """Whether the privacy loss is bounded, at least in the sense of zCDP.
 
         Examples
         --------
@@ -90,7 +90,7 @@ class PrivacyStatement:
 
     @property
     def weak(self) -> str:
-        """What an epsilon above 10 means, in a sentence; empty if it is smaller."""
+        """The meaning of an epsilon above 10, in a sentence; empty if it is smaller."""
         return practically_none(self.epsilon)
 
     @property
@@ -124,7 +124,7 @@ class PrivacyStatement:
 
 
 def practically_none(epsilon: float) -> str:
-    """What it means that a loss is above 10, in a sentence without its full stop; empty for other losses.
+    """The meaning of a privacy loss above 10, in a sentence without full stop; empty for other losses.
 
     Examples
     --------
@@ -149,9 +149,9 @@ def privacy_statement(
     selector: Selector = "permute_and_flip",
     size: float | None = None,
 ) -> PrivacyStatement:
-    """The statement for one run of a mechanism, from its own privacy map; without one nothing is spent.
+    """The statement for one run of a mechanism, from its privacy map. Without a mechanism the loss is 0.
 
-    `size` is the scale of the noise with which the secret number of records was released before, whose loss is added.
+    `size` is the scale of the noise of a noisy number of records that was released first; its privacy loss is added.
     """
     alone = _statement(mechanism, neighbors, records_per_person, selector)
     if size is None:
@@ -175,7 +175,7 @@ def _statement(
             "neighbors", f"must be 'replace_one' for mechanism={mechanism.name!r}, which uses the public n"
         )
     if math.isinf(per_record):
-        # Records that change together change a count by as many: zCDP grows with their square.
+        # Records that change together change a count by their number, so zCDP grows with the square.
         rho = None if mechanism.zcdp is None else float_above(records_per_person**2 * Fraction(mechanism.zcdp))
         return PrivacyStatement(neighbors, math.inf, records_per_person, None, math.inf, rho)
     epsilon = float_above(records_per_person * Fraction(per_record))
@@ -190,11 +190,11 @@ def _statement(
     )
 
 
-# What several releases cost together: one after the other on the same records, or side by side on disjoint groups.
+# Composition of several releases: sequential on the same records, or parallel on disjoint groups.
 
 
 def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
-    """The loss of releases on the same records: everything adds up (basic composition; for rho, that of zCDP).
+    """The loss of releases on the same records: epsilons add up (basic composition), and so do zCDP losses.
 
     Examples
     --------
@@ -215,12 +215,12 @@ def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
 
 
 def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> PrivacyStatement:
-    """The loss of releases on disjoint groups whose sizes are secret (docs/theory-groups.md, Proposition 1).
+    """The loss of releases on disjoint groups whose sizes are secret (docs/theory.md, Proposition P5).
 
-    Adding or removing a record touches one group: the largest loss counts. Replacing a record can take it out of one
-    group and put it into another: the two largest add up, or the record stays and the group's own `replace_one` counts.
-    A person's records all doing the same is the worst case for zCDP, too, which is convex in the range.
-    Statements are under `add_remove`, one per group; `neighbors` is the relation to state the total under.
+    Adding or removing a record affects one group, so the largest loss counts. Replacing a record can move it from one
+    group to another. Then the two largest losses add up; if the record stays, the group's own `replace_one` counts.
+    For zCDP, which is convex in the range, the worst case is also that all records of a person act in the same way.
+    `statements` are under `add_remove`, one per group. `neighbors` is the adjacency of the total.
 
     Examples
     --------
@@ -243,7 +243,7 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
         zcdp = zcdp_by_square if by_square else zcdp_of_range
         rho = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
         if not by_square and any(p.rho != zcdp_of_range(p.epsilon) for p in parts):
-            # Noisy numbers of records are part of them, whose loss is no range: their own figures add up.
+            # The loss of a noisy number of records is no bounded range: add up the stated zCDP losses.
             own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
             kept = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]
             rho = max([sum_up(own[: 1 if neighbors == "add_remove" else 2]), *kept])
@@ -260,7 +260,7 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
 
 
 def shares_of(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
-    """Floats that are in proportion to `shares`, which sum to one, and whose exact sum is at most epsilon.
+    """Floats in proportion to `shares`, which sum to one. The exact sum of the floats is at most epsilon.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def sum_up(values: Sequence[float]) -> float:
 
 
 def _claimed(parts: Sequence[PrivacyStatement]) -> list[float]:
-    """What published analyses state of each part, or its own loss; empty if none states another one."""
+    """The published loss of each part, or its proven one; empty if no part has a published loss."""
     if all(p.claimed is None for p in parts):
         return []
     return [p.epsilon if p.claimed is None else p.claimed for p in parts]

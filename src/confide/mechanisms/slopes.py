@@ -1,20 +1,23 @@
-"""Slopes on both sides of a target rank, and weights that rise: this project's mechanism (docs/theory.md, Theorem 1).
+"""The default mechanism: slopes on both sides of a target rank, and rising prior weights (docs/theory.md, Theorem P1).
 
-With B_j = #{scores <= e_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
+With B_j = #{scores <= t_j}, A_j = B_(j-1) and a target rank T(n) = rate (n+1) + offset, candidate j has utility
 
-    u_j = h_j - max( right * (A_j - T)_+ , left * (T - B_j)_+ ),
+    u_j = h_j - max( right * (A_j - T)_+ , left * (T - B_j)_+ ).
 
-zero on the bin that holds rank T but for its public height h_j, which rises from candidate to candidate. Where nothing
-else decides, the larger threshold is the safer one; saying so beforehand costs no privacy, and it is what makes the
-number of candidates free. The last candidate is +inf; it covers everything, so it pays no left penalty, and where n is
-secret it may get a head start, which carries the promise when n is small and fades with every record.
-Everything is an integer: ranks are multiplied by the common denominator `unit` of rate and offset, and one selector
-with one float scale follows. The privacy map is therefore exact. Integers of any size are computed with, and utilities
-that the sampler's 64 bits cannot hold are saturated, so that no number of records is refused.
+It is the public height h_j (the logarithm of a prior weight) on the bin that contains rank T, and less elsewhere.
+Heights rise from candidate to candidate. They favour the larger, safer threshold where the counts do not decide. They
+are public, so they have no privacy cost, and with them the price does not depend on the number of candidates.
 
-Where records weigh differently, counts are sums of whole weights, n is the weight W of all records divided by the
-largest that one may have, and all ranks are in units of that largest weight. A record of weight w is w records of
-weight one, so the loss of one record is at most that of `weight` steps (docs/theory-after-release.md, Theorem 3).
+The last candidate is +inf. It covers everything, so it has no left penalty. If n is secret it may get a prior bonus
+(`head_start`), which provides the guarantee for small n and fades with every record.
+
+All utilities are integers: ranks are multiplied by the common denominator `unit` of rate and offset, and one selector
+with one float scale follows. Therefore the privacy map is exact. Integers of any size are supported. Utilities that
+exceed the sampler's 64 bits are saturated, so every number of records is accepted.
+
+With weighted records, counts are sums of integer weights, n is the weight W of all records divided by the largest
+possible weight, and all ranks are in units of that largest weight. A record of weight w is w records of weight one, so
+the loss of one record is at most that of `weight` steps (docs/theory-after-release.md, Theorem A6).
 """
 
 import math
@@ -44,42 +47,42 @@ from confide.selection import Selector, select
 from confide.support import float_above, scale_for
 
 UNIT = 16
-"""Target ranks are searched in steps of 1/16 rank, or of the level's own denominator if that is finer."""
+"""Target ranks are searched in steps of 1/16 rank, or of 1/denominator of the level if that is finer."""
 
 _INT64_ROOM = 2**62
 
 _LEAST_RIVALS = 1e-100
-"""An upper bound of anything smaller, with room for four digits; plans stay above 1e-44."""
+"""Used in place of any smaller slope, as an upper bound with room for four digits; plans stay above 1e-44."""
 
 _LARGEST_SCALE = 2.0**52
-"""Utilities that are saturated lie at least 1024 scales below the best: their weights are below any float."""
+"""Saturated utilities lie at least 1024 scales below the best one: their weights are below any float."""
 
 
 @dataclass(frozen=True)
 class Slopes(Mechanism):
-    """A complete, public statement of the mechanism: nothing else is needed to account for it or to run it.
+    """A complete, public statement of the mechanism, sufficient to run it and to account for it.
 
     Parameters
     ----------
     rate
-        How fast the target rank grows with n + 1, in [0, 1); 0 when n is public and the target is one number.
+        Growth of the target rank with n + 1, in [0, 1); 0 when n is public and the target is one number.
     offset
-        The rest of the target rank T(n) = rate (n+1) + offset.
+        Constant part of the target rank T(n) = rate (n+1) + offset.
     left, right
-        Positive integers: how steeply utility falls per rank short of, and beyond, the target.
+        Positive integers: fall of the utility per rank below and above the target.
     scale
         Noise scale of the selector, in units of left/unit.
     selector
         `"permute_and_flip"` or `"exponential"`.
     head_start, fade
-        Utility added to +inf is max(0, head_start - fade n): non-negative integers, in units of left/unit. With weights
-        it fades with every step of the total weight.
+        Prior bonus of +inf: the utility max(0, head_start - fade n) is added to it. Non-negative integers, in units of
+        left/unit. With weights it fades with every step of the total weight.
     flat, rise
-        Heights: candidate j of m is rise (j - flat)_+ / (m - flat) ahead, rounded down to an integer, in units of
-        left/unit; so the first `flat` are equally high, and the last one is `rise` ahead of them.
+        Logarithms of the prior weights: candidate j of m has rise (j - flat)_+ / (m - flat), rounded down to an
+        integer, in units of left/unit. So the first `flat` are equal, and the last one is `rise` above them.
     weight
-        The largest weight of a record, where records weigh differently: counts are then sums of integer weights from 0
-        to `weight`, and ranks are counted in steps of 1/(unit weight). None if every record counts for one.
+        The largest weight of a record. Counts are then sums of integer weights from 0 to `weight`, and ranks are
+        counted in steps of 1/(unit weight). None if records have no weights.
 
     Examples
     --------
@@ -106,44 +109,44 @@ class Slopes(Mechanism):
 
     @property
     def unit(self) -> int:
-        """Ranks are counted in steps of 1/unit."""
+        """Common denominator of rate and offset: ranks are counted in steps of 1/unit."""
         return math.lcm(self.rate.denominator, self.offset.denominator)
 
     @property
     def heaviest(self) -> int:
-        """The largest weight of a record; 1 where all count alike."""
+        """The largest weight of a record; 1 without weights."""
         return self.weight or 1
 
     @property
     def slope_left(self) -> float:
-        """Log-odds lost per rank short of the target."""
+        """Log-odds lost per rank below the target."""
         return self.unit * self.heaviest * self.left / self.scale
 
     @property
     def slope_right(self) -> float:
-        """Log-odds lost per rank beyond the target."""
+        """Log-odds lost per rank above the target."""
         return self.unit * self.heaviest * self.right / self.scale
 
     @property
     def head_start_ranks(self) -> float:
-        """The head start of +inf without records, in ranks of the left slope."""
+        """The prior bonus of +inf at n = 0, in ranks of the left slope."""
         return self.head_start / (self.unit * self.heaviest * self.left)
 
     @property
     def fade_ranks(self) -> float:
-        """What every record of the largest weight takes from the head start, in ranks of the left slope."""
+        """Decrease of the prior bonus per record of the largest weight, in ranks of the left slope."""
         return self.fade / (self.unit * self.left)
 
     @property
     def total_rise(self) -> float:
-        """The log-odds by which the last candidate lies above the first."""
+        """Prior log-odds of the last candidate relative to the first."""
         return self.rise / self.scale
 
     @property
     def replace_one(self) -> float:
-        """Privacy loss when one record is replaced: slope_left + slope_right (Theorem 1a).
+        """Privacy loss when one record is replaced: slope_left + slope_right (Theorem P1a).
 
-        With weights the new record may weigh more or less: one is removed, another added.
+        With weights the new record may have another weight: one record is removed, another added.
         """
         if self.weight is not None:
             return float_above(2 * Fraction(self.add_remove))
@@ -151,7 +154,7 @@ class Slopes(Mechanism):
 
     @property
     def add_remove(self) -> float:
-        """Privacy loss when one record is added or removed, n staying secret (Theorem 1b)."""
+        """Privacy loss when one record is added or removed and n is secret (Theorem P1b)."""
         distance = add_remove_range(self.left, self.right, self.rate, self.unit, self.fade if self.head_start else 0)
         return float_above(self.heaviest * distance / Fraction(self.scale))
 
@@ -162,18 +165,18 @@ class Slopes(Mechanism):
 
     @property
     def records_needed(self) -> int | None:
-        """The smallest number of records with a target rank among them; None for a public number of records.
+        """The smallest number of records that is at least its target rank; None for a public number of records.
 
-        With weights, of records of the largest weight.
+        With weights, the number of records of the largest weight.
         """
         return max(1, math.ceil((self.rate + self.offset) / (1 - self.rate))) if self.rate > 0 else None
 
     def target(self, n: int | Fraction) -> Fraction:
-        """The target rank for n records; with weights, for records that weigh n times the largest weight."""
+        """The target rank for n records; with weights, for a total of n times the largest weight."""
         return self.rate * (n + 1) + self.offset
 
     def heights(self, m: int) -> NDArray[np.int64]:
-        """What the m candidates are ahead of the first, integers that never fall, shape (m,)."""
+        """Logarithms of the prior weights relative to the first candidate: non-decreasing integers, shape (m,)."""
         start, parts = self.flat.as_integer_ratio()
         steps = max(parts * m - start, 1)
         taken = np.clip(parts * np.arange(1, m + 1) - start, 0, steps)
@@ -181,30 +184,30 @@ class Slopes(Mechanism):
         return whole * taken + part * taken // steps
 
     def ahead(self, n: int) -> int:
-        """The head start of +inf with n records, or with this total weight, in units of left/unit."""
+        """The prior bonus of +inf with n records, or with this total weight, in units of left/unit."""
         return max(0, self.head_start - self.fade * n)
 
     def log_weights(self, m: int, n: int) -> NDArray[np.float64]:
-        """Heights and the head start with n records in log-odds, shape (m,); with weights, n of the largest weight."""
+        """Prior log-odds with n records, bonus included, shape (m,); with weights, n of the largest weight."""
         heights = self.heights(m) / self.scale
         heights[-1] += self.ahead(n * self.heaviest) / self.scale
         return heights
 
     def rivals(self, m: int) -> float:
-        """G: how much the candidates left of one weigh, relative to that one (docs/theory.md, section 2)."""
+        """The competitor ratio G: prior weight left of a candidate, relative to it (docs/theory.md, section 2)."""
         return _rivals(self, m)
 
     def step(self, m: int) -> float:
-        """The least ratio of a candidate's weight to the next one's, rounded down."""
+        """The smallest ratio of a candidate's prior weight to the next one's, rounded down."""
         steepest = int(np.diff(self.heights(m)).max(initial=0))
         return math.floor(1e4 * math.exp(-steepest / self.scale)) / 1e4
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
         """Integer utilities of all candidates, shape (m,), from the counts per bin, shape (m,).
 
-        Where 64 bits might not hold them, they are computed with Python's integers, stated relative to the largest, and
-        saturated at -2^62. That costs no privacy: what neighbours differ by, relative to their largest, lies in an
-        interval around 0 that is as long as the range distance, and saturating moves every difference towards 0.
+        If they might exceed 64 bits, they are computed with Python's integers, taken relative to the largest one, and
+        saturated at -2^62. This has no privacy cost. Relative to their largest utilities, neighbours differ by amounts
+        in an interval around 0 as long as the range distance, and saturation moves every difference towards 0.
         """
         n, unit = int(counts.sum()), self.unit
         target = int(self.target(Fraction(n, self.heaviest)) * unit * self.heaviest)
@@ -224,11 +227,11 @@ class Slopes(Mechanism):
         return utility.astype(np.int64, copy=False)
 
     def choose(self, counts: NDArray[np.int64]) -> int:
-        """Draw the index of one candidate: the only step that sees private counts."""
+        """Draw the index of one candidate: the only step that uses private counts."""
         return select(self.utilities(counts), self.scale, self.selector)
 
     def certified(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> Fraction:
-        """Guaranteed marginal coverage by the sharp certificate (Theorem 3)."""
+        """Guaranteed marginal coverage by the sharp certificate (Theorem C2)."""
         slopes, rivals = (self.slope_left, self.slope_right), self.rivals(m)
         if self.weight is not None:
             terms = self.rate, self.offset, self.head_start_ranks, self.fade_ranks
@@ -242,7 +245,7 @@ class Slopes(Mechanism):
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
 
     def two_sided(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> bool:
-        """Whether the two-sided certificate guarantees this marginal coverage (Theorem 6); it knows no weights."""
+        """Whether the two-sided certificate guarantees this marginal coverage (Theorem T1); False with weights."""
         if self.weight is not None:
             return False
         terms, step = (self.slope_left, self.slope_right, self.rivals(m), self.selector), self.step(m)
@@ -256,20 +259,20 @@ class Slopes(Mechanism):
         return self.rate >= level and two_sided_shortfall(self.rate, self.offset, ahead, n_min, *terms, step=step) <= 0
 
     def rank_law(self, n: int, m: int) -> RankLaw | None:
-        """The law of the random rank for n records (Theorem 2); none where records weigh differently."""
+        """The law of the random rank for n records (Theorem C1); None for weighted records."""
         if self.weight is not None:
             return None
         return rank_law(float(self.target(n)), self.slope_left, self.rivals(m), self.selector)
 
     def overshoot(self, n: int, m: int) -> float:
-        """Upper bound on the expected ranks by which the selected bin begins beyond the target, with n records."""
+        """Upper bound on the expected number of ranks by which the selected bin begins beyond the target."""
         heights = self.log_weights(m, n)
         return mean_overshoot(self.slope_right, rivals_right(heights), self.selector, lighter=not heights.any())
 
     def coverage_at_most(self, n: int, m: int) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem 5).
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem C4).
 
-        1, which says nothing, where records weigh differently.
+        1 for weighted records, which is no information.
         """
         if self.weight is not None:
             return 1.0
@@ -281,7 +284,7 @@ def _rivals(mechanism: Slopes, m: int) -> float:
     rivals = rivals_left(mechanism.heights(m) / mechanism.scale)
     if not mechanism.rise:
         return rivals
-    # In four digits, mechanisms that differ by the rounding of heights only share what is computed for them.
+    # Rounded to four digits, so that mechanisms that differ only in rounding share cached results.
     rivals = max(rivals, _LEAST_RIVALS)
     digits: int = 10 ** max(3 - math.floor(math.log10(rivals)), 0)
     return min(m - 1.0, (math.floor(rivals * digits) + 1) / digits)
@@ -297,7 +300,7 @@ def slopes_for(
     selector: Selector,
     weight: int | None = None,
 ) -> Slopes:
-    """The mechanism with the smallest noise whose loss under `neighbors` is at most epsilon per record.
+    """The mechanism with the smallest noise whose privacy loss under `neighbors` is at most epsilon per record.
 
     Examples
     --------
@@ -321,18 +324,18 @@ def slopes_for(
 
 
 def replace_one_range(left: int, right: int, unit: int) -> int:
-    """Range distance of the integer utilities when one record is replaced (Theorem 1a)."""
+    """Range distance of the integer utilities when one record is replaced (Theorem P1a)."""
     return unit * (left + right)
 
 
 def add_remove_range(left: int, right: int, rate: Fraction, unit: int, fade: int = 0) -> int:
-    """Range distance of the integer utilities when one record is added or removed (Theorem 1b)."""
+    """Range distance of the integer utilities when one record is added or removed (Theorem P1b)."""
     up, down = int(rate * unit), int((1 - rate) * unit)
     return max(unit * left, unit * right + fade, up * (left + right), down * (left + right) + fade)
 
 
 def fade_for(mechanism: Slopes) -> int:
-    """The steepest fading of a head start that the mechanism's loss has room for (Theorem 1b).
+    """The largest fade of a prior bonus that does not increase the mechanism's privacy loss (Theorem P1b).
 
     Examples
     --------

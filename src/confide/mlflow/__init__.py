@@ -1,9 +1,9 @@
-"""A release, with or without a model, comes in; an MLflow model that serves its sets leaves. Extra `mlflow`.
+"""MLflow models that serve the sets or intervals of a release, with or without a model. Extra `mlflow`.
 
-log.py     `log_model`, `save_model`: what is written, its signature, tags and requirements
-served.py  the code that MLflow runs; nothing of confide is pickled, the release is its JSON
-model.py   `ConformalModel`: what it answers; the model in front, an estimator, a function, or any that MLflow knows;
-           `load_model`: the release and the model again, unless a file was changed
+log.py     `log_model`, `save_model`: files, signature, tags and requirements
+served.py  the code that MLflow runs; no object of confide is pickled, the release is its JSON
+model.py   `ConformalModel`: its answers; the inner model, an estimator, a function, or any model that MLflow can load;
+           `load_model`: the release and the inner model again; raises an error if a file was changed
 """
 
 from confide.support import needs_extra
@@ -19,5 +19,5 @@ __all__ = ["ConformalModel", "LoadedModel", "load_model", "log_model", "save_mod
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)

@@ -1,4 +1,4 @@
-"""Writing a release, with or without a model, as an MLflow model: files, signature, tags and requirements."""
+"""Write a release, with or without a model, as an MLflow model: files, signature, tags and requirements."""
 
 from __future__ import annotations
 
@@ -51,17 +51,17 @@ def log_model(
     Parameters
     ----------
     release
-        A release of any kind that makes sets or intervals. It is kept as its JSON; nothing of confide is pickled.
+        A release of any kind that makes sets or intervals. It is stored as JSON; no object of confide is pickled.
     model
-        The model in front of it: a fitted estimator of scikit-learn, a function of a data frame, or the address of a
-        model that MLflow knows (`models:/...`, `runs:/...`, a folder). It gives class probabilities, predictions, or
-        for CQR two columns of quantiles. Without one, callers send these.
+        The inner model: a fitted estimator of scikit-learn, a function of a data frame, or the address of a model that
+        MLflow can load (`models:/...`, `runs:/...`, a folder). It returns class probabilities, predictions, or for CQR
+        two columns of quantiles. Without an inner model, callers send these.
     name
         The name of the logged model.
     input_example
-        Some rows that the model in front takes, from which the signature is inferred. A release alone needs none.
+        Some rows for the inner model, from which the signature is inferred. A release alone needs none.
     signature
-        One of your own instead; its outputs and params are replaced by what is answered.
+        Your own signature instead; its outputs and params are replaced by those of the answers.
     classes
         The names of the model's columns in their order: by default the estimator's `classes_`, else the release's.
     groups, difficulty
@@ -69,29 +69,31 @@ def log_model(
     tags
         Added to those of the release: `confide.alpha`, `epsilon`, `promise`, `privacy`, `score`, `checksum`, `version`.
     pip_requirements
-        Instead of confide, numpy, pandas and MLflow in the versions at hand, and what the model in front needs.
+        Replaces the default: the installed versions of confide, numpy, pandas and MLflow, and the requirements of the
+        inner model.
     **options
-        Passed on to `mlflow.pyfunc.log_model`, as `registered_model_name`.
+        Arguments for `mlflow.pyfunc.log_model`, such as `registered_model_name`.
 
     Returns
     -------
     mlflow.models.model.ModelInfo
-        What MLflow says of the logged model.
+        MLflow's description of the logged model.
 
     Raises
     ------
     InputError, InputTypeError
-        If the release makes neither sets nor intervals, the model is no model, or no signature can be inferred.
+        If the release makes neither sets nor intervals, the inner model has another type, or no signature can be
+        inferred.
 
     Notes
     -----
-    Coverage is promised for records like those that calibrated, and for the model whose scores calibrated: log the
+    Coverage is guaranteed for records like the calibration records, and for the model whose scores calibrated: log the
     release together with that model.
     """
-    asked = _Asked(input_example, signature, classes, groups, difficulty, pip_requirements)
-    with _written(release, model, asked) as parts:
-        own = {**parts["metadata"], **(tags or {})}
-        info = mlflow.pyfunc.log_model(name=name, tags=own, **parts, **options)
+    arguments = _LogArguments(input_example, signature, classes, groups, difficulty, pip_requirements)
+    with _prepare_files(release, model, arguments) as parts:
+        all_tags = {**parts["metadata"], **(tags or {})}
+        info = mlflow.pyfunc.log_model(name=name, tags=all_tags, **parts, **options)
     warn_of(release)
     return info
 
@@ -109,19 +111,19 @@ def save_model(
     pip_requirements: Sequence[str] | None = None,
     **options: Any,
 ) -> None:
-    """Write the same to a folder, without a run. What would be tags is in the `metadata` of its file MLmodel.
+    """Write the same model to a folder, without a run. The tags are in the `metadata` of its file MLmodel.
 
     Parameters, errors and notes as in `log_model`; `**options` are those of `mlflow.pyfunc.save_model`.
     """
-    asked = _Asked(input_example, signature, classes, groups, difficulty, pip_requirements)
-    with _written(release, model, asked) as parts:
+    arguments = _LogArguments(input_example, signature, classes, groups, difficulty, pip_requirements)
+    with _prepare_files(release, model, arguments) as parts:
         mlflow.pyfunc.save_model(str(path), **parts, **options)
     warn_of(release)
 
 
 @dataclass(frozen=True)
-class _Asked:
-    """What `log_model` and `save_model` are asked for, beside a release and a model."""
+class _LogArguments:
+    """Arguments of `log_model` and `save_model`, except the release and the model."""
 
     example: Any
     signature: ModelSignature | None
@@ -132,44 +134,45 @@ class _Asked:
 
 
 @contextmanager
-def _written(release: Release, model: Any, asked: _Asked) -> Iterator[dict[str, Any]]:
-    """What MLflow is told to write, whose files are there for the time of the block."""
+def _prepare_files(release: Release, model: Any, arguments: _LogArguments) -> Iterator[dict[str, Any]]:
+    """Arguments for MLflow, whose files exist for the time of the block."""
     with tempfile.TemporaryDirectory() as folder:
-        yield _parts(release, model, Path(folder), asked)
+        yield _parts(release, model, Path(folder), arguments)
 
 
-def _parts(release: Release, model: Any, folder: Path, asked: _Asked) -> dict[str, Any]:
+def _parts(release: Release, model: Any, folder: Path, arguments: _LogArguments) -> dict[str, Any]:
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a release of confide", got=type(release).__name__)
     if task_of(release) == "any":
         raise InputError("release", "must be for a score of classes or for intervals", got="one of your own")
-    columns = {name: getattr(asked, name) for name, needed in needs(release).items() if needed}
+    columns = {name: getattr(arguments, name) for name, needed in needs(release).items() if needed}
     config: dict[str, Any] = {"checksum": release.checksum, **columns}
-    names, signature = class_names(release) if asked.classes is None else list(asked.classes), asked.signature
+    names = class_names(release) if arguments.classes is None else list(arguments.classes)
+    signature = arguments.signature
     release.save(folder / "calibration.json")
     artifacts = {CALIBRATION: str(folder / "calibration.json")}
-    required = _required()
+    required = _requirements()
     if model is not None:
         kept = keep(model, folder)
-        own = shutil.copytree(kept, folder / MODEL, dirs_exist_ok=True) if kept != folder / MODEL else kept
-        artifacts[MODEL] = str(own)
-        config["digest"] = digest(own)
-        required += requirements_of(own)
+        copied = shutil.copytree(kept, folder / MODEL, dirs_exist_ok=True) if kept != folder / MODEL else kept
+        artifacts[MODEL] = str(copied)
+        config["digest"] = digest(copied)
+        required += requirements_of(copied)
         if task_of(release) == "classification":
-            _, trained = outputs_of(own, probabilities=True)
-            names = trained if asked.classes is None and trained is not None else names
+            _, trained = outputs_of(copied, probabilities=True)
+            names = trained if arguments.classes is None and trained is not None else names
             if names is not None:
-                names_for(release, tuple(names), len(names))  # refuses a model of other classes
-        if signature is None and asked.example is None:
-            signature = mlflow.models.Model.load(str(own)).signature
+                names_for(release, tuple(names), len(names))  # raises an error for a model with other classes
+        if signature is None and arguments.example is None:
+            signature = mlflow.models.Model.load(str(copied)).signature
     if names is not None and task_of(release) == "classification":
         config["classes"] = names
     return {
         "python_model": str(Path(__file__).with_name("served.py")),
         "artifacts": artifacts,
         "model_config": config,
-        "signature": _signature(release, model, asked.example, signature, config, columns),
-        "pip_requirements": asked.requirements or required,
+        "signature": _signature(release, model, arguments.example, signature, config, columns),
+        "pip_requirements": arguments.requirements or required,
         "metadata": {f"confide.{key}": text for key, text in facts_of(release).items()},
     }
 
@@ -182,7 +185,7 @@ def _signature(
     config: dict[str, Any],
     columns: dict[str, str],
 ) -> ModelSignature:
-    """The inputs that are inferred, or given, and the outputs and params that every such model has."""
+    """The inputs that are inferred, or given, with the outputs and params of all these models."""
     if given is not None:
         inputs = given.inputs
     elif model is None:
@@ -191,10 +194,10 @@ def _signature(
         inputs = infer_signature(example).inputs
     else:
         raise InputError(
-            "input_example", "must be given, some rows that the model takes: its signature is inferred of them"
+            "input_example", "must be given, some rows that the model accepts, from which its signature is inferred"
         )
-    known = set(inputs.input_names()) if inputs is not None and inputs.has_input_names() else set()
-    if model is not None and (missing := {name: DataType.string for name in columns.values() if name not in known}):
+    named = set(inputs.input_names()) if inputs is not None and inputs.has_input_names() else set()
+    if model is not None and (missing := {name: DataType.string for name in columns.values() if name not in named}):
         if inputs is None or inputs.is_tensor_spec():
             raise InputError(
                 "input_example", f"must be a data frame: the release needs the column {next(iter(missing))!r}"
@@ -204,19 +207,19 @@ def _signature(
 
 
 def _plain_inputs(release: Release, config: dict[str, Any], columns: dict[str, str]) -> Schema:
-    """What callers send who have no model: a column per class, or for unnamed classes one array."""
+    """The inputs without an inner model: a column per class, or for unnamed classes one array."""
     extra = _extra(columns, columns.values())
     if task_of(release) == "regression":
         names = ["lower", "upper"] if "cqr" in str(release.first.score) else ["prediction"]
         return Schema([*(ColSpec(DataType.double, name) for name in names), *extra])
     names = [str(name) for name in config.get("classes", ())]
-    known = classes_of(release)
+    class_list = classes_of(release)
     if not names and not extra:
-        return Schema([TensorSpec(np.dtype(np.float64), (-1, known if isinstance(known, int) else -1))])
+        return Schema([TensorSpec(np.dtype(np.float64), (-1, class_list if isinstance(class_list, int) else -1))])
     if not names:
-        if not isinstance(known, int):
-            raise InputError("classes", "must be given: the release does not say which columns there are")
-        names = [str(place) for place in range(known)]
+        if not isinstance(class_list, int):
+            raise InputError("classes", "must be given: the release does not state which columns there are")
+        names = [str(place) for place in range(class_list)]
     return Schema([*(ColSpec(DataType.double, name) for name in names), *extra])
 
 
@@ -227,25 +230,25 @@ def _extra(columns: dict[str, str], wanted: Any) -> list[ColSpec]:
 
 def _outputs(release: Release, config: dict[str, Any]) -> Schema:
     if task_of(release) == "regression":
-        own = [ColSpec(DataType.double, "lower"), ColSpec(DataType.double, "upper")]
+        columns = [ColSpec(DataType.double, "lower"), ColSpec(DataType.double, "upper")]
     else:
         texts = any(isinstance(name, str) for name in config.get("classes", ()))
         label = Array(DataType.string if texts else DataType.long)
-        own = [ColSpec(label, "labels"), ColSpec(DataType.long, "size")]
-    return Schema([*own, ColSpec(DataType.string, "promise")])
+        columns = [ColSpec(label, "labels"), ColSpec(DataType.long, "size")]
+    return Schema([*columns, ColSpec(DataType.string, "promise")])
 
 
 def _params() -> ParamSchema:
     return ParamSchema([ParamSpec("alpha", DataType.double, None), ParamSpec("labels", DataType.boolean, True)])
 
 
-def _required() -> list[str]:
-    """What serving needs, in the versions at hand."""
+def _requirements() -> list[str]:
+    """The requirements for serving, in the installed versions."""
     return [f"{name}=={version(name)}" for name in (_mlflow(), "confide", "numpy", "pandas")]
 
 
 def _mlflow() -> str:
-    """The package that MLflow comes from: the whole, or the skinny one."""
+    """The package that provides MLflow: the full one, or the skinny one."""
     try:
         version("mlflow")
     except PackageNotFoundError:

@@ -1,7 +1,7 @@
-"""What a logged model answers, the release and the model in front of it; and both again, for programs without MLflow.
+"""Answers of a logged model, with its release and inner model; and both again, for programs without MLflow.
 
-An estimator of scikit-learn in front is kept by MLflow's flavour for them, a function by its python_function flavour;
-both pickle the user's object, as MLflow does. Any other model is copied from where MLflow finds it.
+An inner estimator of scikit-learn is stored by MLflow's flavour for them, a function by its python_function flavour;
+both pickle the user's object, as MLflow does. Any other model is copied from its MLflow location.
 """
 
 from __future__ import annotations
@@ -25,22 +25,22 @@ from confide.support import one_line
 Outputs = Callable[[Any], Any]
 
 CALIBRATION, MODEL = "calibration", "model"
-"""The artifacts: the release, and the model in front of it, if there is one."""
+"""The artifacts: the release, and the inner model, if there is one."""
 
 _LOADER = "mlflow.pyfunc.loaders.code_model"  # models are logged as code
 
 
 class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
-    """A model of MLflow: rows in, one row each out, with labels and size of its set, or with the ends of its interval.
+    """A model of MLflow: for each row it returns labels and size of a set, or the ends of an interval.
 
-    `confide.mlflow.log_model` writes such models; MLflow makes and asks them.
+    `confide.mlflow.log_model` writes such models; MLflow creates and calls them.
 
     Attributes
     ----------
     release
-        The release, once the artifacts are read.
+        The release, after the artifacts are read.
     outputs
-        The model in front of it, a function from rows to its outputs; None if the rows are the outputs.
+        The inner model, a function from rows to its outputs; None if the rows are the outputs.
     """
 
     release: Release
@@ -48,12 +48,12 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
     options: dict[str, Any]
 
     def load_context(self, context: Any) -> None:
-        """Read the release, checking its claims, and the model in front.
+        """Read the release, verify its claims, and read the inner model.
 
         Raises
         ------
         FormatError
-            If one of them is not what was logged.
+            If one of them is not the logged one.
         """
         self.options = dict(context.model_config or {})
         self.release = load_release(Path(context.artifacts[CALIBRATION]))
@@ -70,12 +70,12 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
         Parameters
         ----------
         context
-            MLflow's; not used.
+            Unused.
         model_input
-            A data frame, or an array for a release of unnamed classes: what the model in front takes, or probabilities,
-            predictions or quantiles; with the columns of groups and difficulties, where the release needs them.
+            A data frame, or an array for a release of unnamed classes: inputs of the inner model, or probabilities,
+            predictions or quantiles; with the columns of groups and difficulties, if the release needs them.
         params
-            `alpha`: one of several levels. `labels`: False for the places of classes instead of their names.
+            `alpha`: one of several levels. `labels`: False for the positions of classes instead of their names.
 
         Returns
         -------
@@ -85,7 +85,7 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
         Raises
         ------
         MlflowException
-            If the rows cannot be used, with what confide says of it; a server answers with status 400.
+            If the rows cannot be used, with the error message of confide; a server answers with status 400.
         """
         try:
             return self._answer(model_input, dict(params or {}))
@@ -97,21 +97,21 @@ class ConformalModel(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
         given = {name: _taken(rows, self.options.get(name), name) for name in ("groups", "difficulty")}
         if columns := [self.options[name] for name in given if self.options.get(name) is not None]:
             rows = rows.drop(columns=columns)
-        known = {name: values for name, values in given.items() if values is not None}
+        arguments = {name: values for name, values in given.items() if values is not None}
         promise = facts_of(chosen)["promise"]
         if task_of(self.release) == "regression":
-            ends = predict_interval(self._predictions(rows), chosen, **known)
+            ends = predict_interval(self._predictions(rows), chosen, **arguments)
             return pd.DataFrame({"lower": ends.lower, "upper": ends.upper, "promise": promise})
         p = rows if self.outputs is None else self.outputs(rows)
         names = self.options.get("classes") if self.outputs is not None else None
-        sets = predict_labels(p, chosen, names) if chosen.by == "loss" else predict_set(p, chosen, names, **known)
+        sets = predict_labels(p, chosen, names) if chosen.by == "loss" else predict_set(p, chosen, names, **arguments)
         if params.get("labels") is False:
             sets = type(sets)(sets.mask)
         return pd.DataFrame({"labels": sets.labels(), "size": sets.sizes, "promise": promise})
 
     def _predictions(self, rows: Any) -> Any:
-        found = np.asarray(rows if self.outputs is None else self.outputs(rows), dtype=np.float64)
-        return found[:, 0] if found.ndim == 2 and found.shape[1] == 1 else found
+        outputs = np.asarray(rows if self.outputs is None else self.outputs(rows), dtype=np.float64)
+        return outputs[:, 0] if outputs.ndim == 2 and outputs.shape[1] == 1 else outputs
 
 
 def task_of(release: Release) -> str:
@@ -120,18 +120,18 @@ def task_of(release: Release) -> str:
 
 
 def needs(release: Release) -> dict[str, bool]:
-    """Which columns a release needs besides what the model takes or gives."""
+    """The columns that a release needs in addition to inputs or outputs of the model."""
     return {"groups": release.by == "group", "difficulty": release.first.score == "normalised_residual"}
 
 
 def class_names(release: Release) -> list[str | int] | None:
-    """The names of the classes that a release is for, if it has names."""
-    known = classes_of(release)
-    return list(known) if isinstance(known, tuple) else None
+    """The names of the classes of a release, if they have names."""
+    classes = classes_of(release)
+    return list(classes) if isinstance(classes, tuple) else None
 
 
 def refuse_other(what: str, found: str, logged: str) -> None:
-    """Refuse a file that is not the one whose checksum was logged."""
+    """Raise an error if a file does not have the logged checksum."""
     if found != logged:
         raise FormatError(what, "is not the one that was logged: its checksum does not match", remedy="Log it again")
 
@@ -140,12 +140,12 @@ def _taken(rows: Any, column: str | None, name: str) -> Any:
     if column is None:
         return None
     if not hasattr(rows, "columns") or column not in rows.columns:
-        raise InputError(name, f"must be given as the column {column!r}", remedy="The rows have none of this name")
+        raise InputError(name, f"must be given as the column {column!r}", remedy="The rows have no such column")
     return rows[column].to_numpy()
 
 
 def keep(model: Any, folder: Path) -> Path:
-    """The folder of an MLflow model that holds what somebody handed over, in `folder` if it has to be written.
+    """The folder of an MLflow model with the user's model, in `folder` if it has to be written.
 
     Raises
     ------
@@ -153,10 +153,10 @@ def keep(model: Any, folder: Path) -> Path:
         If it is neither an estimator nor a function nor the address of a model.
     """
     if isinstance(model, str | Path):
-        found = Path(mlflow.artifacts.download_artifacts(str(model)))
-        if not (found / "MLmodel").is_file():
-            raise InputError("model", "must be the address of an MLflow model", remedy=f"{str(model)!r} holds none")
-        return found
+        downloaded = Path(mlflow.artifacts.download_artifacts(str(model)))
+        if not (downloaded / "MLmodel").is_file():
+            raise InputError("model", "must be the address of an MLflow model", remedy=f"{str(model)!r} contains none")
+        return downloaded
     path = folder / "model"
     if hasattr(model, "get_params") and hasattr(model, "predict"):
         mlflow.sklearn.save_model(model, str(path), serialization_format="cloudpickle")
@@ -183,12 +183,12 @@ class _Function(mlflow.pyfunc.PythonModel):  # type: ignore[misc]
 
 
 def outputs_of(path: Path, *, probabilities: bool) -> tuple[Outputs, list[Any] | None]:
-    """What a kept model gives for rows, and its classes: probabilities of an estimator, else what it predicts.
+    """The outputs of a stored model as a function of rows (probabilities, or else predictions), and its classes.
 
     Raises
     ------
     InputTypeError
-        If it is an estimator without probabilities, where these are needed.
+        If it is an estimator without probabilities, and these are needed.
     """
     if "sklearn" not in mlflow.models.Model.load(str(path)).flavors:
         predict = mlflow.pyfunc.load_model(str(path)).predict
@@ -209,17 +209,17 @@ def outputs_of(path: Path, *, probabilities: bool) -> tuple[Outputs, list[Any] |
 
 
 def requirements_of(path: Path) -> list[str]:
-    """What a kept model needs to have installed, but for MLflow itself."""
+    """The requirements of a stored model, except MLflow itself."""
     file = path / "requirements.txt"
     lines = file.read_text(encoding="utf-8").splitlines() if file.is_file() else []
-    own = ("mlflow", "confide", "numpy", "pandas", "-", "#")
-    return [line.strip() for line in lines if line.strip() and not line.strip().startswith(own)]
+    omitted = ("mlflow", "confide", "numpy", "pandas", "-", "#")
+    return [line.strip() for line in lines if line.strip() and not line.strip().startswith(omitted)]
 
 
 def digest(path: Path) -> str:
     """SHA-256 over the names and contents of all files in a folder."""
     total = hashlib.sha256()
-    for file in sorted(one for one in path.rglob("*") if one.is_file() and "__pycache__" not in one.parts):
+    for file in sorted(entry for entry in path.rglob("*") if entry.is_file() and "__pycache__" not in entry.parts):
         name = file.relative_to(path).as_posix().encode()
         content = hashlib.sha256(file.read_bytes()).digest()
         total.update(len(name).to_bytes(8, "big") + name + content)
@@ -228,16 +228,16 @@ def digest(path: Path) -> str:
 
 @dataclass(frozen=True)
 class LoadedModel:
-    """What a logged model holds.
+    """A logged model.
 
     Parameters
     ----------
     release
-        The release, with its claims computed again.
+        The release, whose claims were verified.
     outputs
-        The model in front of it: a function from rows to probabilities, predictions or quantiles; None without one.
+        The inner model: a function from rows to probabilities, predictions or quantiles; None without one.
     pyfunc
-        The same as MLflow's `PyFuncModel`, whose `predict(rows, params=...)` is what a server answers.
+        The logged model as MLflow's `PyFuncModel`; a server answers with its `predict(rows, params=...)`.
     """
 
     release: Release
@@ -246,31 +246,31 @@ class LoadedModel:
 
 
 def load_model(uri: str | Path) -> LoadedModel:
-    """Load what `log_model` or `save_model` wrote, from a folder or any address that MLflow knows.
+    """Load a model of `log_model` or `save_model`, from a folder or any address that MLflow supports.
 
     Raises
     ------
     FormatError
-        If it is no such model, or the release or the model in front is not the one that was logged.
+        If it is not such a model, or if the release or the inner model is not the logged one.
     """
     path = Path(mlflow.artifacts.download_artifacts(str(uri)))
-    artifacts, config = _described(path, str(uri))
+    artifacts, config = _read_description(path, str(uri))
     model = ConformalModel()
     model.load_context(mlflow.pyfunc.PythonModelContext(artifacts, config))
     try:
         served = mlflow.pyfunc.load_model(str(path))
     except ConfideError:
         raise
-    except Exception as error:  # whatever MLflow, or the model in front, makes of a description that was changed
+    except Exception as error:  # any error of MLflow, or of the inner model, for a changed description
         raise FormatError(
             "model_uri", f"MLflow cannot load {str(uri)!r}: {type(error).__name__}: {one_line(str(error))[:300]}"
         ) from error
     return LoadedModel(model.release, model.outputs, served)
 
 
-def _described(path: Path, uri: str) -> tuple[dict[str, str], dict[str, Any]]:
-    """Where the release and the model in front lie, and what was logged of them; refused if it is not as written."""
-    foreign = FormatError("model_uri", f"{uri!r} is no model that confide.mlflow wrote")
+def _read_description(path: Path, uri: str) -> tuple[dict[str, str], dict[str, Any]]:
+    """The locations of the release and the inner model, and the logged checksums; raises an error if it was changed."""
+    foreign = FormatError("model_uri", f"{uri!r} is not a model of confide.mlflow")
     try:
         flavour = mlflow.models.Model.load(str(path)).flavors["python_function"]
         if flavour["loader_module"] != _LOADER:

@@ -1,12 +1,12 @@
-"""Intervals for a coverage p from noisy counts x = C + A of covered and y = M + B of missed records, exact.
+"""Exact intervals for a coverage p from noisy counts x = C + Z of covered and y = M + Z' of missed records.
 
-Fix a public weight w. T = (1-w) x - w y = C - w n + V with V = (1-w) A - w B: the law of V depends on neither n nor p,
-and P_(n,p)(T >= t) grows with p. The lower end of the interval is the largest p with
+Fix a public weight w. Let T = (1-w) x - w y = C - w n + V with V = (1-w) Z - w Z'. The law of V depends on neither n
+nor p, and P_(n,p)(T >= t) grows with p. The lower end of the interval is the largest p with
 
-    sup over n in R of P_(n,p)(T >= t) <= (error - beta)/2,    R = {n >= 0: |x + y - n| <= r},  P(|A + B| > r) <= beta;
+    sup over n in R of P_(n,p)(T >= t) <= (error - beta)/2,    R = {n >= 0: |x + y - n| <= r},  P(|Z + Z'| > r) <= beta;
 
-the upper end is the same for missed records. A public n is the only element of R, and beta = 0. This is Theorem 1 of
-docs/theory-after-release.md, which says why n is no dearer when it is secret: T knows it only as n (p - w).
+the upper end is the same for missed records. A public n is the only element of R, and beta = 0. This is Theorem A2 of
+docs/theory-after-release.md, which writes H for T. A secret n costs almost nothing, because it enters T as n (p - w).
 """
 
 import math
@@ -22,7 +22,7 @@ from confide.noisy_counts.noise import ROUNDING, NoiseTail, noise_tail, reaches
 from confide.support import MOST_RECORDS, Level, exact_level, positive_integer, privacy_loss, refuse_marked
 
 _FOR_SIZE = 0.02
-"""The part of the error that the secret n takes."""
+"""The part of the error that is used for the secret n."""
 
 _HALVINGS = 30
 _MOST_NOISY = 4 * MOST_RECORDS
@@ -44,24 +44,24 @@ def coverage_interval(
 ) -> tuple[Floats, Floats]:
     """Intervals for the coverage of each part from noisy counts of its covered and missed records.
 
-    Each contains its part's coverage with probability at least 1 - error, whatever the coverage and the number of
-    records, over the records and the noise together. The records of a part must be independent, covered with the same
+    Each contains its part's coverage with probability at least 1 - error over the records and the noise, for every
+    coverage and every number of records. The records of a part must be independent, covered with the same
     probability, and none of those that the threshold was calibrated on.
 
     Parameters
     ----------
     covered, missed
-        Noisy counts as they were drawn, integers of one shape; negative ones as they are.
+        Noisy counts as they were drawn, integers of one shape, including negative ones.
     epsilon
         One over the scale of each noise.
     error
-        Chance that an interval may miss; for k disjoint parts at once see `simultaneous`.
+        Probability that an interval may miss; for several disjoint parts at once see `simultaneous`.
     guess
-        A public guess of the coverage, such as the promised level; intervals hold whatever it is, and are shortest
-        where it is right. It must not be read off these records. Rounded to a fraction with a denominator of at most
-        100; not used with `size`.
+        A public guess of the coverage, such as the guaranteed level. Intervals are valid for every guess, and shortest
+        if it is right. It must not be computed from these records. It is rounded to a fraction with a denominator of at
+        most 100, and not used with `size`.
     noises
-        How many noises each count has, for counts that are sums of noisy cells; or the two numbers, of covered and of
+        Number of noises in each count, for counts that are sums of noisy cells; or two numbers, for covered and for
         missed.
     size
         The numbers of records, if they are public; None if they are secret.
@@ -77,7 +77,7 @@ def coverage_interval(
 
     Notes
     -----
-    Time and memory are bounded whatever the counts: at most 2**20 values at once, tables of at most 2**20 values.
+    Time and memory are bounded for all counts: at most 2**20 values at once, tables of at most 2**20 values.
 
     Examples
     --------
@@ -97,8 +97,8 @@ def one_count_interval(
 ) -> tuple[Floats, Floats]:
     """Intervals for the coverage of each part from its noisy count of covered records and its public size.
 
-    As `coverage_interval`, where the missed records were not counted with a noise of their own: under "replace_one" one
-    noisy count per part is enough, at half the loss of two where a replaced record stays in its part.
+    Like `coverage_interval`, without a noisy count of missed records. Under "replace_one" one noisy count per part is
+    enough, at half the loss of two if a replaced record stays in its part.
 
     Parameters
     ----------
@@ -139,14 +139,14 @@ def simultaneous(error: float, parts: int) -> float:
     Parameters
     ----------
     error
-        Chance that any of the intervals may miss.
+        Probability that any of the intervals may miss.
     parts
-        How many there are.
+        Number of parts.
 
     Raises
     ------
     InputTypeError, InputError
-        If error is not between 0 and 1, or parts no positive integer.
+        If error is not between 0 and 1, or parts is not a positive integer.
 
     Examples
     --------
@@ -160,15 +160,16 @@ def simultaneous(error: float, parts: int) -> float:
 def coverage_share(covered: ArrayLike, missed: ArrayLike, size: ArrayLike | None = None) -> Floats:
     """An estimate of each part's coverage, for display: the share of covered among the noisy counts, clipped at 0.
 
-    It is what a reader gets from the two counts that are published, and needs neither the unknown size nor a guess, as
-    the p with P(T >= t) = 1/2 would. Only what is shown is clipped; intervals and sums use the counts as they are.
+    A reader can compute it from the two published counts. It needs neither the unknown size nor a guess, unlike the p
+    with P(T >= t) = 1/2. Only this displayed value is clipped; intervals and sums use the counts as they are.
 
     Parameters
     ----------
     covered, missed
         Noisy counts of one shape.
     size
-        The public numbers of records; the mean of covered/size and 1 - missed/size is clipped to [0, 1] then.
+        The public numbers of records. The estimate is then the mean of covered/size and 1 - missed/size, clipped to
+        [0, 1].
 
     Returns
     -------
@@ -206,7 +207,7 @@ def _sizes(
 ) -> tuple[Ints, int]:
     """The first sizes of blocks that cover R, shape (parts, blocks), and how many sizes a block has.
 
-    A block lowers t by at most a hundredth of the standard deviation of T in the smallest part, if that is noticed.
+    A block lowers t by at most a hundredth of the standard deviation of T in the smallest part.
     """
     if n is not None:
         return n.reshape(-1, 1), 1
@@ -228,7 +229,7 @@ def _lower(noise: NoiseTail, a: int, L: int, t: Ints, first: Ints, block: int, l
     sizes = np.maximum(first if from_below else first + block - 1, 0)
     low, high, worst = np.zeros(len(t)), np.ones(len(t)), sizes[:, sizes.shape[1] // 2].copy()
     left = np.arange(len(t))
-    while left.size:  # each round adds a size that decides, so there are at most as many rounds as blocks
+    while left.size:  # each round adds one deciding size, so there are at most as many rounds as blocks
         bottom, top = np.zeros(len(left)), high[left]
         for _ in range(_HALVINGS):
             middle = (bottom + top) / 2

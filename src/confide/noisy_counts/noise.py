@@ -2,12 +2,12 @@
 
     E exp(s Z) = 1/(1 - (sinh(s/2)/sinh(eps/2))^2),  |s| < eps,    E exp(i t Z) = 1/(1 + (sin(t/2)/sinh(eps/2))^2).
 
-A weighted sum V of independent noises has the product of their transforms, and its law is one inverse FFT, whatever
-the number of noises. What the FFT wraps around is less than e^-35, by Chernoff's bound with the first formula.
+A weighted sum V of independent noises has the product of their transforms, and its law is one inverse FFT for every
+number of noises. The mass that wraps around is less than e^-35, by Chernoff's bound with the first formula.
 
-Noise of a tiny epsilon takes more values than a table should have. It is counted in steps of g then: Z is
-stochastically at most g (D + 1), D the noise of g epsilon (docs/theory-after-release.md, Lemma 2), so tails are bounded
-from above with a table for g epsilon.
+Noise of a tiny epsilon has too many values for a table. It is then counted in steps of g: Z is stochastically at most
+g (D + 1) with D the noise of g epsilon (docs/theory-after-release.md, Lemma A3). So tails are bounded from above with a
+table for g epsilon.
 """
 
 from collections.abc import Sequence
@@ -43,7 +43,7 @@ def log_mgf(s: ArrayLike, epsilon: float) -> NDArray[np.float64]:
     Raises
     ------
     InputError
-        If epsilon is no privacy loss, or an s is not strictly between -epsilon and epsilon.
+        If epsilon is not a privacy loss, or an s is not strictly between -epsilon and epsilon.
 
     Examples
     --------
@@ -68,12 +68,12 @@ def noise_law(epsilon: float, noises: int = 1) -> NDArray[np.float64]:
     epsilon
         One over the scale of each noise.
     noises
-        How many independent noises are added up.
+        Number of independent noises in the sum.
 
     Raises
     ------
     InputTypeError, InputError
-        If epsilon is no privacy loss, noises no positive integer, or the law has more than 2**23 values.
+        If epsilon is not a privacy loss, noises is not a positive integer, or the law has more than 2**23 values.
 
     Examples
     --------
@@ -92,12 +92,12 @@ def noise_law(epsilon: float, noises: int = 1) -> NDArray[np.float64]:
 
 
 Parts = tuple[tuple[int, int], ...]
-"""Of a weighted sum: how many noises, and their common weight, an integer of at least 0."""
+"""Terms of a weighted sum: the number of noises, and their common weight, an integer of at least 0."""
 
 
 @dataclass(frozen=True, eq=False)
 class NoiseTail:
-    """Upper bounds on P(V >= t) for a weighted sum V of noises; exact but for rounding where `step` is 1."""
+    """Upper bounds on P(V >= t) for a weighted sum V of noises; exact except for rounding if `step` is 1."""
 
     table: NDArray[np.float64]
     """P(V/step >= -r), ..., P(V/step >= r), 0."""
@@ -106,7 +106,7 @@ class NoiseTail:
 
     @property
     def zero(self) -> int:
-        """Where the table has P(V >= 0)."""
+        """The index of P(V >= 0) in the table."""
         return len(self.table) // 2 - 1
 
     def at_least(self, t: NDArray[np.int64]) -> NDArray[np.float64]:
@@ -116,14 +116,14 @@ class NoiseTail:
         return result
 
     def beyond(self, probability: float) -> int:
-        """The smallest r in sight with P(|V| > r) at most `probability`."""
+        """The smallest r of the table with P(|V| > r) at most `probability`."""
         first = int(np.argmax(2 * self.table <= probability)) - self.zero
         return max(0, (first - 1) * self.step + self.shift)
 
 
 @lru_cache(maxsize=32)
 def noise_tail(epsilon: float, parts: Parts) -> NoiseTail:
-    """The tail of V = sum of weight * (sum of as many noises of scale 1/epsilon), symmetric around 0."""
+    """The tail of V, the sum over terms of weight * (sum of noises of scale 1/epsilon), symmetric around 0."""
     step = -(-_reach(epsilon, parts) // _WIDEST)
     reach = _reach(step * epsilon, parts)
     tail = np.append(np.cumsum(_law(step * epsilon, parts, reach)[::-1])[::-1], 0.0)
@@ -173,7 +173,7 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
     Raises
     ------
     InputTypeError, InputError
-        If counts are not integers in one dimension, or outside their range, or epsilon is no privacy loss.
+        If counts are not integers in one dimension, or outside their range, or epsilon is not a privacy loss.
 
     Examples
     --------
@@ -189,15 +189,16 @@ def draw_counts(counts: Sequence[int] | NDArray[np.integer], epsilon: float) -> 
     return noisy_counts(exact.astype(np.int64), scale_for(1, loss))
 
 
-# How likely T = L C - a n + V reaches a value, C ~ Bin(n, p) and V a weighted sum of noises: upper bounds.
+# Upper bounds on the probability that T = L C - a n + V reaches a value, with C ~ Bin(n, p) and V a weighted sum of
+# noises.
 #
 # C runs over a window of 8 standard deviations and 30, beyond which lies less than 3e-14, by Bernstein's inequality.
-# Inside, probabilities follow from each other by their ratios, and from their sum being 1. Where the standard deviation
+# Inside, probabilities are computed from their ratios and from their sum, which is 1. Where the standard deviation
 # is above 128, values of C are taken together in blocks of a 128th of it: C counts as the end of its block, which can
 # only raise T. So no window has more than 4200 values.
 
 ROUNDING = 1e-12
-"""More than what windows, tables and floating-point numbers lose."""
+"""Larger than the error of windows, tables and floating-point numbers."""
 
 _MOST_AT_ONCE = 2**20
 _WIDE, _PER_SPREAD = 128.0, 128
@@ -252,7 +253,7 @@ def _largest(c: NDArray[np.int64], n: NDArray[np.int64], p: NDArray[np.float64])
 
 
 def _entropy(d: NDArray[np.float64]) -> NDArray[np.float64]:
-    """(1 + d) log(1 + d) - d for |d| < 0.07, where it cancels, by its series."""
+    """(1 + d) log(1 + d) - d for |d| < 0.07, by its series, because the formula cancels there."""
     result = np.zeros_like(d)
     for k in range(15, 1, -1):
         result = result * d + (-1.0) ** k / (k * (k - 1))

@@ -1,11 +1,12 @@
-"""A model's ONNX graph and a release come in; the same graph with sets or intervals appended leaves. Extra `onnx`.
+"""Append sets or intervals of a release to the ONNX graph of a model. Extra `onnx`.
 
-append.py   `append`: what is appended to which tensor, and the certificate in the metadata; `read` gives it back
-graph.py    what a graph says of its tensors; nodes and constants under names of their own
-answers.py  thresholds as tensors, and the sets or intervals that they give, in the words of ONNX
+append.py   `append`: appends to a tensor, and stores the certificate in the metadata; `read` returns it
+graph.py    properties of a graph's tensors; nodes and constants with distinct names
+answers.py  thresholds as tensors, and sets or intervals from them, in ONNX operators
 
-Whatever runs ONNX runs them then: onnxruntime in Python, .NET, Java, a browser or a phone, Triton, KServe. The numbers
-are those of `confide.scores`: comparisons and exact sums in float64, so that the sets are those of `predict_set`.
+Every ONNX runtime can run the result: onnxruntime in Python, .NET, Java, a browser or a phone, Triton, KServe. The
+numbers are those of `confide.scores`: comparisons and exact sums in float64, so that the sets are those of
+`predict_set`.
 """
 
 from confide.support import needs_extra
@@ -19,5 +20,5 @@ __all__ = ["append", "read"]
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)

@@ -1,26 +1,26 @@
-"""Thresholds, sets and intervals in the words of ONNX: the arithmetic of `confide.scores` and `predict_interval`.
+"""Thresholds, sets and intervals in ONNX operators: the arithmetic of `confide.scores` and `predict_interval`.
 
-LAC compares each probability with the smallest one that is included, in the type of the output. The other scores are
-computed in float64, where sums of rounded probabilities are exact in any order. Equal probabilities get one rank, the
-last of them; with one threshold a set is all that is likelier than the likeliest class that is left out, as in
+LAC compares each probability with the smallest included one, in the type of the output. The other scores are computed
+in float64, where sums of rounded probabilities are exact in any order. Equal probabilities have one rank, the last of
+them. With one threshold a set is everything that is likelier than the likeliest excluded class, as in
 `confide.scores.ranked`. With random shares, and thresholds per class, every class needs its score: the borders of
 groups of equal probabilities are found among the sorted ones by sorting marks.
 
-At a temperature, logarithms and exponentials are the runtime's own: they may differ from numpy's in the last digit, and
-a set with them, where a score is as good as the threshold.
+At a temperature, logarithms and exponentials are the runtime's own. They may differ from numpy's in the last digit, and
+so may a set, if a score is nearly equal to the threshold.
 
-Intervals are rounded outwards. The reach of an interval is a constant, the float above the threshold, unless a divisor
-of the record stretches it. Then `predict_interval` takes the float above their product. ONNX has no such operation; for
-x >= 0 the float above it is
+Intervals are rounded outwards. The reach of an interval is a constant, the float above the threshold, unless it is
+multiplied by a divisor of the record. Then `predict_interval` uses the float above their product. ONNX has no such
+operation; for x >= 0 the float above it is
 
     x + (f x + e)  with  f = 2^-53 (1 + 2^-52),  e = 2^-1074,
 
 every operation rounded to nearest (Rump, Zimmermann, Boldo and Melquiond, "Computing predecessor and successor in
-rounding to nearest", BIT 2009, Theorem 2.2): the same bits, but between 2^-1022 and 2^-1020, where the sum may be the
-float after it, so that intervals are never narrower.
+rounding to nearest", BIT 2009, Theorem 2.2): the same bits, except between 2^-1022 and 2^-1020, where the sum may be
+the float after it, so that intervals are never narrower.
 
-A graph cannot refuse a record. One with NaN or a number outside [0, 1] gets every class, one whose predictions or
-divisor cannot be used the whole line, which keeps the promise.
+A graph cannot raise an error. A record with NaN or a number outside [0, 1] gets every class, and one with an unusable
+prediction or divisor the whole line. The coverage guarantee then still holds.
 """
 
 from __future__ import annotations
@@ -39,7 +39,7 @@ from confide.scores import ScoreKind, magic, smallest_probability
 from confide.support import canonical
 
 GROUPS, UNIFORMS, DIFFICULTY = "groups", "u", "difficulty"
-"""Inputs that a graph gets, if a release needs them."""
+"""Inputs that are added to a graph if a release needs them."""
 
 _LARGEST = np.finfo(np.float64).max
 _FACTOR, _LEAST = 2.0**-53 * (1 + 2.0**-52), 2.0**-1074
@@ -49,7 +49,7 @@ _FACTOR, _LEAST = 2.0**-53 * (1 + 2.0**-52), 2.0**-1074
 class Limits:
     """Thresholds, float64: shape () for one, (K,) with `per_class`, or (G + 1,) with the names of G groups.
 
-    The last of the groups' is +inf, for groups that nobody calibrated.
+    The last entry for groups is +inf, for groups that were not calibrated.
     """
 
     values: NDArray[np.float64]
@@ -58,32 +58,32 @@ class Limits:
 
     @classmethod
     def of(cls, release: Release, classes: tuple[object, ...] | int | None = None) -> Limits:
-        """Those of a release, per class in the order of the columns: their names, or how many they are."""
+        """The limits of a release, per class in the order of the columns: their names, or their number."""
         if release.by != "group":
             return cls(np.array(release.limits(classes=classes)), per_class=release.by == "class")
         names = tuple(release.parts)
         return cls(np.append(release.limits(len(names), groups=names), np.inf), groups=names)
 
     def tensor(self, tail: Tail, made: Callable[[float], float | np.floating], dtype: str, *, column: bool) -> str:
-        """What is `made` of each threshold, so that it broadcasts with (n, K) as a `column`, else with (n,)."""
+        """A tensor of `made` of each threshold; it broadcasts with (n, K) as a `column`, else with (n,)."""
         values = np.array([made(float(value)) for value in self.values.ravel()], dtype=dtype)
         if self.groups is None:
             return tail.constant(values if self.per_class else values[0], dtype)
-        found = tail.node("Gather", tail.constant(values, dtype), _place(tail, self.groups))
-        return tail.column(found) if column else found
+        gathered = tail.node("Gather", tail.constant(values, dtype), _place(tail, self.groups))
+        return tail.column(gathered) if column else gathered
 
 
 def _place(tail: Tail, names: tuple[str | int, ...]) -> str:
-    """The place of each record's group among the names, int64, shape (n,); their number for an unknown group."""
-    if any(one.name == GROUPS for one in tail.inputs):
+    """The position of each record's group among the names, int64, shape (n,); their number for an unknown group."""
+    if any(tensor.name == GROUPS for tensor in tail.inputs):
         return next(str(node.output[0]) for node in tail.nodes if node.op_type == "LabelEncoder")
     keys: dict[str, object]
     if all(isinstance(name, int) for name in names):
         kind, keys = TensorProto.INT64, {"keys_int64s": [int(name) for name in names]}
     else:
         kind, keys = TensorProto.STRING, {"keys_strings": [canonical(name) for name in names]}
-    own = {**keys, "values_int64s": list(range(len(names))), "default_int64": len(names)}
-    return tail.node("LabelEncoder", tail.input(GROUPS, kind), domain="ai.onnx.ml", **own)
+    attributes = {**keys, "values_int64s": list(range(len(names))), "default_int64": len(names)}
+    return tail.node("LabelEncoder", tail.input(GROUPS, kind), domain="ai.onnx.ml", **attributes)
 
 
 def append_sets(tail: Tail, p: Tensor, k: int, kind: ScoreKind, limits: Limits) -> None:
@@ -102,8 +102,8 @@ def _tempered(tail: Tail, p: Tensor, unusable: str, temperature: float) -> Tenso
     """p^(1/T), rescaled to rows that sum to one, in float64; rows of zeros stay zero."""
     wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))
     powers = tail.node("Softmax", tail.node("Div", tail.node("Log", wide), tail.constant(temperature)), axis=1)
-    found = tail.node("Where", tail.node("IsNaN", powers), tail.constant(0.0), powers)
-    return Tensor(found, TensorProto.DOUBLE, p.shape)
+    finite = tail.node("Where", tail.node("IsNaN", powers), tail.constant(0.0), powers)
+    return Tensor(finite, TensorProto.DOUBLE, p.shape)
 
 
 def _by_probability(tail: Tail, p: Tensor, limits: Limits) -> str:
@@ -119,7 +119,7 @@ def _by_probability(tail: Tail, p: Tensor, limits: Limits) -> str:
 
 
 def _by_score(tail: Tail, p: Tensor, unusable: str, k: int, kind: ScoreKind, limits: Limits) -> str:
-    wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))  # NaN has no place in an order
+    wide = tail.node("Where", unusable, tail.constant(0.0), tail.double(p.name))  # NaN cannot be sorted
     limit = limits.tensor(tail, float, "float64", column=True)
     if kind.family == "margin":
         return tail.node("LessOrEqual", _margins(tail, wide, k), limit)
@@ -147,21 +147,21 @@ def _margins(tail: Tail, wide: str, k: int) -> str:
 
 
 def _at_places(tail: Tail, top: str, k: int, kind: ScoreKind) -> str:
-    """The score that a class has as the last of its group, at every place of the order: it grows with the place."""
+    """The score of a class that is the last of its group, at every position of the order; it increases."""
     rank, penalty = np.arange(1, k + 1), kind.parameters.get("penalty", 0.0)
     if kind.family == "top_k":
         return tail.node("Add", tail.node("Sub", top, top), tail.constant([rank]))
     if kind.family == "saps":
         beyond = np.where(rank == 1, 0.0, ((rank - 2.0) + 1.0) * penalty)
         return tail.node("Add", tail.columns(top, 0, 1), tail.constant([beyond]))
-    mass = tail.node("CumSum", _rounded(tail, top, k), tail.constant(1, np.int64))
+    mass = tail.node("CumSum", _round_probabilities(tail, top, k), tail.constant(1, np.int64))
     if not penalty:
         return mass
     return tail.node("Add", mass, tail.constant([np.maximum(rank - kind.parameters["k_reg"], 0.0) * penalty]))
 
 
 def _groups(tail: Tail, top: str, k: int) -> tuple[str, str]:
-    """For every sorted probability, the places of the first and the last that are equal to it, int64, (n, k)."""
+    """For every sorted probability, the positions of the first and the last equal one, int64, (n, k)."""
     edge = tail.columns(top, 0, 1)
     edge = tail.node("Equal", edge, edge)
     changes = tail.node("Not", tail.node("Equal", tail.columns(top, 1, k), tail.columns(top, 0, k - 1)))
@@ -179,7 +179,7 @@ def _groups(tail: Tail, top: str, k: int) -> tuple[str, str]:
 
 
 def _randomised(tail: Tail, top: str, first: str, last: str, k: int, kind: ScoreKind) -> str:
-    """The score at every place of the order, with the random share of its group, as `scores.ranked` computes it."""
+    """The score at every position of the order, with the random share of its group, as in `scores.ranked`."""
     u, rank, penalty = _uniforms(tail), np.arange(1, k + 1), kind.parameters.get("penalty", 0.0)
     if kind.family == "saps":
         largest = tail.columns(top, 0, 1)
@@ -187,7 +187,7 @@ def _randomised(tail: Tail, top: str, first: str, last: str, k: int, kind: Score
         others = tail.node("Add", largest, tail.node("Mul", steps, tail.constant(penalty)))
         likeliest = tail.node("Equal", last, tail.constant(0, np.int64))
         return tail.node("Where", likeliest, tail.node("Mul", u, largest), others)
-    q = _rounded(tail, top, k)
+    q = _round_probabilities(tail, top, k)
     mass = tail.node("GatherElements", tail.node("CumSum", q, tail.constant(1, np.int64)), last, axis=1)
     equal = tail.double(tail.node("Add", tail.node("Sub", last, first), tail.constant(1, np.int64)))
     group = tail.node("Mul", equal, q)
@@ -198,7 +198,7 @@ def _randomised(tail: Tail, top: str, first: str, last: str, k: int, kind: Score
     return tail.node("Add", shared, tail.node("Gather", tail.constant(beyond), last))
 
 
-def _rounded(tail: Tail, top: str, k: int) -> str:
+def _round_probabilities(tail: Tail, top: str, k: int) -> str:
     """Probabilities rounded so that their sums are exact."""
     rounding = tail.constant(magic(k))
     return tail.node("Sub", tail.node("Add", top, rounding), rounding)
@@ -210,7 +210,7 @@ def _uniforms(tail: Tail) -> str:
 
 
 def _unusable(tail: Tail, p: Tensor) -> str:
-    """Which records have an entry that is no probability, bool, shape (n, 1)."""
+    """The records with an entry that is not a probability, bool, shape (n, 1)."""
     ends = [tail.constant(end, p.dtype) for end in (0, 1)]
     inside = tail.node("And", tail.node("GreaterOrEqual", p.name, ends[0]), tail.node("LessOrEqual", p.name, ends[1]))
     outside = tail.node("Cast", tail.node("Not", inside), to=TensorProto.INT64)
@@ -223,15 +223,15 @@ def append_intervals(
 ) -> None:
     """Append the outputs `lower` and `upper`, float64, shape (n,).
 
-    `centers` are the predictions that the ends are measured from, float64, shape (n,), `scale` their divisors; a side
-    without a limit has no end.
+    `centers` are the predictions from which the ends are measured, float64, shape (n,), `scale` their divisors; a side
+    without a limit is infinite.
     """
-    usable = _within(tail, tail.node("Abs", centers[0]))
+    usable = _is_finite(tail, tail.node("Abs", centers[0]))
     if centers[1] != centers[0]:
-        usable = tail.node("And", usable, _within(tail, tail.node("Abs", centers[1])))
+        usable = tail.node("And", usable, _is_finite(tail, tail.node("Abs", centers[1])))
     if scale is not None:
         positive = tail.node("Greater", scale, tail.constant(0.0))
-        usable = tail.node("And", usable, tail.node("And", positive, _within(tail, scale)))
+        usable = tail.node("And", usable, tail.node("And", positive, _is_finite(tail, scale)))
     low = None if below is None else _reach(tail, below, scale)
     high = low if above is below else None if above is None else _reach(tail, above, scale)
     sides = (("lower", "Sub", centers[0], low, -np.inf), ("upper", "Add", centers[1], high, np.inf))
@@ -240,7 +240,7 @@ def append_intervals(
         tail.output(name, tail.node("Where", usable, end, tail.constant(no_end)), TensorProto.DOUBLE)
 
 
-def _within(tail: Tail, tensor: str) -> str:
+def _is_finite(tail: Tail, tensor: str) -> str:
     """Whether numbers are finite; false for NaN."""
     return tail.node("LessOrEqual", tensor, tail.constant(_LARGEST))
 
@@ -251,6 +251,6 @@ def _reach(tail: Tail, limits: Limits, scale: str | None) -> str:
     if scale is None:
         return reach
     product = tail.node("Mul", reach, scale)
-    least = tail.node("Min", scale, tail.constant(_LEAST))  # onnxruntime would leave out that constant's addition
+    least = tail.node("Min", scale, tail.constant(_LEAST))  # onnxruntime would optimise the constant's addition away
     step = tail.node("Add", tail.node("Mul", product, tail.constant(_FACTOR)), least)
     return tail.node("Add", product, step)

@@ -1,4 +1,4 @@
-"""Sets or intervals appended to a model's graph, with the release in its metadata; and the release read back."""
+"""Append sets or intervals to a model's graph, with the release in its metadata; and read the release."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ from confide.scores import ScoreKind, score_kind
 from confide.support import Classes, Level, column_order, exact_level, parse_object
 
 KEY = "confide."
-"""How the keys of the metadata begin."""
+"""Prefix of the metadata's keys."""
 
 _RELEASE, _APPENDED, _CLASSES = f"{KEY}release", f"{KEY}appended", f"{KEY}classes"
 
@@ -42,7 +42,7 @@ def append(
     score: str | None = None,
     difficulty: str | None = None,
 ) -> onnx.ModelProto:
-    """A copy of a model whose graph gives the prediction sets or intervals too, with the release in its metadata.
+    """A copy of a model whose graph also returns prediction sets or intervals, with the release in its metadata.
 
     A classifier's graph gets the output `sets`, bool, shape (n, K), a regressor's `lower` and `upper`, float64, shape
     (n,). They are those of `predict_set`, `predict_labels` and `predict_interval` for the numbers in `output`.
@@ -50,37 +50,37 @@ def append(
     Parameters
     ----------
     model
-        A model of opset 13 or newer, or the path of one. It is not changed.
+        A model of opset 13 or newer, or its path. It is not changed.
     calibration
-        A release of any kind. Thresholds per group give the graph an input `groups`, the names of the groups, int64 if
-        all of them are integers, else texts; an unknown group gets every class, or the whole line. Randomised scores
-        give it an input `u`, float64, shape (n,): numbers in [0, 1], fresh for every record.
+        A release of any kind. With thresholds per group the graph gets an input `groups`, the names of the groups,
+        int64 if all of them are integers, else strings; an unknown group gets every class, or the whole line. With
+        randomised scores it gets an input `u`, float64, shape (n,): numbers in [0, 1], fresh for every record.
     output
-        The tensor that holds probabilities, shape (n, K), predictions, shape (n,) or (n, 1), or for CQR quantiles,
-        shape (n, 2), or two tensors, lower and upper; by default the only output.
+        The tensor with probabilities, shape (n, K), predictions, shape (n,) or (n, 1), or for CQR quantiles, shape
+        (n, 2), or two tensors, lower and upper; by default the only output.
     logits
         True for logits: then a softmax is appended first, for `calibrate_false_negatives` a sigmoid, and the output
-        `probabilities`. False for probabilities. By default they are probabilities if the graph makes them by Softmax,
-        Sigmoid or a classifier of `ai.onnx.ml`, and what it makes otherwise is refused until you say it.
+        `probabilities`. False for probabilities. By default they are probabilities if the graph computes them by
+        Softmax, Sigmoid or a classifier of `ai.onnx.ml`. For all other nodes, `logits` is required.
     classes
-        The K class names in the order of the columns, where thresholds per class were calibrated for names.
+        The K class names in the order of the columns, if thresholds per class were calibrated for names.
     alpha
-        One of the levels of a release of several.
+        One of the levels of a release with several.
     score
-        Only for a calibration that names no score: the one that it was made for.
+        Only for a calibration without a score name: the score of the calibration.
     difficulty
-        For `normalised_residual`: the tensor that holds the difficulties; by default a new input `difficulty`.
+        For `normalised_residual`: the tensor with the difficulties; by default a new input `difficulty`.
 
     Raises
     ------
     InputError, InputTypeError
-        If the model has no such tensor, is too old or has sets already, the release does not fit what it holds, or
-        `logits` is not given for a tensor that may hold logits.
+        If the model has no such tensor, is too old or already has sets, if the release does not fit the tensor, or if
+        `logits` is not given for a tensor that may contain logits.
 
     Notes
     -----
-    A graph cannot refuse what `predict_set` refuses: a record with NaN or a number outside [0, 1] gets every class, one
-    without a usable prediction or difficulty the whole line. What rows sum to is not looked at.
+    A graph cannot raise the errors of `predict_set`: a record with NaN or a number outside [0, 1] gets every class, and
+    one without a usable prediction or difficulty the whole line. The sums of rows are not checked.
 
     Examples
     --------
@@ -105,35 +105,35 @@ def append(
     copy = _copy(model)
     if isinstance(calibration, Release):
         _refuse_other_labels(copy, classes_of(calibration) if classes is None else tuple(classes))
-    made = _appended(copy, calibration, options)
+    appended = _appended(copy, calibration, options)
     warn_of(calibration)
-    return made
+    return appended
 
 
 def read(model: onnx.ModelProto | str | Path) -> Release:
-    """The release in a model to which `append` appended it, with its claims computed again.
+    """The release in a model to which `append` appended it; its claims are verified.
 
     Raises
     ------
     FormatError
-        If there is none, it is damaged or claims what does not follow, or what is appended is not what it gives: an
-        altered threshold, node or option. What optimisers and quantisers have rewritten cannot be compared; keep the
-        model that `append` made.
+        If there is none, if it is damaged or a claim does not follow, or if the appended part does not follow from it:
+        an altered threshold, node or option. The output of optimisers and quantisers cannot be compared; keep the
+        model that `append` returned.
     """
     whole = _copy(model)
     kept = {entry.key: entry.value for entry in whole.metadata_props if isinstance(entry.key, str)}
     if _RELEASE not in kept or _APPENDED not in kept:
-        raise FormatError("model", "holds no release", remedy="Append one with confide.onnx.append")
+        raise FormatError("model", "contains no release", remedy="Append one with confide.onnx.append")
     release = Release.from_json(kept[_RELEASE])
     try:
         options = parse_object(kept[_APPENDED])
         again = _appended(_without_tail(whole, own_difficulty=options["difficulty"] is None), release, options)
     except (KeyError, TypeError, ValueError):
-        raise FormatError("model", "was altered: what is appended to it cannot be made of its release") from None
+        raise FormatError("model", "was altered: its appended part cannot be made from its release") from None
     if _comparable(again) != _comparable(whole):
         raise FormatError(
             "model",
-            "was altered: what is appended to it is not what its release gives",
+            "was altered: its appended part does not follow from its release",
             remedy="Get the original",
         )
     return release
@@ -149,9 +149,9 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
         raise InputError(
             "model", "must be one without appended sets", got="some", remedy="Append to the model that was exported"
         )
-    asked = options["output"]
-    pair = [Tensor.of(model, name) for name in asked] if isinstance(asked, list) else []
-    main = pair[0] if pair else Tensor.of(model, asked)
+    output_names = options["output"]
+    pair = [Tensor.of(model, name) for name in output_names] if isinstance(output_names, list) else []
+    main = pair[0] if pair else Tensor.of(model, output_names)
     tail = Tail(opset_of(model), main.shape[0] if main.shape else None)
     words = facts_of(release) | {name: facts_of(chosen)[name] for name in ("alpha", "promise")}
     if kind.task == "classification":
@@ -163,7 +163,7 @@ def _appended(model: onnx.ModelProto, release: Release, options: dict[str, Any])
         for name in ("classes", "logits"):
             _refuse_given(name, options[name], "intervals")
         _append_intervals(model, tail, main, pair, chosen, kind, options["difficulty"])
-    if clash := sorted(taken & {one.name for one in (*tail.inputs, *tail.outputs)}):
+    if clash := sorted(taken & {value_info.name for value_info in (*tail.inputs, *tail.outputs)}):
         raise InputError(
             "model", f"must not use the name {clash[0]!r}, which the appended part needs", remedy="Rename that tensor"
         )
@@ -202,47 +202,49 @@ def _append_sets(
         _refuse_perhaps_logits(p.name, maker)
     if options["logits"]:
         if maker in ("Softmax", "Sigmoid"):
-            raise InputError("logits", f"must be left out: {p.name!r} is made by {maker}, so it holds probabilities")
-        made = tail.node("Softmax", p.name, axis=1) if release.bounded is None else tail.node("Sigmoid", p.name)
-        tail.output("probabilities", made, p.kind, k)
-        p = Tensor(made, p.kind, p.shape)
+            raise InputError("logits", f"must be left out: {p.name!r} is made by {maker}, so it contains probabilities")
+        converted = tail.node("Softmax", p.name, axis=1) if release.bounded is None else tail.node("Sigmoid", p.name)
+        tail.output("probabilities", converted, p.kind, k)
+        p = Tensor(converted, p.kind, p.shape)
     elif maker == "LogSoftmax":
-        raise InputError("logits", f"must be True: {p.name!r} is made by LogSoftmax, so it holds logarithms")
+        raise InputError("logits", f"must be True: {p.name!r} is made by LogSoftmax, so it contains logarithms")
     append_sets(tail, p, k, kind, Limits.of(release, k if names is None else names))
     return {} if names is None else {"classes": _json({"names": list(names)})}
 
 
 def _refuse_other_labels(model: onnx.ModelProto, classes: Classes | None) -> None:
-    """Refuse class names in another order than that of the labels in a classifier's node, as ONNX-ML names them."""
+    """Raise an error for class names in another order than that of the labels in a classifier's node."""
     if not isinstance(classes, tuple):
         return
     for node in model.graph.node:
-        for one in node.attribute:
+        for attribute in node.attribute:
             labels = (
-                [*(text.decode() for text in one.strings), *one.ints] if one.name.startswith("classlabels_") else []
+                [*(text.decode() for text in attribute.strings), *attribute.ints]
+                if attribute.name.startswith("classlabels_")
+                else []
             )
             if len(labels) == len(classes) and column_order("classes", classes, labels) != list(range(len(labels))):
                 raise InputError(
                     "classes",
-                    "must stand in the order of the model's columns",
+                    "must have the order of the model's columns",
                     got="its labels in another order",
-                    remedy="Pass classes=[...] in theirs",
+                    remedy="Pass classes=[...] in the order of its labels",
                 )
 
 
 _MAKERS = ("Softmax", "Sigmoid", "LinearClassifier", "SVMClassifier", "TreeEnsembleClassifier", "Normalizer")
-"""Nodes that make probabilities."""
+"""Nodes that compute probabilities."""
 
 
 def _refuse_perhaps_logits(name: str, maker: str | None) -> None:
-    """Refuse a tensor that nobody said to hold probabilities, by what makes it; by its name if it is an input."""
+    """Raise an error for a tensor that may contain logits, judged by its node, or by its name if it is an input."""
     if maker in _MAKERS or (maker is None and "logit" not in name.lower()):
         return
-    made = "is called so" if maker is None else f"is made by {maker}"
+    origin = "has this name" if maker is None else f"is made by {maker}"
     raise InputError(
         "logits",
-        f"must be given: {name!r} {made} and may hold logits",
-        remedy=("Pass logits=True, which appends a softmax or sigmoid, or logits=False if it holds probabilities"),
+        f"must be given: {name!r} {origin} and may contain logits",
+        remedy=("Pass logits=True, which appends a softmax or sigmoid, or logits=False if it contains probabilities"),
     )
 
 
@@ -282,14 +284,14 @@ def _append_intervals(
 def _quantiles(tail: Tail, main: Tensor, pair: list[Tensor]) -> tuple[str, str]:
     """Lower and upper quantiles, float64, shape (n,) each."""
     if pair:
-        low, high = (_vector(tail, one) for one in pair)
+        low, high = (_vector(tail, tensor) for tensor in pair)
         return low, high
     if len(main.shape) != 2 or main.shape[1] != 2:
         raise InputError(
             "output",
             f"{main.name!r} must have shape (n, 2), lower and upper quantiles",
             got=str(_shape(main)),
-            remedy="Name two outputs if they are apart",
+            remedy="Name two outputs if they are separate",
         )
     wide = tail.double(main.name)
     low, high = (tail.flat(tail.columns(wide, i, i + 1), (None, 1)) for i in (0, 1))
@@ -306,7 +308,7 @@ def _vector(tail: Tail, one: Tensor) -> str:
 
 
 def _kind(release: Release, said: str | None) -> ScoreKind:
-    """The score that sets or intervals are made of."""
+    """The score of the sets or intervals."""
     if release.by in ("side", "loss"):
         _refuse_given("score", said, "this release")
     if release.by == "side":
@@ -323,7 +325,7 @@ def _kind(release: Release, said: str | None) -> ScoreKind:
         raise InputError("score", f"must be left out: the calibration was made for {score!r}", got=repr(said))
     kind = score_kind(score or said)
     if kind.task == "any":
-        raise InputError("calibration", f"was made for a score of your own, {kind.name!r}, which no graph is known for")
+        raise InputError("calibration", f"was made for a score of your own, {kind.name!r}, which has no known graph")
     return kind
 
 
@@ -337,7 +339,7 @@ def _shape(one: Tensor) -> str:
 
 
 def _copy(model: Any) -> onnx.ModelProto:
-    """A model of one's own, from a file or from another."""
+    """A separate copy of a model, from a file or from another model."""
     if isinstance(model, str | Path):
         return _load(Path(model))
     refuse_unless_model(model)
@@ -356,31 +358,31 @@ def _load(path: Path) -> onnx.ModelProto:
 
 
 def _without_tail(model: onnx.ModelProto, *, own_difficulty: bool) -> onnx.ModelProto:
-    """The model as it was before anything was appended, as far as the names tell."""
+    """The model as it was before something was appended, as far as names show it."""
     bare = _copy(model)
     graph = bare.graph
-    own = {name for node in graph.node if node.name.startswith(OWN) for name in node.output}
+    appended = {name for node in graph.node if node.name.startswith(OWN) for name in node.output}
     read_by_own = {name for node in graph.node if node.name.startswith(OWN) for name in node.input}
     others = {name for node in graph.node if not node.name.startswith(OWN) for name in node.input}
     new = {GROUPS, UNIFORMS, *([DIFFICULTY] if own_difficulty else [])} & read_by_own - others
     for entries, unwanted in (
-        (graph.node, lambda one: one.name.startswith(OWN)),
-        (graph.initializer, lambda one: one.name.startswith(OWN)),
-        (graph.input, lambda one: one.name in new),
-        (graph.output, lambda one: one.name in own),
-        (bare.metadata_props, lambda one: one.key.startswith(KEY)),
+        (graph.node, lambda entry: entry.name.startswith(OWN)),
+        (graph.initializer, lambda entry: entry.name.startswith(OWN)),
+        (graph.input, lambda entry: entry.name in new),
+        (graph.output, lambda entry: entry.name in appended),
+        (bare.metadata_props, lambda entry: entry.key.startswith(KEY)),
     ):
-        kept = [one for one in entries if not unwanted(one)]
+        kept = [entry for entry in entries if not unwanted(entry)]
         del entries[:]
         entries.extend(kept)
     return bare
 
 
 def _comparable(model: onnx.ModelProto) -> tuple[bytes, ...]:
-    """What is appended, as bytes."""
+    """The appended part, as bytes."""
     graph = model.graph
     parts = (graph.node, graph.initializer, graph.input, graph.output, model.metadata_props)
-    return tuple(one.SerializeToString(deterministic=True) for part in parts for one in part)
+    return tuple(message.SerializeToString(deterministic=True) for part in parts for message in part)
 
 
 def _json(value: Any) -> str:

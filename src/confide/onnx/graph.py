@@ -1,4 +1,4 @@
-"""What a graph says of its tensors, and nodes with constants that are appended to it under names of their own."""
+"""Properties of a graph's tensors, and nodes with constants that are appended to it with distinct names."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from onnx import TensorProto, helper, numpy_helper
 from confide.errors import InputError, InputTypeError
 
 OWN = "confide/"
-"""How the names of appended nodes and constants begin."""
+"""Prefix of the names of appended nodes and constants."""
 
 OLDEST, OLDEST_ML = 13, 2
 FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
@@ -20,7 +20,7 @@ FLOATS = (TensorProto.FLOAT16, TensorProto.FLOAT, TensorProto.DOUBLE)
 
 @dataclass(frozen=True)
 class Tensor:
-    """A tensor of a graph: its name, element type and dimensions, each a number, a name, or None if nobody said."""
+    """A tensor of a graph: its name, element type and dimensions, each a number, a name, or None if unknown."""
 
     name: str
     kind: int
@@ -28,23 +28,23 @@ class Tensor:
 
     @classmethod
     def of(cls, model: onnx.ModelProto, name: str | None) -> Tensor:
-        """The output of this name, or another tensor of the graph; by default the only output.
+        """The output with this name, or another tensor of the graph; by default the only output.
 
         Raises
         ------
         InputError
-            If there is no such tensor, it is no tensor of floating numbers, or its shape is not known.
+            If there is no such tensor, it does not contain floating-point numbers, or its shape is unknown.
         """
         graph = model.graph
         if name is None:
             if len(graph.output) != 1:
-                known = ", ".join(repr(one.name) for one in graph.output)
-                raise InputError("output", f"must name one of the {len(graph.output)} outputs of the model: {known}")
+                outputs = ", ".join(repr(tensor.name) for tensor in graph.output)
+                raise InputError("output", f"must name one of the {len(graph.output)} outputs of the model: {outputs}")
             name = graph.output[0].name
-        tensors = {one.name: one for one in [*graph.input, *graph.value_info, *graph.output]}
+        tensors = {tensor.name: tensor for tensor in [*graph.input, *graph.value_info, *graph.output]}
         if name not in tensors:
             inferred = onnx.shape_inference.infer_shapes(model).graph
-            tensors |= {one.name: one for one in inferred.value_info}
+            tensors |= {tensor.name: tensor for tensor in inferred.value_info}
         if name not in tensors:
             raise InputError("output", "must name an output of the model", got=f"no tensor {name!r}")
         kind = tensors[name].type
@@ -56,9 +56,9 @@ class Tensor:
                 remedy="Export the model without it, as with skl2onnx's options={'zipmap': False}",
             )
         if kind.tensor_type.elem_type not in FLOATS:
-            found = TensorProto.DataType.Name(kind.tensor_type.elem_type)
+            element_type = TensorProto.DataType.Name(kind.tensor_type.elem_type)
             raise InputError(
-                "output", f"{name!r} must hold float16, float32 or float64", got=found, remedy="Name another"
+                "output", f"{name!r} must hold float16, float32 or float64", got=element_type, remedy="Name another"
             )
         if not kind.tensor_type.HasField("shape"):
             raise InputError(
@@ -81,7 +81,7 @@ def _dimension(dim: Any) -> int | str | None:
 
 @dataclass
 class Tail:
-    """What is appended to a graph: nodes, constants, inputs and outputs, in a graph of some opset."""
+    """The appended part of a graph: nodes, constants, inputs and outputs, for an opset."""
 
     opset: int
     rows: int | str | None
@@ -92,13 +92,13 @@ class Tail:
     uses_ml: bool = False
 
     def constant(self, value: Any, dtype: Any = np.float64) -> str:
-        """The name of a constant tensor."""
+        """Append a constant tensor; returns its name."""
         name = f"{OWN}constant_{len(self.constants)}"
         self.constants.append(numpy_helper.from_array(np.array(value, dtype=dtype), name))
         return name
 
     def all(self, op: str, *inputs: str, outputs: int = 1, domain: str = "", **attributes: Any) -> list[str]:
-        """Append a node; the names of its outputs."""
+        """Append a node; returns the names of its outputs."""
         name = f"{OWN}{op}_{len(self.nodes)}"
         names = [name if i == 0 else f"{name}_{i}" for i in range(outputs)]
         self.nodes.append(helper.make_node(op, list(inputs), names, name=name, domain=domain, **attributes))
@@ -106,7 +106,7 @@ class Tail:
         return names
 
     def node(self, op: str, *inputs: str, **attributes: Any) -> str:
-        """Append a node with one output; its name."""
+        """Append a node with one output; returns its name."""
         return self.all(op, *inputs, **attributes)[0]
 
     def double(self, tensor: str) -> str:
@@ -114,7 +114,7 @@ class Tail:
         return self.node("Cast", tensor, to=TensorProto.DOUBLE)
 
     def columns(self, tensor: str, start: int, stop: int) -> str:
-        """Columns from `start` to `stop`, which is left out."""
+        """Columns from `start` to `stop`, without `stop`."""
         ends = [self.constant([value], np.int64) for value in (start, stop, 1)]
         return self.node("Slice", tensor, *ends)
 
@@ -127,12 +127,12 @@ class Tail:
         return self.node("Unsqueeze", tensor, self.constant([1], np.int64))
 
     def input(self, name: str, kind: int) -> str:
-        """Let the graph have another input, one entry per record."""
+        """Add an input to the graph, one entry per record."""
         self.inputs.append(helper.make_tensor_value_info(name, kind, [self.rows]))
         return name
 
     def output(self, name: str, tensor: str, kind: int, columns: int | None = None) -> None:
-        """Let a tensor be an output of this name, of shape (n,) or (n, columns)."""
+        """Add a tensor as an output with this name, of shape (n,) or (n, columns)."""
         self.nodes.append(helper.make_node("Identity", [tensor], [name], name=f"{OWN}output_{name}"))
         shape = [self.rows] if columns is None else [self.rows, columns]
         self.outputs.append(helper.make_tensor_value_info(name, kind, shape))
@@ -144,21 +144,21 @@ def opset_of(model: onnx.ModelProto) -> int:
     Raises
     ------
     InputError
-        If it is older than what is appended.
+        If it is older than the appended part needs.
     """
-    found = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
-    if (opset := found.get("ai.onnx", 1)) < OLDEST:
+    versions = {entry.domain or "ai.onnx": entry.version for entry in model.opset_import}
+    if (opset := versions.get("ai.onnx", 1)) < OLDEST:
         raise InputError(
             "model",
             f"must use opset {OLDEST} or newer",
             got=str(opset),
             remedy="Convert it with onnx.version_converter.convert_version(model, 17)",
         )
-    if (own := found.get("ai.onnx.ml", OLDEST_ML)) < OLDEST_ML:
+    if (ml_version := versions.get("ai.onnx.ml", OLDEST_ML)) < OLDEST_ML:
         raise InputError(
             "model",
             f"must use ai.onnx.ml {OLDEST_ML} or newer",
-            got=str(own),
+            got=str(ml_version),
             remedy="Export it again, for a newer one",
         )
     return int(opset)
@@ -167,15 +167,15 @@ def opset_of(model: onnx.ModelProto) -> int:
 def names_of(graph: onnx.GraphProto) -> set[str]:
     """Every name of a tensor in a graph."""
     nodes = {name for node in graph.node for name in (*node.input, *node.output)}
-    return nodes | {one.name for one in (*graph.input, *graph.output, *graph.initializer)}
+    return nodes | {tensor.name for tensor in (*graph.input, *graph.output, *graph.initializer)}
 
 
 _PASSING = ("Cast", "Dropout", "Flatten", "Identity", "Reshape", "Squeeze", "Unsqueeze")
-"""Nodes that change no number."""
+"""Nodes that do not change numbers."""
 
 
 def maker_of(graph: onnx.GraphProto, name: str) -> str | None:
-    """The kind of the node that computes a tensor, before nodes that change no number; None of what is put in."""
+    """The operator that computes a tensor, before nodes that do not change numbers; None for an input."""
     makers = {output: node for node in graph.node for output in node.output}
     while (node := makers.get(name)) is not None and node.op_type in _PASSING:
         name = node.input[0]
@@ -183,6 +183,6 @@ def maker_of(graph: onnx.GraphProto, name: str) -> str | None:
 
 
 def refuse_unless_model(model: Any) -> None:
-    """Refuse what is no model."""
+    """Raise an error for values that are not a model."""
     if not isinstance(model, onnx.ModelProto):
         raise InputTypeError("model", "must be an onnx.ModelProto or the path of one", got=type(model).__name__)

@@ -1,13 +1,13 @@
-"""In comes what was asked, out goes the mechanism that answers it, and what it will promise and cost; no data.
+"""Planning: from public parameters to a mechanism, its guarantee and its cost, without data.
 
-combinations.py  what goes with what in a request, as data
-terms.py         `Terms`: every public choice of a threshold, checked once; the mechanism that answers them, with the
-                 smallest target rank that is certified; mechanisms of others
-choice.py        one decision: how many candidates, how the loss is divided, how far weights rise; the public laws of
-                 scores that it is judged by, its prices, and heights that rise as slowly as they can
-population.py    the population that a promise is for, where it is a known shift away
-expected.py      answers on typical scores, how many records it takes, and what a plan is worth on a public sample
-plan.py          `Plan`: what follows for coverage, usefulness and privacy
+combinations.py  valid combinations of parameters, as data
+terms.py         `Terms`: every public choice of a threshold, validated once; the mechanism that follows from them, with
+                 the smallest target rank that is certified; published mechanisms
+choice.py        one optimisation: number of candidates, division of the privacy loss between the slopes, rise of the
+                 prior weights; the reference laws of scores and their prices; the slowest admissible prior weights
+population.py    the population of a guarantee under a known shift
+expected.py      answers for typical scores, required number of records, evaluation of a plan on a public sample
+plan.py          `Plan`: consequences for coverage, usefulness and privacy
 """
 
 from confide.planning.choice import COUNTED_SIZES, PARTS, SIZES, answer_law, flat_for, law_of
@@ -52,5 +52,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)

@@ -1,8 +1,9 @@
-"""One public decision: how many candidates, how the loss is divided between the slopes, and how far weights rise.
+"""Choose the number of candidates, the division of the privacy loss between the slopes, and the rise of prior weights.
 
-It minimises the mean price of the answer under public reference laws of the scores (`ReferenceLaws`), with counts taken
-as n F(e), by coordinate descent on three short grids. It depends on public numbers only: alpha, epsilon, the
-relation, n or a guess of it, and the kind of score. It touches efficiency, never validity (docs/theory.md, section 5).
+The choice minimises the mean price of the answer under public reference laws of the scores (`ReferenceLaws`), with
+counts equal to n F(e), by coordinate descent on three short grids. It depends on public numbers only: alpha, epsilon,
+the adjacency, n or a guess of it, and the kind of score. It affects efficiency, never validity (docs/theory.md,
+section 5).
 """
 
 import math
@@ -19,40 +20,41 @@ from confide.guarantee import sharp_loss, tail, weighted_loss
 from confide.mechanisms import Neighbors
 from confide.selection import Selector, selection_law
 
-# Public laws of scores that a plan is judged by, and what a threshold costs under each.
+# Public reference laws of scores, and the price of a threshold under each.
 #
-# The price of missing u instead of alpha is ln(alpha/u), in units of alpha n ranks: the logarithm of how much larger
-# sets grow if scores have an exponential tail; it rises by one rank per rank at alpha. It ends at `PRICE_OF_ALL`, which
-# is also what +inf costs, so that one number weighs thresholds that are a little large, beyond all data, or infinite.
+# The price of a miscoverage u instead of alpha is ln(alpha/u), in units of alpha n ranks. It is the logarithm of the
+# growth of sets if scores have an exponential tail, and increases by one rank per rank at alpha. It is capped at
+# `PRICE_OF_ALL`, which is also the price of +inf. So one number covers thresholds that are slightly too large, beyond
+# all data, or infinite.
 #
-# The laws: what the kind of score suggests (evenly spread scores; residuals of a bell whose unit is wrong by up to a
-# factor of 100); scores crowded into a window of the list, narrow or wide; a desert without scores over half of the
-# list; all scores at the first candidate. They touch efficiency, never validity.
+# The laws: the one that the kind of score suggests (uniform scores; Gaussian residuals whose unit is wrong by up to a
+# factor of 100); scores concentrated in a window of the list, narrow or wide; an empty candidate range over half of
+# the list; all scores at the first candidate. They affect efficiency, never validity.
 
 PRICE_OF_ALL = 8.0
 
 _UNIT_WRONG = (0.05, -0.37, 0.41, -0.9, 1.1, -2.15, 1.9)
-"""Decades by which the unit of residuals is wrong; several, so that no list is judged by where its candidates fall."""
+"""Decades by which the unit of residuals is wrong; several, so that a list is not judged by single positions in it."""
 _NO_UNIT = (0.05, -0.63, 0.71, -1.4, 1.6, -4.9, 5.1)
 _OF_A_GUESS = 0.3
-"""A guess of the threshold is better than a unit: everything lies so many times nearer, as the list around it does."""
+"""A guess of the threshold is more precise than a unit: distances are divided by this, as in the list around it."""
 _WRONG_GUESS = 0.1
-"""Where half of a list is spread for a guess that is wrong, the weight of the laws without a guess."""
+"""The weight of the laws without a guess, if half of a list is spread for a wrong guess."""
 _BELL_WEIGHTS = (2.0, 1.5, 1.5, 1.5, 1.5, 1.0, 1.0)
 
 _WINDOWS = ((0.3, 0.493), (0.3, 0.211), (0.31, 0.35), (0.1, 0.407), (0.104, 0.25))
-"""What share of the list holds all scores, and where it begins."""
+"""The share of the list that contains all scores, and where it begins."""
 _WINDOW_WEIGHT, _EVEN_WEIGHT = 0.4, 7.0
 
 _DESERTS = ((0.7, 0.25), (0.9, 0.1))
-"""What share of alpha lies beyond the desert, and the weight of the law."""
+"""The share of alpha beyond the empty candidate range, and the weight of the law."""
 _ATOM_WEIGHT, _ATOM_WEIGHT_OF_RANKS = 0.3, 1.5
 
 _SPREAD_AS: dict[str, SpreadKind] = {
     "unit": "probability", "published": "probability", "signed_unit": "margin", "mass": "mass", "ranks": "rank",
     "anything": "any", "geometric": "residual", "sinh": "signed",
 }  # fmt: skip
-"""Lists that are no quantiles of a law, and how they are spread."""
+"""Lists that are not quantiles of a law, and the spread of each."""
 
 
 @dataclass(frozen=True)
@@ -64,9 +66,9 @@ class ReferenceLaws:
     below
         P(score <= e_j), float64 of shape (k, m).
     prices
-        What candidate j costs, in units of alpha n ranks, float64 of shape (k, m).
+        The price of candidate j, in units of alpha n ranks, float64 of shape (k, m).
     weights
-        Of the laws, summing to 1, shape (k,).
+        Weights of the laws, summing to 1, shape (k,).
     """
 
     below: NDArray[np.float64]
@@ -75,7 +77,7 @@ class ReferenceLaws:
 
 
 def law_of(candidates: Candidates) -> Spread | None:
-    """By which law these candidates are spread, from their recipe; None for lists of the user's own."""
+    """The law by which these candidates are spread, from their recipe; None for your own lists."""
     recipe = dict(candidates.recipe)
     kind = recipe.pop("kind")
     if kind == "spread":
@@ -84,9 +86,9 @@ def law_of(candidates: Candidates) -> Spread | None:
 
 
 def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
-    """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None: only the list is known).
+    """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None if only the list is known).
 
-    `gaps` multiplies the weight of the laws with a gap between scores.
+    `gaps` multiplies the weight of the laws with an empty candidate range.
     """
     k = len(edges)
     kind = None if law is None else law.kind
@@ -98,7 +100,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
         start, stop = (int(place) for place in np.searchsorted(edges, (unit / far, unit * far)))
         crowded = _bell(edges, law, -1.6 * _near(law))
     else:
-        narrow = 0.4 if kind in ("mass", "penalised") else 1.0  # sums of probabilities crowd near 1
+        narrow = 0.4 if kind in ("mass", "penalised") else 1.0  # sums of probabilities concentrate near 1
         rows += [np.clip((at - begin) / (narrow * share), 0, 1) for share, begin in _WINDOWS]
         weights += [_WINDOW_WEIGHT] * len(_WINDOWS)
         start, stop = int(0.3 * k), int(0.8 * k)
@@ -111,7 +113,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float,
     weights.append(_ATOM_WEIGHT_OF_RANKS if kind == "rank" else _ATOM_WEIGHT)
     below = np.array(rows)
     prices = np.log(alpha / np.maximum(1 - below, alpha * math.exp(-PRICE_OF_ALL)))
-    # To cross a desert costs one unit more; in the last law every candidate but the first does.
+    # Crossing an empty candidate range costs one unit more; in the last law all candidates but the first do.
     prices[-3:-1] += np.clip((np.arange(k) - start) / max(stop - start, 1), 0, 1)
     prices[-1, :1] = 0.0
     share = np.array(weights)
@@ -126,8 +128,8 @@ def suggested_laws(edges: NDArray[np.float64], law: Spread | None) -> tuple[list
     """The laws that the kind of score suggests, the typical one first, and their weights."""
     if law is not None and law.hedged:
         right, weights = suggested_laws(edges, replace(law, hedged=False))
-        wrong, others = suggested_laws(edges, law.without_guess)
-        return right + wrong, weights + [_WRONG_GUESS * weight for weight in others]
+        laws_without_guess, others = suggested_laws(edges, law.without_guess)
+        return right + laws_without_guess, weights + [_WRONG_GUESS * weight for weight in others]
     if law is not None and law.kind in ("residual", "signed"):
         decades = _UNIT_WRONG if law.around or law.unit is not None else _NO_UNIT
         return [_bell(edges, law, _near(law) * wrong) for wrong in decades], list(_BELL_WEIGHTS)
@@ -150,7 +152,7 @@ def _near(law: Spread) -> float:
 
 
 def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.float64]:
-    """P(score <= e_j) for residuals of a bell whose unit is wrong by some decades."""
+    """P(score <= e_j) for Gaussian residuals whose unit is wrong by some decades."""
     from scipy.special import erf
 
     with np.errstate(over="ignore"):
@@ -158,18 +160,18 @@ def _bell(edges: NDArray[np.float64], law: Spread, wrong: float) -> NDArray[np.f
     return scaled if law.kind == "residual" else (1 + scaled) / 2
 
 
-# Heights that rise as slowly as the weight that they leave to rivals allows: flat at first, then in equal steps.
+# Prior weights that rise as slowly as the competitor ratio G allows: constant at first, then in equal steps.
 #
-# For a given G the slowest weights are w_j = max(1, (w_1 + ... + w_(j-1))/G): each is the least that the constraint
-# admits, by induction. They stay at 1 for the first floor(G) + 1 candidates and then grow by the factor 1 + 1/G, after
-# a first step that is smaller. So the heights ln w_j are equal steps from a point between two candidates on, `flat` of
-# them from the beginning (docs/theory.md, section 5).
+# For a given G the slowest weights are w_j = max(1, (w_1 + ... + w_(j-1))/G): by induction, each is the least that the
+# constraint admits. They stay at 1 for the first floor(G) + 1 candidates. After a smaller first step they grow by the
+# factor 1 + 1/G. So the log weights ln w_j are equal steps from a point between two candidates on, which is `flat`
+# candidates from the beginning (docs/theory.md, section 5).
 
 _LEAST = 1e-3
 
 
 def total_rise(m: int, rivals: float) -> float:
-    """By how much the last of m candidates has to lie above the first, in log-odds, for this G.
+    """The log-odds by which the last of m candidates must exceed the first, for this G.
 
     Examples
     --------
@@ -184,7 +186,7 @@ def total_rise(m: int, rivals: float) -> float:
 
 @lru_cache(maxsize=4096)
 def rivals_for(m: int, rise: float) -> float:
-    """The smallest G whose slowest weights rise by at most `rise` in all over m candidates.
+    """The smallest G whose slowest weights rise by at most `rise` in total over m candidates.
 
     Examples
     --------
@@ -200,7 +202,7 @@ def rivals_for(m: int, rise: float) -> float:
 
 
 def flat_for(m: int, rise: float) -> Fraction:
-    """From which point on m candidates rise, counted from 1, in sixteenths; 0 if they do not.
+    """The point from which on the weights of m candidates rise, counted from 1, in sixteenths; 0 if they do not.
 
     Examples
     --------
@@ -215,20 +217,20 @@ def flat_for(m: int, rise: float) -> Fraction:
     return Fraction(min(round(16 * start), 16 * m - 1), 16)
 
 
-# The decision: candidates, slopes and rise of the least mean price.
+# The choice: candidates, slopes and rise of the least mean price.
 
 PARTS = 20
-"""Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the loss on the left."""
+"""Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left."""
 
 SIZES = (8, 12, 16, 22, 30, 42, 60, 85, 120, 170, 240, 340, 480, 680, 960, 1360, 1920, 2720, 3840)
 COUNTED_SIZES = (*SIZES, 7680, 15360, 30720, 61440)
-"""The numbers of candidates among which a design for a noisy number of records chooses."""
+"""The possible numbers of candidates of a design for a noisy number of records."""
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
-"""Not beyond 20: a longer rise would carry thresholds across longer deserts (see `desert_crossed`)."""
+"""At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `desert_crossed`)."""
 LEFTS = tuple(range(4, 16))
 
 _MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
-"""Candidates per alpha n epsilon with which the descent begins; 5 for other kinds, 8 for residuals with a unit."""
+"""Candidates per alpha n epsilon at the start of the descent; 5 for other kinds, 8 for residuals with a unit."""
 
 _LONG = SIZES[-1] + 1
 
@@ -236,14 +238,14 @@ _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.
 
 _FEWER_WEIGHT = 0.05
 _FEWER, _FEWER_COUNTED = 3.0, 1.3
-"""A secret n may be smaller than the guess, or than the noisy number, by this factor; that case has a small weight."""
+"""A secret n may be smaller than the guess, or than the noisy number, by this factor; this case has the weight 1/20."""
 _GAPS_COUNTED = 4.0
-"""A design that follows the number of records gives gaps between scores more weight, so that it does not cross them."""
+"""The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number."""
 
 
 @dataclass(frozen=True)
 class Choice:
-    """Candidates, slopes and rise that belong together.
+    """Candidates, slopes and rise that were chosen together.
 
     Parameters
     ----------
@@ -252,7 +254,7 @@ class Choice:
     left
         The left slope; the right one is PARTS - left. Only their ratio matters.
     rise
-        Log-odds by which the last candidate lies above the first.
+        Log-odds by which the last candidate exceeds the first.
     """
 
     candidates: Candidates
@@ -261,16 +263,16 @@ class Choice:
 
     @property
     def flat(self) -> Fraction:
-        """Where the rise begins."""
+        """The point at which the rise begins."""
         return flat_for(self.candidates.size, self.rise)
 
 
 @dataclass(frozen=True)
 class Circumstances:
-    """What a decision depends on besides the candidates: n is the public number of records, or a guess of it.
+    """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
-    Where records weigh differently (`weighted`), it is a number of records of the largest weight. `counted` means that
-    n is a noisy number of records and no guess.
+    If records have different weights (`weighted`), n is a number of records of the largest weight. If `counted`, n is
+    a noisy number of records instead of a guess.
     """
 
     n: int
@@ -289,16 +291,16 @@ class Circumstances:
 
     @property
     def fewer(self) -> float:
-        """By what factor the number of records may be smaller than n."""
+        """The factor by which the number of records may be smaller than n."""
         return _FEWER_COUNTED if self.counted else _FEWER
 
     @property
     def gaps(self) -> float:
-        """By what factor laws with a gap between scores count more."""
+        """The factor on the weights of laws with an empty candidate range."""
         return _GAPS_COUNTED if self.counted else 1.0
 
     def scaled(self) -> "Circumstances":
-        """The same decision at a loss of at least 1 and a round n: it depends on n epsilon only, and smoothly."""
+        """Equivalent inputs with a privacy loss of at least 1 and a round n: only n epsilon matters, and smoothly."""
         epsilon = max(self.epsilon, 1.0)
         n = self.n * self.epsilon / epsilon
         decade = 10.0 ** math.floor(math.log10(n))
@@ -306,7 +308,7 @@ class Circumstances:
         return replace(self, n=max(1, round(near * decade)), epsilon=epsilon)
 
     def slopes(self, left: float) -> tuple[float, float]:
-        """Log-odds per rank, left and right, when `left` parts of PARTS are on the left."""
+        """Log-odds per rank, left and right, if `left` parts of PARTS are on the left."""
         right, rate = PARTS - left, 0.0 if self.neighbors == "replace_one" else float(self.level)
         distance = max(left, right, rate * PARTS, (1 - rate) * PARTS) if rate else PARTS
         return self.epsilon * left / distance, self.epsilon * right / distance
@@ -318,7 +320,7 @@ def choose(
     left: float | None = None,
     rise: float | None = None,
 ) -> Choice:
-    """The best number of candidates of a spread, or a given list as it is, and the slopes and the rise for it.
+    """Choose the best number of candidates of a spread (a list is used as given), and slopes and rise for them.
 
     `left`, in parts of PARTS, and `rise` override the choice.
 
@@ -335,7 +337,7 @@ def choose(
 @lru_cache(maxsize=1024)
 @np.errstate(under="ignore")
 def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, rise: float | None) -> Choice:
-    """The same for circumstances that are scaled already: many have theirs in common."""
+    """The choice for scaled inputs, which many requests have in common."""
     sizes = terms.sizes if isinstance(of, Spread) else (of.size,)
     lefts = LEFTS if left is None else (left,)
     rises = RISES if rise is None else (rise,)
@@ -358,7 +360,7 @@ def mean_price(
 ) -> float:
     """The mean price of the answer over the reference laws, in units of alpha n ranks.
 
-    A secret n may be smaller than the one that is planned for, unless it is `exactly_n`.
+    A secret n may be smaller than the planned one, unless `exactly_n` is true.
     """
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
     rivals, flat = rivals_for(m, rise), float(flat_for(m, rise))
@@ -372,7 +374,7 @@ def mean_price(
             continue
         for below, prices, share in zip(laws.below, laws.prices, laws.weights, strict=True):
             law = answer_law(n * below, target, slope_left, slope_right, heights, terms.selector)
-            # A product of long vectors starts threads, which cost more than they save; nearly all of the law is 0.
+            # A product of long vectors starts threads, which cost more than they save; most entries of the law are 0.
             some = np.flatnonzero(law) if m > _LONG else slice(None)
             total += weight * float(share * (law[some] @ prices[some]))
     return total
@@ -386,9 +388,9 @@ def answer_law(
     heights: NDArray[np.float64],
     selector: Selector,
 ) -> NDArray[np.float64]:
-    """The law of the chosen candidate where `reached` scores lie at or below each, which need not be whole; shape (m,).
+    """The law of the chosen candidate if `reached` scores, maybe not an integer, lie at or below each; shape (m,).
 
-    Heights are in log-odds, shape (m,); with the last one may come a head start of +inf.
+    Log prior weights have shape (m,); the last one may include a prior bonus of +inf.
     """
     begins = np.append(0.0, reached[:-1])
     short = slope_left * np.maximum(target - reached, 0)
@@ -402,11 +404,11 @@ def answer_law(
 
 
 def desert_crossed(rise: float, rivals: float, shift: float, slope_right: float, share: float = 1.0) -> float:
-    """Within how many ranks beyond the plain one a desert begins if the answer tends to lie beyond it.
+    """The number of ranks beyond the non-private one within which an empty candidate range is likely to be crossed.
 
-    A desert, candidates between which no score lies, holds the `share` of the list. The plain rank is (1-alpha)(n+1),
-    and the target lies `shift` above it. The desert weighs exp(share * rise) G times as much as the candidate before
-    it, against exp(-slope) for every rank between the target and the desert.
+    The range, candidates between which no score lies, contains the `share` of the list. The non-private rank is
+    (1-alpha)(n+1), and the target lies `shift` above it. The range has exp(share * rise) G times the weight of the
+    candidate before it, against exp(-slope) for every rank between the target and the range.
 
     Examples
     --------
@@ -423,7 +425,7 @@ def _first(
     rises: tuple[float, ...],
     lefts: tuple[float, ...],
 ) -> tuple[int, int, int]:
-    """Where the descent begins: a closed form in Z = alpha n epsilon, which is nearly all that matters."""
+    """The start of the descent: a closed form in Z = alpha n epsilon, which determines nearly everything."""
     z = float(1 - terms.level) * terms.n * terms.epsilon
     many = 8.0 if isinstance(of, Candidates) or of.unit or of.around else _MANY.get(of.kind, 5.0)
     size, rise = max(many * z * min(1, z / 30), 10.0), min(0.3 * z, 20.0)
@@ -437,7 +439,7 @@ def _first(
 def _descended(
     at: tuple[int, int, int], grids: tuple[int, int, int], price: Callable[[int, int, int], float]
 ) -> tuple[int, int, int]:
-    """Coordinate descent: rise, left share, size, in steps of one, two and three, until nothing is better."""
+    """Coordinate descent over rise, left share and size, in steps of one, two and three, until nothing improves."""
     moved = True
     while moved:
         moved = False
@@ -456,13 +458,13 @@ def _descended(
 def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> ReferenceLaws:
     if isinstance(of, Spread):
         return reference_laws(of.edges(size), of, alpha, gaps)
-    # A long list is judged by every k-th of its candidates.
+    # For a long list every k-th candidate is evaluated.
     return reference_laws(of.edges[:: -(-of.size // SIZES[-1])], law_of(of), alpha, gaps)
 
 
 @lru_cache(maxsize=4096)
 def _target(n: float, terms: Circumstances, slopes: tuple[float, float], rivals: float) -> float:
-    """The target rank for n records, closely: exactly what the certificate asks for is computed when all is decided."""
+    """The approximate target rank for n records; the exact one of the certificate is computed after the choice."""
     level, slope = float(terms.level), slopes[0]
     if terms.weighted:
         return level * (n + 1) + weighted_loss(0.0, slope, rivals, terms.selector)
@@ -470,7 +472,7 @@ def _target(n: float, terms: Circumstances, slopes: tuple[float, float], rivals:
         return level * (n + 1) - 1 + _lost(slopes, rivals, terms.selector)
     from scipy.special import ndtri
 
-    # The random rank falls short of the target by D, and the binomial count has the variance n q (1 - q).
+    # The random rank is D below the target, and the binomial count has the variance n q (1 - q).
     step = 0.25 / slope
     at = np.arange(0, (math.log1p(rivals) + 12) / slope, step) + step / 2
     missed = tail(at, slope, rivals, terms.selector)
@@ -480,7 +482,7 @@ def _target(n: float, terms: Circumstances, slopes: tuple[float, float], rivals:
 
 
 def _lost(slopes: tuple[float, float], rivals: float, selector: Selector) -> float:
-    """L2(1) of the two-sided certificate, nearly: what it saves of the sharp one hardly depends on the rivals."""
+    """Approximate L2(1) of the two-sided certificate; its gain over the sharp one hardly depends on the competitors."""
     sharp, total = sharp_loss(1.0, slopes[0], rivals, selector), sum(slopes)
     saved = 1.7 if selector == "exponential" else 0.5 + 1.5 * slopes[0] / total
     return max(sharp / 3, sharp - saved / total)

@@ -1,4 +1,4 @@
-"""What to expect of a plan: answers on typical scores, records that it takes, and sets on a public pilot sample."""
+"""Expectations of a plan: answers for typical scores, required records, and sets on a public pilot sample."""
 
 import math
 from collections.abc import Callable
@@ -20,15 +20,15 @@ from confide.planning.terms import Terms
 from confide.scores import named_by, score_kind
 from confide.support import MOST_RECORDS
 
-# What a mechanism answers on typical scores: the law of its choice if the counts are those to be expected.
+# The answer of a mechanism for typical scores: the law of its choice if counts equal their expectations.
 #
-# Typical scores are the first of the reference laws: evenly spread, or the residuals of a bell whose unit is right.
+# Typical scores are the first of the reference laws: uniform, or Gaussian residuals with the right unit.
 
 
 @lru_cache(maxsize=256)
 @np.errstate(under="ignore")
 def typical_law(candidates: Candidates) -> NDArray[np.float64]:
-    """P(score <= e_j) on typical scores, float64 of shape (m,).
+    """P(score <= e_j) for typical scores, float64 of shape (m,).
 
     Examples
     --------
@@ -58,26 +58,26 @@ def typical_answer(mechanism: Slopes, candidates: Candidates, n: int) -> NDArray
 
 
 def answer_among(mechanism: Slopes, below: NDArray[np.float64], n: int) -> NDArray[np.float64]:
-    """The law of the chosen candidate among n scores of which the shares `below` are at most each; shape (m,)."""
+    """The law of the chosen candidate for n scores, of which the shares `below` are at most each; shape (m,)."""
     slopes, heights = (mechanism.slope_left, mechanism.slope_right), mechanism.log_weights(len(below), n)
     return answer_law(n * below, float(mechanism.target(n)), *slopes, heights, mechanism.selector)
 
 
-# How many records it takes until an answer beyond all scores is unlikely.
+# The number of records from which on an answer beyond all scores is unlikely.
 #
-# Where n is public every number of records has candidates, slopes and a rise of its own. Here they are decided as for a
-# plan, but nothing is certified: the search takes target ranks that are known closely, as decisions themselves do.
+# If n is public, every n has its own candidates, slopes and rise. They are chosen here as for a plan, but nothing is
+# certified: the search uses approximate target ranks, as the choice itself does.
 
 _ROUNDS, _AGREE = 8, 0.03
 
 
 def likely_enough(request: Terms) -> int:
-    """A first guess of the number of records; the same for a loss that is asked for and one that is spent."""
+    """A first guess of the number of records; the same for a requested privacy loss and for the one that is spent."""
     return min(math.ceil(12 / float(request.alpha) / min(float(f"{request.per_record:.6g}"), 1.0)), MOST_RECORDS)
 
 
 def needed_text(needed: int, each: str = "") -> str:
-    """The number of records that are needed, in words; `each` is what each has so many of.
+    """The required number of records, in words; `each` is a noun for what the number belongs to.
 
     Examples
     --------
@@ -91,7 +91,7 @@ def needed_text(needed: int, each: str = "") -> str:
 
 
 def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
-    """The least number that is enough, but for one of so many parts of it; the most that there can be if none is.
+    """The least sufficient number, up to a relative error of 1/parts; the largest possible number if none suffices.
 
     Examples
     --------
@@ -101,19 +101,19 @@ def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
     many = guess
     while many < MOST_RECORDS and not enough(many):
         many = min(2 * many, MOST_RECORDS)
-    few = many // 2
-    while few and enough(few):
-        few, many = few // 2, few
-    while many - few > max(1, many // parts):
-        middle = (few + many) // 2
-        few, many = (few, middle) if enough(middle) else (middle, many)
+    low = many // 2
+    while low and enough(low):
+        low, many = low // 2, low
+    while many - low > max(1, many // parts):
+        middle = (low + many) // 2
+        low, many = (low, middle) if enough(middle) else (middle, many)
     return many
 
 
 def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> int:
-    """About the least n with a chance of at most `unlikely`, each n with the decision that suits it.
+    """About the least n with a probability of at most `unlikely`, each n with its own optimal choice.
 
-    The least for one decision is the number that the next decision is made for, until they agree.
+    The least n for one choice is the n for which the next choice is made, until both agree.
 
     Examples
     --------
@@ -122,55 +122,56 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
     >>> 100 < closely_needed(request, request.candidates, 0.01) < 140
     True
     """
-    few, many, tried = 0, MOST_RECORDS + 1, likely_enough(request)
+    low, many, tried = 0, MOST_RECORDS + 1, likely_enough(request)
     for _ in range(_ROUNDS):
         choice = request.at(tried).choice_of(of)
 
         def enough(n: int, choice: Choice = choice) -> bool:
             return chance_beyond_nearly(request, choice, n) <= unlikely
 
-        found = least(enough, tried, parts=50)
-        if abs(found - tried) <= _AGREE * tried:
-            return max(found, tried)
-        few, many = (few, tried) if found < tried else (tried, many)
-        tried = found if few < found < many else math.isqrt(max(few, 1) * many)
+        result = least(enough, tried, parts=50)
+        if abs(result - tried) <= _AGREE * tried:
+            return max(result, tried)
+        low, many = (low, tried) if result < tried else (tried, many)
+        tried = result if low < result < many else math.isqrt(max(low, 1) * many)
     return tried
 
 
 @np.errstate(under="ignore")
 def chance_beyond_nearly(request: Terms, choice: Choice, n: int) -> float:
-    """The chance of an answer beyond all of n typical scores, for a public n and about the target that is certified."""
+    """The probability of an answer beyond all of n typical scores, for a public n and nearly the certified target."""
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n
     typical = ReferenceLaws(below[None, :], none_above[None, :], np.ones(1))
     return mean_price(typical, request.at(n).circumstances, choice.left, choice.rise, exactly_n=True)
 
 
-# What a plan is worth in sets and intervals: on a public pilot sample, whose distribution is taken for the truth.
+# Sets and intervals of a plan on a public pilot sample, whose distribution is used as the true one.
 #
-# A pilot sample is PUBLIC: records that nobody protects, such as those that the model was developed with. A plan looks
-# at all of it and tells what it saw. The mechanism, the promise and the price of privacy do not depend on it.
+# A pilot sample is PUBLIC: records without privacy protection, such as those that trained the model. A plan reads all
+# of it and reveals the results. The mechanism, the guarantee and the cost of privacy do not depend on it.
 
 
 @dataclass(frozen=True, eq=False)
 class Pilot:
-    """A public sample of scores. Never pass private records: a plan tells what it sees.
+    """A public sample of scores. Never pass private records: a plan reveals what it computes from them.
 
     Parameters
     ----------
     scores
         The scores of the true labels or targets, shape (N,).
     class_scores
-        For set sizes: the scores of all classes, shape (rows, K), as `all_scores` makes them, of the same records or
+        For set sizes: the scores of all classes, shape (rows, K), as `all_scores` returns them, of the same records or
         of others.
     width
         For the widths of intervals by CQR: the mean width of the predicted ones.
     score
-        The score's name; by default the one that is planned for.
+        The score's name; by default the one of the plan.
 
     Raises
     ------
     InputError, InputTypeError
+        If there is no score, if one is NaN, or if the class scores are not a table of numbers.
         If there is no score, if one is NaN, or if the class scores are no table of numbers.
 
     Examples
@@ -203,30 +204,30 @@ class Pilot:
 
     @classmethod
     def of(cls, given: Any, score: str) -> "Pilot":
-        """A sample, or scores alone, of the score that is planned for."""
+        """Make a sample from a `Pilot`, or from scores of the plan's score."""
         pilot = given if isinstance(given, cls) else cls(given)
         name, _ = named_by(pilot.scores, pilot.score or score, None)
-        ScoreHistogram.from_scores(pilot.scores, Candidates.unit(1), name)  # refuses what is no such score
+        ScoreHistogram.from_scores(pilot.scores, Candidates.unit(1), name)  # rejects values outside the score's range
         return replace(pilot, score=name)
 
 
 @dataclass(frozen=True)
 class OnPilot:
-    """What a plan answers where scores are those of a pilot sample, in the mean over the noise.
+    """Results of a plan if scores are distributed as in a pilot sample, averaged over the noise.
 
     Parameters
     ----------
     records
-        How many scores the sample has.
+        The number of scores in the sample.
     threshold, plain_threshold
-        The mean threshold, where it is not beyond the largest score of the sample; the one without privacy.
+        The mean threshold, given that it is at most the largest score of the sample; the one without privacy.
     size, plain_size
-        The mean number of classes in a set, with +inf as all of them, and without privacy; None without class scores.
+        The mean number of classes in a set, with all classes for +inf, and without privacy; None without class scores.
     ratio
-        By how much larger sets, or wider intervals, are than without privacy; None if neither sizes nor widths are
-        known, or without privacy everything would be included, too. Widths are those of finite thresholds as above.
+        The mean set size or interval width, divided by that without privacy. None if neither sizes nor widths are
+        given, or if everything would be included without privacy, too. Widths are those of finite thresholds as above.
     chance_beyond, chance_of_all
-        The chance of a threshold beyond the largest score of the sample, +inf included, and that of +inf.
+        The probability of a threshold beyond the largest score of the sample, +inf included, and that of +inf.
     """
 
     records: int
@@ -240,18 +241,18 @@ class OnPilot:
 
     @property
     def in_words(self) -> list[tuple[str, str]]:
-        """What was found, and its name."""
-        found = [("threshold", f"{self.threshold:.4g} on average; {self.plain_threshold:.4g} without privacy")]
+        """Pairs of a name and a result, for printing."""
+        facts = [("threshold", f"{self.threshold:.4g} on average; {self.plain_threshold:.4g} without privacy")]
         if self.size is not None:
-            found.append(("mean set size", f"{self.size:.3g}; {self.plain_size:.3g} without privacy"))
+            facts.append(("mean set size", f"{self.size:.3g}; {self.plain_size:.3g} without privacy"))
         if self.ratio is not None:
             what = "intervals are" if self.size is None else "sets are"
-            found.append(("price of privacy", f"{what} {self.ratio:.3f} times as large as without"))
-        return [*found, ("beyond its scores", f"{chance_text(self.chance_beyond)} of thresholds")]
+            facts.append(("price of privacy", f"{what} {self.ratio:.3f} times as large as without"))
+        return [*facts, ("beyond its scores", f"{chance_text(self.chance_beyond)} of thresholds")]
 
 
 def chance_text(chance: float) -> str:
-    """A chance, in percent.
+    """A probability in percent.
 
     Examples
     --------
@@ -262,7 +263,7 @@ def chance_text(chance: float) -> str:
 
 
 def on_pilot(pilot: Pilot, mechanism: Slopes | None, request: Terms, n: int) -> OnPilot:
-    """The answer among n scores that are spread as those of the pilot sample."""
+    """The answer for n scores that are distributed as in the pilot sample."""
     law = np.eye(1, request.candidates.size, request.candidates.size - 1)[0]
     if mechanism is not None:
         law = answer_among(mechanism, share_of_pilot(pilot, request.candidates), n)
@@ -270,7 +271,7 @@ def on_pilot(pilot: Pilot, mechanism: Slopes | None, request: Terms, n: int) -> 
 
 
 def share_of_pilot(pilot: Pilot, candidates: Candidates) -> NDArray[np.float64]:
-    """What share of the sample's scores is at most each candidate, float64 of shape (m,)."""
+    """The share of the sample's scores at or below each candidate, float64 of shape (m,)."""
     counts = ScoreHistogram.from_scores(_sorted(pilot), candidates, pilot.score).counts
     share: NDArray[np.float64] = np.cumsum(counts) / counts.sum()
     return share
@@ -279,7 +280,7 @@ def share_of_pilot(pilot: Pilot, candidates: Candidates) -> NDArray[np.float64]:
 def answered_on_pilot(
     pilot: Pilot, law: NDArray[np.float64], candidates: Candidates, level: Fraction, n: int
 ) -> OnPilot:
-    """What follows for the sample from a law of the threshold over the candidates, shape (m,), by n scores."""
+    """Results for the sample from a law of the threshold over the candidates, shape (m,), with n scores."""
     scores = _sorted(pilot)
     records = len(scores)
     last = int(np.flatnonzero(np.diff(share_of_pilot(pilot, candidates), prepend=0.0))[-1])
@@ -308,7 +309,7 @@ def _sizes(table: NDArray[np.float64], values: NDArray[np.float64]) -> NDArray[n
 
 
 def _ratio(pilot: Pilot, threshold: float, plain: float) -> float | None:
-    """Widths of intervals at one threshold over those at another; None where they are not known."""
+    """Widths of intervals at one threshold divided by those at another; None if they are unknown."""
     kind, width = score_kind(pilot.score), 0.0
     if kind.family == "cqr" and pilot.width is not None:
         threshold, plain, width = 2 * threshold, 2 * plain, pilot.width

@@ -1,6 +1,6 @@
-"""What a calibration will cost and promise, decided before any data is touched.
+"""Cost and guarantee of a calibration, computed before any data are read.
 
-A plan fixes the whole mechanism: slopes, target rank, noise scale. It depends on public numbers only.
+A plan determines the whole mechanism: slopes, target rank, noise scale. It depends on public numbers only.
 """
 
 import math
@@ -35,23 +35,23 @@ from confide.scores import score_kind
 from confide.support import MOST_RECORDS, Described, Level, Section, decimal_text, positive_integer, refuse_unknown
 
 UNLIKELY = 0.01
-"""The chance of an answer beyond all scores that a plan calls unlikely."""
+"""A plan calls an answer beyond all scores unlikely if its probability is at most this."""
 
 
 @dataclass(frozen=True, repr=False)
 class Plan(Described):
-    """The mechanism that answers a request, and what it promises and costs. Nothing here depends on data.
+    """The mechanism for a request, with its guarantee and cost. A plan does not depend on data.
 
     Parameters
     ----------
     request
-        What was asked for.
+        The terms of the threshold.
     mechanism
-        Slopes, target rank and noise scale; None if no target rank serves and the answer is +inf without the data.
+        Slopes, target rank and noise scale; None if no target rank suffices, so that the answer is +inf without data.
     n
-        The number of records that `target_rank`, `expected_excess` and `expected_coverage` are stated for.
+        The number of records for `target_rank`, `expected_excess` and `expected_coverage`.
     pilot
-        A public sample that `on_pilot` is stated for; nothing else depends on it.
+        A public sample for `on_pilot`; nothing else depends on it.
 
     Examples
     --------
@@ -67,25 +67,25 @@ class Plan(Described):
 
     @property
     def guarantee(self) -> Guarantee:
-        """What the calibration will promise."""
+        """The coverage guarantee of the calibration."""
         r = self.request
-        made = certify(self.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
-        return made if r.population is None else replace(made, population=str(r.population))
+        guarantee = certify(self.mechanism, r.alpha, r.m, r.n, r.n_min if r.n is None else None, r.delta)
+        return guarantee if r.population is None else replace(guarantee, population=str(r.population))
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """What it will cost."""
+        """The privacy cost of the calibration."""
         r = self.request
         return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector, r.size_scale)
 
     @property
     def counted(self) -> int:
-        """The number of records that ranks are of: n, or with weights as many of the largest one as n weigh, about."""
+        """The n of all ranks: the number of records; with weights, about their total weight over the largest one."""
         return self.n if self.request.population is None else max(1, round(self.request.heaviest_among(self.n)))
 
     @property
     def target_rank(self) -> float:
-        """The rank that the mechanism aims at with n records; above `counted` it stands for +inf."""
+        """The target rank of the mechanism with n records; a rank above `counted` stands for +inf."""
         return float(self.mechanism.target(self.counted)) if self.mechanism else math.inf
 
     @property
@@ -95,38 +95,38 @@ class Plan(Described):
 
     @property
     def typical_scores(self) -> str:
-        """What scores the expected coverage and the chances are stated for, in words."""
+        """The scores that expected coverage and probabilities are stated for, in words."""
         law = law_of(self.request.candidates)
         if law is None or law.kind not in ("residual", "signed"):
-            return "evenly spread scores"
+            return "uniform scores"
         size = "the size of the guess" if law.around else "the size of the unit" if law.unit else "a size of about 1"
-        return f"bell-shaped residuals of {size}"
+        return f"Gaussian residuals of {size}"
 
     @property
     @np.errstate(under="ignore")
     def expected_coverage(self) -> float:
-        """Mean coverage on typical scores: evenly spread ones, or residuals of a bell whose unit is right."""
+        """Mean coverage for typical scores: uniform ones, or Gaussian residuals with the right unit."""
         return 1.0 if self.mechanism is None else min(1.0, float(self._answer() @ typical_law(self.request.candidates)))
 
     @property
     def expected_excess(self) -> float:
-        """Expected ranks above (n+1)(1-alpha) on typical scores: what privacy costs, in records."""
+        """Expected ranks above (n+1)(1-alpha) for typical scores: the cost of privacy, in records."""
         return (self.expected_coverage - float(self.request.level)) * (self.counted + 1)
 
     @property
     def unit_of_cost(self) -> str:
-        """What `expected_excess` counts, in words."""
+        """The unit of `expected_excess`, in words."""
         return "records" if self.request.population is None else "records of the largest weight"
 
     @property
     def chance_of_all(self) -> float:
-        """Chance that the answer is +inf, on typical scores."""
+        """Probability that the answer is +inf, for typical scores."""
         return 1.0 if self.mechanism is None else float(self._answer()[-1])
 
     @property
     @np.errstate(under="ignore")
     def chance_beyond(self) -> float:
-        """Chance that the answer lies beyond all scores, +inf included, on typical scores."""
+        """Probability that the answer lies beyond all scores, +inf included, for typical scores."""
         if self.mechanism is None:
             return 1.0
         none_above = np.append(0.0, typical_law(self.request.candidates)[:-1]) ** self.n
@@ -134,9 +134,10 @@ class Plan(Described):
 
     @property
     def desert(self) -> float:
-        """Within how many ranks after `nonprivate_rank` an empty half of the candidates must begin to be jumped.
+        """The number of ranks after `nonprivate_rank` within which an empty candidate range is likely to be crossed.
 
-        If it does, the answer tends to lie beyond it, though scores before it would do.
+        The range holds half of the candidates. If it begins within this many ranks, the answer tends to lie beyond it,
+        although a score before it would suffice.
         """
         if self.mechanism is None:
             return math.inf
@@ -146,41 +147,42 @@ class Plan(Described):
 
     @property
     def coverage_at_most(self) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5)."""
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem C4)."""
         return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.counted, self.request.m)
 
     @property
     def on_pilot(self) -> OnPilot | None:
-        """Set sizes or widths beside those without privacy, if scores are as in the pilot sample; None without one."""
+        """Set sizes or widths, with those without privacy, if scores are as in the pilot sample; None without one."""
         return None if self.pilot is None else on_pilot(self.pilot, self.mechanism, self.request, self.counted)
 
     @property
     def records_needed(self) -> int:
-        """About the smallest number of records with which the answer lies among the scores, but for a chance of 1 %.
+        """About the smallest number of records with which the answer lies among the scores with probability 99 %.
 
-        On typical scores; within a tenth. With fewer, +inf or a threshold beyond all scores gets likely quickly. A
-        public number gets the candidates that suit it, if they are spread; a secret one the same mechanism. It follows
-        from what a release states as well: the mechanism, and the loss that is spent.
+        It holds for typical scores and is within 10 %. With fewer records, +inf or a threshold beyond all scores soon
+        becomes likely. If the number is public and candidates are spread, each number gets suitable candidates. If it
+        is secret, all have the same mechanism. The result also follows from a release, by its mechanism and its
+        privacy loss.
         """
         spent = self.request if self.mechanism is None else replace(self.request, epsilon=self.privacy.epsilon)
         return _records_needed(spent, self.mechanism)
 
     @property
     def enough_records(self) -> bool:
-        """Whether `n` records are enough: the answer lies among the scores, but for a chance of 1 %."""
+        """Whether `n` records suffice: the answer lies among the scores with probability at least 99 %."""
         return self.chance_beyond <= UNLIKELY
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is to be said before anything is asked: too few records, and numbers that are often mistaken."""
-        said = unusual(self.request.alpha, self.request.delta)
+        """Warnings before a calibration: too few records, and numbers that are often mistaken."""
+        notes = unusual(self.request.alpha, self.request.delta)
         if self.enough_records:
-            return said
-        few = (
+            return notes
+        too_few = (
             f"NOT ENOUGH RECORDS: with {self.n:,} the threshold is useless (+inf, or above every score) in "
             f"{chance_text(self.chance_beyond)} of calibrations; about {self.records_needed:,} are needed"
         )
-        return few, *said
+        return too_few, *notes
 
     def _section(self) -> Section:
         r, privacy, serves = self.request, self.privacy, self.nonprivate_rank <= self.counted
@@ -188,7 +190,7 @@ class Plan(Described):
             ("target rank", self._rank()),
             ("rank without privacy", f"{self.nonprivate_rank}" if serves else "+inf"),
             ("expected coverage", f"{self.expected_coverage:.4f}, on {self.typical_scores}"),
-            ("cost of privacy", f"about {self.expected_excess:.1f} {self.unit_of_cost} more covered than asked for"),
+            ("cost of privacy", f"about {self.expected_excess:.1f} more {self.unit_of_cost} covered than requested"),
             ("chance of +inf", f"{chance_text(self.chance_of_all)}; of +inf or a threshold above every score, "
              f"{chance_text(self.chance_beyond)}"),
             ("coverage at most", f"{self.coverage_at_most:.4f} on average, for continuous scores"),
@@ -207,17 +209,17 @@ class Plan(Described):
             ("candidate thresholds", r.candidates.description),
         ]  # fmt: skip
         if r.size_scale is not None:
-            said = f"released first, with noise of scale {r.size_scale:g}; it decides the rest"
-            always.append(("number of records", said))
+            text = f"released first, with noise of scale {r.size_scale:g}; the design follows it"
+            always.append(("number of records", text))
         elif r.n is None:
             always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
         parts = [
             Section(f"With {self.n} calibration records", facts=tuple(with_n)),
             Section("With any number of records", facts=tuple(always)),
         ]
-        if (found := self.on_pilot) is not None:
-            like = f"With {self.n} records like the {found.records} of the pilot sample"
-            parts.append(Section(like, facts=tuple(found.in_words)))
+        if (on_pilot := self.on_pilot) is not None:
+            like = f"With {self.n} records like the {on_pilot.records} of the pilot sample"
+            parts.append(Section(like, facts=tuple(on_pilot.in_words)))
         return Section(
             "Plan",
             facts=(("promise", str(self.guarantee)), ("privacy", str(privacy))),
@@ -226,20 +228,20 @@ class Plan(Described):
         )
 
     def _answer(self) -> NDArray[np.float64]:
-        """The law of the answer on typical scores; shape (m,)."""
+        """The law of the answer for typical scores; shape (m,)."""
         assert self.mechanism is not None
         return typical_answer(self.mechanism, self.request.candidates, self.counted)
 
     def _rank(self) -> str:
         if math.isinf(self.target_rank):
-            return "none serves: the answer is +inf, without touching the data"
+            return "none suffices: the answer is +inf, without reading the data"
         beyond = ", above the number of records: +inf is the likely answer" if self.target_rank > self.counted else ""
         return f"{self.target_rank:.2f}{beyond}"
 
     def _brief(self) -> str:
-        few = "" if self.enough_records else f", NOT ENOUGH RECORDS (about {self.records_needed} are needed)"
+        too_few = "" if self.enough_records else f", NOT ENOUGH RECORDS (about {self.records_needed} are needed)"
         rank = f"target rank {self._rank()} with {self.n} records"
-        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}{few}"
+        return f"alpha {float(self.request.alpha):g}, {self.guarantee.brief}, {self.privacy.brief}, {rank}{too_few}"
 
 
 def _loss(value: float) -> str:
@@ -259,7 +261,7 @@ def plan(
     weight_bound: float | None = None,
     **choices: Unpack[Choices],
 ) -> Plan:
-    """Say what a private calibration will promise and cost, before any data is touched.
+    """Compute the guarantee and cost of a private calibration before any data are read.
 
     Parameters
     ----------
@@ -268,22 +270,22 @@ def plan(
     epsilon
         Privacy loss per person, in [1e-6, 1e6]. Give this or `rho`.
     n
-        Number of calibration records: the public number under `replace_one`; under `add_remove` only a guess to
-        state the cost for, which the mechanism never uses.
+        Number of calibration records: the public number under `replace_one`. Under `add_remove` it is only a guess, for
+        which the cost is stated. The mechanism never uses it.
     score
-        The score that thresholds are for, which default candidates suit.
+        The name of the score, which determines default candidates.
     candidates
         As in `calibrate`: the candidate thresholds, or how they are spread; or their number, +inf included.
     unit
         For residuals: a public typical size, as in `calibrate`.
     pilot
-        A PUBLIC sample, to say what thresholds, sets and intervals are worth: scores of shape (N,), or a `Pilot` with
-        the scores of all classes besides. Never private records: the plan tells what it saw. With weights, a sample of
-        the new population: expected sums of weights are spread as its scores are.
+        A PUBLIC sample, to evaluate thresholds, sets and intervals: scores of shape (N,), or a `Pilot` that also has
+        the scores of all classes. Never pass private records: the plan reveals what it computes from them. With
+        weights, pass a sample of the new population: sums of weights are expected to be spread as its scores are.
     class_weights, weight_bound
-        As in `calibrate`: the promise is for a population that is a known shift away.
+        As in `calibrate`: for a guarantee for a population with a known shift.
     **choices
-        Those of `Choices`, without `mechanism`.
+        The fields of `Choices`, without `mechanism`.
 
     Raises
     ------
@@ -297,49 +299,49 @@ def plan(
     (903.5, 901)
     """
     refuse_unknown("plan", choices, set(CHOICES) - {"mechanism"})
-    asked, population = score_kind(score).asked(candidates, unit), shifted_population(class_weights, weight_bound)
-    made = make_plan(Terms.of(alpha, asked, n, epsilon=epsilon, population=population, **choices), n)
-    return made if pilot is None else replace(made, pilot=Pilot.of(pilot, score))
+    law, population = score_kind(score).asked(candidates, unit), shifted_population(class_weights, weight_bound)
+    result = make_plan(Terms.of(alpha, law, n, epsilon=epsilon, population=population, **choices), n)
+    return result if pilot is None else replace(result, pilot=Pilot.of(pilot, score))
 
 
 @lru_cache(maxsize=1024)
 def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
-    """The number of records that `Plan.records_needed` tells."""
+    """Compute `Plan.records_needed`."""
     if request.n is None and request.size_scale is None:
         return least(lambda n: Plan(request, mechanism, n).enough_records, likely_enough(request))
-    asked = request if mechanism is None else _asked_for(request, mechanism)
-    law = law_of(asked.candidates) if asked.candidates.recipe["kind"] == "spread" else None
+    stated = request if mechanism is None else _with_stated_choices(request, mechanism)
+    law = law_of(stated.candidates) if stated.candidates.recipe["kind"] == "spread" else None
 
     def enough(n: int) -> bool:
-        other = asked.at(n)
-        made = other if law is None else other.suited(law)
-        return Plan(made, slopes_for_request(made), n).enough_records
+        other = stated.at(n)
+        suited = other if law is None else other.suited(law)
+        return Plan(suited, slopes_for_request(suited), n).enough_records
 
-    if asked.slopes is not None or asked.shift is not None:  # then nothing, or little, is decided
-        return least(enough, likely_enough(asked))
-    many = closely_needed(asked, law or asked.candidates, UNLIKELY)
+    if stated.slopes is not None or stated.shift is not None:  # then little or nothing is chosen
+        return least(enough, likely_enough(stated))
+    many = closely_needed(stated, law or stated.candidates, UNLIKELY)
     while many < MOST_RECORDS and not enough(many):
         many = min(many + max(1, many // 30), MOST_RECORDS)
     return many
 
 
-def _asked_for(request: Terms, mechanism: Slopes) -> Terms:
-    """Of a public n: the request with those of slopes, rise and shift that the mechanism shows were asked for."""
+def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
+    """For a public n: the request with the slopes, rise and shift that were set by hand, read off the mechanism."""
     decided = replace(request, slopes=None, rise=None, shift=None)
     given = replace(decided, slopes=(mechanism.left, mechanism.right), rise=mechanism.total_rise)
-    for one in (decided, given):
-        made = slopes_for_request(one)
-        if made is not None and (made.left, made.right, made.offset) == (
+    for terms in (decided, given):
+        derived = slopes_for_request(terms)
+        if derived is not None and (derived.left, derived.right, derived.offset) == (
             mechanism.left,
             mechanism.right,
             mechanism.offset,
         ):
-            return one
+            return terms
     return replace(given, shift=mechanism.offset - request.level * ((request.n or 0) + 1))
 
 
 def make_plan(request: Terms, n: int) -> Plan:
-    """The plan for a checked request, stated for n records; designed for them where a noisy number decides."""
+    """The plan for validated terms, stated for n records; with a noisy number, the design is that for n."""
     n = positive_integer("n", n, most=MOST_RECORDS)
     if request.size_scale is not None:
         law = law_of(request.candidates) if request.candidates.recipe["kind"] == "spread" else None

@@ -1,9 +1,9 @@
-"""The population that a promise is for, where it is a known shift away from the one that calibrates.
+"""The population of a guarantee, if it differs from that of the calibration records by a known shift.
 
-Its density ratio to the calibration records' population is public up to a factor: one number per class, or a bounded
-number per record, a public function of covariates. Mechanisms see sums of whole weights, so ratios become integers
-here. Ratios that no integers up to 2^20 hold, and weights of records, are rounded; the promise is for the rounded ones,
-and the shares of the population that they stand for differ from those that were meant by at most `Population.rounding`.
+Its density ratio to the population of the calibration records is public up to a factor: one number per class, or a
+bounded number per record, a public function of covariates. Mechanisms use sums of integer weights, so ratios become
+integers here. Weights of records, and ratios that are not ratios of integers up to 2^20, are rounded. The guarantee
+holds for the rounded ones. They change the shares of the population by at most `Population.rounding`.
 """
 
 import math
@@ -36,16 +36,17 @@ _SHOWN = 8
 
 @dataclass(frozen=True)
 class ClassShift:
-    """Classes are more or less frequent than among the calibration records, and nothing else has changed.
+    """A change of class frequencies compared with the calibration records, and of nothing else (label shift).
 
     Parameters
     ----------
     classes
-        All classes there are, public.
+        All possible classes, public.
     ratios
-        For each, its new share divided by its share among the calibration records' population, up to a common factor.
+        For each class, its new share divided by its share in the population of the calibration records, up to a common
+        factor.
     source, target
-        The shares that the ratios are of, where they are known: **public**, never counted from the private records.
+        The shares from which the ratios are computed, if known: **public**, never counted from the private records.
 
     Examples
     --------
@@ -75,7 +76,7 @@ class ClassShift:
         >>> ClassShift.of_weights({"a": 0.5, "b": 2}).steps
         (1, 4)
         """
-        named = _named("class_weights", weights)
+        named = _by_class("class_weights", weights)
         ratios = tuple(_number(f"class_weights[{name!r}]", value, _MOST, _LEAST) for name, value in named.items())
         if not any(ratios):
             raise InputError("class_weights", "must not all be 0: no class would be left")
@@ -83,20 +84,20 @@ class ClassShift:
 
     @classmethod
     def of_shares(cls, source: Mapping[Any, Any], target: Mapping[Any, Any]) -> "ClassShift":
-        """From the shares of classes where the calibration records come from, and the new ones; both public.
+        """From the class shares in the population of the calibration records, and the new ones; both public.
 
         Raises
         ------
         InputError, InputTypeError
-            If the classes differ, shares are no numbers from 0 to 1 or do not sum to 1 within a hundredth, or a class
-            is new: no weight makes up for records that are not there.
+            If the classes differ, if shares are not numbers from 0 to 1 or do not sum to 1 within 0.01, or if a class
+            is new: no weight replaces records that do not exist.
 
         Examples
         --------
         >>> ClassShift.of_shares({0: 0.25, 1: 0.75}, {0: 0.5, 1: 0.5}).steps
         (3, 1)
         """
-        old, new = _named("source", source), _named("target", target)
+        old, new = _by_class("source", source), _by_class("target", target)
         if set(old) != set(new):
             raise InputError("target", "must be of the same classes as the source shares, each once", got="others")
         shares = tuple(_number(f"source[{name!r}]", value, Fraction(1)) for name, value in old.items())
@@ -105,14 +106,13 @@ class ClassShift:
             total = sum(found, Fraction(0))
             if abs(total - 1) > _SUM_TO_ONE:
                 raise InputError(name, "must sum to 1", got=f"a sum of {float(total):.6g}")
-        fresh = [name for name, one, other in zip(old, shares, wanted, strict=True) if other and not one]
+        fresh = [name for name, share, other in zip(old, shares, wanted, strict=True) if other and not share]
         if fresh:
             raise InputError(
                 "source",
                 "must be above 0 for every class that the target has",
                 remedy=(
-                    f"{fresh[0]!r} has none: no weight makes up for records that are not there; use thresholds "
-                    "per class"
+                    f"{fresh[0]!r} has none: no weight replaces records that do not exist; use thresholds per class"
                 ),
             )
         ratios = tuple(new / old if new else Fraction(0) for old, new in zip(shares, wanted, strict=True))
@@ -125,14 +125,15 @@ class ClassShift:
     @property
     def steps(self) -> tuple[int, ...]:
         """The weights of the classes as integers without a common divisor; rounded if they exceed 2^20."""
-        whole = [ratio * math.lcm(*(one.denominator for one in self.ratios)) for ratio in self.ratios]
-        shared = reduce(math.gcd, (int(one) for one in whole))
-        exact = [int(one) // shared for one in whole]
+        whole = [ratio * math.lcm(*(weight.denominator for weight in self.ratios)) for ratio in self.ratios]
+        shared = reduce(math.gcd, (int(weight) for weight in whole))
+        exact = [int(weight) // shared for weight in whole]
         if max(exact) <= MOST_WEIGHT:
             return tuple(exact)
         largest = max(self.ratios)
         return tuple(
-            max(1, math.floor(one / largest * MOST_WEIGHT + Fraction(1, 2))) if one else 0 for one in self.ratios
+            max(1, math.floor(weight / largest * MOST_WEIGHT + Fraction(1, 2))) if weight else 0
+            for weight in self.ratios
         )
 
     @property
@@ -142,15 +143,15 @@ class ClassShift:
 
     @property
     def typical_share(self) -> float:
-        """The mean weight divided by the largest: by the old shares where they are known, else with even ones."""
+        """The mean weight divided by the largest, for the old shares if they are known, else for equal shares."""
         shares = self.source or (Fraction(1, len(self.classes)),) * len(self.classes)
         return float(sum(a * b for a, b in zip(shares, self.steps, strict=True)) / self.heaviest / sum(shares))
 
     @property
     def rounding(self) -> float:
-        """By how much rounding may have changed any share of the new population; 0 where nothing was rounded.
+        """The largest change of a share of the new population by rounding; 0 if nothing was rounded.
 
-        Without the old shares, as if they were even: where heavy classes are rarer, it is more.
+        Without the old shares, equal shares are assumed; if classes with large weights are rarer, the change is larger.
         """
         largest, heaviest = max(self.ratios), self.heaviest
         exact = all(step * largest == ratio * heaviest for step, ratio in zip(self.steps, self.ratios, strict=True))
@@ -160,27 +161,31 @@ class ClassShift:
         """As JSON values."""
         stated: dict[str, Any] = {"classes": list(self.classes)}
         if self.source is None or self.target is None:
-            return {**stated, "ratios": [str(one) for one in self.ratios]}
-        return {**stated, "source": [str(one) for one in self.source], "target": [str(one) for one in self.target]}
+            return {**stated, "ratios": [str(share) for share in self.ratios]}
+        return {
+            **stated,
+            "source": [str(share) for share in self.source],
+            "target": [str(share) for share in self.target],
+        }
 
     def __str__(self) -> str:
         if self.source is None or self.target is None:
             return (
-                f"for new records of which the classes are {_listed(self.classes, self.ratios)} times as frequent, up "
+                f"for new records of which the classes are {_by_name(self.classes, self.ratios)} times as frequent, up "
                 "to a common factor, as where the calibration records come from"
             )
         return (
-            f"for new records with class shares {_listed(self.classes, self.target)}, if they are "
-            f"{_listed(self.classes, self.source)} where the calibration records come from"
+            f"for new records with class shares {_by_name(self.classes, self.target)}, if they are "
+            f"{_by_name(self.classes, self.source)} where the calibration records come from"
         )
 
 
 @dataclass(frozen=True)
 class RecordWeights:
-    """Every record has a public weight from 0 to `bound`: a function of its covariates, never of its score or label.
+    """A public weight of every record, from 0 to `bound`: a function of its covariates, never of its score or label.
 
-    It is the new population's density ratio to that of the calibration records, up to a factor. Weights are rounded to
-    multiples of 1/`scale`, a power of two.
+    The weight is the density ratio of the new population to that of the calibration records, up to a factor. Weights
+    are rounded to multiples of 1/`scale`, a power of two.
 
     Examples
     --------
@@ -193,15 +198,15 @@ class RecordWeights:
 
     @classmethod
     def bounded(cls, bound: Any) -> "RecordWeights":
-        """With a public bound, which no weight may exceed."""
-        found = positive_number("weight_bound", bound)
-        if not _LEAST <= found <= _MOST:
-            raise InputError("weight_bound", "must lie between 0.0001 and 10000", got=repr(found))
-        return cls(found)
+        """Make weights with a public bound, which no weight may exceed."""
+        number = positive_number("weight_bound", bound)
+        if not _LEAST <= number <= _MOST:
+            raise InputError("weight_bound", "must lie between 0.0001 and 10000", got=repr(number))
+        return cls(number)
 
     @property
     def scale(self) -> int | float:
-        """Steps of weight in a weight of one: a power of two, so that products with it are exact."""
+        """The number of weight steps in a weight of one: a power of two, so that products with it are exact."""
         exponent = math.ceil(math.log2(_FINE / self.bound))
         return 2**exponent if exponent >= 0 else 2.0**exponent
 
@@ -217,14 +222,14 @@ class RecordWeights:
 
     @property
     def rounding(self) -> float:
-        """By how much rounding may have changed any share of the new population, if weights have the mean 1."""
+        """The largest change of a share of the new population by rounding, if weights have the mean 1."""
         return 0.5 / float(self.scale)
 
     def whole(self, weights: NDArray[Any], name: str = "weights") -> NDArray[np.int64]:
-        """Weights of shape (n,) as integers, after a check of each; refused with count and first position alone."""
+        """Validate weights of shape (n,) and return them as integers; errors contain a count and a first position."""
         array = np.asarray(weights, dtype=np.float64)
-        wrong = ~((array >= 0) & (array <= self.bound))
-        refuse_marked(name, wrong, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
+        invalid = ~((array >= 0) & (array <= self.bound))
+        refuse_marked(name, invalid, f"must lie in [0, {self.bound:g}], the public weight_bound", "that do not")
         return np.floor(array * self.scale + 0.5).astype(np.int64)
 
     def fields(self) -> dict[str, Any]:
@@ -239,11 +244,11 @@ class RecordWeights:
 
 
 Population: TypeAlias = ClassShift | RecordWeights
-"""Which population a promise is for; None stands for that of the calibration records."""
+"""The population of a guarantee; None stands for that of the calibration records."""
 
 
 def rounding_text(population: Population) -> str:
-    """What rounding does to the promise, in words.
+    """The effect of rounding on the guarantee, in words.
 
     Examples
     --------
@@ -262,7 +267,7 @@ def rounding_text(population: Population) -> str:
 
 
 def _class_shift(class_weights: Any) -> ClassShift:
-    """A shift of class shares as users state it: a mapping from class to weight, or a `ClassShift`."""
+    """Convert a mapping from class to weight, or a `ClassShift`."""
     if isinstance(class_weights, ClassShift):
         return class_weights
     if not isinstance(class_weights, Mapping):
@@ -275,16 +280,16 @@ def _class_shift(class_weights: Any) -> ClassShift:
 
 
 def shifted_population(class_weights: Any = None, weight_bound: Any = None) -> Population | None:
-    """The population that arguments of a call ask a promise for; None if they ask for no other."""
+    """The population that a call's arguments describe; None if that of the calibration records."""
     if class_weights is not None and weight_bound is not None:
-        raise InputError("class_weights", "must be left out with weights: one number per record says it all")
+        raise InputError("class_weights", "must be left out with weights: give one number per class or per record")
     if class_weights is not None:
         return _class_shift(class_weights)
     return None if weight_bound is None else RecordWeights.bounded(weight_bound)
 
 
 def _shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """Which fields a population has: those of weights, of ratios, or of shares before and after."""
+    """The fields of a population: weights, ratios, or shares before and after."""
     ratios = shapes.listed(shapes.fraction())
     if "bound" in content:
         return {"bound": shapes.number()}
@@ -308,17 +313,17 @@ POPULATION = shapes.Field(
     optional=True,
     shape=_shape,
 )
-"""The population of a file; left out where the promise is for that of the calibration records."""
+"""The population in a file; absent if it is that of the calibration records."""
 
 
-def _named(argument: str, values: Any) -> dict[Name, Any]:
+def _by_class(argument: str, values: Any) -> dict[Name, Any]:
     if not isinstance(values, Mapping):
         raise InputTypeError(argument, "must be a mapping from class to number", got=type(values).__name__)
     return dict(zip(check_names(argument, list(values)), values.values(), strict=True))
 
 
 def _number(name: str, value: Any, most: Fraction, least: Fraction = Fraction(0)) -> Fraction:
-    """0, or a number from `least` to `most`, as a fraction: the simplest within 1e-12, or one of millionths."""
+    """Return 0, or a number from `least` to `most`, as a fraction: the simplest within 1e-12, or in millionths."""
     if isinstance(value, bool) or not isinstance(value, Real | str | Fraction):
         raise InputTypeError(name, "must be a number", got=type(value).__name__)
     try:
@@ -331,7 +336,7 @@ def _number(name: str, value: Any, most: Fraction, least: Fraction = Fraction(0)
     return simple if abs(simple - exact) <= Fraction(1, 10**12) else exact.limit_denominator(_DENOMINATOR)
 
 
-def _listed(classes: Sequence[Name], values: Sequence[Fraction]) -> str:
+def _by_name(classes: Sequence[Name], values: Sequence[Fraction]) -> str:
     shown = [f"{name}={float(value):.6g}" for name, value in zip(classes, values, strict=True)]
     rest = len(shown) - _SHOWN
     return ", ".join(shown) if rest <= 0 else f"{', '.join(shown[:_SHOWN])} and {rest} more"

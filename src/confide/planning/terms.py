@@ -1,4 +1,4 @@
-"""The terms of one threshold, every public choice checked once; and the mechanism that answers them."""
+"""The terms of one threshold, which contain every public choice, validated once; and the mechanism for them."""
 
 import math
 import time
@@ -77,45 +77,46 @@ from confide.support import (
 _OF_PUBLISHED, _LARGEST_RISE = 1000, 100.0
 
 NOISY: Literal["noisy"] = "noisy"
-"""In place of a guess: a noisy number of records is released first, and decides."""
+"""`n_typical` of a request that releases a noisy number of records first, in place of a guess."""
 
 
 class Choices(TypedDict, total=False):
-    """Public choices of a threshold, besides its level, epsilon and candidates.
+    """Public choices of a threshold, in addition to its level, epsilon and candidates.
 
     Parameters
     ----------
     rho
         zCDP loss per person; selects the exponential mechanism with the largest epsilon that it allows
-        (docs/theory.md, Lemma 1a).
+        (docs/theory.md, Lemma P3).
     neighbors
-        `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
+        The adjacency: `"add_remove"` (n stays secret) or `"replace_one"` (n is public).
     n_min
-        Public lower bound on the secret number of records (`add_remove` only). The promise holds for every n >= n_min.
+        Public lower bound on the secret number of records (`add_remove` only). The coverage guarantee holds for every
+        n >= n_min.
     n_typical
         Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
         target are chosen (default: the larger of n_min and 1000). It affects efficiency, never validity. With
-        `"noisy"`, a twentieth of the loss is spent on a noisy number of records, which is released, and which they are
-        chosen for: much better than the default away from 1000 records.
+        `"noisy"`, a noisy number of records is released first, at a twentieth of the privacy loss, and takes the place
+        of the guess.
     delta
-        Ask for "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of the
-        marginal guarantee; in (0, 1).
+        Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
+        coverage; in (0, 1).
     records_per_person
-        Public bound on how many records one person owns; each record then gets epsilon/records_per_person.
+        Public bound on the number of records of one person; each record then gets epsilon/records_per_person.
     selector
         `"permute_and_flip"` (default) or `"exponential"` (default with `rho`).
     slopes
         Positive integers (left, right) to override the choice of slopes; only their ratio matters.
     rise
-        By how much the weight of the last candidate exceeds that of the first, as a logarithm, to override the choice;
-        0 for equal weights.
+        The logarithm of the ratio of the last candidate's prior weight to the first's, to override the choice; 0 for
+        equal weights.
     shift
-        Ranks above (1-alpha)(n+1) to aim at, to override the choice of target (marginal guarantee only); the
-        coverage that is then guaranteed is computed, and may be below 1-alpha.
+        The target rank minus (1-alpha)(n+1), to override the choice of target (marginal guarantee only). The guaranteed
+        coverage is then computed, and may be below 1-alpha.
     mechanism
-        `"slopes"` (default), or a published method by its name, to compare: `"pps"`, `"pps-laplace"`,
-        `"noisy-histogram"`, `"opendp-quantile"` (no coverage promised), `"pcoqs"` and `"pcoqs-published"` (no coverage
-        promised, asked for by `rho`: zero-concentrated privacy and no pure epsilon) or `"none"` (**not private**: split
+        `"slopes"` (default), or the name of a published method, for comparisons: `"pps"`, `"pps-laplace"`,
+        `"noisy-histogram"`, `"opendp-quantile"` (no coverage guarantee), `"pcoqs"` and `"pcoqs-published"` (no coverage
+        guarantee, with `rho`: zero-concentrated privacy and no pure epsilon) or `"none"` (**not private**: split
         conformal prediction on the scores themselves; leave out epsilon). See docs/methods.md.
     """
 
@@ -137,13 +138,13 @@ CHOICES = tuple(Choices.__annotations__)
 
 @dataclass(frozen=True)
 class Terms:
-    """What is asked of one threshold: everything public that a plan depends on; made by `Terms.of`.
+    """All public parameters of one threshold that a plan depends on; made by `Terms.of`.
 
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
-    otherwise. Without privacy (`mechanism="none"`) epsilon is infinite, and so it is where a mechanism has zCDP alone,
-    of which `rho` is the loss per person. `population` is the one that the promise is
-    for, where it is a known shift away. With `size_scale`, the scale of its noise, a noisy number of records is
-    released first, and `designed_for` gives the terms of the rest.
+    otherwise. epsilon is infinite without privacy (`mechanism="none"`), and for a mechanism with zCDP alone, whose
+    privacy loss per person is `rho`. `population` is that of the guarantee, if it differs by a known shift. If
+    `size_scale` is a number, a noisy number of records with noise of this scale is released first, and `designed_for`
+    returns the terms of the threshold.
     """
 
     alpha: Fraction
@@ -176,16 +177,16 @@ class Terms:
 
     @cached_property
     def choice(self) -> Choice:
-        """The slopes and the rise that suit it, or those that it asks for."""
+        """The optimal slopes and rise, unless they are set by hand."""
         return self.choice_of(self.candidates)
 
     def choice_of(self, candidates: Candidates | Spread) -> Choice:
-        """The slopes and the rise that suit other candidates; of a spread as many as suit, besides."""
+        """Slopes and rise for other candidates; for a spread, also the number of candidates."""
         return _choice(candidates, self.circumstances, self.slopes, self.rise)
 
     @cached_property
     def circumstances(self) -> Circumstances:
-        """What candidates, slopes and rise are decided by; a secret n is guessed."""
+        """The inputs of the choice of candidates, slopes and rise; a secret n is guessed."""
         n = self.n_known if self.n is None else self.n
         weighted = self.population is not None
         counted = self.size_scale is not None
@@ -199,31 +200,31 @@ class Terms:
         return max(1, round(self.heaviest_among(max(self.n_min, self.n_typical))))
 
     def heaviest_among(self, n: int) -> float:
-        """How many records of the largest weight weigh as much as n typical records; n where all count alike."""
+        """The number of records of the largest weight that weigh as much as n typical records; n without weights."""
         return n if self.population is None else n * self.population.typical_share
 
     @cached_property
     def weight(self) -> int | None:
-        """The largest integer weight of a record; None where all count alike."""
+        """The largest integer weight of a record; None without weights."""
         return None if self.population is None else self.population.heaviest
 
     @cached_property
     def rho_per_record(self) -> float:
-        """The zCDP loss that one record may cost, of a mechanism that has no other; it grows with the square."""
+        """The zCDP loss of one record, for a mechanism without pure epsilon; that of a group grows with its square."""
         assert self.rho is not None
         return float_below(Fraction(self.rho) / self.records_per_person**2)
 
     def suited(self, spread: Spread) -> "Terms":
-        """The same terms over as many candidates of a spread as suit it; a published method takes 1000."""
+        """The same terms with a suitable number of candidates of a spread; 1000 for a published method."""
         if self.mechanism != "slopes":
             return replace(self, candidates=Candidates.quantiles(spread, _OF_PUBLISHED))
         return replace(self, candidates=self.choice_of(spread).candidates)
 
     @cached_property
     def per_record(self) -> float:
-        """The loss that one record may cost, rounded down: all records together stay within epsilon.
+        """The privacy loss of one record, rounded down, so that all records of a person stay within epsilon.
 
-        What its share of the number of records costs is not part of it.
+        The privacy loss of a noisy number of records is subtracted.
         """
         if math.isinf(self.epsilon):
             return math.inf
@@ -231,23 +232,23 @@ class Terms:
         return float_below(Fraction(self.epsilon) / self.records_per_person - number)
 
     def designed_for(self, n: int) -> "Terms":
-        """The terms of the rest of a release whose noisy number of records is n, which need not be positive."""
+        """The terms of the threshold for a noisy number n of records, which may be negative."""
         assert self.size_scale is not None
         return replace(self, n_typical=design_for(n, self.size_scale, self.n_min))
 
     def at(self, n: int) -> "Terms":
-        """The terms with n records where a decision follows their number, public or noisy; over the same candidates."""
+        """The terms for n records, a public number or a noisy one, over the same candidates."""
         return replace(self, n=n) if self.public_n else self.designed_for(n)
 
     @property
     def price(self) -> PrivacyStatement:
-        """The loss of a release by these terms, known before the number of records: at most that of any design."""
+        """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
         records, one = self.records_per_person, Fraction(self.per_record)
         number = Fraction(0) if self.size_scale is None else 1 / Fraction(self.size_scale)
         rho = None
         if self.selector == "exponential":
             rho = float_above(Fraction(zcdp_of_range(records * one)) + (records * number) ** 2 / 2)
-        # Theorem 1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level.
+        # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level.
         replaced = one * min(Fraction(2), 1 / self.level)
         return PrivacyStatement(
             self.neighbors, self.epsilon, records, float_above(one + number), float_above(replaced), rho
@@ -264,28 +265,28 @@ class Terms:
         population: Population | None = None,
         **choices: Unpack[Choices],
     ) -> "Terms":
-        """Check every choice, and fill in the defaults.
+        """Validate every choice, and set the defaults.
 
         Parameters
         ----------
         alpha
             The miscoverage level.
         candidates
-            A list; how one is spread, of which as many are taken as suit the rest; or a number of even steps.
+            A list; a spread, from which a suitable number is taken; or a number of equal steps.
         n
-            The number of records, where `neighbors="replace_one"` makes it public, or the noisy one that candidates are
-            chosen for; not used with `n_typical`.
+            The number of records, if `neighbors="replace_one"` makes it public, or a noisy one, if `n_typical="noisy"`;
+            otherwise it is not used.
         epsilon
-            The loss per person, in [1e-6, 1e6]; or `rho` among the choices.
+            The privacy loss per person, in [1e-6, 1e6]; or `rho` among the choices.
         population
-            The one that the promise is for, where it is a known shift away.
+            The population of the guarantee, if it differs by a known shift.
         **choices
-            Those of `Choices`.
+            The fields of `Choices`.
 
         Raises
         ------
         InputError, InputTypeError
-            If a choice cannot be used, or does not go with another.
+            If a choice cannot be used, or excludes another.
 
         Examples
         --------
@@ -309,9 +310,9 @@ class Terms:
         listed: bool = False,
         **choices: Unpack[Choices],
     ) -> "Terms":
-        """The same before candidates and a number of records are settled, by `over`, of checked combinations.
+        """The terms before candidates and a number of records are fixed by `over`; combinations are valid already.
 
-        `listed` means that candidates are a list: with slopes and a rise no number of records has to decide anything.
+        `listed` states that the candidates are a list. With slopes and a rise, no number of records is then needed.
         """
         method = one_of("mechanism", choices.get("mechanism", "slopes"), MECHANISMS)
         neighbors = one_of(
@@ -324,7 +325,7 @@ class Terms:
         if method == "pps" and neighbors == "add_remove" and exact > Fraction(1, 2):
             raise InputError(
                 "alpha",
-                ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': for more nothing is proved"),
+                ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"),
                 remedy="Take neighbors='replace_one'",
             )
         typical = choices.get("n_typical")
@@ -334,7 +335,7 @@ class Terms:
         typical = None if typical == NOISY else typical
         loss = _Loss.of(method, epsilon, choices, counted=counted)
         n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
-        made = cls(
+        terms = cls(
             alpha=exact,
             epsilon=loss.epsilon,
             neighbors=neighbors,
@@ -355,21 +356,21 @@ class Terms:
             rho=loss.rho,
             size_scale=loss.size_scale,
         )
-        if made.rho is not None and made.rho_per_record < LEAST_LOSS:
-            raise _too_little(loss.records, f"rho={made.rho:g}", "rho")
-        return made
+        if terms.rho is not None and terms.rho_per_record < LEAST_LOSS:
+            raise _too_little(loss.records, f"rho={terms.rho:g}", "rho")
+        return terms
 
     def over(self, candidates: int | Candidates | Spread, n: int | None) -> "Terms":
         """The same terms over other candidates, for another public number of records."""
-        known = positive_integer("n", n, most=MOST_RECORDS) if self.public_n else None
+        public_n = positive_integer("n", n, most=MOST_RECORDS) if self.public_n else None
         listed = candidates if isinstance(candidates, Candidates | Spread) else _even(candidates)
         if self.mechanism == "pcoqs-published" and listed != published_candidates():
             raise InputError(
                 "candidates", "must be left out with mechanism='pcoqs-published', whose list from 0 to 1 is fixed"
             )
         if isinstance(listed, Spread):
-            return replace(self, n=known).suited(listed)
-        return replace(self, candidates=listed, n=known)
+            return replace(self, n=public_n).suited(listed)
+        return replace(self, candidates=listed, n=public_n)
 
     @cached_property
     def public_n(self) -> bool:
@@ -379,7 +380,7 @@ class Terms:
 
 @dataclass(frozen=True)
 class _Loss:
-    """What may be spent: epsilon, or for methods without a pure epsilon rho; among how many records of a person."""
+    """A privacy budget, epsilon or for methods without a pure epsilon rho, and the number of records of a person."""
 
     epsilon: float
     rho: float | None
@@ -398,9 +399,9 @@ class _Loss:
                     "rho",
                     (
                         f"must be given with mechanism={method!r}, and epsilon left out: it has zero-concentrated "
-                        "privacy alone and no pure epsilon"
+                        "privacy and no pure epsilon"
                     ),
-                    remedy="Rho = epsilon**2/2, as its authors write, follows from epsilon and does not imply it",
+                    remedy="The authors' rho = epsilon**2/2 follows from epsilon and does not imply it",
                 )
             return cls(math.inf, privacy_loss("rho", rho), selector, records)
         if method == "none":
@@ -433,7 +434,7 @@ class _Loss:
 def _too_little(records: int, stated: str, name: str) -> InputError:
     return InputError(
         "records_per_person",
-        f"leaves each record less than a loss of {LEAST_LOSS:g}",
+        f"leaves each record a privacy loss of less than {LEAST_LOSS:g}",
         got=f"{records} records for {stated}",
         remedy=f"Raise {name} or keep fewer records of each person",
     )
@@ -466,7 +467,7 @@ def _even(number: int) -> Candidates:
 
 
 _NO_LIST = Candidates.unit(1)
-"""+inf alone: what stands for a list until one is settled."""
+"""+inf alone: a placeholder until a list is fixed."""
 
 
 def _choice(
@@ -475,19 +476,19 @@ def _choice(
     return choose(of, circumstances, None if slopes is None else PARTS * slopes[0] / sum(slopes), rise)
 
 
-# From terms to the mechanism that answers them: slopes and rise, then the smallest target rank that is certified.
+# From terms to a mechanism: slopes and rise, then the smallest target rank that is certified.
 
 _GONE_AT = 0.15
-"""The share of n_typical at which the head start of +inf is gone."""
+"""The share of n_typical at which the prior bonus of +inf has decreased to 0."""
 _TRIES, _LITTLE = 8, Fraction(1, 20)
-"""How often a little is added to an offset, in ranks, and to a head start, in log-odds."""
+"""Number of increments: an offset is increased in ranks, a prior bonus in log-odds."""
 
 _Build = Callable[[Fraction, Fraction], Slopes]
 """From rate and offset of the target line to the mechanism, with its noise and its rise."""
 
 
 def mechanism_for(request: Terms) -> Mechanism | None:
-    """The mechanism for a checked request; None if +inf has to be answered without touching the data.
+    """The mechanism for validated terms; None if the answer must be +inf without reading the data.
 
     Examples
     --------
@@ -508,7 +509,7 @@ def mechanism_for(request: Terms) -> Mechanism | None:
             return opendp_quantile_for(level, epsilon, n)
         case "pps" if n is None:
             return pps_of_secret_size(request.alpha, epsilon, m, request.n_known)
-    assert n is not None  # the request was checked
+    assert n is not None  # the terms were validated
     match request.mechanism:
         case "pps":
             return pps_for(n, request.alpha, epsilon, m)
@@ -524,9 +525,9 @@ def mechanism_for(request: Terms) -> Mechanism | None:
 
 @lru_cache(maxsize=1024)
 def slopes_for_request(request: Terms) -> Slopes | None:
-    """The slope mechanism that answers a request, or None if +inf has to be answered without touching the data."""
+    """The slope mechanism for validated terms, or None if the answer must be +inf without reading the data."""
     begin = time.perf_counter()
-    found = _slopes(request)
+    mechanism = _slopes(request)
     if listening("planning", DEBUG):
         tell(
             "planning",
@@ -538,7 +539,7 @@ def slopes_for_request(request: Terms) -> Slopes | None:
             neighbors=request.neighbors,
             n="secret" if request.n is None else request.n,
         )
-    return found
+    return mechanism
 
 
 @np.errstate(under="ignore")
@@ -555,23 +556,23 @@ def _slopes(request: Terms) -> Slopes | None:
         return replace(plain, flat=flat, rise=rise) if flat and rise else plain
 
     if request.n is not None:
-        return _settled(_public_line(request, build), request, build)
+        return _certified(_public_line(request, build), request, build)
     if request.population is not None:
         return _weighted(request, build)
-    plain = _settled(_private_line(request, build), request, build)
+    plain = _certified(_private_line(request, build), request, build)
     if plain is None or request.delta is not None:
         return plain
     lower = _two_sided(request, build, plain.offset) if request.shift is None else None
     return lower or _with_head_start(plain, request)
 
 
-def _settled(line: tuple[Fraction, Fraction] | None, request: Terms, build: _Build) -> Slopes | None:
-    """The mechanism with the least target from this line on that is certified; None if a public n does not reach it."""
+def _certified(line: tuple[Fraction, Fraction] | None, request: Terms, build: _Build) -> Slopes | None:
+    """The certified mechanism with the least target from this line on; None if a public n does not reach it."""
     if line is None:
         return None
     rate, offset = line
-    # How heights are rounded, and with it G, depends a little on the offset's denominator.
-    while not _serves(build(rate, offset), request):
+    # The rounding of prior weights, and with it G, depends slightly on the offset's denominator.
+    while not _is_certified(build(rate, offset), request):
         offset += Fraction(1, _unit(request))
     return None if request.n is not None and offset > request.n else build(rate, offset)
 
@@ -583,7 +584,7 @@ def _unit(request: Terms) -> int:
 
 
 def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | None:
-    """Rate 0 and the target rank for a public n, or None if no rank up to n serves."""
+    """Rate 0 and the target rank for a public n, or None if no rank up to n suffices."""
     n, level, unit = request.n or 0, request.level, _unit(request)
     trial = build(Fraction(0), Fraction(1, unit))
     rivals, selector = trial.rivals(request.m), request.selector
@@ -593,8 +594,8 @@ def _public_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction] | N
         target = public_target(n, level, request.delta, trial.slope_left, rivals, selector, unit)
     else:
         terms = n, level, trial.slope_left, trial.slope_right, rivals, selector, unit
-        found = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
-        target = min((one for one in found if one is not None), default=None)
+        shifts = public_shift(*terms), two_sided_shift(*terms, step=trial.step(request.m))
+        target = min((shift for shift in shifts if shift is not None), default=None)
     return None if target is None or target > n else (Fraction(0), target)
 
 
@@ -604,7 +605,7 @@ def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
     trial = build(level, Fraction(1, unit))
     rivals = trial.rivals(request.m)
     if request.delta is not None:
-        # The rate exceeds the level, which changes the privacy map: settle the rate first, then slopes and offset.
+        # The rate exceeds the level, which changes the privacy map: choose the rate first, then slopes and offset.
         n_typical = max(n_min, request.n_typical)
         rate = tangent_rate(level, request.delta, n_typical)
         slope = build(rate, Fraction(1, unit)).slope_left
@@ -614,8 +615,8 @@ def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
     return level, private_shift(level, trial.slope_left, trial.slope_right, rivals, selector, unit)
 
 
-def _serves(mechanism: Slopes, request: Terms) -> bool:
-    """Whether the target is certified (from the n on that reach it, if n is secret), or was asked for as it is."""
+def _is_certified(mechanism: Slopes, request: Terms) -> bool:
+    """Whether the target is certified (from the n on that reach it, if n is secret), or was set by hand."""
     if request.shift is not None:
         return True
     n_min = NEVER_SMALL if request.delta is None else request.n_min
@@ -625,39 +626,39 @@ def _serves(mechanism: Slopes, request: Terms) -> bool:
 
 
 def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
-    """With the offset and head start that the two-sided certificate asks for; None if it asks for `most` or more.
+    """The mechanism with the offset and prior bonus of the two-sided certificate; None if the offset reaches `most`.
 
-    The head start is gone at a seventh of n_typical, if the loss has room for that: slower fading asks for less offset.
+    The bonus ends at a seventh of n_typical, if the privacy loss allows it: with a slower decrease the offset is less.
     """
     level, unit = request.level, _unit(request)
     trial, parts = build(level, Fraction(1, unit)), unit // level.denominator
-    needed = 2.5 - math.log(request.alpha)  # about what head start +inf needs where it does not fade, in log-odds
+    needed = 2.5 - math.log(request.alpha)  # approximate constant prior bonus of +inf that suffices, in log-odds
     fade = needed * trial.scale / (_GONE_AT * max(request.n_min, request.n_typical))
-    # A multiple of `parts` remains a whole number where the offset has a smaller denominator.
+    # A multiple of `parts` stays an integer if the offset has a smaller denominator.
     fade = min(max(1, math.ceil(fade / parts)), fade_for(trial) // parts) * parts / trial.scale
     few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
     terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), request.selector, unit
     step = trial.step(request.m)
-    # The certificate asks all n in any case: mostly what some of them need is enough, and they need not be asked twice.
+    # The certificate checks all n in any case: mostly the requirement of a few suffices, without a second check.
     for sampled in (True, False):
-        found = two_sided_secret(level, fade, needed + fade * few, *terms, step=step, sampled=sampled)
-        if found is None:
+        least = two_sided_secret(level, fade, needed + fade * few, *terms, step=step, sampled=sampled)
+        if least is None:
             return None
-        offset, ahead = found
-        # Again the rounding of heights: it may ask for a little more of either.
+        offset, ahead = least
+        # Again because of the rounding of prior weights: either value may have to increase slightly.
         for more in range(1 if sampled else _TRIES):
             plain = build(level, offset + more * ceil_to(_LITTLE, unit))
             if plain.offset >= most:
                 return None
             head_start = math.ceil((ahead + float(more * _LITTLE)) * plain.scale)
-            made = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
-            if certify(made, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
-                return made
+            candidate = replace(plain, fade=round(fade * plain.scale), head_start=head_start)
+            if certify(candidate, request.alpha, request.m, None, request.n_min, None).coverage >= float(level):
+                return candidate
     return None
 
 
 def _weighted(request: Terms, build: _Build) -> Slopes:
-    """The least offset that is certified where records weigh differently, and the head start of +inf with it."""
+    """The least offset that is certified if records have different weights, and the prior bonus of +inf for it."""
     level, unit, m, selector = request.level, _unit(request), request.m, request.selector
     trial = build(level, Fraction(1, unit))
     offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m), selector), unit)
@@ -667,14 +668,14 @@ def _weighted(request: Terms, build: _Build) -> Slopes:
         ahead = weighted_head_start(
             level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m), selector
         ) * (plain.unit * plain.heaviest * plain.left)  # fmt: skip
-        made = replace(fading, head_start=math.ceil(ahead))
-        if certify(made, request.alpha, m, None, request.n_min, None).coverage >= float(level):
-            return made
-        offset += Fraction(1, unit)  # how heights are rounded, and with it G, depends a little on the offset
+        with_head_start = replace(fading, head_start=math.ceil(ahead))
+        if certify(with_head_start, request.alpha, m, None, request.n_min, None).coverage >= float(level):
+            return with_head_start
+        offset += Fraction(1, unit)  # the rounding of prior weights, and with it G, depends slightly on the offset
 
 
 def _with_head_start(mechanism: Slopes, request: Terms) -> Slopes:
-    """With the least head start of +inf that serves every n from n_min on, fading as fast as the loss has room for."""
+    """Set the least prior bonus of +inf that suffices for every n >= n_min, with the fastest admissible decrease."""
     fading = replace(mechanism, fade=fade_for(mechanism))
     ahead = private_head_start(
         request.level, mechanism.offset, fading.fade_ranks, request.n_min,

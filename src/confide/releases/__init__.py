@@ -1,15 +1,15 @@
-"""What leaves: in come a threshold with its promise, privacy statement and mechanism, out go `Calibration` and its kin.
+"""Releases: thresholds with a coverage guarantee, a privacy statement and the mechanism that made them.
 
 documents.py     documents of every kind: JSON, files, pickles; the form of a file, its checksum; one reader for all
-words.py         what a release says about itself in public words, and the earlier releases of its chain
-needed.py        how many records it takes, as a plan says it
-calibration.py   `Release`, thresholds under one statement; `Calibration`, one threshold, its promise, and its cost
+words.py         public metadata of a release, and the earlier releases of its chain
+needed.py        the required number of records, as a plan states it
+calibration.py   `Release`, thresholds under one privacy statement; `Calibration`, one threshold, its guarantee and cost
 several.py       thresholds for several levels, for groups or classes, for two sides; a threshold that bounds a loss
-noisy_labels.py  labels that were randomised before anybody saw them: their statement, and thresholds from them
-forms.py         releases as JSON, and their claims computed again
-remarks.py       what is said of a release: facts, thresholds that are worth a word (+inf, and nearly), and its chain
+noisy_labels.py  randomised labels: their statement, and thresholds from them
+forms.py         releases as JSON, and the verification of their claims
+remarks.py       texts about a release: facts, warnings about infinite or uninformative thresholds, and its chain
 
-Nothing here knows what people do with releases.
+Nothing here depends on the use of a release.
 """
 
 from confide.releases import documents, forms
@@ -72,5 +72,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)

@@ -1,10 +1,11 @@
-"""Releases: thresholds under one statement, what is promised with each, and what they cost. No trace of the data.
+"""Releases: thresholds with their guarantees and costs. They contain no data.
 
-A `Release` maps what tells its thresholds apart to each of them: `by` says what that is, and `FORMS` how each way is
-told and written. `Calibration` is one threshold, and a release of its own.
+A `Release` is a mapping to thresholds. `by` states the type of its keys, and `FORMS` contains the printed and stored
+form of each type. `Calibration` is one threshold, and also a release.
 
-Everything but the thresholds is a function of public choices and is computed again when a release is read, so a file
-that claims more than its mechanism delivers is refused. A checksum finds accidental damage; it is no signature.
+Everything but the thresholds is a function of public choices. It is computed again when a release is read, so a file
+with a claim that does not follow from its mechanism raises `FormatError`. A checksum finds accidental damage; it is not
+a signature.
 """
 
 import math
@@ -30,22 +31,22 @@ from confide.scores import score_kind
 from confide.support import Classes, Level, Section, canonical, exact_level, order_of, positive_integer, public_classes
 
 Division: TypeAlias = Literal["loss", "level", "group", "class", "side"]
-"""What tells the thresholds of a release apart; that of "loss" is one, and bounds a loss."""
+"""The type of keys of a release; with "loss" there is one threshold, which bounds the loss."""
 
 
 class Form(NamedTuple):
-    """How releases that are divided in one way are told, and written."""
+    """The printed and stored form of releases with one type of keys."""
 
     kind: str
-    """The kind that their files name."""
+    """The kind in their files."""
     told: Callable[[Any], str]
-    """A key in words for people."""
+    """Convert a key to words."""
     written: Callable[[Any], str | int] = str
-    """A key in files."""
+    """Convert a key for files."""
     outer: tuple[str, ...] = ()
-    """What files say of the whole, besides its parts."""
+    """The fields of a file about the whole release."""
     each: str = ""
-    """What so many records are needed for."""
+    """A phrase for what the number of required records belongs to."""
 
 
 def _form_of_groups(by: str) -> Form:
@@ -76,17 +77,17 @@ FORMS: Mapping[Division | None, Form] = {
 
 
 class Release(Document):
-    """Thresholds under one statement: a mapping from what tells them apart to each, and what they cost together.
+    """Thresholds with one privacy statement: a mapping from keys to thresholds, and their cost together.
 
-    `by` says what tells them apart, and `parts` holds them: one under None, or under the name of the loss that it
-    bounds; several under their levels, under the names of groups or classes, or as "low" and "high".
+    `by` states the type of the keys, and `parts` contains the thresholds. A single one has the key None, or the name of
+    the loss that it bounds. Several have their levels, the names of groups or classes, or "low" and "high" as keys.
     """
 
-    if TYPE_CHECKING:  # fields of some releases, which a dataclass would take for defaults if they were here
+    if TYPE_CHECKING:  # fields of some subclasses, which a dataclass would take for defaults if they were here
 
         @property
         def by(self) -> Division | None:
-            """What tells the thresholds apart; None if there is one."""
+            """The type of keys; None if there is one threshold."""
 
         @property
         def parts(self) -> Mapping[Any, "Calibration"]:
@@ -94,18 +95,18 @@ class Release(Document):
 
     @property
     def first(self) -> "Calibration":
-        """The first of the thresholds; classes, public words and predecessors are the same in all."""
+        """The first of the thresholds; classes, metadata and predecessors are the same in all."""
         return next(iter(self.parts.values()))
 
     @property
     def named(self) -> dict[str, "Calibration"]:
-        """The thresholds by a name for people; "" if there is one."""
-        told = FORMS[self.by].told
-        return {told(key): part for key, part in self.parts.items()}
+        """The thresholds by a printable name; "" if there is one."""
+        to_text = FORMS[self.by].told
+        return {to_text(key): part for key, part in self.parts.items()}
 
     @property
     def promises(self) -> dict[str, str]:
-        """What is promised, in words, by what it is promised for; "" for a release as a whole.
+        """The guarantees in words, by a phrase for what each is about; "" for a release as a whole.
 
         Examples
         --------
@@ -118,21 +119,21 @@ class Release(Document):
 
     @property
     def disjoint(self) -> bool:
-        """Whether each record has one of the thresholds: that of its group, or of the class that is considered."""
+        """Whether each record has one of the thresholds: that of its group, or of the class in question."""
         return self.by in ("group", "class")
 
     def asks_groups(self, *, sets: bool) -> bool:
-        """Whether the group of each record, or its true class, has to be given: `sets` of classes say the class."""
+        """Whether the caller must give each record's group, or true class; for `sets` of classes the class is known."""
         return self.by == "group" or (self.by == "class" and not sets)
 
     @property
     def bounded(self) -> tuple[str, float] | None:
-        """The loss whose mean is promised to be small, and its largest value; None where coverage is promised."""
+        """The loss whose expectation is bounded, and its largest value; None for a coverage guarantee."""
         return None
 
     @property
     def levels(self) -> tuple[Fraction, ...]:
-        """The miscoverage levels at which something is promised: of two sides that of both together."""
+        """The miscoverage levels of the guarantees; for two sides that of both together."""
         if self.by == "level":
             return tuple(self.parts)
         together = self.parts.values() if self.by == "side" else (self.first,)
@@ -140,12 +141,12 @@ class Release(Document):
 
     @property
     def promised(self) -> float:
-        """The coverage that every record is promised: for groups the least of theirs, for two sides together.
+        """The coverage that is guaranteed for every record: the least over groups; of two sides together.
 
-        Of a bound on a loss it is the coverage of critical thresholds.
+        For a bound on a loss it is the coverage of critical thresholds.
         """
         promised = [part.coverage for part in self.parts.values()]
-        return max(0.0, 1 - sum(1 - one for one in promised)) if self.by == "side" else min(promised)
+        return max(0.0, 1 - sum(1 - coverage for coverage in promised)) if self.by == "side" else min(promised)
 
     def at(self, alpha: Level | None) -> "Release":
         """The thresholds at a level; without one those of the only level.
@@ -153,7 +154,7 @@ class Release(Document):
         Raises
         ------
         InputError
-            If it is not one of the levels, or has to be said.
+            If it is not one of the levels, or is missing although there are several.
 
         Examples
         --------
@@ -165,25 +166,25 @@ class Release(Document):
         level = None if alpha is None else exact_level("alpha", alpha)
         if self.by != "level":
             if level not in (None, *self.levels):
-                own = f"{float(self.levels[0]):g}"
-                raise InputError("alpha", f"must be left out, or {own}: the release is for this level alone")
+                level_text = f"{float(self.levels[0]):g}"
+                raise InputError("alpha", f"must be left out, or {level_text}: the release is for this level alone")
             return self
-        known = ", ".join(f"{float(one):g}" for one in self.parts)
+        levels = ", ".join(f"{float(alpha_i):g}" for alpha_i in self.parts)
         if level is None:
-            raise InputError("alpha", f"must be given, one of the calibrated levels {known}")
+            raise InputError("alpha", f"must be given, one of the calibrated levels {levels}")
         if level not in self.parts:
-            raise InputError("alpha", f"must be one of the calibrated levels {known}", got=f"{float(level):g}")
+            raise InputError("alpha", f"must be one of the calibrated levels {levels}", got=f"{float(level):g}")
         return self.parts[level]
 
     @property
     def task(self) -> str:
-        """What is made of the thresholds: sets ("classification"), intervals ("regression"), or "any" thing else."""
+        """The use of the thresholds: sets ("classification"), intervals ("regression"), or "any" other."""
         return score_kind(self.first.score).task
 
     def limits(
         self, n: int | None = None, *, groups: ArrayLike | None = None, classes: Sequence[object] | int | None = None
     ) -> float | NDArray[np.float64]:
-        """What scores are compared with: all that sets, intervals, SQL, ONNX, PyTorch and MLflow ask of a release.
+        """Limits for scores, for sets, intervals, SQL, ONNX, PyTorch and MLflow.
 
         Parameters
         ----------
@@ -193,18 +194,18 @@ class Release(Document):
             The group of each record, shape (n,), for thresholds per group.
         classes
             For thresholds per class: the names in the order of the columns, or their number. Classes that were
-            calibrated as positions, 0 to K-1, are those of K columns of any name.
+            calibrated as positions, 0 to K-1, match K columns with any names.
 
         Returns
         -------
         float or array
-            The threshold, or float64, shape (n,), that of each record, or, shape (k,), that of each class.
+            The threshold; or float64, shape (n,), the threshold of each record; or shape (k,), that of each class.
 
         Raises
         ------
         InputError, InputTypeError
-            If groups or classes are missing, unknown, or not asked for; and for thresholds of several levels or sides,
-            of which one has to be chosen.
+            If groups or classes are missing, unknown or not applicable, or if thresholds are for several levels or
+            sides, of which one has to be chosen.
 
         Examples
         --------
@@ -227,7 +228,7 @@ class Release(Document):
         return values[self._order(classes)] if self.by == "class" else float(values[0])
 
     def _order(self, classes: Sequence[object] | int | None) -> list[int]:
-        """The places of the calibrated classes, in the order of the columns."""
+        """The positions of the calibrated classes, in the order of the columns."""
         if classes is None:
             raise InputError("classes", "must be given: the calibration has one threshold per class")
         k = classes if isinstance(classes, int) else len(classes)
@@ -236,7 +237,7 @@ class Release(Document):
                 return order
         raise InputError(
             "classes",
-            f"must be given, for the calibration knows {len(self.parts)} by their names",
+            f"must be given, because the calibration has {len(self.parts)} named classes",
             got=f"{k} columns without these names: pass classes=[...] in the order of the columns",
         )
 
@@ -247,39 +248,39 @@ class Release(Document):
 
 @dataclass(frozen=True, repr=False)
 class Calibration(Release):
-    """All that is ever released about the calibration data.
+    """A released threshold: everything that is published about the calibration data.
 
     Parameters
     ----------
     threshold
-        The selected candidate; +inf excludes nothing: every label is in every set, every interval is the whole line.
+        The selected candidate. +inf excludes nothing: every label is in every set, every interval is the whole line.
     alpha
         Miscoverage level, an exact fraction.
     guarantee
-        What is promised about coverage.
+        The coverage guarantee.
     privacy
         The privacy loss in every unit.
     mechanism
-        The complete public statement of the mechanism; None if +inf was answered without touching the data.
+        The complete public statement of the mechanism; None if the answer was +inf without reading the data.
     candidates
         Number of candidate thresholds, +inf included.
     recipe
-        How the candidates were made.
+        The rule that made the candidates.
     score
-        Name of the conformity score, or None.
+        Name of the nonconformity score, or None.
     versions
         Versions of the libraries that made the release.
     classes
-        The class names that it is for, or their number; None for regression, and where nobody said.
+        The class names, or their number; None for regression, and if they were not stated.
     population
-        Where the promise is for a population that is a known shift away: the public weights that say which; else None.
+        The public weights of the population of the guarantee, if it differs by a known shift; else None.
     about
-        Public words: `model`, `version` of the model, `data`, `purpose`, `responsible`, `date`; those that were given.
+        Public metadata: `model`, `version` of the model, `data`, `purpose`, `responsible`, `date`; those that were
+        given.
     predecessors
-        The earlier releases of its chain, oldest first; none for a release that renews none.
+        The earlier releases of its chain, oldest first; empty for a release that renews none.
     size
-        The noisy number of records that was released first and decided candidates and mechanism; None where the number
-        is public, or a public guess decided.
+        The noisy number of records that was released first, and the design for it; None without one.
 
     Examples
     --------
@@ -324,28 +325,28 @@ class Calibration(Release):
 
     @property
     def parts(self) -> Mapping[Any, "Calibration"]:
-        """Itself, under None."""
+        """The calibration itself, under None."""
         return {None: self}
 
     @property
     def coverage(self) -> float:
-        """The guaranteed coverage; `guarantee.kind` says in which sense."""
+        """The guaranteed coverage; `guarantee.kind` states the type of guarantee."""
         return self.guarantee.coverage
 
     @property
     def epsilon(self) -> float:
-        """The privacy loss spent, per person, under `privacy.neighbors`."""
+        """The privacy loss per person, under `privacy.neighbors`."""
         return self.privacy.epsilon
 
     @property
     def n(self) -> int | None:
-        """The number of calibration records where it is public (`replace_one`), else None."""
+        """The number of calibration records if it is public (`replace_one`), else None."""
         return self.guarantee.n
 
     def conditional_coverage(self, delta: Level, n: int | None = None) -> float:
         """The largest c such that coverage given the calibration data is at least c with probability 1 - delta.
 
-        By the random-rank lemma (docs/theory.md, Theorem 2b), for i.i.d. data.
+        By the random-rank lemma (docs/theory.md, Theorem C1b), for i.i.d. data.
 
         Parameters
         ----------
@@ -353,7 +354,7 @@ class Calibration(Release):
             Failure probability, in (0, 1).
         n
             Number of calibration records; required if it is secret, and then used for this statement only. The
-            answer for a secret n belongs to those who know n.
+            answer depends on a secret n, so it is for people who may see n.
 
         Examples
         --------
@@ -375,7 +376,7 @@ class Calibration(Release):
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that coverage given the calibration data is below c.
 
-        By the random-rank lemma (docs/theory.md, Theorem 2b), for i.i.d. data, whatever their distribution. Exact for
+        By the random-rank lemma (docs/theory.md, Theorem C1b), for i.i.d. data, whatever their distribution. Exact for
         continuous scores with `mechanism="none"`. `n` as in `conditional_coverage`.
 
         Examples
@@ -394,7 +395,7 @@ class Calibration(Release):
             raise InputError(
                 "delta",
                 "a release for another population has no training-conditional statement",
-                remedy="Its promise is one on average",
+                remedy="Its guarantee is marginal",
             )
         if law is None:
             raise InputError(
@@ -405,7 +406,7 @@ class Calibration(Release):
         return lambda level: law_failure(law, records, level)
 
     def coverage_at_most(self, n: int | None = None) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem 5).
+        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, Theorem C4).
 
         1 for a mechanism without such a bound. `n` as in `conditional_coverage`.
         """
@@ -438,14 +439,14 @@ class Calibration(Release):
 
 
 def threshold_text(calibration: Calibration) -> str:
-    """A threshold in twelve digits, or what it means that it is +inf."""
+    """A threshold with twelve digits, or the meaning of +inf."""
     if math.isinf(calibration.threshold) and calibration.threshold > 0:
         return f"+inf ({everything(calibration.score)})"
     return f"{calibration.threshold:.12g}"
 
 
 def everything(score: str | None) -> str:
-    """What the threshold +inf means for sets, intervals, or a score of which nothing is known.
+    """The meaning of the threshold +inf for sets, intervals, or an unknown score.
 
     Examples
     --------
@@ -458,12 +459,12 @@ def everything(score: str | None) -> str:
 
 
 def parts_of(release: Any) -> dict[str, Calibration]:
-    """The thresholds of a release, by a name for people.
+    """The thresholds of a release, by a printable name.
 
     Raises
     ------
     InputTypeError
-        If it is no release.
+        If it is not a release.
 
     Examples
     --------
@@ -476,12 +477,12 @@ def parts_of(release: Any) -> dict[str, Calibration]:
 
 
 def as_release(release: Any) -> Release:
-    """A release, and nothing else; other documents, such as a watch, are refused, too.
+    """Return a release unchanged; raises an error for all other values, also for documents such as a monitor.
 
     Raises
     ------
     InputTypeError
-        If it is something else.
+        If it is not a release.
     """
     if not isinstance(release, Release):
         raise InputTypeError("release", "must be a calibration, of any kind", got=type(release).__name__)
@@ -489,13 +490,13 @@ def as_release(release: Any) -> Release:
 
 
 def load_release(path: str | Path) -> Release:
-    """As `confide.load`, of thresholds alone: a watch or an evaluation is refused."""
+    """Like `confide.load`, for thresholds only: a monitor or an evaluation raises an error."""
     return as_release(load(path))
 
 
 @dataclass(frozen=True)
 class Words:
-    """The public words of a release, checked before anything is charged; what is None stays as it is.
+    """The public metadata of a release, validated before anything is charged; None keeps the value of a release.
 
     Examples
     --------
@@ -516,19 +517,19 @@ class Words:
         about: Mapping[str, str] | None,
         predecessors: Iterable[Predecessor] = (),
     ) -> "Words":
-        """What is said, in the form in which a release keeps it."""
+        """Validate metadata, and return them in the form that a release contains."""
         kept = None if classes is None else public_classes("classes", classes)
         return cls(kept, None if about is None else check_about(about), check_predecessors(predecessors) or None)
 
     def of(self, release: Calibration) -> Calibration:
-        """The same release with these words."""
-        said = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
-        words: dict[str, Any] = {name: value for name, value in said.items() if value is not None}
+        """The same release with these metadata."""
+        fields = {"classes": self.classes, "about": self.about, "predecessors": self.predecessors}
+        words: dict[str, Any] = {name: value for name, value in fields.items() if value is not None}
         return replace(release, **words) if words else release
 
 
 def classes_of(release: Release) -> Classes | None:
-    """The classes, or labels, that a release is for: their names, or their number; None if it does not say.
+    """The classes, or labels, of a release: their names, or their number; None if it does not state them.
 
     Examples
     --------
@@ -544,21 +545,21 @@ def classes_of(release: Release) -> Classes | None:
 
 
 def about_of(release: Release) -> Mapping[str, str]:
-    """What a release says it was made of, for what, by whom and when; the same in every part."""
+    """The metadata of a release: model, data, purpose, responsible person, date; the same in every part."""
     return release.first.about
 
 
 def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
-    """The names of k columns that a release is applied to: their own, or, where they have none, the release's.
+    """The names of k columns that a release is applied to: their own names, or the release's if they have none.
 
-    Columns without names, or with names that only count from 0, stand for the release's classes in their order. Where
-    each class has a threshold of its own their order is not known, and the columns have to be named.
+    Columns without names, or with the names 0 to k-1, stand for the release's classes in their order. If each class has
+    its own threshold, the order of the classes is unknown, and the columns must have names.
 
     Raises
     ------
     InputError
-        If the release is for another number of classes, or for others: how many are missing and unknown, and the
-        first, for names of classes are public.
+        If the release has another number of classes, or other classes. The message contains the numbers of missing and
+        unknown ones and the first of each, because names of classes are public.
 
     Examples
     --------
@@ -568,8 +569,8 @@ def names_for(release: Release, names: tuple[object, ...] | None, k: int) -> tup
     >>> names_for(released, None, 2), names_for(released, ("dog", "cat"), 2)
     (('cat', 'dog'), ('dog', 'cat'))
     """
-    known = classes_of(release)
-    if known is None:
+    classes = classes_of(release)
+    if classes is None:
         return names
-    matched = names_among(known, names, k)
-    return names if release.by == "class" and matched is known else matched
+    matched = names_among(classes, names, k)
+    return names if release.by == "class" and matched is classes else matched

@@ -1,6 +1,6 @@
-"""Documents: what leaves as a file, how each kind of them is written, and one reader for all kinds.
+"""Documents: values that are written to files, the form of each kind, and one reader for all kinds.
 
-A kind whose files have another form than `confide.support.shapes.Form` brings a reader of whole texts.
+A kind whose files do not have the form of `confide.support.shapes.Form` provides a reader of whole texts.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ _ABOVE = dict.fromkeys(
     "confide.watch": "confide.watching",
     "confide.private-evaluation": "confide.evaluation",
 }
-"""Kinds that another room registers when it is imported."""
+"""Kinds that another subpackage registers when it is imported."""
 
 _WRITERS: dict[type, "Kind"] = {}
 _READERS: dict[str, Callable[[str], Any]] = {}
@@ -53,7 +53,7 @@ def common_form(
     since_2: frozenset[str] = frozenset(),
     since_3: frozenset[str] = frozenset(),
 ) -> Form:
-    """The form of a kind of release: texts as long as releases may be, and integers of any size as names."""
+    """The form of a kind of release: strings as long as releases may be, and integers of any size as names."""
     return Form(
         kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits, since_2=since_2, since_3=since_3
     )
@@ -61,10 +61,10 @@ def common_form(
 
 @dataclass(frozen=True)
 class Kind:
-    """A kind of release with files of a form.
+    """A kind of release whose files have a form.
 
-    `fields` makes JSON values of a release, and `read` makes a release of these, or refuses what cannot be used and
-    claims that do not follow.
+    `fields` converts a release to JSON values, and `read` converts them to a release. `read` raises an error for values
+    that cannot be used and for claims that do not follow.
     """
 
     form: Form
@@ -72,22 +72,22 @@ class Kind:
     read: Callable[[Fields], Any]
 
     def write(self, release: Any) -> str:
-        """One JSON object, two spaces of indentation, closed by its checksum."""
+        """One JSON object, two spaces of indentation, with its checksum at the end."""
         return self.form.write(self.fields(release))
 
     def read_text(self, text: str) -> Any:
-        """Read what `write` wrote, and refuse everything else."""
+        """Read the output of `write`; raises `FormatError` for everything else."""
         return self.form.read(text, self.read)
 
 
 def register(made: type, kind: Kind) -> None:
-    """Let a class of releases be written and read as a kind of the common form."""
+    """Register a class of releases for writing and reading as a kind of the common form."""
     _WRITERS[made] = kind
     register_kind(kind.form.kind, kind.read_text)
 
 
 def register_kind(name: str, read: Callable[[str], Any]) -> None:
-    """Let whole texts of a kind be read by a function, which checks everything itself."""
+    """Register a function that reads and checks whole texts of a kind."""
     _READERS[name] = read
 
 
@@ -97,12 +97,12 @@ def write(release: Any) -> str:
 
 
 def read(text: str) -> Any:
-    """The release that a text holds, read by the reader of its kind.
+    """Read a release from a text, with the reader of its kind.
 
     Raises
     ------
     MissingExtraError
-        If what the release claims cannot be computed again without SciPy, and it is not installed.
+        If the claims of the release cannot be verified without SciPy, and it is not installed.
     """
     kind = parse_document(text, "file", MOST_CHARACTERS, _NAME_BITS).get("kind")
     if isinstance(kind, str) and kind in _ABOVE:
@@ -114,9 +114,9 @@ def read(text: str) -> Any:
 
 
 class Document(Described):
-    """A value that leaves as a file: it becomes JSON or a pickle, and is read again with all its claims checked."""
+    """A value that can be written to a file, as JSON or a pickle; all claims are verified when it is read."""
 
-    if TYPE_CHECKING:  # a field of some, which a dataclass would take for a default if it were here
+    if TYPE_CHECKING:  # a field of some subclasses, which a dataclass would take for a default if it were here
 
         @property
         def privacy(self) -> PrivacyStatement:
@@ -124,7 +124,7 @@ class Document(Described):
 
     @property
     def checksum(self) -> str:
-        """SHA-256 of the JSON document, hexadecimal, by which an evaluation names the release it is of."""
+        """SHA-256 of the JSON document, hexadecimal; an evaluation refers to its release by it."""
         return hashlib.sha256(self.to_json().encode()).hexdigest()
 
     def to_json(self) -> str:
@@ -133,12 +133,12 @@ class Document(Described):
 
     @classmethod
     def from_json(cls, text: str) -> Self:
-        """Read a release of this class, checking every field and computing its claims again.
+        """Read a release of this class, validate every field and verify its claims.
 
         Raises
         ------
         FormatError
-            If the text is no such release, is damaged, altered or of a newer schema, or claims what does not follow.
+            If the text is not such a release, is damaged, altered or of a newer schema, or if a claim does not follow.
 
         Examples
         --------
@@ -149,8 +149,8 @@ class Document(Described):
         """
         document = read(text)
         if not isinstance(document, cls):
-            found = type(document).__name__
-            raise FormatError("file", f"must hold a {cls.__name__}", got=f"a {found}", remedy="Use confide.load")
+            type_name = type(document).__name__
+            raise FormatError("file", f"must hold a {cls.__name__}", got=f"a {type_name}", remedy="Use confide.load")
         return document
 
     def save(self, path: str | Path, *, overwrite: bool = False) -> None:
@@ -167,17 +167,17 @@ class Document(Described):
 
 
 def load(path: str | Path) -> Document:
-    """Read a release of any kind from a file: one threshold or several, a private evaluation, or a watch.
+    """Read a release of any kind from a file: one threshold or several, a private evaluation, or a monitor.
 
     Parameters
     ----------
     path
-        What `save` or `confide calibrate --out` wrote, or an address of an object store.
+        A file written by `save` or `confide calibrate --out`, or an address in an object store.
 
     Raises
     ------
     FormatError
-        If it is no release, is damaged, altered or of a newer schema, or claims what does not follow.
+        If it is not a release, is damaged, altered or of a newer schema, or if a claim does not follow.
     InputError
         If it cannot be read.
 

@@ -1,4 +1,4 @@
-"""Releases as JSON: their fields, how they are read, and what is computed again before it is believed."""
+"""Releases as JSON: their fields, how they are read, and the verification of their claims."""
 
 import json
 import math
@@ -50,11 +50,11 @@ from confide.support import (
 MOST_CHARACTERS = 20_000_000
 _UNUSABLE = "Do not use it"
 _LEAST_SPENT = 0.49
-"""The share of the epsilon asked for that a mechanism's proven loss has at least: one half, of `pps`."""
+"""A mechanism's proven privacy loss is at least this share of the requested epsilon: one half, of `pps`."""
 
 
 def _privacy_shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """A statement's fields: `rho` is epsilon^2/8, or null; the smaller figure is `zcdp`."""
+    """The fields of a privacy statement: `rho` is epsilon^2/8, or null; the smaller figure is `zcdp`."""
     return {
         "neighbors": shapes.choice(*NEIGHBORS),
         "epsilon": shapes.LOSS,
@@ -75,15 +75,15 @@ def _read_privacy(values: dict[str, Any]) -> PrivacyStatement:
 
 
 def _other_loss() -> FormatError:
-    return FormatError("calibration.privacy", "must be the loss that its mechanism has", remedy=_UNUSABLE)
+    return FormatError("calibration.privacy", "must be the privacy loss of its mechanism", remedy=_UNUSABLE)
 
 
 def _no_loss() -> FormatError:
-    return FormatError("calibration.privacy", "must be a loss that a release can have", remedy=_UNUSABLE)
+    return FormatError("calibration.privacy", "must be a privacy loss that a release can have", remedy=_UNUSABLE)
 
 
 def _other_coverage() -> FormatError:
-    return FormatError("calibration.guarantee", "must be what its mechanism guarantees", remedy=_UNUSABLE)
+    return FormatError("calibration.guarantee", "must follow from its mechanism", remedy=_UNUSABLE)
 
 
 def _other_recipe() -> FormatError:
@@ -151,9 +151,9 @@ def calibration_fields(c: Calibration) -> dict[str, Any]:
 
 
 def read_calibration(fields: Fields) -> Calibration:
-    """The calibration of these fields; refused if it claims what does not follow from its public choices."""
+    """Read a calibration; raises an error if a claim does not follow from its public choices."""
     values = shapes.read_shape(fields, CALIBRATION)
-    calibration = Calibration(**_made(values))
+    calibration = Calibration(**_arguments(values))
     if (population := calibration.population) is not None:
         guarantee = replace(calibration.guarantee, population=str(population))
         calibration = replace(calibration, guarantee=guarantee)
@@ -161,19 +161,19 @@ def read_calibration(fields: Fields) -> Calibration:
     return calibration
 
 
-def _made(values: dict[str, Any]) -> dict[str, Any]:
-    """What a calibration is made of: its threshold one of its candidates, and nothing that was left out."""
+def _arguments(values: dict[str, Any]) -> dict[str, Any]:
+    """The arguments of a calibration: its threshold must be one of its candidates, and every field present."""
     size, recipe = values["candidates"].values()
-    known = read_candidates(size, recipe)
+    listed = read_candidates(size, recipe)
     finite = not math.isinf(values["threshold"])
-    if finite and known is not None and values["threshold"] not in known.edges:
+    if finite and listed is not None and values["threshold"] not in listed.edges:
         raise FormatError("calibration.threshold", "must be one of its candidates", remedy=_UNUSABLE)
     stated = {name: value for name, value in values.items() if value is not None or not CALIBRATION[name].optional}
     return stated | {"candidates": size, "recipe": recipe}
 
 
 def _check_claims(c: Calibration) -> None:
-    """Everything but the threshold follows from the public choices: compute it again and compare."""
+    """Everything but the threshold follows from the public choices: compute it and compare."""
     n, records = c.guarantee.n, c.privacy.records_per_person
     if (c.guarantee.n is None) == (c.guarantee.n_min is None) or (c.privacy.neighbors == "replace_one") == (n is None):
         raise FormatError("calibration.guarantee", "must state n under replace_one, and else n_min", remedy=_UNUSABLE)
@@ -200,36 +200,36 @@ def _check_claims(c: Calibration) -> None:
     guarantee = certify(*terms, two_sided=c.guarantee.certificate is not None)
     # A little less is accepted: the certificate is iterative, and another machine may stop one step later.
     near = -1e-5 <= c.guarantee.coverage - guarantee.coverage <= 1e-9
-    said = replace(c.guarantee, population=None)
-    if not near or replace(guarantee, coverage=c.guarantee.coverage) != said:
+    stated = replace(c.guarantee, population=None)
+    if not near or replace(guarantee, coverage=c.guarantee.coverage) != stated:
         raise _other_coverage()
     _check_scores_recipe(c)
 
 
 def _check_size(c: Calibration) -> None:
-    """Refuse a noisy number of records that no release has, or another design than the one for it."""
+    """Reject a noisy number of records in a release that cannot have one, or with a design for another number."""
     if c.size is None:
         return
-    asked = isinstance(c.mechanism, Slopes) and c.privacy.neighbors == "add_remove" and c.population is None
-    if not asked or c.size.design_for != design_for(c.size.counted, c.size.scale, c.guarantee.n_min or 1):
-        must = "must be that of its secret number of records, with the design that follows"
+    possible = isinstance(c.mechanism, Slopes) and c.privacy.neighbors == "add_remove" and c.population is None
+    if not possible or c.size.design_for != design_for(c.size.counted, c.size.scale, c.guarantee.n_min or 1):
+        must = "must be a noisy secret number of records with the design for it"
         raise FormatError("calibration.size", must, remedy=_UNUSABLE)
 
 
 def _check_search(c: Calibration, mechanism: NoisySearch, privacy: PrivacyStatement) -> None:
-    """Refuse a search that asks more than its loss is stated for, or another rank than the level's."""
+    """Reject a search whose privacy loss or target rank does not follow from its level and candidates."""
     rank = None if c.guarantee.n is None else math.ceil((1 - c.alpha) * (c.guarantee.n + 1))
     published = mechanism.name == "pcoqs-published"
     planned = mechanism.rank == rank and max(1, mechanism.asks(c.candidates)) <= mechanism.halvings
     if not planned or (published and c.candidates != published_candidates().size):
-        must = "must be the search that its level and candidates ask for"
+        must = "must be the search that follows from its level and candidates"
         raise FormatError("calibration.mechanism", must, remedy=_UNUSABLE)
     if privacy.rho is None or not LEAST_LOSS * 0.99 <= privacy.rho <= MOST_LOSS:
         raise _no_loss()
 
 
 def _check_target(c: Calibration, mechanism: Slopes) -> None:
-    """Refuse target ranks that no plan makes: they would serve another level than the one that is stated."""
+    """Reject target ranks that no plan has: they would belong to another level than the stated one."""
     level, n = 1 - c.alpha, c.guarantee.n
     if n is not None:
         target = mechanism.target(n)
@@ -244,7 +244,7 @@ def _check_target(c: Calibration, mechanism: Slopes) -> None:
 
 
 def _check_scores_recipe(c: Calibration) -> None:
-    """Candidates that are the scores themselves belong to releases without privacy only."""
+    """Only releases without privacy may have the scores themselves as candidates."""
     if c.recipe.get("kind") == "scores":
         plain = c.mechanism is None or c.mechanism.name == "none"
         if not plain or c.candidates != (c.guarantee.n or 0) + 1:
@@ -252,7 +252,7 @@ def _check_scores_recipe(c: Calibration) -> None:
 
 
 def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
-    """The candidates that the recipe makes; None if it tells no more than their number."""
+    """The candidates that a recipe makes; None if it contains only their number."""
     kind = recipe.get("kind")
     options = {key: option for key, option in recipe.items() if key != "kind"}
     if kind == "scores" and not options:
@@ -309,13 +309,13 @@ _LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if n
 
 
 def read_label_calibration(fields: Fields) -> NoisyLabelCalibration:
-    """The calibration of these fields; refused if it claims what does not follow from its public choices."""
-    c = NoisyLabelCalibration(**_made(shapes.read_shape(fields, _LABELS)))
+    """Read such a calibration; raises an error if a claim does not follow from its public choices."""
+    c = NoisyLabelCalibration(**_arguments(shapes.read_shape(fields, _LABELS)))
     stated, n, delta = c.mechanism, c.guarantee.n, c.guarantee.delta
     if n is None:
         raise FormatError("calibration.guarantee.n", "must be stated", remedy=_UNUSABLE)
     if stated.epsilon != c.privacy.epsilon:
-        raise FormatError("calibration.privacy.epsilon", "must be the loss of its labels", remedy=_UNUSABLE)
+        raise FormatError("calibration.privacy.epsilon", "must be the privacy loss of its labels", remedy=_UNUSABLE)
     planned = noisy_labels_for(1 - c.alpha, n, stated.epsilon, stated.classes, delta)
     if abs(planned.rank - stated.rank) > 1 or c.guarantee != stated.guarantee(1 - c.alpha, n, delta):
         raise _other_coverage()
@@ -340,11 +340,11 @@ _SEVERAL: shapes.Shape = {
     "privacy": shapes.Field("a privacy loss", (dict,), shape={"epsilon": shapes.LOSS}),
     "parts": shapes.listed(shapes.Field("a part", (dict,), shape=_PART)),
 }
-"""The fields of releases with parts, of which each form has some of the first."""
+"""The fields of releases with parts; each form has some of the first ones."""
 
 
 def several_fields(release: Release) -> dict[str, Any]:
-    """The fields of a release with parts: an envelope around the documents of these, as `FORMS` says."""
+    """The fields of a release with parts: an envelope around their documents, as in `FORMS`."""
     form = FORMS[release.by]
     parts = [
         {"name": form.written(key), "calibration": json.loads(part.to_json())} for key, part in release.parts.items()
@@ -354,9 +354,9 @@ def several_fields(release: Release) -> dict[str, Any]:
 
 
 def read_several(fields: Fields, form: Form, made: Callable[..., Release], names: tuple[str, ...]) -> Release:
-    """The release that is `made` of the parts by their names, which must be these if any are, and of what is beside.
+    """Make a release from its parts by name (exactly `names`, unless that is empty) and its other fields.
 
-    It has to cost what the file states.
+    Its privacy loss must be the stated one.
     """
     shape = {name: _SEVERAL[name] for name in (*form.outer, "privacy", "parts")}
     values = shapes.read_shape(fields, shape)
@@ -368,7 +368,7 @@ def read_several(fields: Fields, form: Form, made: Callable[..., Release], names
         raise FormatError("release.parts", f"must be {' and '.join(names)}")
     release = made(parts, **values)
     if stated != release.privacy.epsilon:
-        raise FormatError("release.privacy.epsilon", "must be the loss of its parts together", remedy=_UNUSABLE)
+        raise FormatError("release.privacy.epsilon", "must be the privacy loss of its parts together", remedy=_UNUSABLE)
     return release
 
 
@@ -377,8 +377,8 @@ def _levels(parts: Mapping[Any, Calibration]) -> LevelCalibration:
 
 
 def _groups(parts: Mapping[Any, Calibration], by: Any, neighbors: Neighbors) -> GroupCalibration:
-    if len({str(part.guarantee) for part in parts.values()}) > 1:  # what is promised for each is said once
-        raise FormatError("release.parts", f"must promise the same for each {by}", remedy=_UNUSABLE)
+    if len({str(part.guarantee) for part in parts.values()}) > 1:  # the guarantee of all parts is stated once
+        raise FormatError("release.parts", f"must have the same guarantee for each {by}", remedy=_UNUSABLE)
     return GroupCalibration(by, neighbors, parts)
 
 
@@ -396,7 +396,7 @@ _KINDS: tuple[tuple[type[Release], Form, Callable[..., Release], tuple[str, ...]
     (SidesCalibration, FORMS["side"], _sides, ("low", "high")),
     (RiskCalibration, FORMS["loss"], _risk, ("critical",)),
 )
-"""Classes of releases with parts: their form, and what makes one of parts that have these names."""
+"""Classes of releases with parts: their form, the function that makes them, and the names of the parts."""
 
 for _class, _form, _make, _names in _KINDS:
     _read_kind = partial(read_several, form=_form, made=_make, names=_names)
@@ -414,9 +414,9 @@ _SINCE_2 = frozenset(
         "guarantee.certificate",
     }
 )
-"""What calibrations of schema 1 lack."""
+"""Fields that are missing in calibrations of schema 1."""
 _SINCE_3 = frozenset({"size"})
-"""What calibrations of schema 2 lack."""
+"""Fields that are missing in calibrations of schema 2."""
 
 register(
     Calibration,

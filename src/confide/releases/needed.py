@@ -1,6 +1,7 @@
-"""How many records a release of its kind needs: read off what it states, so that every front says one number.
+"""The number of records that a release of its kind requires, computed from its content, the same for all entry points.
 
-It is that of `confide.plan`, from public choices alone: where the number of records is secret, nothing of it is told.
+It is that of `confide.plan`, from public choices alone. If the number of records is secret, it reveals nothing about
+it.
 """
 
 import math
@@ -18,7 +19,7 @@ from confide.support import MOST_CANDIDATES, MOST_LOSS
 
 
 class Stated(Protocol):
-    """What a release of one threshold states, apart from the threshold: a `Calibration`, which is made above this."""
+    """The content of a release of one threshold, except the threshold; `Calibration` is defined in a higher layer."""
 
     @property
     def alpha(self) -> Fraction: ...  # noqa: D102
@@ -39,7 +40,7 @@ class Stated(Protocol):
 
 
 def candidates_of(calibration: Stated) -> Candidates:
-    """The candidates of a release, for statements about typical scores; of one's own, only the number is known.
+    """The candidates of a release, for statements about typical scores; of your own values only the number is known.
 
     Examples
     --------
@@ -54,7 +55,7 @@ def candidates_of(calibration: Stated) -> Candidates:
 
 
 def request_of(calibration: Stated) -> Terms:
-    """What was asked for, as far as a release states it: without overridden slopes, and with the loss that was spent.
+    """The request as far as a release states it: without overridden slopes, and with the privacy loss that was spent.
 
     Examples
     --------
@@ -81,7 +82,7 @@ def request_of(calibration: Stated) -> Terms:
 
 
 def records_needed(calibration: Stated) -> int | None:
-    """About how many records it takes, as `confide.plan` says it; None for other mechanisms, and if none was run.
+    """About the required number of records, as in `confide.plan`; None for other mechanisms, and without one.
 
     Examples
     --------
@@ -95,7 +96,7 @@ def records_needed(calibration: Stated) -> int | None:
 
 
 def records_needed_if_public(calibration: Stated) -> int | None:
-    """The same if the number of records were public (`replace_one`), which needs fewer; None if it is, or cannot be."""
+    """The smaller number if the number of records were public (`replace_one`); None if it is, or cannot be."""
     plan = _plan(calibration)
     if plan is None or calibration.guarantee.n is not None or calibration.population is not None:
         return None
@@ -104,14 +105,14 @@ def records_needed_if_public(calibration: Stated) -> int | None:
 
 
 def most_needed(parts: Iterable[Stated]) -> int | None:
-    """The largest such number of several thresholds; None if none has one."""
-    return max((number for one in _unlike(parts) if (number := records_needed(one)) is not None), default=None)
+    """The largest required number of several thresholds; None if none has one."""
+    return max((number for part in _unlike(parts) if (number := records_needed(part)) is not None), default=None)
 
 
 def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, str], ...]:
-    """A fact for people: the number for the most demanding threshold, of which `each` tells.
+    """A printable fact: the number for the most demanding threshold; `each` is a phrase for what it belongs to.
 
-    Empty for other mechanisms, and where a public number of records is enough.
+    Empty for other mechanisms, and if a public number of records suffices.
 
     Examples
     --------
@@ -119,21 +120,23 @@ def needed_facts(parts: Iterable[Stated], each: str = "") -> tuple[tuple[str, st
     >>> needed_facts([confide.calibrate([0.5] * 500, 0.1, 1.0, score="lac")])
     (('records needed', 'about 210; with fewer, more than 1 calibration in 100 gives a useless threshold (+inf, ...'),)
     """
-    plans = [plan for one in _unlike(parts) if (plan := _plan(one)) is not None]
+    plans = [plan for part in _unlike(parts) if (plan := _plan(part)) is not None]
     needed = [plan.records_needed for plan in plans if plan.request.n is None or not plan.enough_records]
     return (("records needed", needed_text(max(needed), each)),) if needed else ()
 
 
 def _unlike(parts: Iterable[Stated]) -> list[Stated]:
-    return list({repr((one.mechanism, one.guarantee, one.privacy, dict(one.recipe))): one for one in parts}.values())
+    return list(
+        {repr((part.mechanism, part.guarantee, part.privacy, dict(part.recipe))): part for part in parts}.values()
+    )
 
 
 def _plan(calibration: Stated) -> Plan | None:
-    """The plan that a release carries out; None for other mechanisms, and for documents that no request explains."""
+    """The plan of a release; None for other mechanisms, and for documents that follow from no request."""
     mechanism = calibration.mechanism
     if not isinstance(mechanism, Slopes) or not math.isfinite(calibration.privacy.epsilon):
         return None
-    if calibration.candidates == 1:  # +inf alone: no number is enough
+    if calibration.candidates == 1:  # +inf alone: no number suffices
         return None
     try:
         request = request_of(calibration)

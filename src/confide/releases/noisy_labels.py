@@ -1,8 +1,8 @@
-"""Labels that were randomised before anybody saw them: the public statement beside them, and calibrations from them.
+"""Randomised labels: their public statement, and calibrations from them.
 
-Whoever calibrates on such labels needs their loss and their classes, and nothing else of them. The calibration promises
-coverage of the true labels. Its loss is that of each label, spent where the label was given: calibrating adds nothing.
-Features and model outputs are not protected.
+A calibration with such labels uses only their privacy loss and their classes. It guarantees coverage of the true
+labels. Its privacy loss is that of each label, spent where the label was randomised: calibrating adds nothing. Features
+and model outputs are not protected.
 """
 
 from collections.abc import Mapping
@@ -40,7 +40,7 @@ MOST_CLASSES = 1_000_000
 class NoisyLabelCalibration(Calibration):
     """A calibration from randomised labels; a `Calibration` in every other respect.
 
-    Its `privacy` is a `confide.mechanisms.LabelPrivacy`, and `epsilon` the loss of one label.
+    Its `privacy` is a `confide.mechanisms.LabelPrivacy`, and `epsilon` the privacy loss of one label.
 
     Examples
     --------
@@ -67,17 +67,17 @@ class NoisyLabelCalibration(Calibration):
 
 
 def read_label_epsilon(name: str, value: Any) -> float:
-    """The loss of a label, in the range in which labels can be randomised.
+    """The privacy loss of a label, in the range in which labels can be randomised.
 
     Examples
     --------
     >>> read_label_epsilon("epsilon", 1)
     1.0
     """
-    found = positive_number(name, value)
-    if not LEAST_LOSS <= found <= MOST_LABEL_LOSS:
-        raise InputError(name, f"must lie between {LEAST_LOSS:g} and {MOST_LABEL_LOSS:g}", got=f"{found:g}")
-    return found
+    epsilon = positive_number(name, value)
+    if not LEAST_LOSS <= epsilon <= MOST_LABEL_LOSS:
+        raise InputError(name, f"must lie between {LEAST_LOSS:g} and {MOST_LABEL_LOSS:g}", got=f"{epsilon:g}")
+    return epsilon
 
 
 _HEAD = 100
@@ -85,18 +85,18 @@ _HEAD = 100
 
 @dataclass(frozen=True)
 class LabelStatement(Described):
-    """The public statement of one randomisation of labels.
+    """The public statement of a randomisation of labels.
 
     Parameters
     ----------
     epsilon
-        The loss of one label.
+        The privacy loss of one label.
     classes
         The class names among which labels were randomised, or their number.
     n
         The number of labels.
     versions
-        The libraries that drew them; empty where the file does not say.
+        The libraries that drew them; empty if the file does not state them.
 
     Examples
     --------
@@ -130,7 +130,7 @@ class LabelStatement(Described):
 
     @property
     def truth(self) -> float:
-        """The probability with which a label is the true one."""
+        """The probability that a label is the true one."""
         return truth_probability(self.width, self.epsilon)
 
     def to_json(self) -> str:
@@ -139,7 +139,7 @@ class LabelStatement(Described):
 
     @classmethod
     def from_json(cls, text: str) -> "LabelStatement":
-        """Read what `to_json` wrote; everything else is a FormatError."""
+        """Read the output of `to_json`; raises `FormatError` for everything else."""
         if f'"kind": "{_KIND.form.kind}"' not in text[:_HEAD]:
             raise FormatError("file", "must be a statement about labels, as `confide randomise-labels` writes it")
         statement: LabelStatement = _KIND.read_text(text)

@@ -1,7 +1,7 @@
-"""What is said of a release: facts and promises in short texts, remarks on thresholds, and what its chain says.
+"""Texts about a release: facts and guarantees, warnings about infinite or uninformative thresholds, and its chain.
 
-All of it follows from releases and public numbers. No count of records speaks here: where the number of records is
-secret, every reason that it leaves open is named.
+All of it follows from releases and public numbers. No text depends on a secret number of records: all reasons are
+listed that are possible without it.
 """
 
 import math
@@ -25,15 +25,15 @@ from confide.support import decimal_text, outside
 _UNIT = "state a public typical size of the scores (unit=, --unit)"
 _MORE = "take more, or a larger epsilon or alpha"
 _COARSE = 4.0
-"""A next candidate that is more than so many times as large is worth a word."""
+"""Warn if the next candidate is more than this many times as large."""
 _NEAR_ENOUGH = 5
-"""With fewer than so many times the records needed, a threshold beyond all scores is still drawn now and then."""
+"""With fewer than this many times the required records, a threshold beyond all scores is still drawn now and then."""
 MOST_NAMED = 10
 _KEPT = "_remarks"
 
 
 def remarks(release: Release) -> tuple[str, ...]:
-    """Which thresholds of a release are +inf, or nearly so, and why; empty if none is.
+    """The thresholds of a release that are +inf or nearly so, and the reasons; empty if there are none.
 
     Examples
     --------
@@ -48,16 +48,16 @@ def remarks(release: Release) -> tuple[str, ...]:
     >>> remarks(confide.calibrate(residuals / 1e9, 0.1, 1.0, score="absolute_residual"))
     ()
     """
-    found: dict[tuple[str, str], list[str]] = {}
+    groups: dict[tuple[str, str], list[str]] = {}
     names = list(map(repr, release.parts)) if as_release(release).disjoint else list(release.named)
     for name, part in zip(names, release.parts.values(), strict=True):
         if remark := _remark(part, grouped=release.disjoint):
-            found.setdefault(remark, []).append(name)
-    return tuple(_joined(release, *remark, which) for remark, which in found.items())
+            groups.setdefault(remark, []).append(name)
+    return tuple(_remark_text(release, *remark, which) for remark, which in groups.items())
 
 
 def warn_of(release: Release) -> None:
-    """Say the same where a release is applied, at every call; a release is looked at once.
+    """Warn of the same when a release is applied, at every call; a release is examined once.
 
     Examples
     --------
@@ -68,7 +68,7 @@ def warn_of(release: Release) -> None:
     >>> caught
     []
     """
-    kept = vars(release)  # as a cached property would: a frozen value keeps what follows from it
+    kept = vars(release)  # like a cached property: a frozen value stores what follows from it
     if _KEPT not in kept:
         kept[_KEPT] = remarks(release)
     for note in kept[_KEPT]:
@@ -76,7 +76,7 @@ def warn_of(release: Release) -> None:
 
 
 def warn_of_choices(release: Release) -> None:
-    """Say what is unusual about the level and the failure probability that were asked for, once, where it is made.
+    """Warn of an unusual level or failure probability, once, when a release is made.
 
     Examples
     --------
@@ -94,12 +94,12 @@ def warn_of_choices(release: Release) -> None:
 
 
 def remark(calibration: Calibration, needed: int | None = None, epsilon: float | None = None) -> str:
-    """The same for one threshold; `needed` is the number of records needed, `epsilon` the loss that was asked for."""
-    found = _remark(calibration, needed, epsilon)
-    return f"the threshold {found[0]}: {found[1]}" if found else ""
+    """The warning for one threshold; `needed` is the required number of records, `epsilon` the requested budget."""
+    parts = _remark(calibration, needed, epsilon)
+    return f"the threshold {parts[0]}: {parts[1]}" if parts else ""
 
 
-def _joined(release: Release, what: str, why: str, names: list[str]) -> str:
+def _remark_text(release: Release, what: str, why: str, names: list[str]) -> str:
     if len(release.parts) == 1 and not release.disjoint:
         return f"the threshold {what}: {why}"
     which = ", ".join(names[:MOST_NAMED]) + (" ..." if names[MOST_NAMED:] else "")
@@ -111,53 +111,54 @@ def _joined(release: Release, what: str, why: str, names: list[str]) -> str:
 def _remark(
     c: Calibration, needed: int | None = None, epsilon: float | None = None, *, grouped: bool = False
 ) -> tuple[str, str] | None:
-    """What is to be said of the threshold, and why; `grouped` if it is that of one group of several."""
+    """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
     low, high = plausible_sizes(c.recipe)
-    size, made = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
+    size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
         return (
-            f"lies beyond {decimal_text(high)}, which is no plausible size ({made})",
+            f"exceeds {decimal_text(high)}, which is not a plausible size ({spread})",
             f"with few records such a threshold is drawn by chance, far beyond all scores: {_enough(c, grouped)}; "
-            f"scores that are as large need other candidates: {_UNIT}",
+            f"scores of that size need other candidates: {_UNIT}",
         )
     if (step := _step(c)) > _COARSE:
         larger = f"{decimal_text(float(f'{step:.1g}'))} times as large" if math.isfinite(step) else "+inf"
         return (
-            f"lies where the candidates ({made}) are coarse",
+            f"lies where the candidates ({spread}) are coarse",
             f"the next candidate is {larger}: with few records such a threshold is drawn by chance, and "
-            f"scores of another size than the candidates expect need other ones; {_UNIT}",
+            f"scores of another size need other candidates; {_UNIT}",
         )
     if 0 < size < low:
         return (
-            f"is about as small as the candidates ({made}) can be",
-            f"smaller scores than that would make no smaller threshold; {_UNIT}",
+            f"is about as small as the candidates ({spread}) can be",
+            f"smaller scores would not lower the threshold; {_UNIT}",
         )
     return None
 
 
 def _reason(c: Calibration, needed: int | None, epsilon: float | None, *, grouped: bool) -> str:
-    """Why the threshold is +inf, as far as public numbers tell."""
+    """The reason why the threshold is +inf, as far as it follows from public numbers."""
     at, needed = _at(c, epsilon), records_needed(c) if needed is None else needed
-    known = c.n or c.guarantee.n_min or 1
+    records = c.n or c.guarantee.n_min or 1
     untouched = c.mechanism is None and c.epsilon == 0
     if needed is None:
-        few = f"there are too few calibration records {at}: {_MORE}"
-    elif known < needed:
+        too_few = f"there are too few calibration records {at}: {_MORE}"
+    elif records < needed:
         there = "there may be fewer" if c.n is None else f"there are {c.n}"
-        few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}"
-        few += _if_public(c, grouped)
+        too_few = f"about {needed} calibration records are needed for a useful one {at}, and {there}: {_MORE}"
+        too_few += _if_public(c, grouped)
     else:
-        there = f"there are {'at least ' if c.n is None else ''}{known} calibration records"
-        few = f"{there}, where about {needed} are needed {at}"
-        few += f", so that +inf is still drawn by chance now and then: {_MORE}" if known < _NEAR_ENOUGH * needed else ""
+        there = f"there are {'at least ' if c.n is None else ''}{records} calibration records"
+        too_few = f"{there}, where about {needed} are needed {at}"
+        if records < _NEAR_ENOUGH * needed:
+            too_few += f", so that +inf is still drawn by chance now and then: {_MORE}"
     surely_few = untouched or (c.n is not None and needed is not None and c.n < needed)
     if surely_few or _reaches(c):
-        return few
-    if needed is not None and known >= _NEAR_ENOUGH * needed:
-        return f"{few}, so that {_beyond(c)}: {_UNIT}"
-    return f"{few}; or {_beyond(c)}: then {_UNIT}"
+        return too_few
+    if needed is not None and records >= _NEAR_ENOUGH * needed:
+        return f"{too_few}, so that {_beyond(c)}: {_UNIT}"
+    return f"{too_few}; or {_beyond(c)}: then {_UNIT}"
 
 
 def _at(c: Calibration, epsilon: float | None = None) -> str:
@@ -166,7 +167,7 @@ def _at(c: Calibration, epsilon: float | None = None) -> str:
 
 
 def _enough(c: Calibration, grouped: bool) -> str:
-    """How many records are enough, as far as it is known."""
+    """The number of records that suffices, if it is known."""
     needed = records_needed(c)
     if needed is None:
         return _MORE
@@ -174,7 +175,7 @@ def _enough(c: Calibration, grouped: bool) -> str:
 
 
 def _if_public(c: Calibration, grouped: bool) -> str:
-    """That a public number of records is worth many of them; of groups the sizes stay secret."""
+    """State that fewer records suffice if their number is public; for groups the sizes stay secret."""
     fewer = None if grouped else records_needed_if_public(c)
     if fewer is None or fewer >= (records_needed(c) or 0):
         return ""
@@ -190,21 +191,21 @@ def _beyond(c: Calibration) -> str:
 
 def _reaches(c: Calibration) -> bool:
     """Whether the candidates reach all values of the score."""
-    kind, made, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
-    made_for_it = made == "scores" or made == kind.builder[0] in ("mass", "ranks")
-    made_for_it |= made == "spread" and c.recipe.get("of") == kind.spread_kind in ("mass", "penalised", "rank")
+    kind, recipe_kind, last = score_kind(c.score), c.recipe.get("kind"), _last(c.recipe)
+    made_for_it = recipe_kind == "scores" or recipe_kind == kind.builder[0] in ("mass", "ranks")
+    made_for_it |= recipe_kind == "spread" and c.recipe.get("of") == kind.spread_kind in ("mass", "penalised", "rank")
     return made_for_it or (last is not None and kind.high <= last)
 
 
 def _last(recipe: Mapping[str, Any]) -> float | None:
-    """The largest finite candidate, about; None if the recipe does not tell."""
+    """The largest finite candidate, approximately; None if it does not follow from the recipe."""
     match recipe.get("kind"):
         case "spread":
             return float(Candidates.made_by(recipe).edges[-1])
         case "unit" | "signed_unit":
             return 1.0 if recipe.get("size", 0) > 1 else None
         case "published":
-            return 1.0  # which +inf stands for
+            return 1.0  # represented by +inf
         case "ranks" | "anything":
             return 1e6
         case "mass":
@@ -217,7 +218,7 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
 
 
 def _step(c: Calibration) -> float:
-    """How many times as large the next candidate is as the threshold, where they are spread by the decade; or 1."""
+    """The ratio of the next candidate to the threshold, for log-spaced candidates; else 1."""
     if c.recipe.get("kind") != "spread" or c.recipe.get("of") not in ("residual", "signed", "any") or not c.threshold:
         return 1.0
     sizes = np.abs(Candidates.made_by(c.recipe).values)
@@ -229,7 +230,7 @@ def _around(recipe: Mapping[str, Any]) -> str:
 
 
 def facts_of(release: Release) -> dict[str, str]:
-    """Level, loss, promise, score and checksum of a release, and the version of confide that made it, as texts.
+    """Level, privacy loss, guarantee, score and checksum of a release, and the version of confide, as strings.
 
     Parameters
     ----------
@@ -239,14 +240,13 @@ def facts_of(release: Release) -> dict[str, str]:
     Returns
     -------
     dict
-        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` where there is no finite
-        epsilon; `promise` and `privacy` in words;
-        `score`, if it has one; `checksum` and `version`.
+        `alpha` and `epsilon` as numbers, several levels with commas between them, and `rho` if there is no finite
+        epsilon; `promise` and `privacy` in words; `score`, if it has one; `checksum` and `version`.
 
     Raises
     ------
     InputTypeError
-        If it is no release.
+        If it is not a release.
 
     Examples
     --------
@@ -271,17 +271,17 @@ def facts_of(release: Release) -> dict[str, str]:
 
 
 def _promise(release: Release) -> str:
-    """The same in one text."""
+    """The guarantees in one text."""
     before = "for " if release.disjoint else ""
     return "; ".join(f"{before}{name}: {text}" if name else text for name, text in release.promises.items())
 
 
-# What a chain of releases says: whether files are the predecessors that are named, and what its promise rests on.
+# The chain of a release: whether files are the stated predecessors, and the conditions of its guarantee.
 
 
 @dataclass(frozen=True)
 class Links:
-    """What was found of a chain: sentences that hold, and those that do not.
+    """Statements about a chain: those that hold, and those that do not.
 
     Examples
     --------
@@ -294,14 +294,14 @@ class Links:
 
     @property
     def holds(self) -> bool:
-        """Whether nothing is wrong."""
+        """Whether no check failed."""
         return not self.wrong
 
 
 def predecessors_of(release: Document) -> tuple[Predecessor, ...]:
-    """The earlier releases of a chain; of a release with several parts with the thresholds of the first.
+    """The earlier releases of a chain; for a release with several parts with the thresholds of the first.
 
-    None of a release without thresholds, such as a watch, which renews nothing.
+    Empty for a release without thresholds, such as a monitor, which renews nothing.
 
     Examples
     --------
@@ -314,7 +314,7 @@ def predecessors_of(release: Document) -> tuple[Predecessor, ...]:
 
 
 def links(release: Document, earlier: Sequence[Document]) -> Links:
-    """Compare a release with earlier ones, which must be among its predecessors, each what the chain says of it.
+    """Compare a release with earlier ones, which must be among its predecessors and match its statements about them.
 
     Examples
     --------
@@ -326,42 +326,42 @@ def links(release: Document, earlier: Sequence[Document]) -> Links:
     (True, False)
     """
     line = predecessors_of(release)
-    places = {one.checksum: place for place, one in enumerate(line)}
-    found, wrong, seen = [], [], set()
-    for one in earlier:
-        place = places.get(one.checksum)
+    places = {document.checksum: place for place, document in enumerate(line)}
+    confirmed, refuted, seen = [], [], set()
+    for document in earlier:
+        place = places.get(document.checksum)
         if place is None:
-            wrong.append(f"the release with SHA-256 {one.checksum[:16]}... is no predecessor of this one")
+            refuted.append(f"the release with SHA-256 {document.checksum[:16]}... is no predecessor of this one")
             continue
         seen.add(place)
-        if differing := _differing(release, one, place):
-            wrong.append(f"release {place + 1} of the chain has another {differing} than this release says")
+        if differing := _differing(release, document, place):
+            refuted.append(f"release {place + 1} of the chain has another {differing} than this release says")
         else:
-            found.append(f"release {place + 1} of the chain is the file you named, and its figures match")
+            confirmed.append(f"release {place + 1} of the chain is the file you named, and its figures match")
     if missing := [str(place + 1) for place in range(len(line)) if place not in seen]:
-        found.append(f"not compared: release {', '.join(missing)} of the chain")
-    return Links(tuple(found), tuple(wrong))
+        confirmed.append(f"not compared: release {', '.join(missing)} of the chain")
+    return Links(tuple(confirmed), tuple(refuted))
 
 
 def _differing(release: Document, one: Document, place: int) -> str | None:
-    """In what an earlier release is not what a release says of number place + 1 of its chain; None if in nothing."""
+    """The first difference of an earlier release from entry place + 1 of a release's chain; None if there is none."""
     if not (isinstance(release, Release) and isinstance(one, Release) and type(release) is type(one)):
         return "kind or other parts"
     if list(release.parts) != list(one.parts):
         return "kind or other parts"
     for part, other in zip(release.parts.values(), one.parts.values(), strict=True):
-        said = part.predecessors[place]
+        entry = part.predecessors[place]
         compared = {
             "score": part.score == other.score,
             "level": part.alpha == other.alpha,
             "relation between neighbors": part.privacy.neighbors == other.privacy.neighbors,
-            "threshold": said.threshold == other.threshold,
-            "privacy loss": said.epsilon == one.privacy.epsilon,
-            "date": said.date == check_about(other.about).get("date"),
+            "threshold": entry.threshold == other.threshold,
+            "privacy loss": entry.epsilon == one.privacy.epsilon,
+            "date": entry.date == check_about(other.about).get("date"),
             "line of predecessors": part.predecessors[:place] == other.predecessors,
         }
-        if wrong := [name for name, same in compared.items() if not same]:
-            return wrong[0]
+        if differences := [name for name, same in compared.items() if not same]:
+            return differences[0]
     return None
 
 
@@ -369,9 +369,9 @@ def miss_if_reused(calibration: Calibration) -> float | None:
     """A bound on the probability of a miss if its records may have been in every earlier release of its chain.
 
     1 minus the coverage if its candidates do not depend on the earlier thresholds, and always for new records. Else, by
-    docs/theory-after-release.md, min(e^E a, 1 - e^-E (1 - a)), where E is what all earlier releases lose together if
-    one record is replaced (twice what they lose if one is added or removed), and a the miscoverage that is certified.
-    None for a promise about this calibration alone, of which then nothing is known.
+    docs/theory-after-release.md, min(e^E a, 1 - e^-E (1 - a)). E is the privacy loss of all earlier releases together
+    under replacement of one record (twice that under addition or removal), and a the guaranteed miscoverage. None for
+    a training-conditional guarantee, for which no bound is known.
 
     Examples
     --------
@@ -386,7 +386,7 @@ def miss_if_reused(calibration: Calibration) -> float | None:
     if calibration.guarantee.kind != "marginal":
         return None
     changes = 2 if calibration.privacy.neighbors == "add_remove" else 1
-    grown = math.exp(min(changes * sum(one.epsilon for one in calibration.predecessors), 700.0))
+    grown = math.exp(min(changes * sum(predecessor.epsilon for predecessor in calibration.predecessors), 700.0))
     return min(grown * missed, 1 - (1 - missed) / grown)
 
 

@@ -1,7 +1,7 @@
-"""Releases of several thresholds at once, for levels, for groups or classes, for the two sides of CQR; and of a risk.
+"""Releases of several thresholds: for levels, for groups or classes, for the two sides of CQR; and of a bounded loss.
 
-Each holds one `Calibration` per threshold and the privacy loss of the whole. The total is computed from the parts, so
-it cannot be stated wrongly; reading one checks every part.
+Each contains one `Calibration` per threshold and the privacy loss of the whole. The total is computed from the parts,
+so it cannot be stated wrongly. Reading a release verifies every part.
 """
 
 import re
@@ -21,11 +21,11 @@ from confide.support import Level, Name, Section, places, positive_number
 
 
 class _Several(Release):
-    """Several thresholds: what they cost together, and a table of them."""
+    """Several thresholds: their cost together, and a table of them."""
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The loss of all thresholds together."""
+        """The privacy loss of all thresholds together."""
         return in_sequence([part.privacy for part in self.parts.values()])
 
     def __getitem__(self, key: Any) -> Calibration:
@@ -47,12 +47,12 @@ def _promised(part: Calibration) -> str:
 
 @dataclass(frozen=True, repr=False)
 class LevelCalibration(_Several):
-    """Nested thresholds for several levels, released under one budget.
+    """Nested thresholds for several levels, released under one privacy budget.
 
     Parameters
     ----------
     parts
-        Miscoverage level to `Calibration`, levels decreasing; thresholds do not decrease.
+        Mapping from miscoverage level to `Calibration`, levels decreasing; thresholds do not decrease.
 
     Examples
     --------
@@ -91,16 +91,16 @@ class LevelCalibration(_Several):
 
 @dataclass(frozen=True, repr=False)
 class GroupCalibration(_Several):
-    """One threshold per group of records, or per class, with group sizes kept secret.
+    """One threshold per group of records, or per class, with secret group sizes.
 
     Parameters
     ----------
     by
-        `"group"`: the threshold depends on the record's group. `"class"`: on the label that is considered.
+        `"group"`: the threshold depends on the record's group. `"class"`: it depends on the label in question.
     neighbors
-        The relation under which the loss of the whole is stated.
+        The adjacency for the privacy loss of the whole.
     parts
-        Name of the group or class to `Calibration`.
+        Mapping from the name of a group or class to `Calibration`.
 
     Examples
     --------
@@ -124,7 +124,7 @@ class GroupCalibration(_Several):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The loss of all thresholds together: parallel composition (docs/theory-groups.md)."""
+        """The privacy loss of all thresholds together: parallel composition (docs/theory-groups.md)."""
         return side_by_side([part.privacy for part in self.parts.values()], self.neighbors)
 
     @property
@@ -139,12 +139,12 @@ class GroupCalibration(_Several):
 
     @property
     def promises(self) -> dict[str, str]:
-        """What is promised to each group, or class, in words."""
+        """The guarantee for each group, or class, in words."""
         return {f"each {self.by}": str(self.first.guarantee)}
 
     @property
     def infinite(self) -> tuple[Name, ...]:
-        """The groups whose threshold is +inf: too few records for a finite one, as far as privacy lets us know."""
+        """The groups whose threshold is +inf, probably because they have too few records for a finite one."""
         return tuple(name for name, part in self.parts.items() if part.threshold == np.inf)
 
     def __getitem__(self, name: Name) -> Calibration:
@@ -154,13 +154,13 @@ class GroupCalibration(_Several):
         return list(self.parts.values())[place]
 
     def _section(self) -> Section:
-        found = self._facts(
+        section = self._facts(
             ("thresholds of +inf", f"{len(self.infinite)} of {len(self.parts)}"),
             (f"promise for each {self.by}", str(self.first.guarantee)),
             ("privacy", str(self.privacy)),
         )
         each = tuple((f"{self.by} {name!r}", f"threshold {threshold_text(part)}") for name, part in self.parts.items())
-        return replace(found, parts=(Section("", facts=each),))
+        return replace(section, parts=(Section("", facts=each),))
 
     def _brief(self) -> str:
         some = "classes" if self.by == "class" else "groups"
@@ -170,7 +170,7 @@ class GroupCalibration(_Several):
 
 @dataclass(frozen=True, repr=False)
 class SidesCalibration(_Several):
-    """One threshold for each side of conformalized quantile regression, released under one budget.
+    """One threshold for each side of conformalized quantile regression, released under one privacy budget.
 
     The upper end misses with probability at most `high.alpha` and the lower end with at most `low.alpha`, so the
     interval covers with probability at least 1 - low.alpha - high.alpha (Romano et al. 2019, Theorem 2).
@@ -202,7 +202,7 @@ class SidesCalibration(_Several):
 
     @property
     def alpha(self) -> Fraction:
-        """Miscoverage of the interval."""
+        """Miscoverage level of the interval."""
         return self.levels[0]
 
     def _section(self) -> Section:
@@ -217,15 +217,15 @@ class SidesCalibration(_Several):
 
 
 def _thresholds(parts: Iterable[Calibration]) -> str:
-    """Thresholds, from where to where, and the weakest promise among them, for one line."""
+    """The range of thresholds and the weakest guarantee among them, in one line."""
     several = list(parts)
     low, high = (pick(part.threshold for part in several) for pick in (min, max))
     where = f"threshold {low:.6g}" if low == high else f"thresholds {low:.6g} to {high:.6g}"
     infinite = sum(part.threshold == np.inf for part in several)
-    few = f" ({infinite} of them +inf)" if infinite and low != high else ""
+    infinite_text = f" ({infinite} of them +inf)" if infinite and low != high else ""
     weakest = min(several, key=lambda part: part.coverage)
     score = "no score named" if weakest.score is None else f"score {weakest.score!r}"
-    return f"{where}{few}, {score}, {weakest.guarantee.brief}"
+    return f"{where}{infinite_text}, {score}, {weakest.guarantee.brief}"
 
 
 def _refuse_other_lines(parts: list[Calibration]) -> None:
@@ -234,14 +234,14 @@ def _refuse_other_lines(parts: list[Calibration]) -> None:
 
 
 FALSE_NEGATIVES = "false_negative_rate"
-"""The loss of sets of labels: the share of true labels that they miss."""
+"""The name of the loss of label sets: the share of true labels that they miss."""
 
 _SHARE = re.compile(r"false_negative_rate|missed_area(\(.*\))?", re.DOTALL)
 
 
 @dataclass(frozen=True, repr=False)
 class RiskCalibration(Release):
-    """A threshold at which a loss is small on average, and the calibration of critical thresholds behind it.
+    """A threshold that bounds the expectation of a loss, and the calibration of critical thresholds that it comes from.
 
     Parameters
     ----------
@@ -281,17 +281,17 @@ class RiskCalibration(Release):
 
     @property
     def risk(self) -> float:
-        """The guaranteed bound on the expected loss, in the sense of `calibration.guarantee`."""
+        """The guaranteed bound on the expected loss; `calibration.guarantee` states the type of guarantee."""
         return self.bound * (1 - self.calibration.coverage)
 
     @property
     def promises(self) -> dict[str, str]:
-        """The same promise, which is that of the release as a whole."""
+        """The guarantee of the release as a whole."""
         return {"": self.promise}
 
     @property
     def promise(self) -> str:
-        """What is promised, in words.
+        """The guarantee in words.
 
         Examples
         --------
@@ -301,12 +301,12 @@ class RiskCalibration(Release):
         >>> confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0).promise
         "at most 20 % of a record's true labels are missed on average over calibration data and new records, for ..."
         """
-        average = self.calibration.guarantee.delta is None  # and then the guarantee says it of all
+        average = self.calibration.guarantee.delta is None  # the guarantee then states that it is an average
         return self.calibration.guarantee.of(self.limit if average else f"on average {self.limit}")
 
     @property
     def limit(self) -> str:
-        """The bound in words, without saying that it holds on average."""
+        """The bound in words, without the statement that it is an average."""
         if self.bound == 1 and self.loss == FALSE_NEGATIVES:
             return f"at most {100 * self.risk:.6g} % of a record's true labels are missed"
         if self.bound == 1 and _SHARE.fullmatch(self.loss):
@@ -326,28 +326,28 @@ class RiskCalibration(Release):
     def _brief(self) -> str:
         least = self.calibration.guarantee
         sure = "" if least.delta is None else f" with probability {1 - least.delta:.6g}"
-        said = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
-        return f"threshold {self.threshold:.6g}, {said}, {self.privacy.brief}"
+        loss_text = f"loss {self.loss!r}, expected loss at most {self.risk:.6g}{sure}"
+        return f"threshold {self.threshold:.6g}, {loss_text}, {self.privacy.brief}"
 
 
 def check_bound(loss: str, bound: float) -> float:
-    """The bound of a loss; of a share, which reaches 1, a smaller one would make the promise of the risk too good.
+    """Validate the bound of a loss; for a share it must be at least 1, or the guaranteed risk would be too small.
 
     Examples
     --------
     >>> check_bound("cost", 0.5), check_bound("missed_area", 1)
     (0.5, 1.0)
     """
-    found = positive_number("bound", bound)
-    if found < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
+    number = positive_number("bound", bound)
+    if number < 1 and isinstance(loss, str) and _SHARE.fullmatch(loss):
         raise InputError(
-            "bound", f"must be at least 1 for the loss {loss!r}, a share", remedy="Name a loss of your own otherwise"
+            "bound", f"must be at least 1 for the loss {loss!r}, a share", remedy="Otherwise name a loss of your own"
         )
-    return found
+    return number
 
 
 def critical_score(loss: str) -> str:
-    """The name of the score that a calibration of critical thresholds of this loss has."""
+    """The name of the score of a calibration of critical thresholds of this loss."""
     return f"critical threshold of {loss}"
 
 
@@ -361,9 +361,9 @@ class MissedAreaLoss:
     Parameters
     ----------
     background
-        The class whose pixels are no area, or None.
+        The class whose pixels do not count as area, or None.
     by_class
-        Whether every class that occurs counts alike, however large it is; else every pixel does.
+        Whether every class that occurs has equal weight, however large it is; else every pixel does.
 
     Examples
     --------
@@ -378,22 +378,22 @@ class MissedAreaLoss:
 
     @property
     def name(self) -> str:
-        """What a release calls it."""
-        said = [] if self.background is None else [f"background={self.background}"]
-        said += ["average=classes"] if self.by_class else []
-        return f"missed_area({','.join(said)})" if said else "missed_area"
+        """The name of the loss in a release."""
+        parameters = [] if self.background is None else [f"background={self.background}"]
+        parameters += ["average=classes"] if self.by_class else []
+        return f"missed_area({','.join(parameters)})" if parameters else "missed_area"
 
     @classmethod
     def of(cls, name: str) -> "MissedAreaLoss | None":
-        """The loss of this name; None if it is another."""
+        """The loss with this name; None if it is another."""
         match = _NAME.fullmatch(name)
         if match is None:
             return None
-        made = cls(None if match[1] is None else int(match[1]), match[2] is not None)
-        return made if made.name == name else None
+        loss = cls(None if match[1] is None else int(match[1]), match[2] is not None)
+        return loss if loss.name == name else None
 
     def check(self, classes: int) -> None:
-        """Refuse a background that is none of the classes, or the only one."""
+        """Raise an error if the background is not one of the classes, or is the only one."""
         if self.background is not None and not (classes > 1 and self.background < classes):
             raise InputError(
                 "background",
@@ -403,7 +403,7 @@ class MissedAreaLoss:
 
 
 def area_of(calibration: RiskCalibration) -> MissedAreaLoss:
-    """The loss of a calibration of masks; others are refused."""
+    """The loss of a calibration of masks; raises an error for other calibrations."""
     loss = calibration.bounded if isinstance(calibration, Release) else None
     area = None if loss is None else MissedAreaLoss.of(loss[0])
     if area is None:

@@ -1,13 +1,13 @@
-"""Public words of a release: which classes it is for, what it was made of, for what, by whom, when, what it renews.
+"""Public metadata of a release: classes, model, data, purpose, responsible person, date, and the releases it renews.
 
-No threshold depends on them, and no claim: they are no part of what is asked of the data.
+No threshold and no claim depends on them, and they are not part of the request to the data.
 
-A release that renews another names its whole line, oldest first. Each entry has the earlier document's SHA-256, so that
-whoever has the file can check that it is the one that is meant (`links`), and what it released: the course is there to
-be read without the files. What one release cost adds up with the others' (docs/theory-after-release.md).
+A release that renews another lists its whole lineage, oldest first. Each entry contains the earlier document's SHA-256,
+so that a reader with the file can check it (`links`), and its result, so that the history is readable without the
+files. The costs of the releases add up (docs/theory-after-release.md).
 
-Candidates around the threshold of the last predecessor are public for new records. For records of which some were in an
-earlier release of the chain they are not, and the promise is a weaker one (`miss_if_reused`).
+Candidates around the threshold of the last predecessor are public for new records. They are not for records of which
+some were in an earlier release of the chain; then the guarantee is weaker (`miss_if_reused`).
 """
 
 import math
@@ -29,16 +29,16 @@ ABOUT = {
     "contact": "Contact",
     "date": "Date",
 }
-"""What can be said, and what it is called on pages."""
+"""The keys of the metadata, and their printed names."""
 
 FROM_LOGITS = "logits; softmax in double precision"
-"""What `outputs` says of a release that was made from columns of logits."""
+"""The value of `outputs` in a release that was made from columns of logits."""
 
 MOST_CHARACTERS = 500
 
 
 def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
-    """Public words, in the order of `ABOUT`; read only.
+    """Validate metadata, and return them in the order of `ABOUT`, read only.
 
     Raises
     ------
@@ -53,13 +53,13 @@ def check_about(about: Mapping[str, str] | None) -> Mapping[str, str]:
     if about is None:
         return MappingProxyType({})
     if not isinstance(about, Mapping):
-        raise InputTypeError("about", "must map words such as 'model' to texts", got=type(about).__name__)
+        raise InputTypeError("about", "must map keys such as 'model' to str", got=type(about).__name__)
     unknown = [key for key in about if key not in ABOUT]
     if unknown:
         raise InputError("about", f"must have the keys {', '.join(ABOUT)}", got=repr(unknown[0]))
     for key, text in about.items():
         if not isinstance(text, str):
-            raise InputTypeError(f"about[{key!r}]", "must be a text", got=type(text).__name__)
+            raise InputTypeError(f"about[{key!r}]", "must be a str", got=type(text).__name__)
         if not (text.strip() and len(text) <= MOST_CHARACTERS and text.isprintable()):
             raise InputError(
                 f"about[{key!r}]", f"must be 1 to {MOST_CHARACTERS} printable characters", got=str(len(text))
@@ -73,23 +73,23 @@ _HEXADECIMAL = frozenset("0123456789abcdef")
 
 @dataclass(frozen=True)
 class Predecessor:
-    """An earlier release of a chain, as those that renew it know it.
+    """An earlier release of a chain, as an entry in the releases that renew it.
 
     Parameters
     ----------
     checksum
         `checksum` of that release: 64 hexadecimal digits.
     threshold
-        What it released, of several thresholds the one that this part renews; +inf included.
+        Its threshold, or the one of several that this part renews; +inf included.
     epsilon
-        What it cost as a whole, per person; infinite if it was not private, or had no pure epsilon.
+        Its total privacy loss per person; infinite if it was not private, or had no pure epsilon.
     date
-        What it said of its date, if it said something.
+        Its stated date, if there is one.
 
     Raises
     ------
     InputError, InputTypeError
-        If something cannot be that.
+        If a field is invalid.
 
     Examples
     --------
@@ -119,28 +119,36 @@ class Predecessor:
 
 
 def check_predecessors(predecessors: Iterable[Predecessor]) -> tuple[Predecessor, ...]:
-    """A line of predecessors, oldest first, none twice.
+    """Validate a lineage: predecessors, oldest first, each once.
 
     Raises
     ------
     InputError, InputTypeError
-        If there are too many, others than predecessors, or one twice.
+        If there are too many, values of another type, or one twice.
     """
     line = tuple(predecessors)
     if len(line) > MOST_PREDECESSORS:
         raise InputError(
             "predecessors", f"must number at most {MOST_PREDECESSORS}", remedy="Start a new chain with calibrate"
         )
-    if not all(isinstance(one, Predecessor) for one in line):
+    if not all(isinstance(predecessor, Predecessor) for predecessor in line):
         raise InputTypeError("predecessors", "must be Predecessor")
-    if len({one.checksum for one in line}) != len(line):
+    if len({predecessor.checksum for predecessor in line}) != len(line):
         raise InputError("predecessors", "must be different releases", remedy="One is named twice")
     return line
 
 
 def same_line(lines: Iterable[Sequence[Predecessor]]) -> bool:
-    """Whether lines name the same releases, as those of the parts of one release do; thresholds are their own."""
-    return len({tuple((one.checksum, one.epsilon, one.date) for one in line) for line in lines}) <= 1
+    """Whether lineages consist of the same releases, as those of the parts of a release do; thresholds may differ."""
+    return (
+        len(
+            {
+                tuple((predecessor.checksum, predecessor.epsilon, predecessor.date) for predecessor in line)
+                for line in lines
+            }
+        )
+        <= 1
+    )
 
 
 def _line(line: tuple[Predecessor, ...]) -> tuple[Predecessor, ...]:
@@ -164,16 +172,16 @@ PREDECESSORS = shapes.Field(
         },
     ),
 )
-"""The line of a file, exactly as it was written."""
+"""The lineage in a file, exactly as it was written."""
 
 UNNAMED = (
     "calibration",
     "must name its score, so that it can be computed for new records",
     "none",
-    "Calibrate on named scores, as those of lac_score are, or with score=NAME, or compare your own scores with "
+    "Calibrate on named scores, such as those of lac_score, or with score=NAME, or compare your own scores with "
     "calibration.threshold",
 )
-"""Why a release without a name for its score makes no sets and no intervals."""
+"""The reason why a release without a name for its score makes no sets and no intervals."""
 
 
 def _classes(stated: list[Any] | int) -> Classes:
@@ -190,7 +198,7 @@ def _about(stated: dict[str, str]) -> Mapping[str, str]:
 
 
 CLASSES = shapes.Field(
-    "names of classes as a release keeps them, or their number",
+    "names of classes as a release contains them, or their number",
     (list, int),
     _classes,
     lambda classes: classes if isinstance(classes, int) else [*classes],
@@ -199,13 +207,13 @@ CLASSES = shapes.Field(
 
 WORDS: shapes.Shape = {
     "classes": CLASSES,
-    "about": shapes.Field("public words, or be left out", (dict,), _about, dict, optional=True),
+    "about": shapes.Field("public metadata, or be left out", (dict,), _about, dict, optional=True),
 }
-"""Classes and public words in files, exactly as they were written; left out where nobody said them."""
+"""Classes and metadata in files, exactly as they were written; absent if they were not given."""
 
 
 def class_list(classes: Classes, most: int = 10) -> str:
-    """Classes in a line, of many names the first.
+    """Classes in one line; of many names only the first.
 
     Examples
     --------
@@ -218,7 +226,7 @@ def class_list(classes: Classes, most: int = 10) -> str:
 
 
 def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tuple[object, ...] | None:
-    """The same where the classes are known from elsewhere: the names of k columns, or what they stand for.
+    """The names of k columns if the classes are known from elsewhere, or the classes that unnamed columns stand for.
 
     Raises
     ------
@@ -250,11 +258,11 @@ def names_among(known: Classes, names: tuple[object, ...] | None, k: int) -> tup
 
 
 def _others(names: tuple[object, ...], known: tuple[str | int, ...]) -> str:
-    found, wanted = {_text(name): name for name in names}, {canonical(name): name for name in known}
-    missing: list[object] = [name for text, name in wanted.items() if text not in found]
-    unknown: list[object] = [name for text, name in found.items() if text not in wanted]
+    given, expected = {_text(name): name for name in names}, {canonical(name): name for name in known}
+    missing: list[object] = [name for text, name in expected.items() if text not in given]
+    unknown: list[object] = [name for text, name in given.items() if text not in expected]
     some = [(missing, "missing"), (unknown, "unknown")]
-    return ", ".join(f"{len(one)} {which} (the first: {one[0]!r})" for one, which in some if one)
+    return ", ".join(f"{len(group)} {which} (the first: {group[0]!r})" for group, which in some if group)
 
 
 def _text(name: object) -> str:

@@ -5,7 +5,7 @@ The coverage promise in plain sentences.
 The distribution of coverage over calibration draws, from public numbers only.
 
 Coverage is a random number: it depends on which records happened to calibrate, and on the noise. Two laws of it are
-known without the data. The random-rank lemma bounds it for every distribution of scores (docs/theory.md, Theorem 2b;
+known without the data. The random-rank lemma bounds it for every distribution of scores (docs/theory.md, Theorem C1b;
 exact for continuous scores without privacy and for `fedcp-qq`). And on typical scores, evenly spread ones, the rank of
 the selected candidate has a known law, whose mean is the expected coverage that `confide.plan` states.
 """
@@ -38,7 +38,7 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
     share = coverage_percent(guarantee.coverage)
     if guarantee.kind == "none" or guarantee.coverage == 0:
         return "No coverage is promised."
-    alike = ", if the silos are alike" if guarantee.silos == "alike" else ""
+    alike = ", if all silos have the same distribution" if guarantee.silos == "alike" else ""
     if guarantee.population is not None:
         alike = f", {guarantee.population.replace('for new records', 'that is, of those', 1)}"
     if guarantee.delta is None:

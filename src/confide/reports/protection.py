@@ -337,17 +337,17 @@ def _theorems(calibration: Calibration) -> str:
     if calibration.mechanism is None:
         return "+∞ covers everything"
     if isinstance(calibration, NoisyLabelCalibration):
-        return "docs/theory-labels.md, Theorem 3; privacy by Theorem 1"
+        return "docs/theory-labels.md, Theorem L4; privacy by Theorem L1"
     if not isinstance(calibration.mechanism, Slopes):
         return "docs/methods.md"
     if calibration.guarantee.delta is not None:
-        return "docs/theory.md, Theorem 4" if calibration.n is None else "docs/theory.md, Theorem 2b"
+        return "docs/theory.md, Theorem C3" if calibration.n is None else "docs/theory.md, Theorem C1b"
     if calibration.population is not None:
-        return "docs/theory-after-release.md, Theorem 3; privacy by docs/theory.md, Theorem 1, and group privacy"
+        return "docs/theory-after-release.md, Theorem A6; privacy by docs/theory.md, Theorem P1, and group privacy"
     part = "b" if calibration.n is None else "a"
     if calibration.guarantee.certificate == "two-sided":
-        return f"docs/theory-two-sided.md, Theorem 6{part}; privacy by docs/theory.md, Theorem 1"
-    return f"docs/theory.md, Theorem 3{part}; privacy by Theorem 1"
+        return f"docs/theory-two-sided.md, Theorem T1{part}; privacy by docs/theory.md, Theorem P1"
+    return f"docs/theory.md, Theorem C2{part}; privacy by Theorem P1"
 
 
 def _new_records(plan: FederatedPlan) -> str:

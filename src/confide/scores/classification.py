@@ -1,4 +1,4 @@
-"""Classification scores, from the probabilities that a model gives to the classes.
+"""Classification scores, computed from the class probabilities of a model.
 
 One function computes the score of the true class for calibration, one the sets {y : score(x, y) <= threshold} for
 prediction, one all scores. The three agree bit for bit, for every score, dtype and tie.
@@ -47,15 +47,15 @@ from confide.scores.ranked import (
 
 # Probabilities at another temperature: each to the power 1/T, rescaled so that every record sums to one.
 #
-# Of the softmax of logits z that is the softmax of z/T (Guo, Pleiss, Sun and Weinberger, "On calibration of modern
-# neural networks", ICML 2017). T > 1 spreads an over-confident model's probabilities out. T is a public number of the
-# score's name, `lac(temperature=2)`: chosen without the calibration records, as `tune_temperature` does on others.
+# For the softmax of logits z this is the softmax of z/T (Guo, Pleiss, Sun and Weinberger, "On calibration of modern
+# neural networks", ICML 2017). T > 1 flattens the probabilities of an over-confident model. T is a public number in the
+# score's name, `lac(temperature=2)`: it must be chosen without the calibration records, as `tune_temperature` does.
 
 
 def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
     """p^(1/T) / sum p^(1/T) for rows of shape (n, K) with entries in [0, 1], in float64; rows of zeros stay zero.
 
-    Each row is computed for itself, so that calibration and prediction agree bit for bit.
+    Each row is computed separately, so that calibration and prediction agree bit for bit.
 
     Examples
     --------
@@ -76,10 +76,10 @@ def tempered(p: NDArray[Any], temperature: float) -> NDArray[np.float64]:
 # The score of the true class, all scores, and sets.
 
 _COMPARED = 2**19
-"""Entries per block where one comparison and one check are all the work: calls would dominate smaller blocks."""
+"""Entries per block if one comparison and one check are all the work: calls would dominate smaller blocks."""
 
 _COMPILED = 2**20
-"""The same where machine code does both at once and nothing has to stay in the cache."""
+"""Entries per block if machine code does both at once and nothing has to stay in the cache."""
 
 
 def class_score(
@@ -90,33 +90,32 @@ def class_score(
     u: Uniforms = None,
     classes: Sequence[object] | None = None,
 ) -> NamedScores:
-    """The conformity score of each record's own class, for any of the classification scores.
+    """The nonconformity score of each record's own class, for any of the classification scores.
 
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1], any float dtype, or a data frame, whose columns name the classes. That rows sum
-        to one is looked at in the first of them, as far as rounding allows. For `lac` only the entries of the records'
-        own classes are used, so the range of only those is checked.
+        Shape (n, K), values in [0, 1], any float dtype, or a data frame, whose columns name the classes. Only the
+        first rows are checked to sum to one, within rounding. For `lac` only the entries of the records' own classes
+        are used, so only their range is checked.
     labels
         Shape (n,): integers in [0, K), or class names if `classes` or a data frame names the columns.
     score
         `lac`, `aps`, `raps(penalty=...,k_reg=...)`, `saps(penalty=...)`, `margin`, `top_k`, `aps_randomised`,
-        `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names. All but `top_k` may have a
-        public `temperature` also, as `lac(temperature=2)` and `raps(penalty=0.01,k_reg=5,temperature=2)`:
+        `raps_randomised(...)` or `saps_randomised(...)`; see the functions of these names. All but `top_k` may also
+        have a public `temperature`, such as `lac(temperature=2)` and `raps(penalty=0.01,k_reg=5,temperature=2)`:
         probabilities are first raised to the power 1/temperature and rescaled (`tune_temperature`).
     u
-        For the randomised scores, where fresh numbers are drawn by default: numbers in [0, 1], shape (n,), of your
-        own. Each has to belong to its record, as a column that is kept with it does, and not to its place: when a
-        record is removed, the others must keep theirs. `confide.ExperimentalUniforms` draws them again.
+        For randomised scores: your own numbers in [0, 1], shape (n,). By default they are drawn. Each number must be
+        stored with its record like a column, and not depend on its position: if a record is removed, the others must
+        keep theirs. `confide.ExperimentalUniforms` draws reproducible numbers.
     classes
-        The K class names, in the order of the columns; a data frame whose columns have these names may have another.
+        The K class names, in the order of the columns; a data frame with these columns may have another order.
 
     Returns
     -------
     NamedScores
-        A numpy array, float64, shape (n,), that knows which score it is, and of which classes: `calibrate` records
-        both.
+        A numpy array, float64, shape (n,), with its score's name and classes, which `calibrate` records.
 
     Raises
     ------
@@ -139,7 +138,7 @@ def class_score(
 
 
 def own_class_scores(p: NDArray[Any], y: NDArray[np.int64], score: str, *, u: Uniforms = None) -> NDArray[np.float64]:
-    """`class_score` for arrays that are checked already but for their range: p of shape (n, K), y of shape (n,).
+    """`class_score` for arrays that are validated except for their range: p of shape (n, K), y of shape (n,).
 
     Examples
     --------
@@ -181,8 +180,8 @@ def _tempered_scores(
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
-            own = None if shares is None else shares[rows]
-            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], str(kind.name), u=own)
+            block_shares = None if shares is None else shares[rows]
+            out[rows] = own_class_scores(tempered(p[rows], temperature), y[rows], str(kind.name), u=block_shares)
 
     in_blocks(work, len(p), p.shape[1])
     if not sound.all:
@@ -191,7 +190,7 @@ def _tempered_scores(
 
 
 def _lac_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
-    """1 - p_y; only the entries of the records' own classes are looked at."""
+    """1 - p_y; only the entries of the records' own classes are read."""
     out, sound = np.empty(len(p)), Sound()
     if p.dtype in FLOATS and worth_compiling(len(p)):
         gather = machine_code(loops.gather)
@@ -200,9 +199,9 @@ def _lac_scores(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
             return out
 
     def work(rows: slice) -> None:
-        own = p[np.arange(rows.start, rows.stop), y[rows]]
-        if sound.see(unit_check(own)(slice(None))):
-            np.subtract(1.0, own, out=out[rows], dtype=np.float64)
+        class_probabilities = p[np.arange(rows.start, rows.stop), y[rows]]
+        if sound.see(unit_check(class_probabilities)(slice(None))):
+            np.subtract(1.0, class_probabilities, out=out[rows], dtype=np.float64)
 
     in_blocks(work, len(p))
     if not sound.all:
@@ -250,8 +249,8 @@ def set_mask(
 ) -> NDArray[np.bool_]:
     """The sets {y : score(x, y) <= threshold} as a bool array of shape (n, K), in `out` if it is given.
 
-    Arguments as in `class_score`; every probability is checked, in passing, but not what rows sum to. The threshold is
-    one number, or of shape (n,) for one per record, or of shape (K,) for one per class with `per_class`.
+    Arguments as in `class_score`. Every probability is checked, but not the sums of rows. The threshold is one number,
+    or of shape (n,) for one per record, or of shape (K,) for one per class with `per_class`.
 
     Examples
     --------
@@ -267,17 +266,17 @@ def set_mask(
         return mask
     shares = as_uniforms("u", u, n, kind.randomised)
     limits = np.broadcast_to(np.asarray(threshold, dtype=np.float64), (k if per_class else n,))
-    one = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
+    single = np.ndim(threshold) == 0 or bool((limits == limits[0]).all())
     if kind.temperature is not None:
-        own = shares if kind.randomised else None
-        sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, own, per_class, mask)
+        needed_shares = shares if kind.randomised else None
+        sound = _tempered_mask(p, kind.at_one, kind.temperature, limits, needed_shares, per_class, mask)
     elif kind.family == "lac":
-        cut = _lowest(limits[:1] if one else limits, p.dtype)
-        sound = _at_least(p, cut[0] if one else cut if per_class else cut[:, None], mask)
+        cut = _lowest(limits[:1] if single else limits, p.dtype)
+        sound = _at_least(p, cut[0] if single else cut if per_class else cut[:, None], mask)
     else:
         rule = _rule(kind, k)
-        if rule is not None and (one or not per_class):
-            sound = _ranked_mask(p, rule, limits, shares, one, mask)
+        if rule is not None and (single or not per_class):
+            sound = _ranked_mask(p, rule, limits, shares, single, mask)
         else:
             sound = _mask_of_all(p, rule, limits, shares, per_class, mask)
     if not sound.all:
@@ -299,16 +298,16 @@ def _tempered_mask(
 
     def work(rows: slice) -> None:
         if sound.see(unit(rows)):
-            own, limit = None if shares is None else shares[rows], limits if per_class else limits[rows]
+            block_shares, limit = None if shares is None else shares[rows], limits if per_class else limits[rows]
             warm = tempered(p[rows], temperature)
-            set_mask(warm, str(kind.name), limit, u=own, per_class=per_class, out=mask[rows])
+            set_mask(warm, str(kind.name), limit, u=block_shares, per_class=per_class, out=mask[rows])
 
     in_blocks(work, *p.shape)
     return sound
 
 
 def _at_least(p: NDArray[Any], cut: Any, mask: NDArray[np.bool_]) -> Sound:
-    """`mask` becomes p >= cut, and every entry is looked at while its block is in the cache."""
+    """`mask` becomes p >= cut, and every entry is checked while its block is in the cache."""
     sound = Sound()
     if np.ndim(cut) == 0 and p.flags.c_contiguous and mask.flags.c_contiguous:
         p, mask = p.reshape(-1), mask.reshape(-1)
@@ -364,7 +363,7 @@ def _mask_of_all(
     per_class: bool,
     mask: NDArray[np.bool_],
 ) -> Sound:
-    """The same from the scores of all classes; `rule` is None for the margin score."""
+    """The mask, computed from the scores of all classes; `rule` is None for the margin score."""
     unit, sound = unit_check(p), Sound()
 
     def work(rows: slice) -> None:
@@ -401,11 +400,11 @@ def _room(out: NDArray[np.bool_] | None, shape: tuple[int, ...]) -> NDArray[np.b
 
 
 def _lowest(thresholds: NDArray[np.float64], dtype: np.dtype[Any]) -> NDArray[Any]:
-    """The smallest probability that LAC includes, per threshold, in the dtype the comparison is made in."""
+    """The smallest probability that LAC includes, per threshold, in the dtype of the comparison."""
     dtype = dtype if dtype.kind == "f" and dtype.itemsize in (2, 4, 8) else np.dtype(np.float64)
     values, back = np.unique(thresholds, return_inverse=True)
-    found = [0.0 if t >= 1 else 2.0 if t < 0 else float(smallest_probability(float(t), dtype)) for t in values]
-    return np.array(found, dtype=np.float32 if dtype.itemsize <= 4 else np.float64)[back]
+    smallest = [0.0 if t >= 1 else 2.0 if t < 0 else float(smallest_probability(float(t), dtype)) for t in values]
+    return np.array(smallest, dtype=np.float32 if dtype.itemsize <= 4 else np.float64)[back]
 
 
 def _comparable(block: NDArray[Any]) -> NDArray[Any]:
@@ -416,7 +415,7 @@ def _comparable(block: NDArray[Any]) -> NDArray[Any]:
 def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.floating:
     """The smallest p in [0, 1] of this float dtype with 1 - p <= threshold in float64, for 0 <= threshold < 1.
 
-    Non-negative floats are ordered like their bit patterns, so it is found by bisection on integers.
+    Non-negative floats are ordered like their bit patterns, so it is computed by bisection on integers.
 
     Examples
     --------
@@ -425,14 +424,14 @@ def smallest_probability(threshold: float, dtype: np.dtype[np.floating]) -> np.f
     """
     dtype = dtype.newbyteorder("=")
     bits = np.dtype(f"u{dtype.itemsize}")
-    one = np.ones(1, dtype=dtype)
-    low, high = -1, int(one.view(bits)[0])  # p at `high` qualifies: 1 - 1 = 0
+    unit = np.ones(1, dtype=dtype)
+    low, high = -1, int(unit.view(bits)[0])  # p at `high` qualifies: 1 - 1 = 0
     while high - low > 1:
         middle = (low + high) // 2
         p = np.array([middle], dtype=bits).view(dtype)[0]
         low, high = (low, middle) if 1.0 - float(p) <= threshold else (middle, high)
-    found: np.floating = np.array([high], dtype=bits).view(dtype)[0]
-    return found
+    smallest: np.floating = np.array([high], dtype=bits).view(dtype)[0]
+    return smallest
 
 
 def lac_score(
@@ -469,7 +468,7 @@ def aps_score(
     """APS: the total probability of the classes that are at least as likely as the true one.
 
     Romano, Sesia and Candes, "Classification with valid and adaptive coverage", NeurIPS 2020. The randomised variant,
-    mass of the likelier classes + u * mass of the equally likely ones, is `aps_randomised`; giving `u` asks for it.
+    mass of the likelier classes + u * mass of the equally likely ones, is `aps_randomised`; pass `u` to select it.
     Values are non-negative and exceed 1 as far as rows do. Parameters and errors as in `class_score`.
 
     Examples
@@ -496,7 +495,7 @@ def raps_score(
 
     Angelopoulos, Bates, Malik and Jordan, "Uncertainty sets for image classifiers using conformal prediction", ICLR
     2021. The rank of a class counts the classes that are at least as likely. Its name is
-    `raps(penalty=...,k_reg=...)`. `penalty` and `k_reg` are to be public: see `tune_raps`.
+    `raps(penalty=...,k_reg=...)`. `penalty` and `k_reg` must be public: see `tune_raps`.
 
     Examples
     --------

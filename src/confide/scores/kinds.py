@@ -1,8 +1,8 @@
-"""What is known of a score by its name: its task, its range, its parameters, and the candidates that suit it.
+"""Properties of a score that follow from its name: task, range, parameters and suitable candidates.
 
-A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`; `temperature`, which
-`classification.py` explains, may stand among those of any score of probabilities. It is all that a calibration records
-of its score, and all that prediction needs to compute the same one.
+A name is a word such as `lac`, or a word with parameters such as `raps(penalty=0.01,k_reg=5)`. Every score of
+probabilities may have the parameter `temperature`, which `classification.py` explains. A calibration records only the
+name of its score, and prediction computes the same score from the name.
 """
 
 import math
@@ -26,11 +26,11 @@ Task = Literal["classification", "regression", "any"]
 
 @dataclass(frozen=True)
 class ScoreKind:
-    """A named conformity score with values in the closed range from `low` to `high`.
+    """A named nonconformity score with values in the closed range from `low` to `high`.
 
-    The family is the name without `_randomised` and without parameters, which are the numbers in it; None for a user's
-    own score. A randomised one uses a random number per record. The builder is the constructor of candidates that suit
-    any number of records, by name, with its arguments; `spread_kind` says how they are spread when a plan decides.
+    The family is the name without `_randomised` and without parameters; it is None for a user's own score. A randomised
+    score uses a random number per record. The builder is the name and arguments of a constructor of candidates for any
+    number of records; `spread_kind` states how candidates are spread if a plan chooses their number.
     """
 
     name: str | None
@@ -45,26 +45,26 @@ class ScoreKind:
 
     @property
     def temperature(self) -> float | None:
-        """The public temperature at which probabilities are taken; None if they are taken as they are."""
+        """The public temperature applied to probabilities; None if they are used unchanged."""
         return self.parameters.get("temperature")
 
     @property
     def at_one(self) -> "ScoreKind":
-        """The same score of probabilities that were brought to its temperature already."""
+        """The same score, for probabilities to which the temperature was already applied."""
         others = {name: value for name, value in self.parameters.items() if name != "temperature"}
         return score_kind(score_name(str(self.family), randomised=self.randomised, **others))
 
     @property
     def of_one_entry(self) -> bool:
-        """Whether it is one minus a probability: of no other class is anything needed."""
+        """Whether it is one minus a probability, so that the other classes are not needed."""
         return self.family == "lac" and self.temperature is None
 
     def candidates(self) -> Candidates:
-        """Candidates for any request: counts can be made before a request is known."""
-        return _made(*self.builder)
+        """Candidates for any request, so that counts can be made before a request is known."""
+        return _make_candidates(*self.builder)
 
     def spread(self, unit: float | None = None, given: Spread | None = None) -> Spread:
-        """How candidates are spread that suit it, of which a plan takes as many as it needs; `given` as it is."""
+        """The spread of suitable candidates, of which a plan takes as many as it needs; `given` unchanged."""
         if given is not None:
             if unit is not None:
                 raise InputError("unit", "must be left out with a Spread, which has a unit")
@@ -76,20 +76,20 @@ class ScoreKind:
         return Spread(self.spread_kind, unit)
 
     def asked(self, candidates: AnyCandidates, unit: float | None = None) -> Candidates | Spread:
-        """What `candidates=` and `unit=` ask for, wherever they are given: a list as it is, or how one is spread.
+        """The meaning of `candidates=` and `unit=` for this score: a list unchanged, or a spread.
 
         Parameters
         ----------
         candidates
-            A list; how they are spread; their number, +inf included; or None for what suits the score. So many are
-            evenly apart for scores from 0 to 1, and about so many spread as suits other scores.
+            A list; a spread; their number, +inf included; or None for the default of the score. A number of candidates
+            is equally spaced for scores from 0 to 1, and spread in the default way for other scores, approximately.
         unit
             A public typical size of residuals; not with a list or a Spread.
 
         Raises
         ------
         InputError, InputTypeError
-            If it is none of these, or a unit does not belong.
+            If it is none of these, or a unit is not applicable.
 
         Examples
         --------
@@ -142,11 +142,11 @@ class _Family:
 
 _LARGEST = 1.7976931348623157e308
 COLDEST, HOTTEST = 0.01, 100.0
-"""Between these lie temperatures."""
+"""Lower and upper bound of temperatures."""
 
 
 @cache
-def _made(builder: str, *numbers: Any) -> Candidates:
+def _make_candidates(builder: str, *numbers: Any) -> Candidates:
     candidates: Candidates = getattr(Candidates, builder)(*numbers)
     return candidates
 
@@ -169,51 +169,52 @@ FAMILIES: Mapping[str, _Family] = MappingProxyType(
         "cqr_high": _Family("regression", -_LARGEST, _LARGEST, _SIGNED_RESIDUALS, "signed"),
     }
 )
-"""The scores this library computes. `aps`, `raps` and `saps` have a randomised variant, named `aps_randomised` etc."""
+"""The scores of this library. `aps`, `raps` and `saps` have a randomised variant, named `aps_randomised` etc."""
 
 _NAME = re.compile(r"([a-z_]+?)(_randomised)?(?:\((.*)\))?")
 _NUMBER = re.compile(r"[0-9]+(?:\.[0-9]+)?(?:e[+-]?[0-9]{1,3})?")
 
 
 @lru_cache(maxsize=256)
-def _known(name: str) -> ScoreKind | None:
+def _known_kind(name: str) -> ScoreKind | None:
     match = _NAME.fullmatch(name)
     if match is None or match[1] not in FAMILIES:
         return None
     family, randomised = FAMILIES[match[1]], match[2] is not None
     if randomised and not family.may_be_randomised:
         return None
-    found = _parameters(name, match[3], family)
+    parameters = _parameters(name, match[3], family)
     return ScoreKind(
         name, family.task, family.low, family.high, family.builder, family.spread, match[1], randomised,
-        MappingProxyType(found),
+        MappingProxyType(parameters),
     )  # fmt: skip
 
 
 def _parameters(name: str, text: str | None, family: _Family) -> dict[str, float]:
-    found: dict[str, float] = {}
+    parameters: dict[str, float] = {}
     expected = family.parameters
     optional = ("temperature",) if family.task == "classification" and family.spread != "rank" else ()
     for part in (text or "").split(","):
         key, _, value = (piece.strip() for piece in part.partition("="))
-        if key in (*expected, *optional) and key not in found and _NUMBER.fullmatch(value):
-            found[key] = float(value)
+        if key in (*expected, *optional) and key not in parameters and _NUMBER.fullmatch(value):
+            parameters[key] = float(value)
         elif part.strip() or text is not None:
-            found.clear()
+            parameters.clear()
             break
-    if {*found} - {*optional} != {*expected} or (text is not None and not found):
+    if {*parameters} - {*optional} != {*expected} or (text is not None and not parameters):
         word = name.split("(")[0]
-        bare, full = (_written(word, keys) for keys in (expected, (*expected, *optional)))
+        bare, full = (_signature_text(word, keys) for keys in (expected, (*expected, *optional)))
         ways = bare if bare == full else f"{bare} or {full}"
         raise InputError("score", f"must name its parameters as {ways}", got=repr(name))
-    if not COLDEST <= found.get("temperature", 1.0) <= HOTTEST:
+    if not COLDEST <= parameters.get("temperature", 1.0) <= HOTTEST:
         raise InputError("score", f"must have a temperature between {COLDEST:g} and {HOTTEST:g}", got=repr(name))
-    if not all(map(math.isfinite, found.values())) or found.get("k_reg", 0) != int(found.get("k_reg", 0)):
+    k_reg = parameters.get("k_reg", 0)
+    if not all(map(math.isfinite, parameters.values())) or k_reg != int(k_reg):
         raise InputError("score", "must have finite parameters and a whole k_reg", got=repr(name))
-    return found
+    return parameters
 
 
-def _written(word: str, keys: tuple[str, ...]) -> str:
+def _signature_text(word: str, keys: tuple[str, ...]) -> str:
     return f"{word}({','.join(f'{key}=...' for key in keys)})" if keys else word
 
 
@@ -223,7 +224,7 @@ def score_kind(name: str | None) -> ScoreKind:
     Raises
     ------
     InputError
-        If a known score lacks a parameter, has one that it does not know, or is written in capitals.
+        If a known score lacks a parameter, has an unknown one, or is written in capitals.
 
     Examples
     --------
@@ -236,16 +237,16 @@ def score_kind(name: str | None) -> ScoreKind:
         raise InputTypeError("score", "must be a name or None", got=type(name).__name__)
     if name is not None and not (0 < len(name) <= 200 and name.isprintable()):
         raise InputError("score", "must be a name of 1 to 200 printable characters")
-    known = None if name is None else _known(name)
-    if known is None and name is not None and (meant := name.lower()) != name and _known(meant):
+    kind = None if name is None else _known_kind(name)
+    if kind is None and name is not None and (meant := name.lower()) != name and _known_kind(meant):
         raise InputError(
             "score", f"must be written {meant!r}", got=repr(name), remedy="Give a score of your own another name"
         )
-    return known or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
+    return kind or ScoreKind(name, "any", -_LARGEST, math.inf, ("anything",), "any")
 
 
 def score_name(family: str, *, randomised: bool = False, **given: float | None) -> str:
-    """The name of a score with its parameters, those of None left out, as `calibrate(..., score=...)` records it.
+    """The name of a score with its parameters (except None), as `calibrate(..., score=...)` records it.
 
     Examples
     --------
@@ -268,13 +269,13 @@ def _shortest(value: float) -> str:
     return str(int(number)) if number.is_integer() and abs(number) < 1e15 else repr(number)
 
 
-# Scores that know what they are: which score, and of which classes, so that a release made of them knows it too.
+# Scores that carry their name and classes, so that a release made from them records both.
 
 
 class NamedScores(np.ndarray[Any, np.dtype[np.float64]]):
-    """An array of conformity scores, float64, shape (n,), that carries the score's name and its classes.
+    """An array of nonconformity scores, float64, shape (n,), that carries the score's name and its classes.
 
-    Slices and copies are named as well. Arithmetic gives plain arrays, for its results are another score.
+    Slices and copies carry them, too. Arithmetic returns plain arrays, because its results are another score.
 
     Parameters
     ----------
@@ -297,7 +298,7 @@ class NamedScores(np.ndarray[Any, np.dtype[np.float64]]):
 
     @classmethod
     def of(cls, scores: NDArray[np.float64], score: str | None, classes: Iterable[Any] | int | None = None) -> Self:
-        """The same numbers, named; no copy is made."""
+        """The same numbers with a name; no copy is made."""
         named = scores.view(cls)
         named.score = score
         named.classes = None if classes is None else public_classes("classes", classes)
@@ -324,32 +325,32 @@ def _plain(array: Any) -> Any:
 
 
 def named_by(scores: Any, score: str | None, classes: Iterable[Any] | int | None) -> tuple[str | None, Classes | None]:
-    """The name of scores and their classes: what they carry, or what is said of them.
+    """The name of scores and their classes: those that they carry, or those that are given.
 
     Raises
     ------
     InputError
-        If the scores carry another name, or other classes, than is said.
+        If the scores carry another name, or other classes, than those that are given.
 
     Examples
     --------
     >>> named_by(NamedScores.of(np.array([0.5]), "aps", 3), None, ["a", "b", "c"])
     ('aps', ('a', 'b', 'c'))
     """
-    said = None if classes is None else public_classes("classes", classes)
+    given = None if classes is None else public_classes("classes", classes)
     score_kind(score)
     if not isinstance(scores, NamedScores):
-        return score, said
+        return score, given
     if None not in (score, scores.score) and _meaning(score) != _meaning(scores.score):
         raise InputError(
             "score", f"must be left out, or be {scores.score!r}, the name of these scores", got=repr(score)
         )
-    known = scores.classes
-    if said is not None and known is not None and _count(said) != _count(known):
-        raise InputError("classes", f"must be the {_count(known)} of these scores", got=str(_count(said)))
-    if isinstance(said, tuple) and isinstance(known, tuple) and sorted(map(str, said)) != sorted(map(str, known)):
+    carried = scores.classes
+    if given is not None and carried is not None and _count(given) != _count(carried):
+        raise InputError("classes", f"must be the {_count(carried)} of these scores", got=str(_count(given)))
+    if isinstance(given, tuple) and isinstance(carried, tuple) and sorted(map(str, given)) != sorted(map(str, carried)):
         raise InputError("classes", "must be those of these scores", got="other names")
-    return scores.score if score is None else score, known if isinstance(known, tuple) or said is None else said
+    return scores.score if score is None else score, carried if isinstance(carried, tuple) or given is None else given
 
 
 def _count(classes: Classes) -> int:
@@ -357,6 +358,6 @@ def _count(classes: Classes) -> int:
 
 
 def _meaning(score: str | None) -> Any:
-    """What is computed: names that differ in how a number is written are one."""
+    """The computed score: names that differ only in how a number is written are equal."""
     kind = score_kind(score)
     return kind.name if kind.family is None else (kind.family, kind.randomised, dict(kind.parameters))

@@ -1,17 +1,17 @@
 """Scores that follow the order of the probabilities in a row: APS, RAPS, SAPS and top-k, from blocks of rows.
 
 All of them have the form f(rank, mass): rank counts the classes that are at least as likely as the one in question,
-mass adds up their probabilities. Ties are never broken: classes of equal probability get one rank, the last of them,
-and one score. f grows with the rank, so a set {y : score <= threshold} is {y : p_y > e} for one probability e per row,
-the largest one that is left out. Calibration evaluates f at the true class, prediction searches the first rank beyond
-the threshold; both evaluate the same expression on the same numbers, so the sets are exact, bit for bit. Where there
-is machine code, `confide.scores.selected` finds the same without sorting.
+mass is the sum of their probabilities. Ties are never broken: classes of equal probability have one rank, the last of
+them, and one score. f increases with the rank, so a set {y : score <= threshold} is {y : p_y > e} for one probability e
+per row, the largest one that is excluded. Calibration evaluates f at the true class, and prediction searches the first
+rank beyond the threshold. Both evaluate the same expression on the same numbers, so the sets are exact, bit for bit.
+With machine code, `confide.scores.selected` computes the same without sorting.
 
 Sums do not depend on their order: probabilities are rounded to multiples of 2^(b-52), K < 2^b, before they are added
 (an error below 1e-12 for a thousand classes), so that every partial sum is an exact float64.
 
 The margin score is the likeliest other class minus the class itself: max(p) - p_y for all but a unique likeliest
-one, for which it is the second largest probability minus its own. Differences are taken in float64.
+one, for which it is the second largest probability minus its own. Differences are computed in float64.
 """
 
 from dataclasses import dataclass
@@ -23,15 +23,15 @@ from numpy.typing import NDArray
 from confide.scores.kinds import ScoreKind
 
 _FIRST = 64
-"""Ranks that are looked at first."""
+"""The number of ranks that are evaluated first."""
 
 _WIDER = 6
-"""How many times as many are looked at next, in rows that reach further."""
+"""The factor by which this number increases for rows that need more ranks."""
 
 
 @dataclass(frozen=True)
 class RankRule:
-    """Which f: the family and its parameters."""
+    """The function f: its family and parameters."""
 
     family: Literal["aps", "saps", "top_k"]
     penalty: float = 0.0
@@ -48,7 +48,7 @@ class RankRule:
     def score(
         self, mass: NDArray[np.float64], rank: NDArray[Any], largest: NDArray[np.float64], u: NDArray[np.float64]
     ) -> NDArray[np.float64]:
-        """f, for arrays that broadcast. `mass` already holds the random share for APS, and u is used by SAPS alone."""
+        """f, for arrays that broadcast. For APS, `mass` already contains the random share; u is used by SAPS alone."""
         if self.family == "top_k":
             return np.asarray(rank, dtype=np.float64) + np.zeros_like(mass)
         if self.family == "saps":
@@ -82,9 +82,9 @@ def true_class_scores(
     p: NDArray[Any], y: NDArray[np.int64], u: NDArray[np.float64], rule: RankRule
 ) -> NDArray[np.float64]:
     """The score of class y[i] in row i: p of shape (n, K) in [0, 1], y of shape (n,), u of shape (n,), or ones."""
-    own = p[np.arange(len(p)), y]
-    # Classes that are at least as likely are few: their places are found in one pass, and the rest is work on them.
-    place = np.flatnonzero(p >= own[:, None])
+    class_probability = p[np.arange(len(p)), y]
+    # Few classes are at least as likely: one pass finds their positions, and the remaining work is on them.
+    place = np.flatnonzero(p >= class_probability[:, None])
     starts = np.searchsorted(place, np.arange(len(p) + 1) * p.shape[1])
     rank = np.diff(starts)
     if rule.family != "aps":
@@ -92,10 +92,10 @@ def true_class_scores(
     likely = p.ravel()[place]
     total = np.add.reduceat(rounded(likely, p.shape[1]), starts[:-1])
     if not np.all(u == 1):
-        equal = np.add.reduceat(likely == np.repeat(own, rank), starts[:-1], dtype=np.int64)
-        group = equal * rounded(own, p.shape[1])
+        equal = np.add.reduceat(likely == np.repeat(class_probability, rank), starts[:-1], dtype=np.int64)
+        group = equal * rounded(class_probability, p.shape[1])
         total = (total - group) + u * group
-    return rule.score(total, rank, own, u)
+    return rule.score(total, rank, class_probability, u)
 
 
 def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) -> NDArray[np.float64]:
@@ -120,7 +120,7 @@ def all_class_scores(p: NDArray[Any], u: NDArray[np.float64], rule: RankRule) ->
 
 
 def left_out(p: NDArray[Any], u: NDArray[np.float64], threshold: NDArray[np.float64], rule: RankRule) -> NDArray[Any]:
-    """The largest probability per row whose class is left out; -1 where none is. The set of row i is {p > left_out[i]}.
+    """The largest excluded probability per row; -1 if there is none. The set of row i is {p > left_out[i]}.
 
     Parameters as in `true_class_scores`; `threshold` has shape (n,).
     """
@@ -176,9 +176,9 @@ def _group_fits(
 
 def true_class_margin(p: NDArray[Any], y: NDArray[np.int64]) -> NDArray[np.float64]:
     """The margin score of class y[i] in row i; `p` of shape (n, K), K >= 2."""
-    own = p[np.arange(len(p)), y].astype(np.float64)
+    class_probability = p[np.arange(len(p)), y].astype(np.float64)
     first, second = _two_largest(p)
-    return np.where((own == first) & (second < first), second, first) - own
+    return np.where((class_probability == first) & (second < first), second, first) - class_probability
 
 
 def all_class_margins(p: NDArray[Any]) -> NDArray[np.float64]:

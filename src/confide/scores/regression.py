@@ -1,8 +1,8 @@
-"""Regression scores, from the numbers that a model predicts, and the intervals {y : score(x, y) <= threshold}.
+"""Regression scores, computed from a model's predictions, and the intervals {y : score(x, y) <= threshold}.
 
-With t+ the float above the threshold t: a rounded |y - f| is at most t only if y <= f + t+ exactly, and then y is also
-at most the rounded f + t+. So every y whose computed score is at most t lies between the ends, and the ends exceed
-such y by the width of a float or two.
+Let t+ be the float above the threshold t. A rounded |y - f| is at most t only if y <= f + t+ exactly, and then y is
+also at most the rounded f + t+. Therefore every y whose computed score is at most t lies between the ends. The ends
+exceed the largest such y by a float or two.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ from confide.support import refuse_marked
 def interval_score(
     predictions: ArrayLike, targets: ArrayLike, score: str = "absolute_residual", *, difficulty: ArrayLike | None = None
 ) -> NamedScores:
-    """The conformity score of each record's target, for any of the regression scores.
+    """The nonconformity score of each record's target, for any of the regression scores.
 
     Parameters
     ----------
@@ -49,7 +49,7 @@ def interval_score(
     Returns
     -------
     NamedScores
-        A numpy array, float64, shape (n,), that knows which score it is: `calibrate` records it.
+        A numpy array, float64, shape (n,), with its score's name, which `calibrate` records.
 
     Raises
     ------
@@ -99,7 +99,7 @@ def interval_score(
 def interval_ends(
     predictions: ArrayLike, score: str, threshold: float | NDArray[np.float64], *, difficulty: ArrayLike | None = None
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Lower and upper ends of {y : score(x, y) <= threshold}, float64, shape (n,) each; see the module's text.
+    """Lower and upper ends of {y : score(x, y) <= threshold}, float64, shape (n,) each; see the module docstring.
 
     A negative CQR threshold can make an interval empty: then its lower end lies above its upper one. `cqr_low` leaves
     the upper end infinite, `cqr_high` the lower one.
@@ -144,7 +144,7 @@ def interval_ends(
 
 
 class _Rule:
-    """Predictions, block by block, and the positive divisor of the residual where the score has one."""
+    """Predictions, block by block, and the positive divisor of the residual for scores that have one."""
 
     def __init__(self, kind: ScoreKind, predictions: ArrayLike, difficulty: ArrayLike | None) -> None:
         self.family = kind.family or ""
@@ -157,8 +157,8 @@ class _Rule:
                 raise InputError("difficulty", "must be given for normalised_residual: one positive number per record")
             self.scale, self.scale_name = as_vector("difficulty", difficulty, empty=True), "difficulty"
             if len(self.scale) != len(self):
-                found = f"{len(self.scale)} for {len(self)}"
-                raise InputError("difficulty", "must have as many entries as predictions", got=found)
+                lengths = f"{len(self.scale)} for {len(self)}"
+                raise InputError("difficulty", "must have as many entries as predictions", got=lengths)
         elif difficulty is not None:
             raise InputError("difficulty", f"must be left out: the score {kind.name!r} does not use it")
 
@@ -170,13 +170,13 @@ class _Rule:
         return all(array.dtype in FLOATS for array in (self.center, *others)) and worth_compiling(len(self))
 
     def block(self, rows: slice, sound: Sound) -> NDArray[np.float64]:
-        """Some predictions in float64, looked at in passing."""
+        """Some predictions in float64, which are checked on the way."""
         center = _float64(self.center[rows])
         sound.see(finite(center))
         return center
 
     def scale_block(self, rows: slice, sound: Sound) -> NDArray[np.float64] | None:
-        """Their divisors in float64, looked at in passing; None where the score has none."""
+        """Their divisors in float64, which are checked on the way; None if the score has none."""
         if self.scale is None:
             return None
         scale = _float64(self.scale[rows])
@@ -184,7 +184,7 @@ class _Rule:
         return scale
 
     def refuse(self) -> None:
-        """Refuse predictions that are not finite and divisors that are not finite and positive."""
+        """Raise an error for predictions that are not finite, and divisors that are not finite and positive."""
         refuse_infinite("predictions", self.center)
         if self.scale is not None:
             refuse_infinite(self.scale_name, self.scale)
@@ -192,7 +192,7 @@ class _Rule:
 
 
 def regression_kind(score: str) -> ScoreKind:
-    """The kind of a regression score; every other name is refused."""
+    """The kind of a regression score; raises an error for every other name."""
     kind = score_kind(score)
     if kind.task != "regression":
         raise InputError("score", "must be a regression score, such as 'absolute_residual' or 'cqr'", got=repr(score))
@@ -211,7 +211,7 @@ def _float64(block: NDArray[Any]) -> NDArray[np.float64]:
 
 
 def refuse_infinite(name: str, array: NDArray[Any]) -> None:
-    """Refuse numbers that are not finite, with their count and the first of them."""
+    """Raise an error for numbers that are not finite, with their count and the position of the first."""
     fine = np.isfinite(_float64(array))
     if array.ndim == 1:
         refuse_marked(name, ~fine, "must be finite", "NaN or infinite")
@@ -237,7 +237,7 @@ def normalised_residual_score(predictions: ArrayLike, targets: ArrayLike, diffic
     """Residual in units of an estimated difficulty, `|y - f(x)| / sigma(x)`.
 
     Papadopoulos, Gammerman and Vovk, "Normalized nonconformity measures for regression conformal prediction", 2008;
-    Lei et al., JASA 2018, section 5.2. sigma comes from other data than the calibration records.
+    Lei et al., JASA 2018, section 5.2. sigma must come from other data than the calibration records.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""Sets and scores of `confide.scores.ranked` without putting rows in order, by machine code where there is Numba.
+"""Sets and scores of `confide.scores.ranked` without sorting rows, by machine code if Numba is installed.
 
-Numbers and sets are the same, bit for bit: probabilities are rounded as there, so that sums do not depend on their
-order, and the same `RankRule` makes scores of them. `confide.arrays.loops` has the loops.
+Numbers and sets are the same, bit for bit: probabilities are rounded in the same way, so that sums do not depend on
+their order, and the same `RankRule` computes scores. `confide.arrays.loops` contains the loops.
 """
 
 from typing import Any
@@ -42,12 +42,12 @@ def true_class_scores(
     machine_code(loops.at_or_above)(p, y, magic(k), mass, rank, equal)
     if rule.family != "aps":
         return rule.score(np.zeros(len(p)), rank, _largest(p, rule), u)
-    own = p[np.arange(len(p)), y]
+    class_probability = p[np.arange(len(p)), y]
     total: NDArray[Any] = mass * _unit(k)
     if not np.all(u == 1):
-        group = equal * rounded(own, k)
+        group = equal * rounded(class_probability, k)
         total = (total - group) + u * group
-    return rule.score(total, rank, own, u)
+    return rule.score(total, rank, class_probability, u)
 
 
 def sets(

@@ -1,10 +1,10 @@
-"""A score's parameters from separate data: RAPS's, and the temperature.
+"""Tuning of a score's parameters on separate data: those of RAPS, and the temperature.
 
-Tuning them on the calibration records would break both guarantees.
+Tuning on the calibration records would void both guarantees.
 
-A score has to be a function of one record and of public information. Parameters that were fitted to the calibration
-records depend on all of them: the threshold is then no longer protected by its epsilon, and calibration and new records
-are no longer exchangeable. The tuning records themselves are not protected by anything, so use public ones.
+A score must be a function of one record and of public information. Parameters that were fitted to the calibration
+records depend on all of them. Then the threshold is no longer protected by its epsilon, and calibration and new records
+are no longer exchangeable. The tuning records themselves have no protection, so use public ones.
 """
 
 from __future__ import annotations
@@ -26,7 +26,7 @@ from confide.support import Level, exact_level
 
 @dataclass(frozen=True)
 class RapsParameters:
-    """The chosen parameters, and the mean set size they gave on the tuning records without privacy.
+    """The chosen parameters, and the mean size of non-private sets with them on the tuning records.
 
     Examples
     --------
@@ -40,7 +40,7 @@ class RapsParameters:
 
     @property
     def score(self) -> str:
-        """The name to calibrate with."""
+        """The name of the score, for `calibrate`."""
         return score_name("raps", penalty=self.penalty, k_reg=self.k_reg)
 
 
@@ -64,9 +64,9 @@ def tune_raps(
     alpha
         Miscoverage level in (0, 1).
     calibration
-        The probabilities of the calibration records, shape (c, K). Nothing is read of them: the call refuses if they
-        are the same object as the tuning records, or share memory with them, and cannot notice a copy. Comparing
-        their content would tell the caller which records calibrate.
+        The probabilities of the calibration records, shape (c, K). Their values are not read. The call raises an error
+        if they are the same object as the tuning records, or share memory with them. It cannot detect a copy, because
+        a comparison of values would reveal which records calibrate.
     penalties, k_regs
         The grid.
 
@@ -89,35 +89,35 @@ def tune_raps(
         raise InputError("probabilities", f"must hold at least {rank} tuning records for this alpha", got=str(len(p)))
     if not len(penalties) or not len(k_regs):
         raise InputError("k_regs" if len(penalties) else "penalties", "must not be empty")
-    found: list[RapsParameters] = []
+    results: list[RapsParameters] = []
     mask = np.empty(p.shape, dtype=np.bool_)
     for penalty in penalties:
         for k_reg in k_regs:
             name = score_name("raps", penalty=penalty, k_reg=k_reg)
             threshold = np.partition(class_score(p, y, name), rank - 1)[rank - 1]
             size = float(np.count_nonzero(set_mask(p, name, threshold, out=mask))) / len(p)
-            found.append(RapsParameters(float(penalty), int(k_reg), size))
-    return min(found, key=lambda choice: choice.mean_size)
+            results.append(RapsParameters(float(penalty), int(k_reg), size))
+    return min(results, key=lambda choice: choice.mean_size)
 
 
 def tune_temperature(probabilities: ArrayLike, labels: ArrayLike, *, calibration: ArrayLike) -> float:
     """The temperature of least log loss on tuning records, rounded to three digits: a public number for any score.
 
-    Guo, Pleiss, Sun and Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2. It cannot
-    change which labels are likelier; it brings the scores of an over-confident model away from the ends of [0, 1],
-    where evenly spaced candidates are too coarse.
+    Guo, Pleiss, Sun and Weinberger, "On calibration of modern neural networks", ICML 2017, section 4.2. It does not
+    change the order of the labels. It moves the scores of an over-confident model away from the ends of [0, 1], where
+    equally spaced candidates are too coarse.
 
     Parameters
     ----------
     probabilities, labels
         Tuning records, shapes (n, K) and (n,), which are not calibration records. Entries of 0 count as 1e-300.
     calibration
-        The probabilities of the calibration records, as in `tune_raps`: nothing is read of them.
+        The probabilities of the calibration records, as in `tune_raps`; their values are not read.
 
     Returns
     -------
     float
-        Between .01 and 100; above 1 for an over-confident model.
+        Between 0.01 and 100; above 1 for an over-confident model.
 
     Raises
     ------
@@ -145,8 +145,8 @@ def tune_temperature(probabilities: ArrayLike, labels: ArrayLike, *, calibration
         z = logs / math.exp(log_temperature)
         return float(np.mean(logsumexp(z, axis=1) - z[np.arange(len(y)), y]))
 
-    found = minimize_scalar(loss, bounds=(math.log(COLDEST), math.log(HOTTEST)), method="bounded")
-    return float(f"{math.exp(found.x):.3g}")
+    minimum = minimize_scalar(loss, bounds=(math.log(COLDEST), math.log(HOTTEST)), method="bounded")
+    return float(f"{math.exp(minimum.x):.3g}")
 
 
 def _tuning_records(
@@ -160,9 +160,9 @@ def _tuning_records(
 
 
 def _refuse_same(tuning: ArrayLike, calibration: ArrayLike) -> None:
-    """Refuse one object, or arrays over the same memory; what they hold is never compared."""
-    one, other = as_array("probabilities", tuning), as_array("calibration", calibration)
-    if tuning is calibration or np.shares_memory(one, other):
+    """Raise an error for one object, or arrays over the same memory; contents are never compared."""
+    first, second = as_array("probabilities", tuning), as_array("calibration", calibration)
+    if tuning is calibration or np.shares_memory(first, second):
         raise InputError(
             "probabilities",
             "must not be the calibration records: parameters fitted to them make each score depend on all of them, "

@@ -1,7 +1,7 @@
-"""In come utilities, or counts; out goes one index, or noisy counts, drawn by OpenDP's secure samplers.
+"""Draws from OpenDP's secure samplers: an index from utilities, and noise on counts.
 
 selector.py  the two private selectors, their noise scales and their exact laws; the exact zCDP of the exponential one
-noise.py     discrete Laplace and Gaussian noise on integers; a class that stays, or becomes another one
+noise.py     discrete Laplace and Gaussian noise on integers; randomised response on classes
 padding.py   constant time for a release
 """
 

@@ -1,4 +1,4 @@
-"""Discrete noise on integers, and classes that become other ones, both sampled by OpenDP. They cannot be seeded."""
+"""Discrete noise on integers, and randomised response on classes, sampled by OpenDP. They cannot be seeded."""
 
 import math
 from fractions import Fraction
@@ -38,7 +38,7 @@ def _laplace(scale: float) -> Any:
 
 
 def laplace_map(distance: int, scale: float) -> float:
-    """OpenDP's own statement of the loss for counts at an L1 distance.
+    """OpenDP's statement of the loss for counts at an L1 distance.
 
     Examples
     --------
@@ -71,7 +71,7 @@ def _gaussian(scale: float) -> Any:
 
 
 def gaussian_map(distance: int, scale: float) -> float:
-    """OpenDP's own statement of the zCDP loss for integers at a distance.
+    """OpenDP's statement of the zCDP loss for integers at a distance.
 
     Examples
     --------
@@ -83,23 +83,24 @@ def gaussian_map(distance: int, scale: float) -> float:
 
 # K-ary randomised response: the true class, or another one, drawn by OpenDP's secure sampler; it cannot be seeded.
 #
-# With probability p a class stays, and else it becomes one of the K - 1 others, all alike. p is the float just below
-# e^eps/(e^eps + K - 1), so that the loss ln(p (K - 1)/(1 - p)) is at most eps for the very number that is drawn with.
+# With probability p a class stays. Otherwise it becomes one of the K - 1 others, each with the same probability. p is
+# the float just below e^eps/(e^eps + K - 1), so that the loss ln(p (K - 1)/(1 - p)) is at most eps for exactly this
+# float.
 
 MOST_LABEL_LOSS = 30.0
-"""Beyond, the probability of the truth is 1 in double precision."""
+"""Above this epsilon, the probability of the true class is 1 in double precision."""
 
 
 @lru_cache(maxsize=64)
 def truth_probability(classes: int, epsilon: float) -> float:
-    """p: the largest float whose loss, computed exactly, is surely at most epsilon; no less than 1/K.
+    """The probability p of the true class: the largest float whose exact loss is at most epsilon; at least 1/K.
 
     Examples
     --------
     >>> round(truth_probability(2, 1.0), 6), round(truth_probability(10, 1.0), 6)
     (0.731059, 0.231969)
     """
-    odds = Fraction(math.nextafter(math.nextafter(math.exp(epsilon), 0.0), 0.0))  # surely below e^epsilon
+    odds = Fraction(math.nextafter(math.nextafter(math.exp(epsilon), 0.0), 0.0))  # certainly below e^epsilon
     p = math.nextafter(1 / (1 + (classes - 1) * math.exp(-epsilon)), 1.0)
     while p >= 1 or Fraction(p) * (classes - 1) > odds * (1 - Fraction(p)):
         p = math.nextafter(p, 0.0)
@@ -107,7 +108,7 @@ def truth_probability(classes: int, epsilon: float) -> float:
 
 
 def other_probability(classes: int, truth: float) -> Fraction:
-    """q: the probability of each other class, (1 - p)/(K - 1), exactly.
+    """The probability q of each other class, (1 - p)/(K - 1), exactly.
 
     Examples
     --------
@@ -118,7 +119,7 @@ def other_probability(classes: int, truth: float) -> Fraction:
 
 
 def randomised_response(positions: NDArray[np.int64], classes: int, epsilon: float) -> NDArray[np.int64]:
-    """Every class, given by its position below `classes`, drawn anew; int64 of the same shape (n,).
+    """Randomise classes, given by their positions below `classes`; returns int64 of the same shape (n,).
 
     Examples
     --------

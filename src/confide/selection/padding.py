@@ -9,10 +9,10 @@ from confide.support import positive_number
 
 @contextmanager
 def padded(seconds: float) -> Iterator[None]:
-    """Let a block take a constant time, if it is done by then: it ends `seconds` after it began.
+    """Give a block a constant running time: it ends `seconds` after it began, if it is done by then.
 
-    Choose a positive constant, independent of the data, above what the slowest take; a block that takes longer ends as
-    it ends, which shows. Sleeping hides the time only, not processor load or caches.
+    Choose a positive constant, independent of the data, above the time of the slowest block. A block that takes longer
+    ends later, which is visible. Sleeping hides the time only, not processor load or caches.
 
     Examples
     --------

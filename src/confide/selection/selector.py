@@ -1,12 +1,12 @@
 """The two private selectors, sampled by OpenDP: permute-and-flip and the exponential mechanism.
 
-Both choose index j with a law that depends only on (u_j - max u)/scale, so their loss is governed by the *range
-distance* of neighbouring utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|, divided by the scale: Lemma 1 of
-docs/theory.md, which is proved there and enumerated by the tests. OpenDP is relied on for the sampler, that is, for an
-index that has the stated law. Its privacy map is not asked: it speaks of the largest change of one utility, and
-certifies twice that, divided by the scale, for utilities that move in both directions, as these do.
+The law of the index j depends only on (u_j - max u)/scale. So the privacy loss is the *range distance* of neighbouring
+utility vectors, max_ij |(u_i - u'_i) - (u_j - u'_j)|, divided by the scale: Lemma P2 of docs/theory.md, which is proved
+there and enumerated by the tests. OpenDP provides the sampler, which is assumed to draw an index with the stated law.
+Its privacy map is not used. That map starts from the largest change of one utility, and certifies twice that, divided
+by the scale, for utilities that move in both directions, as these do.
 
-`opendp.prelude` is left alone: it imports scikit-learn and polars wherever they are installed, over a second's work.
+`opendp.prelude` is not imported: it imports scikit-learn and polars if they are installed, which takes over a second.
 """
 
 import math
@@ -27,7 +27,7 @@ Selector: TypeAlias = Literal["permute_and_flip", "exponential"]
 Talwar 2007) also satisfies epsilon**2/8-zCDP."""
 
 _FEATURES = threading.Lock()
-"""OpenDP's features are global: one thread must not switch them off while another builds."""
+"""OpenDP's features are global, so one thread must not switch them off while another builds."""
 
 SELECTORS: tuple[Selector, ...] = ("permute_and_flip", "exponential")
 
@@ -70,8 +70,8 @@ def selection_law(weights: NDArray[np.float64], selector: Selector) -> NDArray[n
 def unit_nodes(power: int = 2) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """Gauss-Legendre nodes and weights for integrals over s in [0, 1] of prod (1 - s w_i).
 
-    s = 1 - (1 - z^5)^power makes them dense near 0, where many candidates act, and near 1. Factors (1 - s)^a with a
-    below 1, and their logarithms, are not smooth there: they want a larger power.
+    s = 1 - (1 - z^5)^power makes them dense near 0, where many candidates have an effect, and near 1. Factors (1 - s)^a
+    with a below 1, and their logarithms, are not smooth near 1 and need a larger power.
     """
     x, w = np.polynomial.legendre.leggauss(64)
     z = (x + 1) / 2
@@ -93,7 +93,7 @@ def _noisy_max(scale: float, selector: Selector) -> Any:
 
 
 def check_sampler() -> None:
-    """Refuse where OpenDP is not installed, before anything is charged: applying releases does not need it.
+    """Raise an error if OpenDP is not installed, before a budget is charged. Applying releases does not need OpenDP.
 
     Raises
     ------
@@ -105,7 +105,7 @@ def check_sampler() -> None:
 
 
 def with_contrib(build: Callable[[], Any]) -> Any:
-    """Build with OpenDP's `contrib` feature on, and leave the user's process as it was."""
+    """Build with OpenDP's `contrib` feature on, then restore the previous state."""
     from opendp.mod import GLOBAL_FEATURES, disable_features, enable_features
 
     with _FEATURES:
@@ -121,15 +121,15 @@ def with_contrib(build: Callable[[], Any]) -> Any:
 # The exact zCDP of a mechanism with bounded range, and the largest range that a zCDP loss allows.
 #
 # A mechanism has range eta if, for neighbouring data, the log-ratio of its two laws lies in an interval of length eta.
-# The exponential mechanism has the range distance over the scale (docs/theory.md, Lemma 1). It is then rho(eta)-zCDP,
+# The exponential mechanism has the range distance over the scale (docs/theory.md, Lemma P2). It is then rho(eta)-zCDP,
 #
 #     rho(eta) = k - 1 - ln(k)   with   k = eta / (1 - e^-eta),
 #
-# and no smaller number will do (docs/theory.md, Lemma 1a). That is a little less than eta^2/8.
+# and no smaller number is valid (docs/theory.md, Lemma P3). It is slightly less than eta^2/8. Lemma P3 writes mu for k.
 
 _LEAST, _DIGITS, _ERROR = Fraction(1, 10**9), 90, Fraction(1, 10**70)
-"""Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare; below, no
-float lies between the loss and eta^2/8."""
+"""Digits of the computation, and a bound on its error for ranges from 1e-9 to 1e9, with ten digits to spare. For
+smaller ranges no float lies between the loss and eta^2/8."""
 
 
 def zcdp_of_range(*ranges: float | Fraction) -> float:
@@ -146,7 +146,7 @@ def zcdp_of_range(*ranges: float | Fraction) -> float:
 
 
 def zcdp_by_square(*ranges: float | Fraction) -> float:
-    """The larger figure that version 0.1 states: eta^2/8 for each range, rounded up.
+    """The larger bound that version 0.1 states: eta^2/8 for each range, rounded up.
 
     Examples
     --------

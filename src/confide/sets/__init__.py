@@ -1,9 +1,9 @@
-"""A release and model outputs for new records come in; prediction sets and intervals leave.
+"""Prediction sets and intervals, made from a release and model outputs for new records.
 
 predict.py          predict_set, predict_interval, predict_labels, predict_masks
 prediction_sets.py  PredictionSets: a mask with class names, as lists, Arrow and data frames
-prediction_intervals.py  PredictionIntervals: lower and upper ends, drawn, and whether they are far too wide
-promise.py          the share of records that they cover, and whether that breaks the promise
+prediction_intervals.py  PredictionIntervals: lower and upper ends, plots, and warnings about their widths
+promise.py          empirical coverage, and a test whether it violates the coverage guarantee
 """
 
 from confide.sets.predict import intervals_of, predict_interval, predict_labels, predict_masks, predict_set

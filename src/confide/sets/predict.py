@@ -1,6 +1,6 @@
 """From a threshold to prediction sets {y : score(x, y) <= threshold} and intervals.
 
-A release whose threshold is +inf, or nearly so, gives a `CoverageWarning` wherever it is applied.
+A release whose threshold is +inf, or nearly so, causes a `CoverageWarning` whenever it is applied.
 """
 
 from __future__ import annotations
@@ -51,40 +51,40 @@ def predict_set(
     score: str | None = None,
     out: NDArray[np.bool_] | None = None,
 ) -> PredictionSets:
-    """Prediction sets {y : score(x, y) <= threshold} for new records, with the score that the calibration names.
+    """Prediction sets {y : score(x, y) <= threshold} for new records, with the score that the calibration states.
 
     Parameters
     ----------
     probabilities
-        Shape (n, K), values in [0, 1], any float dtype; n may be 0, and then [] will do. NaN, values outside and rows
-        that do not sum to one are refused. The columns of a data frame are matched with the calibration's classes by
-        name, and put in their order.
+        Shape (n, K), values in [0, 1], any float dtype; n may be 0, also as []. NaN, values outside, and rows that do
+        not sum to one raise an error. The columns of a data frame are matched with the calibration's classes by name,
+        and put in their order.
     calibration
-        Made from a classification score; a `GroupCalibration` has one threshold per class or per group.
+        From a classification score; a `GroupCalibration` has one threshold per class or per group.
     classes
         The K class names, in the order of the columns; by default those of a data frame, else those of the calibration.
-        They are kept with the sets. A data frame whose columns have these names may have them in another order.
+        They are stored with the sets. A data frame whose columns have these names may have them in another order.
     u
-        For randomised scores, where fresh numbers are drawn by default: numbers in [0, 1], shape (n,), one per record
-        and independent of it. The same record gets the same set again only with the same number.
+        For randomised scores: numbers in [0, 1], shape (n,), one per record and independent of it. By default they are
+        drawn. The same record gets the same set again only with the same number.
     groups
         For thresholds per group: the group of each record, shape (n,).
     score
-        Only for a calibration that names no score: the one that it was made for.
+        Only for a calibration without a score name: the score of the calibration.
     out
         A bool array of shape (n, K) that receives the mask.
 
     Raises
     ------
     InputError
-        If the calibration was made for another score or other classes, or names no score, or the probabilities are not
+        If the calibration is for another score or other classes, or has no score name, or the probabilities are not
         valid.
 
     Warns
     -----
     CoverageWarning
         If a threshold is +inf or nearly so (`confide.releases.remarks`), here and in `predict_interval` and
-        `predict_labels`; in `predict_interval` also if intervals are far wider than the predictions are spread.
+        `predict_labels`; in `predict_interval` also if intervals are far wider than the range of the predictions.
 
     Examples
     --------
@@ -98,7 +98,7 @@ def predict_set(
     """
     name = _score_of(calibration, "classification", score)
     refuse_other_rows(probabilities=probabilities, groups=groups, u=u)
-    p, names = _matched(probabilities, calibration, classes)
+    p, names = _match_columns(probabilities, calibration, classes)
     limits = calibration.limits(len(p), groups=groups, classes=p.shape[1] if names is None else names)
     per_class = calibration.by == "class"
     mask = set_mask(p, name, limits, u=u, per_class=per_class, out=out) if p.shape[1] else _no_sets()
@@ -115,7 +115,7 @@ def predict_interval(
     groups: ArrayLike | None = None,
     score: str | None = None,
 ) -> PredictionIntervals:
-    """Prediction intervals {y : score(x, y) <= threshold} for new records, with the score that the calibration names.
+    """Prediction intervals {y : score(x, y) <= threshold} for new records, with the score that the calibration states.
 
     The ends are rounded outwards, so that every y whose computed score is at most the threshold lies between them.
 
@@ -124,20 +124,20 @@ def predict_interval(
     predictions
         Finite: shape (n,), or shape (n, 2) with lower and upper quantiles for CQR; n may be 0.
     calibration
-        Made from a regression score. A `SidesCalibration` has one threshold for each side of CQR.
+        From a regression score. A `SidesCalibration` has one threshold for each side of CQR.
     difficulty
         For `normalised_residual`: positive numbers, shape (n,).
     groups
         For thresholds per group: the group of each record, shape (n,).
     score
-        Only for a calibration that names no score: the one that it was made for.
+        Only for a calibration without a score name: the score of the calibration.
 
     Returns
     -------
     PredictionIntervals
-        The pair (lower, upper), float64, shape (n,) each, which unpacks as such; infinite if the threshold is. A
-        negative threshold, possible with CQR, can give lower > upper: the empty interval. Its `promised` is the
-        coverage that the calibration promises: for groups the least of theirs.
+        The pair (lower, upper), float64, shape (n,) each, which can be unpacked; infinite if the threshold is. A
+        negative threshold, possible with CQR, can give lower > upper: the empty interval. `promised` is the coverage
+        that the calibration guarantees: for groups the least of theirs.
 
     Examples
     --------
@@ -148,9 +148,9 @@ def predict_interval(
     >>> bool(8.9 < lower[0] < 9.2 and 10.8 < upper[0] < 11.1)
     True
     """
-    found = intervals_of(predictions, calibration, difficulty=difficulty, groups=groups, score=score)
-    warn_of_intervals(as_numeric("predictions", predictions), *found)
-    return found
+    intervals = intervals_of(predictions, calibration, difficulty=difficulty, groups=groups, score=score)
+    warn_of_intervals(as_numeric("predictions", predictions), *intervals)
+    return intervals
 
 
 def intervals_of(
@@ -161,7 +161,7 @@ def intervals_of(
     groups: ArrayLike | None = None,
     score: str | None = None,
 ) -> PredictionIntervals:
-    """The same, and nothing is said of how wide they are: of private records that would tell something."""
+    """Intervals without a warning about their widths, which would reveal something about private records."""
     refuse_other_rows(predictions=predictions, difficulty=difficulty, groups=groups)
     index = row_index(predictions)
     if isinstance(calibration, Release) and calibration.by == "side":
@@ -197,7 +197,7 @@ def predict_labels(
     bounded = calibration.bounded if isinstance(calibration, Release) else None
     if bounded is None or bounded[0] != FALSE_NEGATIVES:
         raise InputTypeError("calibration", "must come from calibrate_false_negatives")
-    p, names = _matched(probabilities, calibration, classes)
+    p, names = _match_columns(probabilities, calibration, classes)
     mask = set_mask(p, "lac", calibration.threshold) if p.shape[1] else _no_sets()
     warn_of(calibration)
     return PredictionSets(mask, names, index=row_index(probabilities))
@@ -209,14 +209,14 @@ def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDA
     Parameters
     ----------
     probabilities
-        Shape `(K, *pixels)`, also if K is 1, values in [0, 1]. Of any size: those of other images do not matter.
+        Shape `(K, *pixels)`, also if K is 1, values in [0, 1]. The size may differ from that of other images.
     calibration
         From `calibrate_masks`.
 
     Raises
     ------
     InputError, InputTypeError
-        If the calibration is of another kind or of another number of classes, or probabilities are none.
+        If the calibration is of another kind or for another number of classes, or values are not probabilities.
 
     Examples
     --------
@@ -237,7 +237,7 @@ def predict_masks(probabilities: ArrayLike, calibration: RiskCalibration) -> NDA
     return mask.reshape(p.shape)
 
 
-def _matched(
+def _match_columns(
     probabilities: ArrayLike, calibration: Release, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], tuple[object, ...] | None]:
     """The probabilities and the names of their columns; those of a data frame in the order of the calibration."""
@@ -256,12 +256,12 @@ def _matched(
 
 
 def _no_sets() -> NDArray[np.bool_]:
-    """The mask of no records and of classes that nobody has said."""
+    """The mask for no records, if the classes are unknown."""
     return np.zeros((0, 0), dtype=np.bool_)
 
 
 def _score_of(calibration: Any, task: str, said: str | None) -> str:
-    """The score to compute: the one that the calibration names, or, if it names none, the one that is said."""
+    """The score to compute: the one of the calibration, or, if it has no score name, the given one."""
     by = calibration.by if isinstance(calibration, Release) else "no release"
     if by not in (None, "group", "class"):
         hint = "; choose one of its levels" if by == "level" else ""

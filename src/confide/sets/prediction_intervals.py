@@ -1,4 +1,4 @@
-"""Prediction intervals as a value: a pair of arrays, lower and upper ends, that knows what it is."""
+"""Prediction intervals as a value: a pair of arrays, lower and upper ends, with their origin."""
 
 from __future__ import annotations
 
@@ -34,14 +34,14 @@ if TYPE_CHECKING:
     import pandas
 
 _FEWEST, _FIRST, _WIDE = 10, 1000, 20.0
-"""Fewer predictions are not taken to show how they are spread; a model that explains a thousandth of the variance has
-intervals that are twenty times as wide as its predictions are spread."""
+"""The spread of fewer predictions is not estimated. If a model explains 0.1 % of the variance, intervals are twenty
+times as wide as its predictions are spread."""
 
 
 def warn_of_widths(records: int, width: float, least: float, most: float) -> None:
-    """Say that intervals tell nothing, if they do: `width` is that of the narrowest, the rest is of the predictions.
+    """Warn if intervals are uninformative; `width` is that of the narrowest, the rest describes the predictions.
 
-    Equal predictions, and infinite intervals, of which the release tells already, are passed over.
+    There is no warning for equal predictions, or for infinite intervals, which have a warning of their own.
 
     Examples
     --------
@@ -59,18 +59,18 @@ def warn_of_widths(records: int, width: float, least: float, most: float) -> Non
     often = f"{times:.0f}" if times < 1e5 else f"{times:.0e}"
     warnings.warn(
         f"the intervals are at least {often} times as wide as the predictions are spread, from the least to the "
-        "largest: they tell next to nothing. Either too few records calibrated, or the model's predictions hardly "
-        "differ",
+        "largest: they say next to nothing. Either there were too few calibration records, or the model's predictions "
+        "hardly differ",
         CoverageWarning,
         stacklevel=outside(),
     )
 
 
 def warn_of_intervals(predictions: NDArray[np.float64], lower: NDArray[np.float64], upper: NDArray[np.float64]) -> None:
-    """The same of arrays: predictions of shape (n,), or (n, 2) with quantiles, and the ends of their intervals.
+    """Warn for arrays: predictions of shape (n,), or (n, 2) with quantiles, and the ends of their intervals.
 
-    Where the first records have an interval that is not so wide beside their predictions, all of them have: with more
-    records the narrowest interval is no wider, and predictions are spread no less.
+    If an interval among the first records is narrow enough, so is one of all: with more records the narrowest interval
+    is no wider, and the range of predictions is no smaller.
     """
     for records in (slice(_FIRST), slice(None)) if len(predictions) > _FIRST else (slice(None),):
         centres = predictions[records] if predictions.ndim == 1 else predictions[records].mean(axis=1)
@@ -85,7 +85,7 @@ def warn_of_intervals(predictions: NDArray[np.float64], lower: NDArray[np.float6
 
 
 _FEW = 300
-"""Of so many records every line and dot is drawn at full strength; of more, thinner and paler."""
+"""Up to this many records are drawn with full lines and dots; more are drawn thinner and paler."""
 
 
 def draw_intervals(
@@ -98,7 +98,7 @@ def draw_intervals(
     name: str = "prediction",
     ax: Any = None,
 ) -> Any:
-    """Lines from low to high at x, dots for targets y inside and crosses for those outside; all of shape (n,)."""
+    """Draw lines from low to high at x, dots for targets y inside and crosses for those outside; all of shape (n,)."""
     axes, finite = axes_of(ax), np.isfinite(low) & np.isfinite(high) & (low <= high)
     many = math.sqrt(min(1.0, _FEW / len(x)))
     whole = {"rasterized": len(x) > 2000}
@@ -122,11 +122,11 @@ def draw_intervals(
 
 
 def _left_out(low: NDArray[np.float64], high: NDArray[np.float64]) -> str:
-    """What has no line: intervals without end, and empty ones."""
+    """Intervals that are not drawn, in words: infinite and empty ones."""
     endless = int((np.isinf(low) | np.isinf(high)).sum())
     empty = int((low > high).sum())
-    told = [f"{count:,} {what}" for count, what in ((endless, "infinite"), (empty, "empty")) if count]
-    return f" ({' and '.join(told)} ones not drawn)" if told else ""
+    counts = [f"{count:,} {what}" for count, what in ((endless, "infinite"), (empty, "empty")) if count]
+    return f" ({' and '.join(counts)} ones not drawn)" if counts else ""
 
 
 MOST_SHOWN = 10
@@ -141,18 +141,18 @@ class _Ends(NamedTuple):
 class PredictionIntervals(_Ends, Described):
     """One interval per record; `lower, upper = intervals` unpacks the ends.
 
-    It is a pair, whose two items are the ends; a slice, positions or booleans choose records and give intervals again.
+    The value is a pair of the ends. Slices, positions or booleans select records and return intervals again.
 
     Parameters
     ----------
     lower, upper
-        float64, shape (n,): both ends belong to the interval, which is empty where lower > upper.
+        float64, shape (n,): both ends belong to the interval, which is empty if lower > upper.
     promised
-        The coverage that the calibration promises, at least, if the intervals come from one; no item of the pair.
+        The coverage that the calibration guarantees at least, if the intervals come from one; not an item of the pair.
     calibration
-        The calibration that they come from, as in `PredictionSets`; no item of the pair either.
+        The calibration that they come from, as in `PredictionSets`; not an item of the pair.
     index
-        The index of the pandas object that they were made from; targets have to agree with it. No item of the pair.
+        The index of the pandas object that they were made from; targets must have the same. Not an item of the pair.
 
     Examples
     --------
@@ -177,28 +177,28 @@ class PredictionIntervals(_Ends, Described):
         calibration: Release | None = None,
         index: Any = None,
     ) -> Self:
-        """The pair; what was promised, and by what, and the index lie beside it."""
+        """Make the pair; the guarantee, the calibration and the index are attributes."""
         pair = super().__new__(cls, lower, upper)
         pair._promised, pair._calibration, pair._index = promised, calibration, index
         return pair
 
     def __getstate__(self) -> dict[str, Any]:
-        """What copies and pickles keep besides the pair: not the release."""
+        """The attributes of copies and pickles: all but the release."""
         return {**vars(self), "_calibration": None}
 
     @property
     def calibration(self) -> Release | None:
-        """The calibration that they come from, if it is known; copies and pickles do not hold it."""
+        """The calibration that they come from, if it is known; copies and pickles do not contain it."""
         return self._calibration
 
     @property
     def promised(self) -> float | None:
-        """The coverage that the calibration promises, at least; None of intervals that come from none."""
+        """The coverage that the calibration guarantees at least; None for intervals without a calibration."""
         return self._promised
 
     @property
     def index(self) -> Any:
-        """The index of the pandas object that the intervals were made from; None of intervals without one."""
+        """The index of the pandas object that the intervals were made from; None without one."""
         return self._index
 
     @property
@@ -224,7 +224,7 @@ class PredictionIntervals(_Ends, Described):
         Warns
         -----
         CoverageWarning
-            If it is surely less than the calibration promises, and luck in calibrating does not explain that.
+            If it is below the guarantee beyond chance, also beyond the variation between calibrations.
 
         Examples
         --------
@@ -242,20 +242,21 @@ class PredictionIntervals(_Ends, Described):
         name: str | None = None,
         ax: Any = None,
     ) -> Any:
-        """The intervals on matplotlib axes, with targets as dots and those outside as crosses. Returns the axes.
+        """Draw the intervals on matplotlib axes, targets as dots and those outside as crosses. Returns the axes.
 
-        This is **not private**: every record is drawn as it is.
+        The picture is **not private**: it shows every record.
 
         Parameters
         ----------
         targets
             True values, shape (n,).
         along
-            Where each interval lies, shape (n,): the predictions, or a feature; by default the middle of the interval.
+            The position of each interval, shape (n,): the predictions, or a feature; by default the middle of the
+            interval.
         level
-            The coverage that was promised, for the title; by default what the intervals know of it.
+            The guaranteed coverage, for the title; by default that of the intervals' calibration.
         name
-            What they lie along; by default "prediction", or "middle of the interval".
+            The label of the positions; by default "prediction", or "middle of the interval".
         ax
             Matplotlib axes to draw on; by default those of a new figure.
 
@@ -265,7 +266,7 @@ class PredictionIntervals(_Ends, Described):
             If there are no intervals, or not one number for each.
         """
         if not len(self.lower):
-            raise InputError("intervals", "must be at least one for a picture", got="none")
+            raise InputError("intervals", "must be at least one for a plot", got="none")
         if along is None:
             with np.errstate(invalid="ignore"):
                 x = self.lower / 2 + self.upper / 2
@@ -304,13 +305,13 @@ class PredictionIntervals(_Ends, Described):
 
     def _one_each(self, name: str, values: ArrayLike) -> NDArray[np.float64]:
         refuse_other_rows(intervals=self, **{name: values})
-        found = as_vector(name, values, empty=True)
-        if len(found) != len(self.lower):
-            raise InputError(name, "must have one entry per interval", got=f"{len(found)} for {len(self.lower)}")
-        return found
+        vector = as_vector(name, values, empty=True)
+        if len(vector) != len(self.lower):
+            raise InputError(name, "must have one entry per interval", got=f"{len(vector)} for {len(self.lower)}")
+        return vector
 
     def to_pandas(self, index: Any = None) -> pandas.DataFrame:
-        """A data frame with the columns `lower` and `upper`; `index` names the records, by default their own.
+        """A data frame with the columns `lower` and `upper`; `index` names the records, by default the intervals' own.
 
         Examples
         --------

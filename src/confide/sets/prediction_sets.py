@@ -1,4 +1,4 @@
-"""Prediction sets of classes as a value: one mask, class names, and the forms in which people want them."""
+"""Prediction sets of classes as a value: one mask, class names, and conversions to other forms."""
 
 from __future__ import annotations
 
@@ -35,12 +35,12 @@ class PredictionSets(Described):
     classes
         The K class names, or None for 0 .. K-1.
     promised
-        The coverage that the calibration promises, at least, if the sets come from one.
+        The coverage that the calibration guarantees at least, if the sets come from one.
     calibration
-        The calibration that they come from, which `coverage` compares with the truth; of records that were chosen, by
-        positions or booleans, nothing is promised, and it is left out, as it is of copies and pickles.
+        The calibration that they come from, which `coverage` uses. There is no guarantee for a selection of records by
+        positions or booleans, so it is dropped from selections, and also from copies and pickles.
     index
-        The index of the pandas object that the sets were made from; labels and groups have to agree with it.
+        The index of the pandas object that the sets were made from; labels and groups must have the same.
 
     Examples
     --------
@@ -82,7 +82,7 @@ class PredictionSets(Described):
         Warns
         -----
         CoverageWarning
-            If it is surely less than the calibration promises, and luck in calibrating does not explain that.
+            If it is below the guarantee beyond chance, also beyond the variation between calibrations.
 
         Examples
         --------
@@ -92,18 +92,19 @@ class PredictionSets(Described):
         return compared(self.contains(labels), self.calibration, confidence)
 
     def to_frame(self, like: Any = "pandas") -> Any:
-        """A boolean data frame, one column per class, of the kind that somebody works with.
+        """A boolean data frame, one column per class, in a data-frame library of your choice.
 
         Parameters
         ----------
         like
-            A data frame whose kind it shall have: pandas, whose index it then has, too, polars, an Arrow table, or
-            any that narwhals knows. Or the name of the kind, as `"polars"`; as `"pandas"` it has the sets' own index.
+            A data frame whose type the result has: pandas (with its index), polars, an Arrow table, or any type that
+            narwhals supports. Or the name of the library, such as `"polars"`; with `"pandas"` the result has the sets'
+            own index.
 
         Raises
         ------
         InputError
-            If `like` has another number of rows, is no data frame, or knows no columns of these names.
+            If `like` has another number of rows, is not a data frame, or does not support columns of these names.
 
         Examples
         --------
@@ -167,19 +168,19 @@ class PredictionSets(Described):
     def __getitem__(self, which: Any) -> list[Any] | PredictionSets:
         """The set of one record, as `labels` lists it, or the sets of several: a slice, positions, or booleans."""
         chosen = positions_of("sets", _CHOSEN, which)
-        found = self.mask[chosen]
-        if found.ndim == 1:
-            return self._members(found)
+        rows = self.mask[chosen]
+        if rows.ndim == 1:
+            return self._members(rows)
         calibration = self.calibration if isinstance(which, slice) else None
         index = None if self.index is None else self.index[chosen]
-        return PredictionSets(found, self.classes, self.promised, calibration, index)
+        return PredictionSets(rows, self.classes, self.promised, calibration, index)
 
     def _members(self, row: NDArray[np.bool_]) -> list[Any]:
         names = range(len(row)) if self.classes is None else self.classes
         return [names[k] for k in np.flatnonzero(row).tolist()]
 
     def _section(self) -> Section:
-        rows = tuple((f"{i}", f"{len(one)}", _listed(one)) for i, one in enumerate(self[:MOST_SHOWN]))
+        rows = tuple((f"{i}", f"{len(members)}", _set_text(members)) for i, members in enumerate(self[:MOST_SHOWN]))
         table = Table(("record", "size", "set"), rows, total=len(self))
         return Section(repr(self), tables=(table,), notes=tuple(promise_notes(self.promised)))
 
@@ -192,7 +193,7 @@ class PredictionSets(Described):
 
 
 def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray[Any]:
-    """What chooses records: a slice, one position, or a vector of positions or booleans; names are refused."""
+    """Convert a selection of records: slice, one position, or a vector of positions or booleans; names are invalid."""
     if isinstance(which, slice):
         return which
     positions = np.asarray(which)
@@ -204,14 +205,14 @@ def positions_of(argument: str, requirement: str, which: Any) -> slice | NDArray
     return positions if positions.size else positions.astype(np.int64)
 
 
-def _listed(members: list[Any]) -> str:
-    """The classes of one set in a cell, of very many the first."""
+def _set_text(members: list[Any]) -> str:
+    """The classes of one set in a table cell; of very many only the first."""
     names = ", ".join(map(str, members[:_MOST_NAMED])) or "empty"
     return names + (f" and {len(members) - _MOST_NAMED:,} more" if len(members) > _MOST_NAMED else "")
 
 
 def _arrow_names(classes: tuple[object, ...]) -> pyarrow.Array:
-    """Names as one Arrow column; of different kinds, as 1 beside "a", they become texts."""
+    """Names as one Arrow column; of different types, such as 1 and "a", they become strings."""
     import pyarrow as pa
 
     try:

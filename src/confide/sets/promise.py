@@ -1,11 +1,11 @@
-"""Whether coverage on labelled records breaks the promise of a release, or luck in calibrating explains it.
+"""A test whether coverage on labelled records violates the guarantee of a release, beyond unlucky calibration.
 
-A promise on average leaves room: one calibration of a correct release may cover less. The law of coverage over
-calibrations (`Calibration.coverage_failure`, the one that reports draw) bounds how often. With probability 1 - CHANCE/2
-the coverage of the release is at most `high`, the upper limit for the records that were counted. So a correct release
-is called broken with probability CHANCE at most: either `high` misses its coverage, or its coverage fell below a level
-that calibrations reach with probability 1 - CHANCE/2. That holds for records like those that calibrated, independent of
-them and of each other, and, where the number of calibration records is secret, for the numbers that a finding names.
+A marginal guarantee allows that one calibration of a correct release covers less. The law of coverage over calibrations
+(`Calibration.coverage_failure`, which reports plot) bounds how often. With probability 1 - CHANCE/2 the coverage of the
+release is at most `high`, the upper limit for the counted records. Therefore a correct release is called broken with
+probability CHANCE at most: either `high` is below its coverage, or its coverage is below a level that calibrations
+reach with probability 1 - CHANCE/2. This holds for records like the calibration records, independent of them and of
+each other. If the number of calibration records is secret, it holds for the numbers that a finding states.
 """
 
 import warnings
@@ -109,28 +109,29 @@ def exact_interval(
 
 
 def promise_notes(promised: float | None) -> list[str]:
-    """What is promised of sets or intervals in words, where it is known."""
+    """The guarantee of sets or intervals in words, if it is known."""
     return [] if promised is None else [f"promised: coverage at least {promised:.4g} on average"]
 
 
 CHANCE = 0.001
-"""How often a correct release is called broken, at most; where it promises coverage with probability 1 - delta, delta
+"""The probability that a correct release is called broken, at most; with a guarantee with probability 1 - delta, delta
 more."""
 
 TYPICAL = 1000
-"""Where the number of calibration records is secret, luck is that of so many, or of `n_min` if that is more."""
+"""If the number of calibration records is secret, this many are assumed for luck, or `n_min` if that is larger."""
 
 Luck: TypeAlias = Literal["excluded", "rare", "unknown", "not read"]
-"""What luck in calibrating has to do with it: it does not explain the shortfall; an unlucky calibration does, which a
-promise with probability 1 - delta allows; no law of coverage is known; the evaluation was read without its release."""
+"""The role of luck in calibrating: it does not explain the shortfall; only an unlucky calibration does,
+which a guarantee with probability 1 - delta allows; no law of coverage is known; the evaluation was read without its
+release."""
 
 _GRID = 40
-_CAUSES = "Other records than those that calibrated, another model, or a wrong column?"
+_CAUSES = "Possible causes: other records than the calibration records, another model, or a wrong column."
 
 
 @dataclass(frozen=True)
 class Shortfall:
-    """Coverage that lies below what is promised by more than chance explains.
+    """Coverage below the guarantee by more than chance explains.
 
     Parameters
     ----------
@@ -139,21 +140,21 @@ class Shortfall:
     high
         Its upper limit, which holds with probability 1 - CHANCE/2.
     n
-        How many records were counted; None where that is secret.
+        The number of records; None if it is secret.
     promised
-        The coverage that is promised.
+        The guaranteed coverage.
     luck
         Whether luck in calibrating explains it.
     from_records
-        Where the number of calibration records is secret: from how many on luck does not explain it.
+        If the number of calibration records is secret: the number from which on luck does not explain it.
     delta
-        Of a promise that holds with probability 1 - delta; else None.
+        For a guarantee with probability 1 - delta; else None.
     loss
-        For a bound on a loss its name and its largest value: coverage is then that of critical thresholds.
+        For a bound on a loss, its name and its largest value: coverage is then that of critical thresholds.
     parts
-        Of several thresholds: what each is for, as "group".
+        For several thresholds: what distinguishes them, such as "group".
     population
-        In words, which new records the promise is for, where these are a known shift away.
+        The new records of the guarantee, in words, if they differ by a known shift.
     """
 
     coverage: float
@@ -169,12 +170,12 @@ class Shortfall:
 
     @property
     def broken(self) -> bool:
-        """Whether a correct release would fall so short with probability CHANCE, or CHANCE + delta, at most."""
+        """Whether a correct release falls so short with probability CHANCE, or CHANCE + delta, at most."""
         return self.luck in ("excluded", "rare")
 
     @property
     def sentence(self) -> str:
-        """What was found, whether luck explains it, and what else may.
+        """The finding, whether luck explains it, and other possible causes.
 
         Examples
         --------
@@ -190,28 +191,26 @@ class Shortfall:
         else:
             name, bound = self.loss
             loss, most = f"{bound * (1 - self.coverage):.4g}", f"{bound * (1 - self.promised):.6g}"
-            more = f"Loss {name!r} surely larger than promised"
-            what = f"{more}: {loss} on {records} where at most {most} is promised{sure}."
+            lead = f"Loss {name!r} surely larger than promised"
+            what = f"{lead}: {loss} on {records} where at most {most} is promised{sure}."
         return f"{what} {self._luck} {_CAUSES}"
 
     @property
     def _luck(self) -> str:
         match self.luck:
             case "excluded":
-                few = (
+                limit = (
                     "" if self.from_records is None else f", unless fewer than {self.from_records:,} records calibrated"
                 )
-                each = f" in one {self.parts}" if few and self.parts else ""
-                return f"Luck in calibrating does not explain this{few}{each}."
+                each = f" in one {self.parts}" if limit and self.parts else ""
+                return f"Luck in calibrating does not explain this{limit}{each}."
             case "rare":
                 rare = f"{100 * (self.delta or 0):.6g} %"
-                return (
-                    f"Only an unlucky calibration, one of the {rare} that the promise leaves out, would explain this."
-                )
+                return f"Only an unlucky calibration, one of the {rare} that the promise excludes, would explain this."
             case "unknown":
                 only = "" if self.population is None else f"The promise is {self.population}. "
-                return f"{only}How far bad luck in calibrating may fall short of this promise is not known."
-        return "A report of the release with this evaluation says whether luck in calibrating explains this."
+                return f"{only}It is unknown how far an unlucky calibration may fall short of this promise."
+        return "A report of the release with this evaluation states whether luck in calibrating explains this."
 
     def fields(self) -> dict[str, Any]:
         """As JSON values."""
@@ -220,7 +219,7 @@ class Shortfall:
 
 
 def sentence_of(name: str, found: Shortfall) -> str:
-    """What was found of a statement, by its name; "" for a release as a whole."""
+    """A finding about one guarantee, with its name; "" for a release as a whole."""
     return f"{name}: {found.sentence}" if name else found.sentence
 
 
@@ -240,11 +239,11 @@ def count_shortfall(release: Release, hits: int, n: int) -> Shortfall | None:
 
 
 def compared(inside: NDArray[np.bool_], release: Release | None, confidence: Level) -> CoverageEstimate:
-    """Coverage of what a release made, with a warning if it falls short; of sets from elsewhere nothing is known."""
-    found = share_covered(inside, confidence)
+    """Coverage of a release's sets, with a warning if it falls short; nothing is known about other sets."""
+    estimate = share_covered(inside, confidence)
     if release is not None and (short := count_shortfall(release, int(inside.sum()), len(inside))) is not None:
         warnings.warn(short.sentence, CoverageWarning, stacklevel=outside())
-    return found
+    return estimate
 
 
 def count_limit(hits: int, n: int) -> float:
@@ -253,7 +252,7 @@ def count_limit(hits: int, n: int) -> float:
 
 
 def mean_limit(mean: float, n: int) -> float:
-    """The same for a mean of n independent numbers in [0, 1] (Hoeffding 1963, Theorem 1).
+    """The upper limit for a mean of n independent numbers in [0, 1] (Hoeffding 1963, Theorem 1).
 
     Examples
     --------
@@ -271,9 +270,9 @@ def mean_limit(mean: float, n: int) -> float:
 
 
 def shortfall_at(release: Release, coverage: float, high: float, n: int | None) -> Shortfall | None:
-    """The same from the upper limit of coverage, however that was found."""
+    """The shortfall from an upper limit of coverage, however it was computed."""
     promised = release.promised
-    if high >= promised or release.by == "level":  # of several levels each is judged on its own
+    if high >= promised or release.by == "level":  # each of several levels is tested separately
         return None
     first = release.first.guarantee
     parts = release.by if release.disjoint else None
@@ -285,26 +284,26 @@ def shortfall_at(release: Release, coverage: float, high: float, n: int | None) 
     if not has_law(release):
         records = first.n or TYPICAL
         rank = np.array([min(ceil((records + 1) * promised), records)])
-        lucky = binomial_at_least(rank, records, high)[0] > CHANCE / 2  # as without privacy: the least that luck does
+        lucky = binomial_at_least(rank, records, high)[0] > CHANCE / 2  # as without privacy: the least effect of luck
         return None if lucky or promised == 0 else found("unknown")
     secret = [part for part in release.parts.values() if _secret(part)]
     if not secret:
         excluded, least = _failure(release, None)(high) <= CHANCE / 2, None
     else:
-        few = max(part.guarantee.n_min or 1 for part in secret)
+        n_min = max(part.guarantee.n_min or 1 for part in secret)
         typical = TYPICAL if parts is None else -(-TYPICAL // len(secret))
-        least = _from_records(release, high, few, max(few, typical))
-        excluded, least = least is not None, None if least == few else least  # fewer than `few` have no promise
+        least = _from_records(release, high, n_min, max(n_min, typical))
+        excluded, least = least is not None, None if least == n_min else least  # fewer than `few` have no guarantee
     if excluded:
         return found("excluded", least)
     return None if first.delta is None else found("rare")
 
 
 def has_law(release: Release) -> bool:
-    """Whether it is known how coverage varies from calibration to calibration, so that a promise can be judged."""
+    """Whether the law of coverage over calibrations is known, so that a guarantee can be tested."""
     parts = list(release.parts.values())
     if any(part.coverage == 0 or part.guarantee.silos in ("by size", "by size + 1") for part in parts):
-        return False  # nothing is promised, or the law is that of silos that are alike
+        return False  # there is no guarantee, or the law holds for identically distributed silos
     try:
         for part in _different(parts):
             part.coverage_failure(TYPICAL if _secret(part) else None)
@@ -336,19 +335,19 @@ def _from_records(release: Release, high: float, few: int, many: int) -> int | N
 
 
 def _failure(release: Release, n: int | None) -> Callable[[float], float]:
-    """Level c -> a bound on the probability that coverage of the release is below c, with n records where n is secret.
+    """Level c -> a bound on the probability that coverage of the release is below c, with n records if n is secret.
 
-    Groups together are covered less than c only if one of them is. The two ends of an interval share what may be missed
-    as they share alpha.
+    The coverage over all groups is below c only if that of one group is. The two ends of an interval divide the
+    miscoverage as they divide alpha.
     """
     parts = list(release.parts.values())
     sides = release.by == "side"
     shares = [float(part.alpha / release.levels[0]) if sides else 1.0 for part in parts]
-    alike = Counter((_law_of(part), share) for part, share in zip(parts, shares, strict=True))
+    multiplicity = Counter((_law_of(part), share) for part, share in zip(parts, shares, strict=True))
     one_of = {_law_of(part): part for part in parts}
     laws = [
         (count, share, one_of[key].coverage_failure(n if _secret(one_of[key]) else None))
-        for (key, share), count in alike.items()
+        for (key, share), count in multiplicity.items()
     ]
     return lambda level: sum(count * law(1 - share * (1 - level)) for count, share, law in laws)
 
@@ -358,5 +357,5 @@ def _different(parts: list[Calibration]) -> list[Calibration]:
 
 
 def _law_of(part: Calibration) -> Any:
-    """What the law of coverage follows from; parts in which it is the same have the same law."""
+    """The inputs of the law of coverage; parts with equal inputs have the same law."""
     return part if part.mechanism is None else (part.mechanism, part.candidates, part.guarantee)

@@ -1,14 +1,15 @@
-"""What every room needs and nobody comes to see: in come values and texts, out go exact numbers, or a clear refusal.
+"""Helpers that every subpackage uses: argument checks, exact numbers, names, JSON, files and texts.
 
-checks.py         scalar arguments, each returned or refused; exact levels; floats rounded to a side
-names.py          the one rule for names of classes and groups
-shapes.py         strict JSON: a text to an object, read and written field by field by one table
-files.py          what a file is, what may be written over it, whole or not at all; one process at a time
-object_stores.py  S3, Google Cloud Storage, Azure, and their objects, asked as files are; addresses of servers
-installed.py      optional packages, and the versions that something was made with
-events.py         what happens, for those who listen; where warnings point
-shown.py          texts, numbers and tables for people; values that show themselves
-axes.py           what all pictures have in common
+checks.py         scalar arguments, each validated; exact levels; floats rounded in a given direction
+names.py          the rule for names of classes and groups
+shapes.py         strict JSON: a text is converted to an object, and each field is read and written by one table
+files.py          kinds of files, permission to overwrite them, atomic writing, locks
+object_stores.py  S3, Google Cloud Storage and Azure with the interface of files; addresses of servers
+installed.py      optional packages, and versions of libraries
+events.py         log events; the place that warnings refer to
+shown.py          texts, numbers and tables for people
+section.py        descriptions of values, and their renderings
+axes.py           common parts of all plots
 """
 
 from confide.support import shapes
@@ -108,4 +109,4 @@ from confide.support.object_stores import (
 )
 from confide.support.section import Described, Facts, Section, Table, describe, to_html, to_text
 from confide.support.shapes import Fields, Form, check_checksum, parse_document, parse_object
-from confide.support.shown import aligned, decimal_text, harmless, harmless_json, one_line
+from confide.support.shown import aligned, decimal_text, harmless, harmless_json, one_line, short_number

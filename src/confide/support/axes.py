@@ -1,4 +1,4 @@
-"""What all pictures have in common: new axes, their labels, and colours that differ in lightness, too."""
+"""Common parts of all plots: new axes, their labels, and colours that also differ in lightness."""
 
 from collections.abc import Sequence
 from typing import Any
@@ -11,7 +11,7 @@ MOST_TICKS = 12
 
 
 def axes_of(ax: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
-    """The axes that were given, or those of a new figure, in inches.
+    """The given axes, or those of a new figure, with sizes in inches.
 
     Raises
     ------
@@ -26,7 +26,7 @@ def axes_of(ax: Any, width: float = WIDTH, height: float = HEIGHT) -> Any:
 
 
 def labelled(axes: Any, x: str, y: str, title: str) -> Any:
-    """The axes with their labels, without the lines that frame nothing."""
+    """Label axes, and remove lines that frame nothing."""
     axes.set(xlabel=x, ylabel=y)
     axes.set_title(title, parse_math=False)
     for side in ("top", "right"):
@@ -35,7 +35,7 @@ def labelled(axes: Any, x: str, y: str, title: str) -> Any:
 
 
 def named_ticks(axes: Any, names: Sequence[str]) -> None:
-    """Places 0, 1, ... along the x axis called by their names, as many as can be read."""
+    """Label positions 0, 1, ... along the x axis with names, as many as are legible."""
     step = -(-len(names) // MOST_TICKS)
     axes.set_xticks(range(0, len(names), step), names[::step], parse_math=False)
     if max(map(len, names)) * len(names[::step]) > 60:
@@ -45,13 +45,13 @@ def named_ticks(axes: Any, names: Sequence[str]) -> None:
 
 
 def promise_line(axes: Any, level: float, words: str, *, upright: bool = False) -> None:
-    """A dashed line at a level."""
+    """Draw a dashed line at a level."""
     line = axes.axvline if upright else axes.axhline
     line(level, color=PROMISE, linestyle="--", linewidth=1.2, label=words, zorder=1)
 
 
 def legend(axes: Any, ax: Any, *, columns: int = 2, above: bool = False) -> Any:
-    """The legend outside of the axes of a new figure, where it hides nothing; inside of axes that were given."""
+    """Add a legend: outside the axes of a new figure, where it hides nothing, or inside given axes."""
     if ax is not None:
         return axes.legend(frameon=False)
     where = "outside upper center" if above else "outside lower center"

@@ -1,4 +1,4 @@
-"""Charts as values: marks on two axes, drawn as SVG without a script; colours are the page's, by class.
+"""Charts as values: marks on two axes, drawn as SVG without a script; the page sets colours by class.
 
 A chart has no style of its own: `tone` names a class that the page's style sheet colours, in light, dark and print.
 """
@@ -25,7 +25,7 @@ _WIDE, _NARROW = frozenset("mwMW@%—∞"), frozenset("iIjlt.,:;'|!()[] \u00a0")
 
 @dataclass(frozen=True)
 class Axis:
-    """Values from one end to the other, with names at some of them."""
+    """A range of values, with labels at some of them."""
 
     low: float
     high: float
@@ -35,12 +35,12 @@ class Axis:
     grid: bool = False
 
     def share(self, value: float) -> float:
-        """Where a value lies, from 0 to 1; what lies outside is at the edge."""
+        """The position of a value, from 0 to 1; values outside are at the edge."""
         low, high, at = ((math.log(x) for x in (self.low, self.high, value)) if self.logarithmic
                          else (self.low, self.high, value))  # fmt: skip
         if high == low:
             return 0.5
-        half = high / 2 - low / 2  # which is finite, whatever the ends are
+        half = high / 2 - low / 2  # finite for all ends
         return min(1.0, max(0.0, (at / 2 - low / 2) / half))
 
 
@@ -54,7 +54,7 @@ class Line:
 
 @dataclass(frozen=True)
 class Area:
-    """What lies between two lines: points (x, lower, upper)."""
+    """The region between two lines: points (x, lower, upper)."""
 
     points: tuple[tuple[float, float, float], ...]
 
@@ -70,7 +70,7 @@ class Rule:
 
 @dataclass(frozen=True)
 class Bar:
-    """A rectangle between two values of x and two of y; `shade` from 0 to 8 where several are stacked."""
+    """A rectangle between two values of x and two of y; `shade` from 0 to 8 if several are stacked."""
 
     x: Point
     y: Point
@@ -79,7 +79,7 @@ class Bar:
 
 @dataclass(frozen=True)
 class Dot:
-    """A point, with a bar along one axis if it has an interval, and what is shown where a pointer rests on it."""
+    """A point, with a bar along one axis if it has an interval, and a text that is shown on hover."""
 
     at: Point
     tone: Tone = "accent"
@@ -89,7 +89,7 @@ class Dot:
     radius: float = 4.0
     triangle: bool = False
     tick: bool = False
-    """Whether it is an upright stroke, as of a promise."""
+    """Whether it is a vertical stroke, for example for a guarantee."""
 
 
 @dataclass(frozen=True)
@@ -112,15 +112,15 @@ class Chart:
     Parameters
     ----------
     label
-        The picture in a sentence, for those who do not see it.
+        A description of the picture in one sentence, for screen readers.
     x, y
-        Its axes; where names are given, y counts these from the top.
+        Its axes; if names are given, y counts them from the top.
     marks
-        What is drawn, later ones above earlier ones.
+        The marks; later ones are drawn above earlier ones.
     names
-        A name for each row, set whole in lines of two fifths of the width.
+        A name for each row, printed completely in lines of two fifths of the width.
     height
-        Of the box between the axes, in the same units as the width; that of named rows follows from their names.
+        Height of the box between the axes, in the same units as the width; with names it follows from them.
     """
 
     label: str
@@ -143,17 +143,17 @@ class Chart:
 
 
 class _Drawn:
-    """A chart with the places of its box."""
+    """A chart with the position of its box."""
 
     def __init__(self, chart: Chart) -> None:
         self.chart = chart
         self.names = [name_lines(name, int((0.42 * WIDTH - 14) / _CHARACTER)) for name in chart.names]
         ticks = [text for _, text in chart.y.ticks] or [""]
         named = [line for lines in self.names for line in lines]
-        texts = [one for one in chart.marks if isinstance(one, ChartText)]
-        beside = [_width(one.text) + 8 for one in texts if one.anchor == "start" and chart.x.share(one.at[0]) == 1]
+        texts = [mark for mark in chart.marks if isinstance(mark, ChartText)]
+        widths = [_width(mark.text) + 8 for mark in texts if mark.anchor == "start" and chart.x.share(mark.at[0]) == 1]
         self.left = 10 + max(map(_width, named or ticks))
-        self.right, self.top = WIDTH - max([26.0, *beside]), 24.0 if texts else 12.0
+        self.right, self.top = WIDTH - max([26.0, *widths]), 24.0 if texts else 12.0
         self.row = max(26, 8 + _LINE * max(map(len, self.names), default=0))
         self.bottom = self.top + (self.row * len(self.names) if self.names else chart.height)
 
@@ -238,8 +238,8 @@ class _Drawn:
             yield f'<circle class="{mark.tone}" cx="{x:g}" cy="{y:g}" r="{r:g}">{words}</circle>'
 
     def words(self, mark: ChartText) -> Iterator[str]:
-        beside = 6 if mark.anchor == "start" and self.chart.x.share(mark.at[0]) == 1 else 0
-        yield _words(self.at_x(mark.at[0]) + beside, self.at_y(mark.at[1]) - 8, mark.text, mark.anchor, mark.tone)
+        offset = 6 if mark.anchor == "start" and self.chart.x.share(mark.at[0]) == 1 else 0
+        yield _words(self.at_x(mark.at[0]) + offset, self.at_y(mark.at[1]) - 8, mark.text, mark.anchor, mark.tone)
 
 
 _MARKS: dict[type, Callable[..., Iterator[str]]] = {
@@ -262,30 +262,30 @@ def _words(x: float, y: float, text: str, anchor: str, tone: str | None = None) 
 
 
 def _width(text: str) -> float:
-    """About how wide a text is, in the size of the letters on a phone."""
+    """The approximate width of a text, in the font size of a phone."""
     return sum(15.5 if c in _WIDE else 6.5 if c in _NARROW else 11.5 if c.isupper() else 9.8 for c in text)
 
 
 def name_lines(name: str, most: int) -> list[str]:
-    """A name in lines of at most so many letters, whole.
+    """Divide a name into lines of at most this many letters, without shortening it.
 
     Examples
     --------
     >>> name_lines("moderately differentiated, of the colon", 16)
     ['moderately', 'differentiated,', 'of the colon']
     """
-    room, found = max(8, most), [""]
+    room, lines = max(8, most), [""]
     for word in (name[i : i + room] for name in name.split(" ") for i in range(0, len(name), room)):
-        longer = f"{found[-1]} {word}".strip()
+        longer = f"{lines[-1]} {word}".strip()
         if len(longer) <= room:
-            found[-1] = longer
+            lines[-1] = longer
         else:
-            found.append(word)
-    return found
+            lines.append(word)
+    return lines
 
 
 def round_ticks(low: float, high: float, most: int) -> list[float]:
-    """At most so many round numbers from low to high, evenly spaced.
+    """At most this many round numbers from low to high, equally spaced.
 
     Examples
     --------
@@ -295,7 +295,7 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
     if not 0 < high - low < math.inf:
         return [low]
     power = 10.0 ** math.floor(math.log10((high - low) / most))
-    for step in (one * power for one in (1, 2, 2.5, 5, 10, 20)):
+    for step in (factor * power for factor in (1, 2, 2.5, 5, 10, 20)):
         first, last = math.ceil(low / step - 1e-9), math.floor(high / step + 1e-9)
         if last - first < most:
             return [float(f"{k * step:.10g}") for k in range(first, last + 1)]
@@ -303,19 +303,19 @@ def round_ticks(low: float, high: float, most: int) -> list[float]:
 
 
 def percent_axis(low: float, high: float, label: str = "", *, most: int = 5, grid: bool = True) -> Axis:
-    """An axis of shares, named in per cent."""
+    """An axis of shares, labelled in percent."""
     ticks = tuple((value, f"{100 * value:.6g}\u00a0%") for value in round_ticks(low, high, most))
     return Axis(low, high, ticks, label, grid=grid)
 
 
 def number_axis(low: float, high: float, label: str = "", *, logarithmic: bool = False) -> Axis:
-    """An axis of numbers; on a logarithmic one the powers of ten, or round numbers where these are too few."""
+    """An axis of numbers; a logarithmic one has powers of ten, or round numbers if there are too few powers."""
     if not logarithmic:
         return Axis(low, high, tuple((v, brief_number(v)) for v in round_ticks(low, high, 5)), label, grid=True)
     decades = range(math.ceil(math.log10(low) - 1e-9), math.floor(math.log10(high) + 1e-9) + 1)
     steps = (1, 2, 5) if len(decades) < 3 else (1,)
-    found = [float(f"{step}e{k}") for k in range(decades.start - 1, decades.stop + 1) for step in steps]
-    values = [value for value in found if low * 0.999 <= value <= high * 1.001]
+    ticks = [float(f"{step}e{k}") for k in range(decades.start - 1, decades.stop + 1) for step in steps]
+    values = [value for value in ticks if low * 0.999 <= value <= high * 1.001]
     thinned: Sequence[float] = values[:: -(-len(values) // 5)] if values else [low]
     return Axis(low, high, tuple((v, brief_number(v)) for v in thinned), label, logarithmic=True, grid=True)
 

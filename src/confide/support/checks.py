@@ -1,4 +1,4 @@
-"""Scalar arguments, each returned or refused; and exact levels, with floats rounded to a side."""
+"""Validation of scalar arguments; and exact levels, with floats rounded in a given direction."""
 
 import math
 import re
@@ -17,25 +17,25 @@ from numpy.typing import ArrayLike
 from confide.errors import InputError, InputTypeError
 
 MOST_RECORDS = 2**48
-"""Calibration records."""
+"""Largest number of calibration records."""
 
 MOST_CANDIDATES = 2**20
-"""Candidate thresholds, +inf included."""
+"""Largest number of candidate thresholds, +inf included."""
 
 MOST_PER_PERSON = 10**6
-"""Records of one person."""
+"""Largest number of records of one person."""
 
 MOST_WEIGHT = 2**20
-"""Steps of weight that one record may have."""
+"""Largest number of weight steps of one record."""
 
 LEAST_LOSS, MOST_LOSS = 1e-6, 1e6
-"""A privacy loss: less is no information at all, more is no privacy at all."""
+"""Range of a privacy loss: less means no information at all, more means no privacy at all."""
 
 Choice = TypeVar("Choice", bound=str)
 
 
 def as_number(name: str, value: Any, what: str = "a number") -> float:
-    """A number of any type as a float: two that are equal as floats are one request.
+    """Convert a number of any type to a float: two numbers that are equal as floats are the same request.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def positive_number(name: str, value: Any) -> float:
 
 
 def privacy_loss(name: str, value: Any) -> float:
-    """A privacy loss between 1e-6 and 1e6: less is no information at all, more is no privacy at all."""
+    """Validate a privacy loss between 1e-6 and 1e6: less means no information at all, more means no privacy at all."""
     number = positive_number(name, value)
     if not LEAST_LOSS <= number <= MOST_LOSS:
         raise InputError(name, f"must lie between {LEAST_LOSS:g} and {MOST_LOSS:g}", got=repr(number))
@@ -75,7 +75,7 @@ def privacy_loss(name: str, value: Any) -> float:
 
 
 def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
-    """An integer of at least 1, and at most `most` if given."""
+    """Validate an integer of at least 1, and at most `most` if given."""
     if isinstance(value, bool) or not isinstance(value, Integral):
         raise InputTypeError(name, "must be a positive integer", got=type(value).__name__)
     number = int(value)
@@ -87,7 +87,7 @@ def positive_integer(name: str, value: Any, *, most: int | None = None) -> int:
 def refuse_marked(
     argument: str, wrong: ArrayLike, requirement: str, found: str, remedy: str = "", place: str = "position"
 ) -> None:
-    """Refuse marked entries: how many they are, and where the first is; not what they are.
+    """Raise an error for marked entries, with their number and the position of the first, without their values.
 
     Examples
     --------
@@ -102,7 +102,7 @@ def refuse_marked(
 
 
 def several(name: str, values: Any) -> list[Any]:
-    """A list of some length; not one value, and not a text, which is one.
+    """Validate a list of any length; a single value or a string raises an error.
 
     Examples
     --------
@@ -119,7 +119,7 @@ def several(name: str, values: Any) -> list[Any]:
 def refuse_unknown(
     function: str, given: Iterable[str], known: Collection[str], hints: Mapping[str, str] = MappingProxyType({})
 ) -> None:
-    """Refuse arguments that a call does not take, by their names; `hints` says more of some.
+    """Raise an error for arguments that a call does not accept, by their names; `hints` has further advice for some.
 
     Raises
     ------
@@ -141,7 +141,7 @@ def refuse_unknown(
 
 
 def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:
-    """One of a few words."""
+    """Validate one of a few words."""
     if not isinstance(value, str):
         raise InputTypeError(name, f"must be one of {', '.join(map(repr, choices))}", got=type(value).__name__)
     if value not in choices:
@@ -149,11 +149,11 @@ def one_of(name: str, value: Any, choices: Sequence[Choice]) -> Choice:
     return choices[choices.index(value)]
 
 
-# Exact levels: the rank ceil((n+1)(1-alpha)) computed in floats is one too high in places, so levels are fractions.
+# Exact levels: the rank ceil((n+1)(1-alpha)) computed in floats is sometimes too high by one, so levels are fractions.
 
 
 Level: TypeAlias = float | str | Fraction | Decimal
-"""A probability: a float, a decimal number or its text, or an exact fraction."""
+"""A probability: a float, a decimal number or its string, or an exact fraction."""
 
 MAX_DENOMINATOR = 10**6
 
@@ -161,7 +161,7 @@ _TEXT = re.compile(r"[0-9.+-]{1,40}(e-?[0-9]{1,3})?|[0-9]{1,40}/[0-9]{1,40}", re
 
 
 def exact_level(name: str, value: Level) -> Fraction:
-    """The fraction strictly between 0 and 1 that `value` stands for.
+    """Convert a level to a fraction strictly between 0 and 1.
 
     A float stands for the fraction of smallest denominator (at most 10**6) within 1e-12 of it, so that 0.1, 1 - 0.9
     and 1/3 mean one tenth, one tenth and one third.
@@ -200,12 +200,13 @@ def exact_level(name: str, value: Level) -> Fraction:
 
 
 def fraction_of(value: Level | Real) -> Fraction:
-    """The fraction that a number or a short text stands for: a float is what its shortest decimal says.
+    """Convert a number or a short string to a fraction; a float is converted by its shortest decimal.
 
     Raises
     ------
     ValueError, ZeroDivisionError, OverflowError
-        If it is none, or a text with an exponent above 999: such a fraction can have more digits than fit in memory.
+        If it is not a number, or a string with an exponent above 999: such a fraction can need more digits than fit in
+        memory.
     """
     value = str(value) if isinstance(value, Decimal) else value
     if isinstance(value, str) and not _TEXT.fullmatch(value.strip()):

@@ -1,8 +1,8 @@
-"""What happens, for programs that listen: the loggers of `logging` below "confide", one line for each event.
+"""Log events: the loggers of `logging` below "confide", one line for each event.
 
-A line is the event and what is public of it, as `charged dataset=patients epsilon=1 left=2`; a record carries the same
-as `record.event` and `record.facts`. No score, label, count of records that is secret, noise or threshold is ever among
-them, and nothing is an error or a warning: those are raised, and warned of.
+A line contains the event and public facts, such as `charged dataset=patients epsilon=1 left=2`. A log record has the
+same as `record.event` and `record.facts`. Facts never contain a score, label, secret number of records, noise or
+threshold. No event is an error or a warning: those are raised, or issued with `warnings`.
 """
 
 import json
@@ -10,13 +10,13 @@ import re
 import sys
 from typing import Any
 
-INFO, DEBUG = 20, 10  # those of `logging`, which is not imported before somebody listens
+INFO, DEBUG = 20, 10  # values of `logging`, which is imported only if a program uses it
 
 _PLAIN = re.compile(r"[\w.,:;/@+*-]+")
 
 
 def tell(room: str, event: str, level: int = INFO, /, **facts: Any) -> None:
-    """Log an event of a room, with what is public of it; facts that are None are left out.
+    """Log an event of a subpackage with public facts; facts that are None are omitted.
 
     Examples
     --------
@@ -31,13 +31,13 @@ def tell(room: str, event: str, level: int = INFO, /, **facts: Any) -> None:
     if listening(room, level):
         import logging
 
-        said = {name: value for name, value in facts.items() if value is not None}
-        extra = {"event": event, "facts": said}
-        logging.getLogger(f"confide.{room}").log(level, "%s", _line(event, said), extra=extra, stacklevel=2)
+        given = {name: value for name, value in facts.items() if value is not None}
+        extra = {"event": event, "facts": given}
+        logging.getLogger(f"confide.{room}").log(level, "%s", _line(event, given), extra=extra, stacklevel=2)
 
 
 def listening(room: str, level: int = INFO) -> bool:
-    """Whether anybody wants to hear of events of a room, for facts that take time to find."""
+    """Whether a program listens to events of a subpackage, for facts that take time to compute."""
     if "logging" not in sys.modules:
         return False
     import logging
@@ -49,7 +49,7 @@ def listening(room: str, level: int = INFO) -> bool:
 
 
 def _line(event: str, facts: dict[str, Any]) -> str:
-    """An event and its facts; texts that are more than one plain word are quoted, as in JSON.
+    """An event and its facts; values that are more than one plain word are quoted as in JSON.
 
     Examples
     --------
@@ -65,11 +65,11 @@ def _value(value: Any) -> str:
 
 
 _BETWEEN = (__name__.partition(".")[0], "sklearn", "joblib")
-"""This package, and those that call its estimators for somebody: pipelines, searches, their threads."""
+"""This package, and packages that call its estimators for a user: pipelines, searches, their threads."""
 
 
 def outside() -> int:
-    """The `stacklevel` with which a warning points at the first caller outside this package and scikit-learn."""
+    """The `stacklevel` for a warning that refers to the first caller outside this package and scikit-learn."""
     level, frame = 1, sys._getframe(1)
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in _BETWEEN:
         level, frame = level + 1, frame.f_back

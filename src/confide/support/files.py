@@ -1,4 +1,4 @@
-"""Files: what a file is and what may be written over it, written whole or not at all, by one process at a time."""
+"""Files: their kinds, permission to overwrite them, atomic writing, and locks between processes."""
 
 import os
 import re
@@ -13,7 +13,7 @@ from typing import TypeVar
 from confide.errors import ConfideError, FormatError, InputError
 from confide.support.object_stores import ObjectPath, Place, as_place
 
-# What a file is, told by its first bytes; and so what may be written over it: an earlier output of the same kind.
+# The kind of a file follows from its first bytes. An output may overwrite only an earlier output of the same kind.
 
 
 HEAD = 2**16
@@ -22,11 +22,11 @@ _TITLE = " · confide</title>".encode()
 _DATABASE = b"SQLite format 3\0"
 _TABLES = (b"PAR1", b"ARROW1")
 LEDGER_ID = 0x436F6E66  # "Conf"
-"""The number by which SQLite's header marks a ledger."""
+"""The application id in SQLite's header of a ledger."""
 
 
 class Kind(StrEnum):
-    """What a file is, in words."""
+    """Kinds of files, in words."""
 
     RELEASE = "a release"
     SIGNED = "a signed release"
@@ -43,7 +43,7 @@ class Kind(StrEnum):
     PLAN = "a federated plan"
     ANSWER = "a silo's answer"
     OPENING = "a coordinator's opening"
-    PART = "an opener's part"
+    PART = "a share holder's part"
     REPORT = "a silo's report"
     SILO = "a silo's public file"
     KEYS = "private keys"
@@ -95,28 +95,28 @@ SHOWN_ELSEWHERE = {
     Kind.LEDGER: "`confide ledger list FILE` shows it",
     Kind.TABLE: "`confide evaluate` and other commands read its records",
 }
-"""What shows a kind of file that `confide show` does not show."""
+"""Commands for kinds of files that `confide show` does not print."""
 
 
 def foreign_file(text: str, wanted: Kind, remedy: str = "") -> FormatError:
-    """The refusal of a text of another kind than is wanted; the remedy is for one that `confide` did not write.
+    """The error about a text of another kind than expected; the remedy is for texts that `confide` did not write.
 
     Examples
     --------
     >>> print(foreign_file('{"kind": "confide.federated.plan", "schema": 1}', Kind.RELEASE))
     file: must be a release; got a federated plan. `confide show` shows it
     """
-    found = kind_of_content(text[:HEAD].encode())
-    if found in (wanted, Kind.EMPTY, Kind.OTHER):
+    kind = kind_of_content(text[:HEAD].encode())
+    if kind in (wanted, Kind.EMPTY, Kind.OTHER):
         return FormatError("file", f"must be {wanted}", remedy=remedy)
-    elsewhere = SHOWN_ELSEWHERE.get(found, "`confide show` shows it")
-    return FormatError("file", f"must be {wanted}", got=str(found), remedy=elsewhere[0].upper() + elsewhere[1:])
+    elsewhere = SHOWN_ELSEWHERE.get(kind, "`confide show` shows it")
+    return FormatError("file", f"must be {wanted}", got=str(kind), remedy=elsewhere[0].upper() + elsewhere[1:])
 
 
 def kind_of(path: Place) -> Kind:
-    """What a file is; what is no regular file, or cannot be read, is of another kind.
+    """The kind of a file; a path that is not a regular file, or cannot be read, is of another kind.
 
-    Tables of predictions are told from other tables by their columns, which `confide.tables` looks at.
+    Tables of predictions are distinguished from other tables by their columns, in `confide.tables`.
     """
     try:
         if not path.is_file():
@@ -128,7 +128,7 @@ def kind_of(path: Place) -> Kind:
 
 
 def kind_of_content(head: bytes) -> Kind:
-    """What a file is that begins with these bytes.
+    """The kind of a file that begins with these bytes.
 
     Examples
     --------
@@ -148,7 +148,7 @@ def kind_of_content(head: bytes) -> Kind:
 
 
 def kind_named(name: str) -> Kind:
-    """What a document is that states this kind.
+    """The kind of a document that states this name.
 
     Examples
     --------
@@ -159,51 +159,51 @@ def kind_named(name: str) -> Kind:
 
 
 def refuse_other_than_html(path: str | Place) -> None:
-    """Refuse the name of another kind of file for a page, which is written in HTML.
+    """Raise an error if the name of an HTML page has the ending of another kind of file.
 
     Raises
     ------
     InputError
-        If it ends in anything but .html or .htm.
+        If it does not end in .html or .htm.
     """
     if PurePath(str(path)).suffix.lower() not in ("", ".html", ".htm"):
         raise InputError("output", f"{str(path)!r} must end in .html or .htm: a page is written in HTML")
 
 
 def refuse_replacing(path: Place, kind: Kind, what_is: Callable[[Place], Kind] = kind_of) -> None:
-    """Refuse to write over a file that is no earlier output of the same kind; an empty file holds nothing to lose.
+    """Raise an error before overwriting a file that is not an output of the same kind; empty files may be overwritten.
 
     Raises
     ------
     InputError
         If the file is something else.
     """
-    found = what_is(path)
-    if found not in (kind, Kind.EMPTY) or kind is Kind.OTHER:
+    existing = what_is(path)
+    if existing not in (kind, Kind.EMPTY) or kind is Kind.OTHER:
         raise InputError(
             "output",
-            f"{str(path)!r} is {found}, and {kind} may replace nothing but {kind}",
+            f"{str(path)!r} is {existing}, and {kind} may replace nothing but {kind}",
             remedy="Choose another name",
         )
 
 
 def refuse_input(path: Place, inputs: Iterable[str | Place | None]) -> None:
-    """Refuse to write over a file that is read, whatever it is called: by another path or by a link.
+    """Raise an error before overwriting an input, also if its path differs or is a link.
 
     Raises
     ------
     InputError
         If the output is one of the inputs.
     """
-    for one in inputs:
-        if one is not None and same_place(path, as_place(one)):
+    for source in inputs:
+        if source is not None and same_place(path, as_place(source)):
             raise InputError(
-                "output", f"{str(path)!r} would replace the input {str(one)!r}", remedy="Choose another name"
+                "output", f"{str(path)!r} would replace the input {str(source)!r}", remedy="Choose another name"
             )
 
 
 def same_place(path: Place, other: Place) -> bool:
-    """Whether two names are of one file, by another path or a link, or of one object, by another address.
+    """Whether two names refer to one file, by another path or a link, or to one object, by another address.
 
     Examples
     --------
@@ -223,7 +223,7 @@ _AGAIN = 0.05
 
 
 def has_locks() -> bool:
-    """Whether the system has locks that end with their process; Windows has none."""
+    """Whether the system has locks that end with their process; Windows does not."""
     try:
         import fcntl  # noqa: F401
     except ImportError:
@@ -233,9 +233,9 @@ def has_locks() -> bool:
 
 @contextmanager
 def locked(path: Path, what: str, wait: float = WAIT) -> Iterator[None]:
-    """Hold the lock of a file: an empty file NAME.lock beside it, which stays; the lock ends with its process.
+    """Hold the lock of a file: an empty file NAME.lock next to it, which remains; the lock ends with its process.
 
-    `what` is the file in messages.
+    `what` is the name of the file in messages.
 
     Raises
     ------
@@ -280,35 +280,37 @@ class OutputExistsError(InputError):
 def new_file(
     path: str | Place, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Place], Kind] = kind_of
 ) -> Iterator[Path]:
-    """A temporary path beside `path`, moved into place when the block succeeds and removed when it does not.
+    """A temporary path next to `path`, moved into place if the block succeeds and removed if it does not.
 
-    For an object of a store it lies in the folder for temporary files, and is sent when the block succeeds.
+    For an object in a store it is in the folder for temporary files, and is uploaded if the block succeeds.
 
     Raises
     ------
     OutputExistsError
         If `path` exists and `overwrite` is false, checked before the work and again at the end.
     InputError
-        If the folder does not exist or cannot be written; or if `path` exists and is no file of this `kind`, which
-        `what_is` tells: nothing is replaced but an earlier output of the same kind.
+        If the folder does not exist or cannot be written; or if `path` exists and is not a file of this `kind`
+        according to `what_is`: only an earlier output of the same kind is replaced.
     """
     path = as_place(path)
     refuse_existing(path, overwrite=overwrite, kind=kind, what_is=what_is)
     if isinstance(path, ObjectPath):
-        with tempfile.TemporaryDirectory(prefix="confide-") as folder:  # ours alone
+        with tempfile.TemporaryDirectory(prefix="confide-") as folder:  # readable by this user only
             part = Path(folder) / "part"
             part.touch(0o600)
             yield part
-            refuse_existing(path, overwrite=overwrite, kind=kind, what_is=what_is)  # perhaps since then
+            refuse_existing(path, overwrite=overwrite, kind=kind, what_is=what_is)  # it may exist by now
             path.write(part)
         return
-    part = path.parent / f".confide-{os.urandom(8).hex()}.part"  # known before it exists: an interruption removes it
+    part = (
+        path.parent / f".confide-{os.urandom(8).hex()}.part"
+    )  # named before it exists, so that interruptions clean up
     try:
         os.close(os.open(part, os.O_CREAT | os.O_EXCL | os.O_WRONLY, 0o600))
         yield part
         part.chmod(0o666 & ~_umask())
         if overwrite:
-            if path.exists():  # perhaps since then
+            if path.exists():  # it may exist by now
                 refuse_replacing(path, kind, what_is)
             part.replace(path)
         else:
@@ -326,7 +328,7 @@ def new_file(
 def refuse_existing(
     path: Place, *, overwrite: bool, kind: Kind = Kind.OTHER, what_is: Callable[[Place], Kind] = kind_of
 ) -> None:
-    """Refuse an output that exists, unless it may be overwritten and is of this kind; a folder is always refused."""
+    """Raise an error for an existing output, unless it may be overwritten and is of this kind; always for a folder."""
     try:
         folder, exists = path.is_dir(), path.exists()
     except OSError as error:
@@ -340,9 +342,9 @@ def refuse_existing(
 
 
 def write_text(path: str | Place, text: str, *, overwrite: bool, durable: bool = False) -> None:
-    """Write a text file, or an object of a store, atomically; what it says decides what it may replace.
+    """Write a text file, or an object in a store, atomically; the text determines which kind it may replace.
 
-    Of a `durable` file either the old text or the new one is on disk whatever happens, and when this returns the new.
+    A `durable` file always has either the old text or the new one on disk, and the new one when this returns.
     """
     with new_file(path, overwrite=overwrite, kind=kind_of_content(text.encode()[:HEAD])) as part:
         part.write_text(text, encoding="utf-8")
@@ -353,7 +355,7 @@ def write_text(path: str | Place, text: str, *, overwrite: bool, durable: bool =
 
 
 def read_text(path: str | Place) -> str:
-    """Read a small text file, or such an object of a store."""
+    """Read a small text file, or a small object in a store."""
     path = as_place(path)
     try:
         if isinstance(path, ObjectPath):
@@ -374,7 +376,7 @@ def read_text(path: str | Place) -> str:
 
 
 def read_as(path: str | Place, reader: Callable[[str], Document]) -> Document:
-    """What a reader of texts makes of a small text file; what is wrong with the text is said of the file."""
+    """Read a small text file with a reader of texts; errors of the reader then mention the file."""
     text = read_text(path)
     try:
         return reader(text)
@@ -384,7 +386,7 @@ def read_as(path: str | Place, reader: Callable[[str], Document]) -> Document:
 
 
 def to_disk(path: Path) -> None:
-    """Wait until a file, or the names in a folder, are on disk."""
+    """Wait until a file, or the entries of a folder, are on disk."""
     handle = os.open(path, os.O_RDONLY)
     try:
         os.fsync(handle)

@@ -1,4 +1,4 @@
-"""What is installed: optional packages, and the versions that something was made with."""
+"""Installed packages: optional ones, and the versions in statements about how a file was made."""
 
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
@@ -13,9 +13,9 @@ from confide.support.shapes import Field, Fields
 
 @contextmanager
 def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
-    """Import optional packages in the block; `what` needs them, and `extra` brings them.
+    """Import optional packages in the block; `what` needs them, and `extra` contains them.
 
-    `packages` are only looked for. Without an extra what is missing belongs to every whole installation, and is named.
+    `packages` are only searched. Without an extra, a missing package belongs to the basic installation, and is named.
 
     Raises
     ------
@@ -41,7 +41,7 @@ def needs_extra(what: str, extra: str | None, *packages: str) -> Iterator[None]:
         raise MissingExtraError(what, f"needs the package {missing!r}", remedy=f"Install {install}") from None
 
 
-# The versions that something was made with: stated in its file, so that who learns of a defect later finds it.
+# Versions of the software that made a file. They are stated in the file, so that users can find files with a defect.
 
 
 LIBRARIES = ("confide", "numpy", "opendp", "scipy")
@@ -50,7 +50,7 @@ _MOST, _LONGEST = 20, 100
 
 @lru_cache(maxsize=1)
 def library_versions() -> Mapping[str, str]:
-    """Versions of the libraries that take part in a release, as they are installed; read only.
+    """Versions of the installed libraries that take part in a release; read only.
 
     Examples
     --------
@@ -72,16 +72,16 @@ def _texts(versions: dict[str, Any]) -> dict[str, str]:
 
 
 VERSIONS = Field(f"at most {_MOST} texts of 1 to {_LONGEST} printable characters each", (dict,), _texts, dict)
-"""What a file says of the versions behind it: a few short texts without anything that steers a screen."""
+"""Versions in a file: a few short strings without control characters."""
 
 
 def check_versions(document: str, versions: Any) -> dict[str, str]:
-    r"""The versions that a document, or a part of it at a path, states.
+    r"""Validate the versions in a document, or in a part of it at a path.
 
     Raises
     ------
     FormatError
-        If they are something else than `VERSIONS`.
+        If they do not satisfy `VERSIONS`.
 
     Examples
     --------
@@ -92,17 +92,17 @@ def check_versions(document: str, versions: Any) -> dict[str, str]:
         ...
     confide.errors.FormatError: watch.versions: must be at most 20 texts of 1 to 100 printable characters each
     """
-    found: dict[str, str] = VERSIONS.of(versions, f"{document}.versions")
-    return found
+    valid: dict[str, str] = VERSIONS.of(versions, f"{document}.versions")
+    return valid
 
 
 def optional_versions(fields: Fields) -> dict[str, str]:
-    """Take the versions that a document states; none of a document of schema 1, which had no such field."""
+    """Read the versions of a document; empty for schema 1, which had no such field."""
     return check_versions(fields.path, fields.pop("versions")) if "versions" in fields else {}
 
 
 def versions_text(versions: Mapping[str, str]) -> str:
-    """Versions in one line; what was made before they were stated says that.
+    """Versions in one line, or a statement that there are none, for older files.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Names of classes and groups: the one rule by which values in data are matched with the names in a release.
+"""Names of classes and groups: the rule for matching values in data with the names in a release.
 
-A name is a text or an integer. A value has a name if it equals it, or if one of the two is an integer and the other the
-text that Python writes for it: 7 and "7" are one name, while "07", "1.0" and " 7" are texts like any other. Names that
-are made public must differ under this rule.
+A name is a string or an integer. A value matches a name if both are equal, or if one is an integer and the other is the
+string that Python writes for it: 7 and "7" are the same name, while "07", "1.0" and " 7" are other names. Public names
+must differ under this rule.
 """
 
 import re
@@ -16,24 +16,24 @@ from confide.errors import InputError, InputTypeError
 from confide.support.checks import positive_integer, refuse_marked, several
 
 Name: TypeAlias = str | int
-"""What a class or a group is called."""
+"""The name of a class or a group."""
 
 Classes: TypeAlias = tuple[Name, ...] | int
-"""What is known of classes: their names, or their number alone, where they have no names but their positions."""
+"""Classes: their names, or their number if they have only positions."""
 
 _MOST_CHARACTERS = 1_000_000
-"""Of the names of classes that a release keeps; of more it keeps the number."""
+"""Largest total length of class names in a release; longer lists are replaced by their number."""
 
 _INTEGER = re.compile(r"0|-?[1-9][0-9]{0,999}", re.ASCII)
 
 _NUMBERED = re.compile(r"(.*?)([0-9]{1,15})([^0-9]*)", re.DOTALL | re.ASCII)
-"""What may stand before a number, the number, and what may stand after it."""
+"""Prefix, number and suffix of a name."""
 
 _SHOWN = 3
 
 
 def canonical(name: Name) -> str:
-    """The text that stands for a name: the same for two of them exactly if they are one name.
+    """The canonical string of a name: two strings are equal exactly if the names are the same.
 
     Examples
     --------
@@ -44,7 +44,7 @@ def canonical(name: Name) -> str:
 
 
 def as_integer(name: Name) -> int | None:
-    """The integer that a name is, or None.
+    """The integer of a name, or None.
 
     Examples
     --------
@@ -57,12 +57,12 @@ def as_integer(name: Name) -> int | None:
 
 
 def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
-    """A public list of names as Python's texts and integers; not empty, and no name twice.
+    """Validate a public list of names as strings and integers of Python; it must not be empty or contain a name twice.
 
     Raises
     ------
     InputTypeError, InputError
-        If it is not a list of texts and integers, it is empty, or two of the names are one.
+        If it is not a list of strings and integers, if it is empty, or if two of the names are the same.
 
     Examples
     --------
@@ -71,23 +71,23 @@ def check_names(argument: str, names: Iterable[Any]) -> tuple[Name, ...]:
     >>> check_names("names", [1, "1"])
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: names: must differ from one another, also as texts; got 1 repeated
+    confide.errors.InputError: names: must differ from one another, also as str; got 1 repeated
     """
     listed = [name.item() if isinstance(name, np.generic) else name for name in several(argument, names)]
     if not listed or not all(isinstance(name, str | int) for name in listed):
-        raise InputTypeError(argument, "must be one or more texts or integers")
+        raise InputTypeError(argument, "must be one or more str or int")
     checked = tuple(str(name) if isinstance(name, str) else int(name) for name in listed)
     repeated = len(checked) - len(set(map(canonical, checked)))
     if repeated:
-        raise InputError(argument, "must differ from one another, also as texts", got=f"{repeated} repeated")
+        raise InputError(argument, "must differ from one another, also as str", got=f"{repeated} repeated")
     return checked
 
 
 def places(names: Iterable[Any]) -> Mapping[Any, int]:
-    """What stands for each name -> its position in the list; -1 for everything else.
+    """A mapping from each value that matches a name to its position; -1 for all other values.
 
-    The same text and the same integer come first, should two names of an older list read alike. Names other than texts
-    and integers, which classes in memory may have, stand for themselves.
+    An equal string or integer has priority, in case two names of an older list are the same. Names of other types,
+    which classes in memory may have, only match themselves.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def places(names: Iterable[Any]) -> Mapping[Any, int]:
 
 
 def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterable[Any]) -> NDArray[np.int64]:
-    """The position of every value in a list of names, -1 for a value that has none of them; int64, shape (n,).
+    """The position of every value in a list of names, -1 for a value without a match; int64, shape (n,).
 
     Raises
     ------
@@ -127,60 +127,60 @@ def positions(argument: str, values: Sequence[Any] | NDArray[Any], names: Iterab
 def known_positions(
     argument: str, values: Sequence[Any] | NDArray[Any], names: Sequence[Any], called: str = "public names"
 ) -> NDArray[np.int64]:
-    """The position of every value in a list of names, int64, shape (n,); unknown values are refused.
+    """The position of every value in a list of names, int64, shape (n,); unknown values raise an error.
 
     Raises
     ------
     InputError
-        If values are none of the names; says how many and the first position, not what they are.
+        If values are not among the names; it contains their number and the first position, not the values.
 
     Examples
     --------
     >>> known_positions("groups", ["south", "north"], ["north", "south"])
     array([1, 0])
     """
-    found = positions(argument, values, names)
+    result = positions(argument, values, names)
     must, remedy = f"must be among the {len(names)} {called}", "Add the name"
     if called == "classes":
         must = f"{must}, {_first(names)}"
         remedy = "Name the classes as the labels do, by the columns or with classes=[...],"
-    refuse_marked(argument, found < 0, must, "that are not", f"{remedy} or drop those records")
-    return found
+    refuse_marked(argument, result < 0, must, "that are not", f"{remedy} or drop those records")
+    return result
 
 
 def order_of(names: Sequence[Any], known: Sequence[Any]) -> list[int] | None:
-    """Where the names of one list stand in another that holds the same names; None if it holds others.
+    """The positions of the names of one list in another with the same names; None if its names differ.
 
     Examples
     --------
     >>> order_of(["b", "2"], [2, "b"]), order_of(["b"], [2, "b"])
     ([1, 0], None)
     """
-    found: list[int] = positions("names", names, known).tolist()
-    return found if sorted(found) == list(range(len(known))) else None
+    result: list[int] = positions("names", names, known).tolist()
+    return result if sorted(result) == list(range(len(known))) else None
 
 
 def column_order(
     argument: str, classes: Sequence[Any], columns: Sequence[Any] | None, called: str = "columns"
 ) -> list[int]:
-    """Where the column of each class stands: by name where both sides have names, else in their order.
+    """The position of each class's column: by name if both sides have names, else by order.
 
-    Columns without names, and columns or classes that are only numbered, are taken in their order. Names that agree
-    except for what all of them begin or end with, as `p_cat` and `cat`, have to stand in the same order.
+    Columns without names, and columns or classes with only numbers, are matched by order. Names that agree except for a
+    common prefix or suffix, such as `p_cat` and `cat`, must have the same order.
 
     Parameters
     ----------
     argument
-        What the names are called in messages.
+        The name of the classes' argument in messages.
     classes, columns
         As many names as columns; None for columns without names.
     called
-        What the columns are called in messages.
+        The name of the columns in messages.
 
     Raises
     ------
     InputError
-        If both sides have names and these are others, or agree in part and stand in another order.
+        If both sides have names and these differ, or agree in part and have another order.
 
     Examples
     --------
@@ -189,7 +189,7 @@ def column_order(
     >>> column_order("classes", ["dog", "cat"], ["p_cat", "p_dog"])
     Traceback (most recent call last):
         ...
-    confide.errors.InputError: classes: classes and columns must stand in one order; got column 'p_cat' beside ...
+    confide.errors.InputError: classes: classes and columns must have the same order; got column 'p_cat' for 'dog'. ...
     """
     as_listed = list(range(len(classes)))
     if columns is None or only_count(texts := list(map(_shown, columns))):
@@ -201,32 +201,32 @@ def column_order(
         raise InputError(
             argument,
             f"{argument} and {called} must have the same names",
-            got=f"columns {_first(columns)} beside {_first(classes)}",
+            got=f"columns {_first(columns)} and {argument} {_first(classes)}",
             remedy="Rename one of them, or give one of them without names",
         )
     return as_listed
 
 
 def refuse_turned(argument: str, classes: Sequence[Any], columns: Sequence[Any], called: str = "columns") -> None:
-    """Refuse columns whose names, but for what all of them begin or end with, are the classes in another order.
+    """Raise an error if column names without their common prefix and suffix are the classes in another order.
 
     Examples
     --------
     >>> refuse_turned("classes", ["cat", "dog"], ["p_cat", "p_dog"])
     """
-    own, wanted = (_cores(list(map(_shown, names))) for names in (columns, classes))
-    if sorted(own) == sorted(wanted) and own != wanted:
-        place = next(i for i, (one, other) in enumerate(zip(own, wanted, strict=True)) if one != other)
+    column_cores, class_cores = (_cores(list(map(_shown, names))) for names in (columns, classes))
+    if sorted(column_cores) == sorted(class_cores) and column_cores != class_cores:
+        place = next(i for i, (one, other) in enumerate(zip(column_cores, class_cores, strict=True)) if one != other)
         raise InputError(
             argument,
-            f"{argument} and {called} must stand in one order",
-            got=f"column {columns[place]!r} beside {classes[place]!r}",
+            f"{argument} and {called} must have the same order",
+            got=f"column {columns[place]!r} for {classes[place]!r}",
             remedy="Give both in the same order, or give the columns exactly these names",
         )
 
 
 def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
-    """Refuse the one column of two classes if it has the name of the first of them: it would be read as the second's.
+    """Raise an error if the one column of two classes has the first one's name: it is read as that of the second.
 
     Examples
     --------
@@ -251,7 +251,7 @@ def refuse_first_of_pair(column: str, classes: Sequence[Any]) -> None:
 
 
 def only_count(texts: Sequence[str]) -> bool:
-    """Whether names are the positions 0 to K-1, in this order: they say no more than a list without names.
+    """Whether names are the positions 0 to K-1, in this order, so that they contain no information.
 
     Examples
     --------
@@ -262,15 +262,15 @@ def only_count(texts: Sequence[str]) -> bool:
 
 
 def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
-    """What a release keeps of classes: their names, or their number.
+    """The form of classes in a release: their names, or their number.
 
-    The number alone is kept of names that only count, 0 to K-1, of names that are neither texts nor integers or that
-    are not printed alike everywhere, and of more than a million characters.
+    Only the number is stored if the names are the positions 0 to K-1, are neither strings nor integers, are not printed
+    the same way everywhere, or have more than a million characters.
 
     Raises
     ------
     InputError, InputTypeError
-        If two names are one, or it is neither a number nor a list.
+        If two names are the same, or it is neither a number nor a list.
 
     Examples
     --------
@@ -289,7 +289,7 @@ def public_classes(argument: str, classes: Iterable[Any] | int) -> Classes:
 
 
 class _Places(dict[Any, int]):
-    """Where names stand; looked up a million times, hence no function in between."""
+    """Positions of names; looked up a million times, therefore without a function in between."""
 
     def __missing__(self, value: object) -> int:
         return -1
@@ -308,24 +308,24 @@ def _first(names: Sequence[Any]) -> str:
 
 
 def _cores(texts: list[str]) -> list[str]:
-    """Texts without what all of them begin with, and then without what all of them end with."""
-    start = _shared(texts)
+    """Strings without their common prefix, and then without their common suffix."""
+    start = _common_length(texts)
     rest = [text[start:] for text in texts]
-    end = _shared([text[::-1] for text in rest])
+    end = _common_length([text[::-1] for text in rest])
     return [text[: len(text) - end] for text in rest]
 
 
-def _shared(texts: list[str]) -> int:
-    """With how many characters all texts begin alike: those with which the first and the last in order do."""
+def _common_length(texts: list[str]) -> int:
+    """The length of the common prefix of all strings: that of the first and the last in sorted order."""
     first, last = min(texts), max(texts)
     return next((i for i, (one, other) in enumerate(zip(first, last, strict=False)) if one != other), len(first))
 
 
 def _numbered(classes: Sequence[Any], columns: list[str]) -> bool:
-    """Whether one side is only numbered, from 0 or 1 on, and the other has no numbers for names."""
-    found = [_NUMBERED.fullmatch(column) for column in columns]
-    numbers = [int(match[2]) for match in found if match is not None]
-    around = {(match[1], match[3]) for match in found if match is not None}
+    """Whether one side has only numbers, from 0 or 1 on, and the other has no numbers as names."""
+    matches = [_NUMBERED.fullmatch(column) for column in columns]
+    numbers = [int(match[2]) for match in matches if match is not None]
+    around = {(match[1], match[3]) for match in matches if match is not None}
     if len(numbers) == len(columns) and len(around) == 1 and _in_turn(numbers):
         return numbers[0] == 0 or all(_whole(name) is None for name in classes)
     return _in_turn(list(map(_whole, classes))) and all(_whole(column) is None for column in columns)

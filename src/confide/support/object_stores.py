@@ -1,4 +1,4 @@
-"""Where files lie besides disks: addresses of PostgreSQL servers, and object stores."""
+"""Locations other than local files: addresses of PostgreSQL servers, and object stores."""
 
 import io
 import os
@@ -15,7 +15,7 @@ from confide.errors import InputError
 from confide.support.installed import needs_extra
 
 _SCHEMES = ("postgresql://", "postgres://")
-_NAMED = r"[^?@/:=& ]*"  # a password that lost its `?` has `=`
+_NAMED = r"[^?@/:=& ]*"  # a password whose `?` is missing contains `=`
 _HOST = r"(?:\[[\w.:%]*\]|[\w.%~-]*)(?::\d*)?"
 _ADDRESS = re.compile(
     rf"(?P<scheme>postgres(?:ql)?://)(?:(?P<user>{_NAMED})(?::[^/]*)?@)?"
@@ -25,7 +25,7 @@ _ADDRESS = re.compile(
 
 
 def names_server(place: object) -> bool:
-    """Whether it is the address of a PostgreSQL server, and no file.
+    """Whether a text is the address of a PostgreSQL server.
 
     Examples
     --------
@@ -36,9 +36,9 @@ def names_server(place: object) -> bool:
 
 
 def shown_address(address: str) -> str:
-    """The address of a server as it may be shown: user, hosts and database; neither password nor options.
+    """The printable part of a server's address: user, hosts and database; neither password nor options.
 
-    What does not look like an address is not shown at all: anything in it could be a password.
+    Nothing is printed of a text that does not look like an address: any part of it could be a password.
 
     Examples
     --------
@@ -51,20 +51,20 @@ def shown_address(address: str) -> str:
     >>> shown_address("budget.db")
     '...'
     """
-    found = _ADDRESS.fullmatch(address)
-    if found is None or (found["user"] is None and "@" in (found["options"] or "")):
+    match = _ADDRESS.fullmatch(address)
+    if match is None or (match["user"] is None and "@" in (match["options"] or "")):
         scheme, found_scheme, _ = address.partition("://")
         return f"{scheme}://..." if found_scheme else "..."
-    user = "" if found["user"] is None else f"{found['user']}@"
-    shown = f"{found['scheme']}{user}{found['place']}"
-    return shown if shown.isprintable() else f"{found['scheme']}..."
+    user = "" if match["user"] is None else f"{match['user']}@"
+    shown = f"{match['scheme']}{user}{match['place']}"
+    return shown if shown.isprintable() else f"{match['scheme']}..."
 
 
-# Object stores by pyarrow's file systems: Amazon S3 and what speaks like it, Google Cloud Storage, Azure Blob Storage.
+# Object stores by pyarrow's file systems: Amazon S3 and compatible stores, Google Cloud Storage, Azure Blob Storage.
 #
-# Credentials are found where each of these ecosystems keeps them, never in an address; what a store answers may quote
-# names and is said in fixed words. An object is asked as a file is: whether it is there and what it holds; and it is
-# written whole.
+# Credentials come from the usual place of each provider, never from an address. Errors of a store may contain names,
+# and are replaced by fixed texts. An object has the interface of a file: existence, kind and content. It is written as
+# a whole.
 
 
 _FAMILIES = {"s3": "s3", "s3a": "s3", "gs": "gs", "gcs": "gs", "az": "az", "abfs": "az", "abfss": "az"}
@@ -85,7 +85,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
     (
         r"INVALID_ACCESS_KEY_ID|SIGNATURE_DOES_NOT_MATCH|INVALID_CLIENT_TOKEN_ID|EXPIRED_TOKEN|InvalidToken|ExpiredToken"
         r"|AuthenticationFailed|kUnauthenticated|UNAUTHENTICATED|Permanent error.*401|HTTP Status Code: 401",
-        "the credentials are refused; they are taken from {credentials}",
+        "the credentials are rejected; they are taken from {credentials}",
     ),
     (
         r"PERMANENT_REDIRECT|Moved Permanently|AuthorizationHeaderMalformed|HTTP Status Code: 301|configured region",
@@ -102,7 +102,7 @@ _WORDS: tuple[tuple[str, str], ...] = (
         r"|kUnavailable|UNAVAILABLE|Retry policy exhausted|Fail to get a new connection|REQUEST_TIMEOUT",
         "it cannot be reached; check the network, and {endpoint} if it is a server of your own",
     ),
-    (r"AWS Error|google::cloud::Status|Azure Error|HTTP Status Code", "the store refuses the request"),
+    (r"AWS Error|google::cloud::Status|Azure Error|HTTP Status Code", "the store rejects the request"),
 )
 _ENDPOINTS = {"s3": "AWS_ENDPOINT_URL", "gs": "STORAGE_EMULATOR_HOST", "az": "AZURE_STORAGE_CONNECTION_STRING"}
 
@@ -120,7 +120,7 @@ def names_object(place: object) -> bool:
 
 @dataclass(frozen=True)
 class Address:
-    """Where an object, or the objects below a prefix, are.
+    """The location of an object, or of the objects below a prefix.
 
     Parameters
     ----------
@@ -131,7 +131,7 @@ class Address:
     key
         The name in the bucket, without a slash at its ends.
     account
-        Of Azure: the storage account that the address names.
+        For Azure: the storage account in the address.
     """
 
     family: str
@@ -141,17 +141,17 @@ class Address:
 
     @property
     def path(self) -> str:
-        """What pyarrow's file systems call it."""
+        """The path for pyarrow's file systems."""
         return f"{self.bucket}/{self.key}" if self.key else self.bucket
 
 
 def parse_address(text: str) -> Address:
-    """The address that a text names.
+    """Parse an address.
 
     Raises
     ------
     InputError
-        If it holds a user, a key or options, which are shown in no message.
+        If it contains a user, a key or options, which no message repeats.
 
     Examples
     --------
@@ -160,12 +160,12 @@ def parse_address(text: str) -> Address:
     >>> parse_address("abfss://container@account.dfs.core.windows.net/x.csv").account
     'account'
     """
-    found = _OF_STORE.fullmatch(text)
+    match = _OF_STORE.fullmatch(text)
     scheme = text.partition("://")[0].lower()
     family = _FAMILIES[scheme]
-    account = _ACCOUNT.fullmatch((found["at"] or "").lower()) if found and family == "az" else None
-    key = "" if found is None else (found["key"] or "")
-    if found is None or (found["at"] and account is None) or re.search(r"\?[^/]*=", key):
+    account = _ACCOUNT.fullmatch((match["at"] or "").lower()) if match and family == "az" else None
+    key = "" if match is None else (match["key"] or "")
+    if match is None or (match["at"] and account is None) or re.search(r"\?[^/]*=", key):
         wanted = (
             "CONTAINER/NAME, or abfss://CONTAINER@ACCOUNT.dfs.core.windows.net/NAME"
             if family == "az"
@@ -180,13 +180,13 @@ def parse_address(text: str) -> Address:
         )
     if "//" in key:
         raise InputError("address", f"{text!r} must not have an empty part between two slashes")
-    if not {".", ".."}.isdisjoint(key.split("/")):  # stores and their clients disagree on which object that is
+    if not {".", ".."}.isdisjoint(key.split("/")):  # stores and their clients interpret these differently
         raise InputError("address", f"{text!r} must not have a part that is . or ..", remedy="Write it without")
-    return Address(family, found["bucket"], key.strip("/"), None if account is None else account[1])
+    return Address(family, match["bucket"], key.strip("/"), None if account is None else account[1])
 
 
 def filesystem_of(address: Address) -> Any:
-    """The `pyarrow.fs.FileSystem` in which an address lies."""
+    """The `pyarrow.fs.FileSystem` of an address."""
     with needs_extra(f"{address.family}://", "standard"):
         import pyarrow.fs  # noqa: F401
     with of_store(address):
@@ -196,7 +196,7 @@ def filesystem_of(address: Address) -> Any:
 
 
 def _s3(bucket: str) -> Any:
-    """Keys, profiles and roles are found by AWS' own library; the region is the bucket's."""
+    """Keys, profiles and roles come from the library of AWS; the region is the bucket's."""
     from pyarrow.fs import S3FileSystem, resolve_s3_region
 
     endpoint = os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL")
@@ -212,7 +212,7 @@ def _s3(bucket: str) -> Any:
 
 
 def _google() -> Any:
-    """Application default credentials; an emulator, which has none, where STORAGE_EMULATOR_HOST names it."""
+    """Application default credentials; none for an emulator at STORAGE_EMULATOR_HOST."""
     from pyarrow.fs import GcsFileSystem
 
     scheme, _, host = os.environ.get("STORAGE_EMULATOR_HOST", "").rstrip("/").rpartition("://")
@@ -222,7 +222,7 @@ def _google() -> Any:
 
 
 def account_of(address: Address) -> str | None:
-    """Azure's storage account: the one that an address names, else that of the environment; None of other stores."""
+    """Azure's storage account: from the address, else from the environment; None for other stores."""
     if address.family != "az":
         return None
     return address.account or os.environ.get("AZURE_STORAGE_ACCOUNT") or _connection().get("AccountName")
@@ -265,17 +265,17 @@ def _azure(address: Address) -> Any:
 
 @contextmanager
 def of_store(address: Address, doing: str = "used") -> Iterator[None]:
-    """Replace every error of a store by one that says what to do, and no more."""
+    """Replace every error of a store by one with a remedy and without further details."""
     try:
         yield
     except OSError as error:
-        said = store_words(address, error) or "the store refuses the request"
+        reason = store_words(address, error) or "the store rejects the request"
         shown = f"{address.family}://{address.path}"
-        raise InputError("address", f"{shown!r} cannot be {doing}: {said}") from None
+        raise InputError("address", f"{shown!r} cannot be {doing}: {reason}") from None
 
 
 def store_words(address: Address, error: Exception) -> str | None:
-    """What a store's error means; None for an error of another kind.
+    """The meaning of a store's error in words; None for an error of another kind.
 
     Examples
     --------
@@ -291,14 +291,14 @@ def store_words(address: Address, error: Exception) -> str | None:
 
 @dataclass(frozen=True)
 class ObjectPath:
-    """An object, or a prefix, of an object store; asked by the names of `pathlib.Path`.
+    """An object, or a prefix, in an object store, with methods named as those of `pathlib.Path`.
 
     Parameters
     ----------
     address
-        Where it is.
+        Its location.
     scheme
-        What its address begins with.
+        The scheme of its address.
     """
 
     address: Address
@@ -306,11 +306,11 @@ class ObjectPath:
 
     @classmethod
     def of(cls, text: str) -> "ObjectPath":
-        """The object of an address."""
+        """The object with this address."""
         return cls(parse_address(text), text.partition("://")[0].lower())
 
     def __str__(self) -> str:
-        """The address, which holds no secret."""
+        """The address, which contains no secret."""
         where = self.address
         if where.account is not None:
             return f"{self.scheme}://{where.bucket}@{where.account}.dfs.core.windows.net/{where.key}"
@@ -323,7 +323,7 @@ class ObjectPath:
 
     @property
     def where(self) -> Address:
-        """What all addresses of this object have in common; of Azure with the account that is used."""
+        """The canonical address of this object; for Azure with the account."""
         return replace(self.address, account=account_of(self.address))
 
     @property
@@ -338,11 +338,11 @@ class ObjectPath:
 
     @property
     def suffix(self) -> str:
-        """What its name ends in."""
+        """The suffix of its name."""
         return PurePosixPath(self.address.path).suffix
 
     def at(self, path: str) -> "ObjectPath":
-        """Another object of the same store; `path` begins with the bucket."""
+        """Another object in the same store; `path` begins with the bucket."""
         bucket, _, key = path.partition("/")
         other = replace(self, address=replace(self.address, bucket=bucket, key=key))
         other.__dict__["filesystem"] = self.filesystem
@@ -355,7 +355,7 @@ class ObjectPath:
         return FileType
 
     def info(self) -> Any:
-        """The `pyarrow.fs.FileInfo`, as the store has it now."""
+        """The current `pyarrow.fs.FileInfo` of the object."""
         filesystem = self.filesystem
         with of_store(self.address, "looked at"):
             return filesystem.get_file_info(self.address.path)
@@ -373,23 +373,23 @@ class ObjectPath:
         return bool(self.info().type == self._kinds.Directory)
 
     def check_bucket(self) -> None:
-        """Refuse a bucket that does not exist."""
+        """Raise an error for a bucket that does not exist."""
         if not self.at(self.address.bucket).exists():
             raise InputError("address", f"{str(self)!r} cannot be used: there is no such bucket")
 
     def below(self, *, recursive: bool = True) -> Iterator["ObjectPath"]:
-        """The objects below this prefix that hold something, in the order of their names."""
+        """The objects below this prefix that are not empty, in the order of their names."""
         from pyarrow.fs import FileSelector
 
         filesystem = self.filesystem
         with of_store(self.address, "listed"):
-            found = filesystem.get_file_info(FileSelector(self.address.path, recursive=recursive))
-        for one in sorted(found, key=lambda info: str(info.path)):
-            if one.type == self._kinds.File:
-                yield self.at(one.path)
+            entries = filesystem.get_file_info(FileSelector(self.address.path, recursive=recursive))
+        for entry in sorted(entries, key=lambda info: str(info.path)):
+            if entry.type == self._kinds.File:
+                yield self.at(entry.path)
 
     def open(self, mode: str = "rb") -> Any:
-        """The bytes of the object, as a stream that can be sought."""
+        """The bytes of the object, as a seekable stream."""
         filesystem = self.filesystem
         with of_store(self.address, "read"):
             try:
@@ -398,23 +398,23 @@ class ObjectPath:
                 raise InputError("path", f"{str(self)!r} does not exist") from None
 
     def read_text(self) -> str:
-        """The object as a text of UTF-8."""
+        """The object as text in UTF-8."""
         with self.open() as stream, of_store(self.address, "read"):
             held = stream.read()
         return io.TextIOWrapper(io.BytesIO(held), encoding="utf-8").read()
 
     def write(self, file: Path) -> None:
-        """Make the object of a finished file: a store shows it when it is whole, and what was there until then."""
+        """Upload a finished file: the store shows the old content until the new one is complete."""
         from pyarrow.fs import LocalFileSystem, copy_files
 
         filesystem, size = self.filesystem, file.stat().st_size
         with of_store(self.address, "written"):
-            # In one call, which no interruption cuts: a stream that is closed early would leave a part for the whole.
+            # In one call, which no interruption splits: a stream that is closed early would leave a partial object.
             copy_files(str(file), self.address.path, LocalFileSystem(), filesystem, use_threads=False)
         if self.info().size != size:
             self.delete()
             raise InputError(
-                "address", f"{str(self)!r} cannot be written: the store holds another number of bytes than were sent"
+                "address", f"{str(self)!r} cannot be written: the store has another number of bytes than were sent"
             )
 
     def delete(self) -> None:
@@ -432,11 +432,11 @@ class ObjectPath:
 
 
 Place: TypeAlias = Path | ObjectPath
-"""A file of this machine, or an object of a store."""
+"""A local file, or an object in a store."""
 
 
 def as_place(place: str | Place) -> Place:
-    """The object that an address names, else the file of that name.
+    """The object with this address, or else the file with this name.
 
     Examples
     --------

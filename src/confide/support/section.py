@@ -1,7 +1,7 @@
-"""What a value says of itself, once: a `Section`; text, notebooks, pages and JSON are renderings of it.
+"""Descriptions of values: a `Section`, which is rendered as text, in notebooks, on pages and as JSON.
 
-`print` gives the text of a section, `repr` one line, and a notebook a table. Tables have no colours of their own, so
-that they are read in the notebook's dark and light alike; every text is escaped, and none is taken for a formula.
+`print` shows the text of a section, `repr` one line, and a notebook a table. Tables have no colours of their own, so
+that they suit dark and light notebooks. Every text is escaped, and none is interpreted as a formula.
 """
 
 from collections.abc import Iterator, Sequence
@@ -22,7 +22,7 @@ MOST_SHOWN = 20
 
 @dataclass(frozen=True)
 class Table:
-    """Rows of texts under their heads.
+    """Rows of texts with column heads.
 
     Parameters
     ----------
@@ -31,9 +31,9 @@ class Table:
     rows
         One text for each column; the first names the row.
     caption
-        What the rows are.
+        A description of the rows.
     total
-        How many rows there are, if these are only the first.
+        The number of rows, if these are only the first.
     """
 
     heads: tuple[str, ...]
@@ -43,7 +43,7 @@ class Table:
 
     @property
     def left_out(self) -> int:
-        """How many rows are not among these."""
+        """The number of rows that are not among these."""
         return max(self.total - len(self.rows), 0)
 
 
@@ -54,19 +54,19 @@ class Section:
     Parameters
     ----------
     title
-        What is described.
+        The name of the value.
     lead
-        Sentences, one a line.
+        Sentences, one per line.
     facts
         Names and values.
     tables
-        Rows below the facts.
+        Tables below the facts.
     warnings
-        Sentences that come before everything else.
+        Sentences before everything else.
     chart
         A picture, for pages.
     parts
-        Sections below.
+        Subsections.
     notes
         Sentences at the end.
     """
@@ -82,7 +82,7 @@ class Section:
 
 
 class Described:
-    """A value that describes itself: `_section` is its whole description, `_brief` its line.
+    """A value that describes itself: `_section` returns its whole description, `_brief` one line.
 
     Examples
     --------
@@ -105,7 +105,7 @@ class Described:
         raise NotImplementedError
 
     def _brief(self) -> str:
-        """The value between the parentheses of its `repr`: short and public."""
+        """The text between the parentheses of its `repr`: short and public."""
         raise NotImplementedError
 
     def __str__(self) -> str:
@@ -185,14 +185,14 @@ _LEFT = ' style="text-align:left;vertical-align:top"'
 
 
 def to_html(section: Section) -> str:
-    """A section as one table for a notebook; of many rows the first.
+    """A section as one table for a notebook; of many rows only the first.
 
     Examples
     --------
     >>> to_html(Section("Plan", facts=(("alpha", "<0.1>"),)))
     '<table class=...>Plan</caption><tbody><tr><th scope="row"...>alpha</th><td...>&lt;0.1&gt;</td></tr>...'
     """
-    columns = max((len(table.heads) for one in _all(section) for table in one.tables), default=2)
+    columns = max((len(table.heads) for part in _all(section) for table in part.tables), default=2)
     caption = f"<caption{_LEFT}>{_text(section.title)}</caption>"
     body = "".join(_rows(section, columns))
     return f'<table class="tex2jax_ignore mathjax_ignore">{caption}<tbody>{body}</tbody></table>'
@@ -226,7 +226,7 @@ def _first(rows: Sequence[tuple[str, ...]], total: int, columns: int) -> Iterato
 
 
 def _row(cells: Sequence[str], columns: int) -> str:
-    """A row of which the first cell is the head, and the last reaches to the end."""
+    """A row whose first cell is the head, and whose last cell reaches to the end."""
     across = columns - len(cells) + 1
     if len(cells) == 1:
         return f"<tr>{_cell('td', cells[0], columns=across)}</tr>"

@@ -1,8 +1,8 @@
-"""Strict JSON: a text becomes an object without surprises, and one table says how each field is written and read.
+"""Strict JSON: a text is converted to an object, and one table states how each field is written and read.
 
 A `Shape` maps the names of fields to `Field`s; `shape_of` derives it from a dataclass whose file has the same fields.
-Reading refuses fields that are missing, unknown, or something else, by their path in the document and what they must
-be. Each room checks whether the claims of its documents follow from each other.
+Missing, unknown and invalid fields raise errors with their path in the document and the requirement. Each subpackage
+checks whether the claims of its documents are consistent.
 """
 
 import hashlib
@@ -22,13 +22,14 @@ Value = TypeVar("Value")
 
 
 def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
-    """The JSON object that a text holds, without surprises.
+    """Parse a text strictly as a JSON object.
 
     Raises
     ------
     ValueError
-        If a field stands twice in an object, for NaN and infinities, numbers beyond the range of a float, integers of
-        more than `integer_bits` bits, halves of surrogate pairs, and what is no object. It holds nothing of the text.
+        If a field occurs twice in an object; for NaN and infinities, numbers beyond the range of a float, integers of
+        more than `integer_bits` bits, and unpaired surrogates; and if it is not an object. The error contains nothing
+        of the text.
 
     Examples
     --------
@@ -66,7 +67,7 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
             text, object_pairs_hook=no_repeats, parse_constant=no_constants, parse_int=bounded, parse_float=finite
         )
         text.encode()
-        if "\\u" in text:  # else an escape could still write half of a pair
+        if "\\u" in text:  # otherwise an escape could represent an unpaired surrogate
             json.dumps(content, ensure_ascii=False).encode()
     except (ValueError, RecursionError):
         raise ValueError("not a strict JSON object") from None
@@ -76,9 +77,9 @@ def parse_object(text: str, integer_bits: int = 63) -> dict[str, Any]:
 
 
 class Fields:
-    """A JSON object, and the path at which it stands: the name of its document, and what leads to it from there.
+    """A JSON object and its path in the document.
 
-    Errors name a field by its path, such as `calibration.privacy.epsilon` or `watch.looks[3].made`.
+    Errors refer to a field by its path, such as `calibration.privacy.epsilon` or `watch.looks[3].made`.
 
     Examples
     --------
@@ -99,55 +100,55 @@ class Fields:
         return f"{self.path}.{key}"
 
     def pop(self, key: str) -> Any:
-        """Take a field that has to be there, whatever it is."""
+        """Take a required field of any type."""
         if key not in self.content:
             raise _missing(self.path, key)
         return self.content.pop(key)
 
     def read(self, key: str, field: "Field") -> Any:
-        """Take a field that has to be there, as the value that it states."""
+        """Take a required field and convert it to a value."""
         return field.of(self.pop(key), self.at(key))
 
     def take(self, key: str, kinds: type | tuple[type, ...]) -> Any:
-        """Take a field that has to be there and of one of these types."""
+        """Take a required field of one of these types."""
         value = self.pop(key)
         if not isinstance(value, kinds) or (isinstance(value, bool) and kinds is not bool):
             raise FormatError(self.at(key), "must be of another type", got=type(value).__name__)
         return value
 
     def group(self, key: str) -> Self:
-        """Take a field that is an object."""
+        """Take a required field that is an object."""
         return type(self)(self.at(key), self.take(key, dict))
 
     def __contains__(self, key: str) -> bool:
         return key in self.content
 
     def finish(self) -> None:
-        """Refuse fields that were not taken."""
+        """Raise an error if there are fields that were not taken."""
         if self.content:
             raise _unknown(self.path, len(self.content))
 
 
 @dataclass(frozen=True)
 class Form:
-    """The form of a document: one JSON object of its kind, its schema, its fields, and a SHA-256 of all that.
+    """The form of a document: one JSON object with its kind, its schema, its fields, and a SHA-256 of them.
 
-    The checksum finds damage; it is no signature. The meaning of an existing field never changes; a new meaning is a
-    new schema.
+    The checksum finds damage; it is not a signature. The meaning of an existing field never changes; a new meaning
+    requires a new schema.
 
     Parameters
     ----------
     kind
-        How the document names itself, such as `confide.schedule`.
+        The name of the kind in the document, such as `confide.schedule`.
     name
-        What the paths of its fields begin with.
+        The first part of the paths of its fields.
     hint
-        What to do where a text is no such document.
+        The remedy if a text is not such a document.
     most_characters, integer_bits
-        Longer texts, and integers of more bits, are refused.
+        Longer texts, and integers of more bits, raise an error.
     since_2, since_3
-        Fields that came with schema 2, and with schema 3 (`a.b` is field b of field a, or of an item of it): a document
-        has the newest schema of which it has a field, and else schema 1.
+        Fields that were added in schema 2, and in schema 3 (`a.b` is field b of field a, or of an item of it). A
+        document has the newest schema of which it has a field, and schema 1 without any.
     indent
         Spaces of indentation.
 
@@ -177,31 +178,31 @@ class Form:
         return json.dumps({**content, "sha256": checksum(content)}, indent=self.indent, allow_nan=False) + "\n"
 
     def read(self, text: Any, made: Callable[[Fields], Value]) -> Value:
-        """What is made of the fields that a text holds, which has to take all of them.
+        """Read a text, and make a value of its fields; `made` has to take all of them.
 
         Raises
         ------
         FormatError
-            If the text is no such document, is damaged, altered or of a newer schema, or one of its fields is refused.
+            If the text is not such a document, is damaged, altered or of a newer schema, or has an invalid field.
         """
         fields = self.open(text)
-        known = set(fields.content)
+        names = set(fields.content)
         try:
             document = made(fields)
         except (InputError, InputTypeError) as error:
             if type(error) not in ARGUMENT_ERRORS:
                 raise
-            raise refused_field(error, self.name, known) from None
+            raise refused_field(error, self.name, names) from None
         fields.finish()
         return document
 
     def open(self, text: Any) -> Fields:
-        """The fields that a text holds, without those of the form.
+        """The fields of a text, without those of the form.
 
         Raises
         ------
         FormatError
-            If the text is no such document, is damaged, altered or of a newer schema.
+            If the text is not such a document, is damaged, altered or of a newer schema.
         """
         content = parse_document(text, self.name, self.most_characters, self.integer_bits, self.hint)
         if content.get("kind") != self.kind:
@@ -228,7 +229,7 @@ class Form:
 
 
 def _has(fields: Any, path: list[str]) -> bool:
-    """Whether an object has a field, or a field of a field; of a list, whether one of its items has."""
+    """Whether an object has a field, or a field of a field; for a list, whether one of its items has it."""
     if isinstance(fields, list):
         return any(_has(item, path) for item in fields)
     if not isinstance(fields, Mapping) or path[0] not in fields:
@@ -237,12 +238,12 @@ def _has(fields: Any, path: list[str]) -> bool:
 
 
 def parse_document(text: Any, name: str, most: int, integer_bits: int = 63, hint: str = "") -> dict[str, Any]:
-    """The object that a text holds.
+    """The object in a text.
 
     Raises
     ------
     FormatError, InputTypeError
-        If it holds none, or is longer than `most` characters.
+        If there is none, or the text is longer than `most` characters.
     """
     if not isinstance(text, str):
         raise InputTypeError("text", "must be a JSON document", got=type(text).__name__)
@@ -255,12 +256,12 @@ def parse_document(text: Any, name: str, most: int, integer_bits: int = 63, hint
 
 
 def check_checksum(content: dict[str, Any], name: str = "file") -> None:
-    """Take the checksum out of `content`, and refuse what it does not fit.
+    """Remove the checksum from `content`, and compare it with the rest.
 
     Raises
     ------
     FormatError
-        If it does not, or there is none.
+        If it differs, or is missing.
     """
     try:
         intact = content.pop("sha256", None) == checksum(content)
@@ -280,11 +281,11 @@ def checksum(content: Mapping[str, Any]) -> str:
 
 
 ARGUMENT_ERRORS = InputError, InputTypeError
-"""What a value refuses of its arguments: an error of these very classes becomes one of the fields that state them."""
+"""Errors of a value about its arguments: an error of exactly these classes becomes one about the field in the file."""
 
 
 def refused_field(error: ConfideError, at: str, known: Collection[str]) -> FormatError:
-    """What is made of an object at a path refuses: one of its known fields, or the whole."""
+    """The error of an object at a path, from the error of its value: about a known field, or the whole object."""
     if error.argument in known:
         return FormatError(f"{at}.{error.argument}", error.requirement, error.got, error.remedy)
     return FormatError(at, "must have fields that can be used", remedy=str(error))
@@ -299,30 +300,30 @@ def _itself(value: Any) -> Any:
 
 @dataclass(frozen=True)
 class Field:
-    """How a field is read and written.
+    """Rules for reading and writing a field.
 
     Parameters
     ----------
     must
-        What it must be, for messages.
+        The requirement, for messages.
     kinds
-        The types of its JSON value; a bool is no integer.
+        The types of its JSON value; a bool is not an integer.
     read
-        The value of a JSON value of these types. What it refuses, by an error of `ARGUMENT_ERRORS` or a `ValueError`,
-        must be something else; the argument that an error names is one of the fields of an object, or the field itself.
+        Convert a JSON value of these types to a value. An error of `ARGUMENT_ERRORS` or a `ValueError` means that the
+        value is invalid. The argument in an error is one of the fields of an object, or the field itself.
     write
-        The JSON value of a value.
+        Convert a value to a JSON value.
     null
-        Whether it is null where the value is None.
+        Whether it is null if the value is None.
     optional
-        Whether it is left out where the value is None, False or empty; a file that lacks it is read as None.
+        Whether it is absent if the value is None, False or empty; if it is absent, the value is None.
     attribute
-        The attribute that holds the value, if it is not called as the field is, such as `cost.epsilon`; "" for an
-        object of several.
+        The attribute with the value, if its name is not that of the field, such as `cost.epsilon`; "" for an object of
+        several attributes.
     entry
-        For lists: how each entry is read and written.
+        For lists: the rules for each entry.
     shape
-        For objects: their fields, which `read` is given as a dict; or which fields they have, by those that are there.
+        For objects: their fields, which `read` gets as a dict; or a function of the object that returns them.
 
     Examples
     --------
@@ -346,14 +347,14 @@ class Field:
     shape: "Shape | Callable[[Mapping[str, Any]], Shape] | None" = None
 
     def of(self, stated: Any, at: str) -> Any:
-        """The value of a JSON value that stands at a path."""
+        """Convert the JSON value at a path."""
         if stated is None and self.null:
             return None
         if not isinstance(stated, self.kinds) or (isinstance(stated, bool) and bool not in self.kinds):
             raise FormatError(at, f"must be {self.must}", got=type(stated).__name__)
         value: Any = stated
         if self.entry is not None:
-            value = tuple(self.entry.of(one, f"{at}[{place}]") for place, one in enumerate(value))
+            value = tuple(self.entry.of(item, f"{at}[{place}]") for place, item in enumerate(value))
         if self.shape is not None:
             value = _values(value, self.shape(value) if callable(self.shape) else self.shape, at)
         try:
@@ -368,34 +369,34 @@ class Field:
             raise FormatError(at, f"must be {self.must}") from None
 
     def json(self, value: Any) -> Any:
-        """The JSON value of a value."""
+        """Convert a value to a JSON value."""
         if value is None and self.null:
             return None
         if self.entry is not None and self.write is _itself:
-            return [self.entry.json(one) for one in value]
+            return [self.entry.json(item) for item in value]
         return self.write(value) if self.shape is None or callable(self.shape) else write_shape(value, self.shape)
 
 
 def read_shape(fields: Fields, shape: Shape) -> dict[str, Any]:
-    """The values of all fields, in the order of the shape; nothing may be left over."""
-    found = _values(fields.content, shape, fields.path)
+    """Read all fields, in the order of the shape; there must be no others."""
+    values = _values(fields.content, shape, fields.path)
     fields.content.clear()
-    return found
+    return values
 
 
 def _values(content: Mapping[str, Any], shape: Shape, path: str) -> dict[str, Any]:
-    found, left = {}, len(content)
+    values, left = {}, len(content)
     for key, field in shape.items():
         if key in content:
-            found[key] = field.of(content[key], f"{path}.{key}")
+            values[key] = field.of(content[key], f"{path}.{key}")
             left -= 1
         elif field.optional:
-            found[key] = None
+            values[key] = None
         else:
             raise _missing(path, key)
     if left:
         raise _unknown(path, left)
-    return found
+    return values
 
 
 def _missing(path: str, key: str) -> FormatError:
@@ -418,16 +419,16 @@ def write_shape(value: Any, shape: Shape) -> dict[str, Any]:
 
 
 def shape_of(made: type, **different: Field) -> Shape:
-    """The shape of a frozen dataclass or a named tuple: a field for each of its own, by its annotation.
+    """Derive the shape of a frozen dataclass or a named tuple: one field for each attribute, by its annotation.
 
-    It checks types alone, because the value checks itself where it is made.
+    It checks only types, because the value checks itself on construction.
 
     Parameters
     ----------
     made
         The class.
     **different
-        Fields of which the annotation does not say enough.
+        Fields for attributes whose annotation is not specific enough.
 
     Examples
     --------
@@ -460,22 +461,22 @@ def _field_of(kind: Any) -> Field:
 
 
 def nullable(field: Field) -> Field:
-    """The same, or null for None."""
+    """The same field, or null for None."""
     return replace(field, null=True, must=f"{field.must}, or null")
 
 
 def optional(field: Field) -> Field:
-    """The same, left out for None."""
+    """The same field, absent for None."""
     return replace(field, optional=True)
 
 
 def listed(field: Field) -> Field:
-    """A list of such, which is read as a tuple."""
+    """A list of such fields, which is read as a tuple."""
     return Field(f"a list, each entry {field.must}", (list,), entry=field)
 
 
 def record(made: Callable[..., Any], shape: Shape) -> Field:
-    """An object of this shape, of which a value is made by keyword."""
+    """An object of this shape; `made` gets its fields as keyword arguments."""
     return Field("an object that can be used", (dict,), lambda values: made(**values), shape=shape)
 
 
@@ -485,7 +486,7 @@ def choice(*names: str, **how: Any) -> Field:
 
 
 def within(holds: Callable[[Any], bool], read: Callable[[Any], Any] = _itself) -> Callable[[Any], Any]:
-    """What reads a value for which something holds."""
+    """Return a function that reads a value with a required property."""
 
     def reader(content: Any) -> Any:
         value = read(content)
@@ -509,24 +510,24 @@ def number(low: float = -math.inf, high: float = math.inf) -> Field:
 
 
 def or_infinite(finite: Field) -> Field:
-    """The same number, or +inf, which is written as a text."""
+    """The same number, or +inf, which is written as a string."""
 
     def read(value: Any) -> float:
         if isinstance(value, str) and value != "+inf":
             raise ValueError
-        found: float = math.inf if isinstance(value, str) else finite.read(value)
-        return found
+        number: float = math.inf if isinstance(value, str) else finite.read(value)
+        return number
 
     return replace(finite, must=f"{finite.must}, or '+inf'", kinds=(*finite.kinds, str), read=read, write=json_number)
 
 
 def json_number(value: float | None) -> float | str | None:
-    """A number as JSON has them: infinity is the text "+inf"."""
+    """A number as a JSON value: infinity is the string "+inf"."""
     return "+inf" if value == math.inf else value
 
 
 def fraction(where: str = "", holds: Callable[[Fraction], bool] = lambda value: True) -> Field:
-    """A text that is a fraction of non-negative integers, for which something holds; of a size that ranks can have."""
+    """A string that is a fraction of non-negative integers with a required property; limited to the size of ranks."""
 
     def read(text: str) -> Fraction:
         if len(text) > 60 or not set(text) <= set("0123456789/"):
@@ -540,7 +541,7 @@ def fraction(where: str = "", holds: Callable[[Fraction], bool] = lambda value: 
 
 
 def hexadecimal(digits: int = 64, **how: Any) -> Field:
-    """A text of hexadecimal digits, in lower case."""
+    """A string of hexadecimal digits, in lower case."""
     fits = within(lambda text: len(text) == digits and set(text) <= set("0123456789abcdef"))
     return Field(f"{digits} hexadecimal digits", (str,), fits, **how)
 

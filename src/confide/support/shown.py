@@ -1,14 +1,14 @@
-"""What people see: texts of others made harmless, numbers, and aligned columns."""
+"""Texts for people: text from other sources with control characters escaped, numbers, and aligned columns."""
 
 import math
 import re
 from collections.abc import Sequence
 from decimal import Decimal
 
-# Text that others wrote, made harmless for screens: what would steer a terminal is shown as an escape sequence.
+# Text from other sources is escaped for terminals: characters that control a terminal become escape sequences.
 #
-# Control characters (also those of eight bits), marks that turn the direction of writing, and separators of lines and
-# paragraphs. All other letters of all languages stay as they are.
+# These are control characters (also those of eight bits), marks that change the direction of writing, and separators of
+# lines and paragraphs. All letters of all languages are unchanged.
 
 
 _STEERS = re.compile("[\x00-\x08\x0b-\x1f\x7f-\x9f\u061c\u200e\u200f\u2028-\u202e\u2066-\u2069\ud800-\udfff]")
@@ -16,7 +16,7 @@ _LINES = re.compile("[\t\n]")
 
 
 def harmless(text: str) -> str:
-    r"""A text of one or several lines, for a terminal.
+    r"""Escape a text of one or several lines for a terminal.
 
     Examples
     --------
@@ -27,7 +27,7 @@ def harmless(text: str) -> str:
 
 
 def one_line(text: str) -> str:
-    r"""The same for a name within a line, which it does not leave.
+    r"""Escape a name within a line, also its line breaks.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def one_line(text: str) -> str:
 
 
 def harmless_json(text: str) -> str:
-    r"""A JSON document that says the same, without characters that steer a terminal.
+    r"""An equivalent JSON document without characters that control a terminal.
 
     Examples
     --------
@@ -50,6 +50,19 @@ def harmless_json(text: str) -> str:
 
 def _escaped(found: re.Match[str]) -> str:
     return repr(found[0])[1:-1]
+
+
+def short_number(value: float) -> str:
+    """A number as people read it: four significant digits, infinities with their sign.
+
+    Examples
+    --------
+    >>> short_number(0.123456), short_number(float("inf")), short_number(12345.678)
+    ('0.1235', '+inf', '12,346')
+    """
+    if math.isinf(value):
+        return f"{value:+}"
+    return f"{value:,.0f}" if abs(value) >= 1000 else f"{value:.4g}"
 
 
 def decimal_text(value: float, digits: int = 4) -> str:
@@ -65,7 +78,7 @@ def decimal_text(value: float, digits: int = 4) -> str:
 
 
 def aligned(rows: Sequence[tuple[str, str]]) -> str:
-    """Two aligned columns, one line for each row, whatever its cells hold.
+    """Two aligned columns, one line for each row, for any content of the cells.
 
     Examples
     --------

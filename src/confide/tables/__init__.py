@@ -1,21 +1,21 @@
-"""One way in and out for tables: files, folders, streams, data frames, databases and Spark.
+"""Tables: input and output for files, folders, streams, data frames, databases and Spark.
 
-In comes whatever somebody typed or handed over, and what is to be read of each record; out go counts, which releases
-are made of, evaluations, and prediction sets in files, folders and tables. Memory does not grow with the rows. DuckDB,
-pyarrow and Ibis are imported when a table is opened, not before; texts of their errors may quote records and are never
-passed on.
+The input is a name or data, and the columns to read of each record. The output is counts (from which releases are
+made), evaluations, and prediction sets in files, folders and tables. Memory does not grow with the number of rows.
+DuckDB, pyarrow and Ibis are imported when a table is opened, not before. Their error texts may quote records and are
+never passed on.
 
-columns.py         what is read of each record: the one definition
+columns.py         the columns of each record: the only definition
 open_table.py      from a name or data to a table; files, objects, streams, databases, spark/ open one kind each
-table.py           what a table can do; duckdb_table.py, databases.py and spark/ do it
+table.py           the interface of a table; duckdb_table.py, databases.py and spark/ implement it
 arrow.py           Arrow's types and columns; expressions.py: those of SQL and Ibis, and the rule of missing values
 named_columns.py   the columns of labels, groups, weights and persons; groupings.py: groups by a registered function
 readers.py         from columns to one score per record: in numpy, or as SQL
 records.py         all columns of a record together, and the one loop over checked batches
-failures.py        rows that cannot be used; what went wrong with files and engines, in fixed words
+failures.py        rows that cannot be used; errors of files and engines, in fixed words
 bin_counts.py      counts per bin, in this process or by an engine; counting.py: histograms and public samples
 predictors.py      from columns to sets and intervals; writers.py: predictions, also written by engines
-file_formats.py    endings, and files written batch by batch; predict.py writes predictions into them
+file_formats.py    file extensions, and files written batch by batch; predict.py writes predictions into them
 calibrate.py, evaluate.py, noisy_labels.py, batches.py   the other calls
 """
 
@@ -49,5 +49,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

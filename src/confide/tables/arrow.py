@@ -1,7 +1,4 @@
-"""Arrow data: its types, its columns as numpy arrays, and batches of one schema.
-
-ColumnRefs
-"""
+"""Arrow data: types, columns as numpy arrays, and batches of one schema."""
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
@@ -16,29 +13,29 @@ from confide.support import as_integer, canonical
 from confide.tables.groupings import Grouping
 
 Form: TypeAlias = Literal["number", "label", "numbers", "entry", "length", "flag", "value", "text", "grouped"]
-"""What a column is read as.
+"""The form in which a column is read.
 
-`number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: of a
-list of numbers the one that an integer column points at, and `length`: how many it has. `flag`: as it was computed by
-`bound_contributions`. `value`: as it is; `text`: as it is written into a CSV cell. `grouped`: with its own type, null
-where a cell does not fit, for a registered grouping.
+`number`: a float, null where there is none. `label`: an integer or a text. `numbers`: a list of floats. `entry`: the
+entry of a list of numbers at the position in an integer column. `length`: the length of a list. `flag`: as computed by
+`bound_contributions`. `value`: unchanged. `text`: as written into a CSV cell. `grouped`: with its own type, null where
+a cell does not fit, for a registered grouping.
 """
 
 
 @dataclass(frozen=True)
 class ColumnRef:
-    """A column, and what it is read as.
+    """A column and the form in which it is read.
 
     Parameters
     ----------
     column
         Its name.
     form
-        What it is read as.
+        The form in which it is read.
     at
-        For an `entry`: the column that points at it.
+        For an `entry`: the column that contains its position.
     grouping
-        What makes names of its values, if they are none.
+        The registered grouping that maps the values to names, or None if the values are names.
     """
 
     column: str
@@ -48,7 +45,7 @@ class ColumnRef:
 
     @property
     def title(self) -> str:
-        """What it is called in messages."""
+        """The name in messages."""
         return self.column if self.grouping is None else f"{self.grouping.name}({self.column})"
 
     @property
@@ -82,7 +79,7 @@ def is_number(kind: Any) -> bool:
 
 
 def is_boolean(kind: Any) -> bool:
-    """Whether a type holds true and false."""
+    """Whether a type holds booleans."""
     import pyarrow as pa
 
     return bool(pa.types.is_boolean(kind))
@@ -105,7 +102,7 @@ def list_element(kind: Any) -> Any | None:
 
 
 def fits_csv(kind: Any) -> bool:
-    """Whether a value of this type fits into one CSV cell."""
+    """Whether a value of this type can be written as one CSV cell."""
     import pyarrow as pa
 
     return not (pa.types.is_nested(kind) or pa.types.is_binary(kind) or pa.types.is_large_binary(kind))
@@ -119,7 +116,7 @@ def is_temporal(kind: Any) -> bool:
 
 
 def in_words(kind: Any) -> str:
-    """What a column of this type holds, for messages. Never the type's own text, which can list values."""
+    """Describe values of a column of this type for messages, never by the type's own text, which can list values."""
     import pyarrow as pa
 
     if list_element(kind) is not None:
@@ -136,7 +133,7 @@ def in_words(kind: Any) -> str:
 
 
 def column_of(batch: Any, read: ColumnRef) -> Any:
-    """A column: as a table hands it over, or by its own name; the names that a grouping makes of it."""
+    """A column by its alias or by its own name, or the names that a grouping makes from it."""
     names = batch.schema.names
     name = read.alias if read.alias in names else read.column
     if name not in names:
@@ -147,7 +144,7 @@ def column_of(batch: Any, read: ColumnRef) -> Any:
 
 
 def number_column(batch: Any, name: str) -> NDArray[Any]:
-    """A column of numbers, shape (n,), missing ones as NaN."""
+    """A column of numbers, shape (n,), with NaN for missing numbers."""
     import pyarrow as pa
 
     column = column_of(batch, ColumnRef(name))
@@ -158,9 +155,9 @@ def number_column(batch: Any, name: str) -> NDArray[Any]:
 
 
 def matrix_column(batch: Any, name: str, width: int) -> tuple[NDArray[Any], NDArray[np.bool_] | None]:
-    """A column of lists as a matrix, shape (n, width), and which rows have that many entries; None if all have.
+    """A column of lists as a matrix, shape (n, width), and the rows with that many entries, or None if all have.
 
-    The entries of the others are NaN.
+    The entries of the other rows are NaN.
     """
     import pyarrow as pa
     import pyarrow.compute as pc
@@ -185,7 +182,7 @@ def _entries(name: str, lists: Any) -> NDArray[Any]:
 
 
 def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -> NDArray[np.int64]:
-    """The position of each value of a column among names, shape (n,), -1 for those that are none of them."""
+    """The position of each value of a column among names, shape (n,); -1 for a value that is not among them."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -204,7 +201,7 @@ def positions_among(batch: Any, read: ColumnRef, names: tuple[str | int, ...]) -
 
 
 def texts_of(batch: Any, read: ColumnRef) -> tuple[NDArray[Any], NDArray[np.bool_]]:
-    """The texts that stand for the values of a column of names, shape (n,), and where there is none."""
+    """The texts of the values of a column of names, shape (n,), and the records without a value."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -222,7 +219,7 @@ def _names(batch: Any, read: ColumnRef) -> Any:
 
 
 def integer_column(batch: Any, name: str) -> NDArray[np.int64]:
-    """A column of integers, shape (n,), missing ones, and those beyond 2**63, as -1."""
+    """A column of integers, shape (n,); -1 for missing integers and for those beyond 2**63."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -232,7 +229,7 @@ def integer_column(batch: Any, name: str) -> NDArray[np.int64]:
 
 
 def _below_2_63(values: Any) -> Any:
-    """Unsigned integers as signed ones, those that do not fit as missing."""
+    """Unsigned integers as signed integers; those that do not fit are missing."""
     import pyarrow as pa
     import pyarrow.compute as pc
 
@@ -249,7 +246,7 @@ def first_length(lists: Any) -> int | None:
 
 
 def one_at_least(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
-    """The batches; where there are none, one without rows, whose columns have the names and types of a schema.
+    """The batches, or, if there are none, one batch without rows that has the columns and types of a schema.
 
     Examples
     --------
@@ -268,14 +265,14 @@ def one_at_least(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
 
 
 def in_pieces(batches: Iterable[Any], schema: Any) -> Iterator[Any]:
-    """Record batches of at most _ROWS rows, of this schema."""
+    """Record batches of at most _ROWS rows with this schema."""
     for batch in batches:
         for start in range(0, batch.num_rows, _ROWS):
             yield _alike(batch.slice(start, _ROWS), schema)
 
 
 def _alike(batch: Any, schema: Any) -> Any:
-    """A batch with the columns of a schema, found by their names, and with their types."""
+    """A batch with the columns of a schema, matched by name, and with their types."""
     import pyarrow as pa
 
     if batch.schema.names == schema.names and batch.schema.types == schema.types:
@@ -294,7 +291,7 @@ def _alike(batch: Any, schema: Any) -> Any:
 
 
 def readable_schema(schema: Any) -> Any:
-    """The same schema with single precision for half precision, which DuckDB does not have."""
+    """The same schema with single precision instead of half precision, which DuckDB does not have."""
     import pyarrow as pa
 
     return pa.schema([pa.field(field.name, _readable(field.type), field.nullable) for field in schema])

@@ -1,11 +1,11 @@
-"""Counts of scores that are computed batch by batch: on one machine, or on many that send back counts and no more.
+"""Counts of scores that are computed batch by batch: on one machine, or on several that return only counts.
 
     one process      score_batches(batches, scores) -> ScoreHistogram
-    many processes   count_batches(batches, scores) -> small Arrow table   on every executor
-                     merge_counts(tables)           -> ScoreHistogram      where they meet
+    many processes   count_batches(batches, scores) -> small Arrow table   on each executor
+                     merge_counts(tables)           -> ScoreHistogram      on the driver
 
-A batch is whatever the engine hands over: an Arrow record batch (Spark's `mapInArrow`), an Arrow table or a mapping of
-arrays (Ray Data's `map_batches`), what a torch DataLoader yields. Memory holds one batch and m counts.
+A batch is what the engine supplies: an Arrow record batch (Spark's `mapInArrow`), an Arrow table or a mapping of
+arrays (Ray Data's `map_batches`), or the output of a torch DataLoader. Memory holds one batch and m counts.
 """
 
 from collections.abc import Callable, Generator, Iterable, Iterator, Mapping, Sequence
@@ -31,13 +31,13 @@ from confide.tables.streams import as_record_batches
 from confide.tables.table import People, Table, silent
 
 Scores: TypeAlias = "Scored | Classified | Regressed | Losses | str | Callable[[Any], Any] | None"
-"""The scores of a batch: what they are computed from, the column that holds them, a function, or the batch itself."""
+"""The scores of a batch: the columns to compute them from, the column of scores, a function, or the batch itself."""
 
 COUNT_COLUMNS = {"bin": "int32", "count": "int64"}
-"""What travels: the position of a candidate (or minus a reason), and how many records fall to it."""
+"""The transmitted columns: the position of a candidate (or minus a reason), and the number of records in its bin."""
 
 COUNT_SCHEMA = "bin int, count long"
-"""The same in the words of Spark's `mapInArrow`."""
+"""The same schema in the notation of Spark's `mapInArrow`."""
 
 _MOST_REASONS = 7
 
@@ -45,31 +45,31 @@ _MOST_REASONS = 7
 def score_batches(
     batches: Iterable[Any], scores: Scores = None, *, score: str | None = None, candidates: Candidates | None = None
 ) -> ScoreHistogram:
-    """The histogram of the scores of all batches, in one pass, with memory for one batch and m counts.
+    """Count the scores of all batches in one pass, with memory for one batch and m counts.
 
-    Histograms of several calls over the same candidates add (`+`), so workers may each make one.
+    Histograms of several calls over the same candidates can be added (`+`), so each worker may make one.
 
     Parameters
     ----------
     batches
         Arrow record batches or tables, mappings of arrays, or arrays and tensors of shape (n,).
     scores
-        `Classified`, `Regressed` or `Losses`, which name the columns that a score is computed from; the column that
-        holds the scores; a function from a batch to its scores, shape (n,), where NaN marks a record without one; or
+        `Classified`, `Regressed` or `Losses`, which name the columns that a score is computed from; the name of the
+        column of scores; a function from a batch to its scores, shape (n,), where NaN marks a record without one; or
         None if the batches are the scores.
     score
-        The score's name, for a column or a function: it sets the valid range and the default candidates.
+        The score's name, for a column or a function. It determines the valid range and the default candidates.
     candidates
-        The public candidates, by default the score's list for any number of records; those of `plan(...).request`
-        suit what is asked, and so the release is the one that was planned.
+        The public candidates, by default the score's list for any number of records. Those of `plan(...).request` fit
+        the request, so that the release is the planned one.
 
     Raises
     ------
     InputError
-        After the last batch, if records have no usable score: how many, why, and where the first is. Or if a column
-        does not exist.
+        After the last batch, if records have no usable score: how many, why, and the position of the first. Also if a
+        column does not exist.
     InputTypeError
-        If scores are no numbers.
+        If scores are not numbers.
 
     Examples
     --------
@@ -88,11 +88,11 @@ def score_batches(
 def count_batches(
     batches: Iterable[Any], scores: Scores = None, *, score: str | None = None, candidates: Candidates | None = None
 ) -> Any:
-    """The same counts as an Arrow record batch with columns `bin` and `count`, for an executor to return.
+    """Count scores into an Arrow record batch with the columns `bin` and `count`, which an executor returns.
 
     **Private**, like a histogram. Only bins that are not empty have a row. If records have no usable score, only their
-    numbers are returned, in bins below 0: `merge_counts` refuses them all at once, where an error would fail one task
-    again and again.
+    numbers are returned, in bins below 0. `merge_counts` rejects all of them at once. An error here would make one task
+    fail repeatedly.
 
     Parameters
     ----------
@@ -126,15 +126,15 @@ def count_batches(
 def merge_counts(
     tables: Iterable[Any], *, score: str | None = None, candidates: Candidates | None = None
 ) -> ScoreHistogram:
-    """The histogram of counts that came back from executors.
+    """Merge the counts that executors returned into a histogram.
 
     Parameters
     ----------
     tables
-        Arrow tables or record batches with columns `bin` and `count`, as from `count_batches` or summed by an engine;
-        a bin may stand in any number of rows.
+        Arrow tables or record batches with columns `bin` and `count`, as from `count_batches` or summed by an engine.
+        A bin may occur in any number of rows.
     score, candidates
-        As in `count_batches`: the same candidates, or bins mean something else.
+        As in `count_batches`. The candidates must be the same, because bins refer to them.
 
     Raises
     ------
@@ -166,7 +166,7 @@ def merge_counts(
             "every record must have a usable score",
             remedy=(
                 f"{unusable} do not: a number is missing or out of range, a label is no class, or a list has "
-                "another length; score_batches on a worker says which"
+                "another length; call score_batches on a worker for details"
             ),
         )
     return ScoreHistogram(chosen, total[_MOST_REASONS:])
@@ -175,7 +175,7 @@ def merge_counts(
 def _counted(
     batches: Iterable[Any], scores: Scores, score: str | None, candidates: Candidates | None
 ) -> tuple[Candidates, RecordReader, NDArray[np.int64], RowErrors]:
-    """The counts of all batches, one after the other, and the records that cannot be used."""
+    """The counts of all batches in sequence, and the records that cannot be used."""
     with needs_extra("a batch", "standard", "pyarrow"):
         pass
     what = Scored(scores, score) if isinstance(scores, str) else scores
@@ -197,7 +197,7 @@ def _counted(
 
 
 class _Columns(Table):
-    """The columns of batches that pass by, to look names and types up; nobody asks it for rows."""
+    """The columns of streamed batches, to look up names and types; it has no rows."""
 
     def __init__(self, first: Any) -> None:
         super().__init__("the batches", first.schema)
@@ -217,7 +217,7 @@ class _Columns(Table):
 
 
 def _own_scores(batch: Any, scores: Any) -> Any:
-    """The scores of one batch as a column of an Arrow batch, missing ones as NaN."""
+    """The scores of one batch as a column of an Arrow batch; missing scores are NaN."""
     import pyarrow as pa
 
     found = batch if scores is None else scores(batch)

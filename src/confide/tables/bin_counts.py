@@ -1,8 +1,8 @@
-"""Counts per group and bin of the records that pass by: in this process by two threads, or by a GROUP BY of an engine.
+"""Counts per group and bin of streamed records: in this process by two threads, or by a GROUP BY of an engine.
 
-DuckDB reads; the batches it hands over without copying are scored and counted here, which is several times faster than
-a search for every row's bin in SQL. PostgreSQL counts where the rows live: one query, whose answer has a row per group
-and bin at most.
+DuckDB reads. Its batches are passed on without a copy, and are scored and counted here. This is several times faster
+than a search for the bin of every row in SQL. PostgreSQL counts in the database: one query, whose answer has at most
+one row per group and bin.
 """
 
 import threading
@@ -28,12 +28,12 @@ _GATHERED = 2**14
 
 @dataclass(frozen=True)
 class Job:
-    """What is counted: the scores of records over public edges, by group; of weighed records sums of weights.
+    """A counting task: the scores of records over public edges, by group; for weighted records, sums of weights.
 
     Parameters
     ----------
     columns
-        The columns of a record, of which the group is one with a public list of names.
+        The columns of a record; its group is a column with a public list of names.
     edges
         The finite candidates, increasing, float64, shape (m-1,).
     """
@@ -49,12 +49,12 @@ class Job:
 
     @property
     def groups(self) -> int:
-        """How many groups there are; 1 without."""
+        """The number of groups; 1 without a group column."""
         return 1 if self.group is None else len(self.group.names)
 
 
 Counts = tuple[NDArray[np.int64], RowErrors]
-"""Counts per group and bin, shape (groups, m), and the rows to refuse."""
+"""Counts per group and bin, shape (groups, m), and the rows that cannot be used."""
 
 
 class Counters:
@@ -68,13 +68,13 @@ class Counters:
         self._weights = np.zeros(len(job.edges) + 1, dtype=np.int64)
 
     def add(self, batch: Any, start: int | None) -> None:
-        """Count a `pyarrow.RecordBatch` that begins at row `start`, if rows have an order."""
+        """Count a `pyarrow.RecordBatch`, which begins at row `start` if rows have an order."""
         columns, group = self._job.columns, self._job.group
         scores, reasons = columns.reader.scores(batch)
         places = np.zeros(0, np.int64) if group is None else group.places(batch)
         weights, unweighed = (places, None) if columns.weight is None else columns.weight.whole(batch)
         unusable = [wrong for wrong in (None if group is None else places < 0, unweighed) if wrong is not None]
-        if unusable or reasons is not None:  # else the counter looks at the range
+        if unusable or reasons is not None:  # otherwise the counter checks the range
             reasons = mark(reasons, ~columns.reader.in_range(scores), 1)
         reasons = columns.marked(batch, reasons, unusable)
         if reasons is not None:
@@ -87,7 +87,7 @@ class Counters:
             self._divide(scores, places)
 
     def counts(self) -> NDArray[np.int64]:
-        """Counts per group and bin, shape (groups, m); or the sums of weights per bin, shape (1, m)."""
+        """The counts per group and bin, shape (groups, m); or the sums of weights per bin, shape (1, m)."""
         if self._job.columns.weight is not None:
             return self._weights[None]
         for place in range(len(self._groups)):
@@ -121,7 +121,7 @@ class Counters:
 
 
 def count_rows(table: Table, jobs: Sequence[Job], progress: Progress) -> list[Counts]:
-    """Counts of each job, in one pass over a table."""
+    """Count for each job, in one pass over a table."""
     reads = tuple(dict.fromkeys(read for job in jobs for read in job.columns.reads))
     width = sum(job.columns.width for job in jobs)
     with closing(table.batches(reads, rows_per_batch(width))) as batches:
@@ -131,7 +131,7 @@ def count_rows(table: Table, jobs: Sequence[Job], progress: Progress) -> list[Co
 def count_stream(
     batches: Iterator[Any], jobs: Sequence[Job], progress: Progress, *, ordered: bool = True, threads: int = 2
 ) -> list[Counts]:
-    """The same of a stream of record batches, by threads that take turns reading; the first of them is the caller's."""
+    """Count a stream of record batches, by threads that take turns to read; the first is the thread of the caller."""
     workers = [[Counters(job) for job in jobs] for _ in range(threads)]
     reading, failures, seen = threading.Lock(), list[BaseException](), 0
 
@@ -170,7 +170,7 @@ def _merged(counters: Sequence[Counters]) -> Counts:
 
 
 def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
-    """The same of an Ibis table, by its engine."""
+    """Count an Ibis table by its engine."""
     errors, counts, seen = RowErrors(), np.zeros((job.groups, len(job.edges) + 1), dtype=np.int64), 0
     for row in binned(scored_rows(table, job.columns), job.edges).to_pyarrow().to_pylist():
         if row["reason"]:
@@ -185,7 +185,7 @@ def grouped_counts(table: Any, job: Job, progress: Progress) -> Counts:
 def scored_rows(table: Any, columns: RecordColumns) -> Any:
     """The records of an Ibis table: `score` (float64 or null), `reason` and `group` (a position; 0 without groups).
 
-    Where records weigh differently `weight`, a whole number, besides. The reason is the first that holds of a record.
+    For weighted records also `weight`, a whole number. The reason is the first that applies to a record.
     """
     import ibis
 
@@ -209,12 +209,12 @@ def scored_rows(table: Any, columns: RecordColumns) -> Any:
 
 
 def read_columns(table: Any, columns: RecordColumns) -> Any:
-    """The columns of an Ibis table that are read, called by their aliases, for scores that are computed in Python."""
+    """The columns of an Ibis table that are read, by their aliases, for scores that are computed in Python."""
     return table.select(**{read.alias: table[read.column] for read in columns.reads})
 
 
 def binned(rows: Any, edges: NDArray[np.float64]) -> Any:
-    """The GROUP BY: an expression with `reason`, `group`, `bin` and `n`, and `weight` where rows have one."""
+    """The GROUP BY: an expression with `reason`, `group`, `bin` and `n`, and with `weight` for weighted rows."""
     import ibis
 
     good = rows.reason == 0

@@ -1,4 +1,4 @@
-"""Calibrations from tables, wherever they live, and releases renewed on them: counted, paid for, drawn."""
+"""Calibration and recalibration from tables of any kind: count, charge, draw."""
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
@@ -39,18 +39,19 @@ from confide.tables.table import People, Progress, Table, silent
 
 @dataclass(frozen=True)
 class Columns:
-    """What is read of each record of a table, besides its score: its group, its weight, its person.
+    """The columns of each record of a table in addition to its score: its group, its weight, its person.
 
     Parameters
     ----------
     by, groups
-        The column of each record's group, and the public list of its values; with class weights that of its class.
+        The column of each record's group, and the public list of its values. With class weights: the column of its
+        class.
     by_class
         Whether there is a threshold for each class.
     weights
         The column of each record's weight.
     people
-        Bounds the records that count of each person.
+        The bound on the number of records that count for each person.
     skip_incomplete
         Whether records with missing values are left out.
     """
@@ -67,7 +68,7 @@ class Columns:
             raise InputError("by", "by and groups must be left out with by_class")
 
     def group(self, table: Table, what: What, population: Population | None) -> NamedColumn | None:
-        """What thresholds depend on, or the class that a weight follows from; None for one threshold of all alike."""
+        """The column that a threshold or a class weight depends on; None for one threshold for all records."""
         if population is not None and (self.groups is not None or self.by_class):
             raise InputError(
                 "groups", "groups and by_class must be left out with weights: they belong to one threshold"
@@ -79,13 +80,13 @@ class Columns:
         return group_of(table, what, self.by, self.groups, self.by_class)
 
     def counting(self, table: Table, what: What, group: NamedColumn | None, population: Population | None) -> Counting:
-        """The pass that counts, with the column of each record's weight where the population has them."""
+        """Build the counting pass, with the column of each record's weight if the population has weights."""
         weight = WeightColumn.of(table, self.weights, population) if isinstance(population, RecordWeights) else None
         return Counting.of(table, what, group, self.people, self.skip_incomplete, weight)
 
 
 class TableOptions(Options, total=False):
-    """What `calibrate_table` may be asked besides; the meaning is that of `Columns`, and of `confide.calibrate`."""
+    """Further options of `calibrate_table`; documented in `Columns` and `confide.calibrate`."""
 
     by: str | None
     groups: Sequence[str | int] | None
@@ -99,7 +100,7 @@ class TableOptions(Options, total=False):
 
 
 def split_columns(options: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
-    """The columns that options name, and the other options."""
+    """Split options into the columns and the other options."""
     names = [one.name for one in fields(Columns)]
     own = {name: options[name] for name in names if name in options}
     return Columns(**own), {name: value for name, value in options.items() if name not in names}
@@ -107,16 +108,16 @@ def split_columns(options: Mapping[str, Any]) -> tuple[Columns, dict[str, Any]]:
 
 @dataclass(frozen=True)
 class Rows:
-    """The records of a table, as a source of releases.
+    """The records of a table as a source of releases.
 
     Parameters
     ----------
     counting
-        The pass that counts, whose columns were looked up before anything is paid.
+        The counting pass. Its columns are looked up before the budget is charged.
     progress
         As in `score_histogram`.
     stated
-        The public number of records, if it was stated.
+        The public number of records, if you state it.
     """
 
     counting: Counting
@@ -125,24 +126,24 @@ class Rows:
 
     @property
     def looking_tells(self) -> bool:
-        """Whether an engine counts, whose logs or timing may tell."""
+        """Whether an engine counts; its logs or its timing may reveal something."""
         return not self.counting.table.local
 
     @property
     def recounts(self) -> bool:
-        """Whether an engine counts, which is asked twice for few candidates."""
+        """Whether an engine counts: two queries over few candidates are faster than one over very many."""
         return self.looking_tells
 
     @property
     def n(self) -> int | None:
-        """The number of records that count, as far as it is known before they are counted."""
+        """The number of records that count, if it is available before they are counted."""
         table = self.counting.table
         if self.stated is not None or not (self.counting.all_count and table.local):
             return self.stated
-        return table.counted_rows() or None  # of none it is said when they are counted
+        return table.counted_rows() or None  # the count reports an empty table
 
     def see(self, request: Request, candidates: Candidates) -> Mapping[Any, ScoreHistogram]:
-        """The counts by row; refused if they are of another number of records than was stated."""
+        """Count by row of the request; raises `InputError` if the number of records is not the stated one."""
         table, found = self.counting.table, self.counting.run(candidates, self.progress)
         if len(found) > 1:
             counted = {kind.name: one[None] for kind, one in zip(self.counting.kinds, found, strict=True)}
@@ -162,7 +163,7 @@ class Rows:
         return {row: named[None if row is None else canonical(row)] for row in request.rows}
 
     def released(self, request: Request, payer: Payer) -> Any:
-        """The release of what is asked of them."""
+        """Make the requested release from these records."""
         if self.stated is not None and not request.public_n:
             raise InputError("n", "must be left out: the number of records, or of those in each group, is secret")
         return release(self, request, payer)
@@ -181,54 +182,54 @@ def calibrate_table(
     weight_bound: float | None = None,
     **options: Unpack[TableOptions],
 ) -> Any:
-    """Release thresholds from a table; the statement is that of `calibrate` and its kin on the same scores.
+    """Release thresholds from a table, with the guarantees of `calibrate` and related functions on the same scores.
 
-    With a ledger the price is charged before the mechanism sees a count. Where an engine counts, it is charged before
-    the engine is asked, because what its logs or its timing tell is not known; where this process reads the rows, a
-    table with bad rows is refused first and costs nothing. A request that looks identical to an earlier one is counted
-    first, wherever the table lives, to tell whether the data are the same.
+    With a ledger, the budget is charged before the mechanism gets a count. If an engine counts, the budget is charged
+    before the query is sent, because the engine's logs or its timing may reveal something. If this process reads the
+    rows, unusable rows raise an error first and nothing is charged. A request that looks identical to an earlier one is
+    counted first, for every kind of table, to decide whether the data are the same.
 
     Parameters
     ----------
     source, progress
         As in `score_histogram`.
     what
-        What is read of each record. Regression with the score `cqr_sides` releases a threshold for each side, and
-        `Losses` one at which the expected loss is at most alpha.
+        The columns of each record. Regression with the score `cqr_sides` releases a threshold for each side, and
+        `Losses` a threshold at which the expected loss is at most alpha.
     alpha
         The miscoverage level, or several for nested thresholds under one budget.
     n
-        The public number of rows, under `replace_one` only; needed there with a ledger where an engine counts. A table
-        with another number of rows is refused. Default candidates suit it, as those of `confide.plan` do; without it
-        they suit the number that is found, also where rows pass by once: then every candidate that may be chosen is
-        counted over.
+        The public number of rows, under `replace_one` only. It is required there with a ledger if an engine counts. A
+        table with another number of rows raises an error. Default candidates fit this number, as those of
+        `confide.plan` do. Without `n` they fit the actual number. If rows can be read only once, the scores are counted
+        over every candidate that may be selected.
     class_weights
-        As in `calibrate`, the classes named as in the table; the class of each record is its label, or what the column
-        `by` says.
+        As in `calibrate`, with the classes named as in the table. The class of a record is its label, or the value of
+        the column `by`.
     weight_bound
-        The public bound of all weights that the column `weights` has, as in `calibrate`.
+        The public bound of all weights in the column `weights`, as in `calibrate`.
     epsilon, candidates, **options
-        As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`;
-        and what else is read of each record: `by`, its column, and `groups`, the public list of its values, for a
-        threshold for each; `by_class`, for one for each class; `weights`, the column of its public weight; `people` and
+        As in `calibrate`, `calibrate_levels`, `calibrate_groups` (with `partition` for the ledger), `calibrate_sides`.
+        Further columns: `by` and `groups`, the column of the group and the public list of its values, for a threshold
+        per group. `by_class`, for a threshold per class. `weights`, the column of the public weight. `people` and
         `skip_incomplete`, as in `score_histogram`. With `people`, epsilon is stated per person
         (docs/engines/README.md), and `records_per_person` follows from it.
 
     Returns
     -------
     Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
-        What follows from the arguments.
+        The type follows from the arguments.
 
     Raises
     ------
     InputError
-        If an argument cannot be used or rows have no usable score; then nothing was released. What was charged before
-        an engine was asked stays charged. A table without rows is refused under `replace_one` only: under `add_remove`
-        it is a release like every other, for that there are any rows is secret.
+        If an argument cannot be used or rows have no usable score. Then nothing was released. A charge that preceded
+        the query of an engine stands. A table without rows raises an error under `replace_one` only. Under
+        `add_remove` it gives a release like every other table, because the existence of rows is secret.
     EngineError
-        If the engine fails; likewise.
+        If the engine fails. Then nothing was released, and a charge stands.
     BudgetError, LedgerError
-        If the ledger refuses; then no engine was asked.
+        If the ledger rejects the charge. Then no query was sent.
 
     Examples
     --------
@@ -241,9 +242,9 @@ def calibrate_table(
     >>> list(calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, by="ward", groups=["a", "b"]).parts)
     ['a', 'b']
     """
-    more = {"class_weights": class_weights, "weight_bound": weight_bound, **options}
-    asked = TableRequest.of(what, alpha, epsilon, n=n, candidates=candidates, **more)  # type: ignore[arg-type]
-    return asked.release(source, progress)
+    all_options = {"class_weights": class_weights, "weight_bound": weight_bound, **options}
+    request = TableRequest.of(what, alpha, epsilon, n=n, candidates=candidates, **all_options)  # type: ignore[arg-type]
+    return request.release(source, progress)
 
 
 def recalibrate_table(
@@ -258,7 +259,7 @@ def recalibrate_table(
     progress: Progress = silent,
     **options: Unpack[TableOptions],
 ) -> Any:
-    """Renew a release on a table; the statement is that of `recalibrate` on the same scores.
+    """Recalibrate a release on a table, with the guarantees of `recalibrate` on the same scores.
 
     Parameters
     ----------
@@ -267,17 +268,17 @@ def recalibrate_table(
     source, n, progress
         As in `calibrate_table`.
     what
-        The columns; the score is that of `previous`, as are the loss and its bound.
+        The columns. The score, the loss and its bound are those of `previous`.
     epsilon, candidates, cold, **options
-        As in `recalibrate`; `people` and `skip_incomplete` as in `calibrate_table`: as many records of each person
-        count as in `previous`. `by`, for a release with groups: the column of each record's group; for one with
-        classes, where the label is no column of `what`: that of the true class; likewise for one with class weights.
-        `weights`, for a release whose records have weights: the column of each record's.
+        As in `recalibrate`; `people` and `skip_incomplete` as in `calibrate_table`. As many records of each person
+        count as in `previous`. `by` names the column of each record's group for a release with groups. For a release
+        with classes or class weights it names the column of the true class if the label is not a column of `what`.
+        `weights` names the column of weights for a release whose records have weights.
 
     Returns
     -------
     Calibration, LevelCalibration, GroupCalibration, SidesCalibration or RiskCalibration
-        Of the kind of `previous`.
+        The type of `previous`.
 
     Raises
     ------
@@ -293,13 +294,13 @@ def recalibrate_table(
     >>> february.score, february.predecessors[0].threshold == january.threshold
     ('lac', True)
     """
-    asked = TableRequest.again(previous, what, n=n, epsilon=epsilon, candidates=candidates, cold=cold, **options)
-    return asked.release(source, progress)
+    request = TableRequest.again(previous, what, n=n, epsilon=epsilon, candidates=candidates, cold=cold, **options)
+    return request.release(source, progress)
 
 
 @dataclass(frozen=True)
 class TableRequest:
-    """What is asked of a table, checked before it is opened; its classes are named once it is."""
+    """A request to calibrate on a table. It is checked before the table is opened; its classes are named afterwards."""
 
     what: What
     columns: Columns
@@ -320,32 +321,32 @@ class TableRequest:
         weight_bound: float | None = None,
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
-        """For the arguments of `calibrate_table`."""
+        """Build the request from the arguments of `calibrate_table`."""
         columns, rest = split_columns(options)
-        payer, asked = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
-        if "classes" in asked and isinstance(what, Classified | Losses) and what.probabilities is not None:
+        payer, request_options = split_options("calibrate_table", rest, "partition", "share_low", "shares", "classes")
+        if "classes" in request_options and isinstance(what, Classified | Losses) and what.probabilities is not None:
             raise InputError("classes", "must be left out: they are those of the columns of probabilities")
         if isinstance(what, Losses) and what.losses is not None:
             what = what.over(candidates)
         if columns.people is not None:
-            asked["records_per_person"] = columns.people.bound(asked.get("records_per_person"))
+            request_options["records_per_person"] = columns.people.bound(request_options.get("records_per_person"))
         if n is not None:
             positive_integer("n", n)
         refuse_halves(weights=columns.weights, weight_bound=weight_bound)
         population = shifted_population(class_weights, weight_bound)
         if population is None:
             refuse_halves(by=columns.by, groups=columns.groups)
-        asked |= _divided(what, alpha, columns, population)
+        request_options |= _divided(what, alpha, columns, population)
         if columns.by_class:
-            refuse_combinations({**asked, "by": "class"})
-        if (low := asked.pop("share_low", None)) is not None:
-            if asked.get("by") != "side" or "shares" in asked:
+            refuse_combinations({**request_options, "by": "class"})
+        if (low := request_options.pop("share_low", None)) is not None:
+            if request_options.get("by") != "side" or "shares" in request_options:
                 raise InputError(
                     "share_low", "must be left out: it divides the loss between two sides, instead of shares"
                 )
-            asked["shares"] = shares_of_sides(low)
-        asked["about"] = stated_outputs(what, asked.get("about"))
-        request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **asked)
+            request_options["shares"] = shares_of_sides(low)
+        request_options["about"] = stated_outputs(what, request_options.get("about"))
+        request = Request(alpha=alpha, epsilon=epsilon, candidates=candidates, population=population, **request_options)
         return cls(what, columns, request, payer, n)
 
     @classmethod
@@ -360,11 +361,11 @@ class TableRequest:
         cold: bool = False,
         **options: Unpack[TableOptions],
     ) -> "TableRequest":
-        """For the arguments of `recalibrate_table`."""
+        """Build the request from the arguments of `recalibrate_table`."""
         columns, rest = split_columns(options)
-        payer, asked = split_options("recalibrate_table", rest, "partition")
-        asked["about"] = stated_outputs(what, asked.get("about"))
-        request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **asked)
+        payer, request_options = split_options("recalibrate_table", rest, "partition")
+        request_options["about"] = stated_outputs(what, request_options.get("about"))
+        request = Request(renews=previous, epsilon=epsilon, candidates=candidates, cold=cold, **request_options)
         if columns.people is not None and columns.people.most != request.records_per_person:
             raise InputError(
                 "people",
@@ -383,7 +384,7 @@ class TableRequest:
 
     @property
     def prepared(self) -> PreparedRelease:
-        """What it costs; of classes and groups, whose names a table tells, as if there were one threshold."""
+        """The cost; for classes and groups, whose names come from the table, as if there were one threshold."""
         return prepare_thresholds(self.request, self.n, self._who_pays)
 
     @property
@@ -392,7 +393,7 @@ class TableRequest:
         return payer if people is None else replace(payer, dataset=people.payer(payer.dataset))
 
     def release(self, source: Any, progress: Progress = silent) -> Any:
-        """The release, from the table of this name, or which is open."""
+        """Make the release from the table of this name, or from an open table."""
         what, columns, request = self.what, self.columns, self.request
         with opened(source) as table:
             if request.renews is None or isinstance(request.population, ClassShift):
@@ -415,9 +416,9 @@ class TableRequest:
 
 
 def _divided(what: What, alpha: Any, columns: Columns, population: Population | None) -> dict[str, Any]:
-    """What there is a threshold for each of, as fields of a request: levels, groups, sides; or a loss.
+    """The division into several thresholds, as fields of a request: levels, groups or sides; or a loss.
 
-    Classes have their names in the table, and the names of groups their type.
+    The names of classes, and the type of the names of groups, come from the table.
     """
     kinds = {
         "level": isinstance(alpha, Sequence) and not isinstance(alpha, str),
@@ -426,10 +427,10 @@ def _divided(what: What, alpha: Any, columns: Columns, population: Population | 
         "side": isinstance(what, Regressed) and len(what.kinds) > 1,
         "loss": isinstance(what, Losses),
     }
-    found = [name for name, asked in kinds.items() if asked]
+    found = [name for name, applies in kinds.items() if applies]
     if len(found) > 1:
         raise InputError(
-            "by", "one of several levels, groups or classes, two sides, and losses may be asked for", got="more"
+            "by", "only one of several levels, groups or classes, two sides, and losses can be requested", got="more"
         )
     if isinstance(what, Losses):
         return {"loss": what.loss, "bound": what.bound}
@@ -442,7 +443,7 @@ def _divided(what: What, alpha: Any, columns: Columns, population: Population | 
 
 
 def _of_the_release(what: What, request: Request) -> What:
-    """The same columns, for the score of the release; refused if they give another."""
+    """The same columns for the score of the release; raises `InputError` if they give another score."""
     parts = list(request.parts.values())
     scores: Sequence[str | None] = [part.score for part in parts]
     if isinstance(what, Scored) and what.score is None:
@@ -458,7 +459,7 @@ def _of_the_release(what: What, request: Request) -> What:
 
 
 def _group_again(table: Table, what: What, request: Request, by: str | None) -> NamedColumn | None:
-    """What thresholds depend on: the label, or a column with the names of the release; None for no groups."""
+    """The column that thresholds depend on: the label, or a column with the release's names; None without groups."""
     if not request.disjoint:
         if by is not None:
             raise InputError("by", "must be left out: previous has no thresholds per group of records")
@@ -478,7 +479,7 @@ def _group_again(table: Table, what: What, request: Request, by: str | None) -> 
 def group_of(
     table: Table, what: What, by: str | None, groups: Sequence[str | int] | None, by_class: bool
 ) -> NamedColumn | None:
-    """What thresholds depend on: the label, or a column with a public list of names; None for one threshold."""
+    """The column that thresholds depend on: the label, or one with a public list of names; None for one threshold."""
     if by_class:
         if not isinstance(what, Classified):
             raise InputError("by_class", "needs the probabilities and the label of every record")
@@ -496,7 +497,7 @@ def group_of(
 
 
 def shifted_classes(table: Table, what: What, by: str | None, shift: ClassShift) -> NamedColumn:
-    """The class of each record, for its weight: its label, or a column; the names are those of the weights."""
+    """The column of each record's class, for its weight: the label or a named column, with the names of the weights."""
     if by is None and not isinstance(what, Classified):
         raise InputError(
             "by", "must name the column of each record's class with class_weights: no label is read otherwise"
@@ -523,7 +524,7 @@ def class_histograms(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> dict[str | int, ScoreHistogram]:
-    """One histogram for each class, by the names under which classes are released; arguments as in `score_histogram`.
+    """Count one histogram per class, by the names under which classes are released; arguments as in `score_histogram`.
 
     Examples
     --------
@@ -540,7 +541,7 @@ def class_histograms(
 
 
 def class_keys(names: Names) -> Names:
-    """The names under which classes are released: positions as numbers, as in `predict_set`; anything else as it is.
+    """The names under which classes are released: positions as numbers, as in `predict_set`; other names unchanged.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""What is read of each record of a table: the one definition for the command line, the library, batches and silos.
+"""The columns of each record of a table: one definition for the command line, the library, batches and silos.
 
 Scored        scores that were computed elsewhere
 Classified    class probabilities, and the true class
 Regressed     predictions or predicted quantiles, and the true number
-Losses        a loss at every candidate, or the probabilities and truths of several labels: risk control
+Losses        a loss at every candidate, or probabilities and true labels of several labels: risk control
 """
 
 import re
@@ -30,17 +30,17 @@ from confide.tables.readers import (
 from confide.tables.table import Table
 
 SIDES = "cqr_sides"
-"""The score that stands for both `cqr_low` and `cqr_high`, each with a threshold of its own."""
+"""The score that stands for both `cqr_low` and `cqr_high`, each with its own threshold."""
 
 _PAIR = "of two classes one column, by its own name, is enough with classes=NO,YES if it is the probability of YES"
 
 _END = re.compile(
     r"(.*[^a-z])?((?P<word>lower|low|lo|upper|high|hi)|(q|p|quantile|percentile)_?(?P<level>[0-9]+))", re.DOTALL
 )
-"""A column's name that ends with which of two quantiles it holds."""
+"""Column names whose end states which of two quantiles the column contains."""
 
 _PREDICTIONS = {"absolute_residual": 1, "gamma": 1, "cqr": 2, "cqr_low": 2, "cqr_high": 2}
-"""The scores of regression that columns give, and how many columns of predictions each needs."""
+"""The regression scores that can be computed from columns, and the number of prediction columns for each."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Scored:
     column
         A column of numbers: any integer, decimal or float type.
     score
-        The score's name; a known one has its range checked.
+        The score's name. If it is a known name, the range of the scores is checked.
     """
 
     column: str
@@ -64,7 +64,7 @@ class Scored:
         return score_kind(self.score)
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
-        """The column of a table, checked."""
+        """The reader of the column, after checks."""
         table.check_number(self.column)
         return (ScoreReader.of(self.column, self.score),)
 
@@ -76,21 +76,21 @@ class Classified:
     Parameters
     ----------
     probabilities
-        One column per class; a pattern with one `*`, such as `p_*`, that matches one column per class, which are then
-        named by what the `*` stands for; or the name of one list column; or, with the names of two `classes`, the
-        column of the second one's probability.
+        One column per class: a pattern with one `*`, such as `p_*`, that matches one column per class; the classes are
+        then named by the text in place of the `*`. Or the name of one list column. Or, with the names of two `classes`,
+        the column of the probability of the second class.
     label
-        The column of the true classes: names out of `classes`. Only prediction can do without.
+        The column of the true classes: names out of `classes`. It is optional for prediction.
     classes
-        The class names, in the order of the columns; by default those of the pattern, else 0 .. K-1. A pattern whose
-        `*` stands for these names may match columns in another order.
+        The class names, in the order of the columns; by default those of the pattern, otherwise 0 .. K-1. If the `*` of
+        a pattern stands for these names, the columns may have another order.
     score
-        Any classification score of `class_score`. Randomised ones draw fresh numbers.
+        Any classification score of `class_score`. Randomised ones draw new numbers.
     label_positions
-        Whether the label column holds integers that count the classes from 0, although they have other names.
+        Whether the label column contains integers that count the classes from 0 although the classes have other names.
     logits
-        Whether `probabilities` names logits, or the one logit of two classes: their softmax is taken, in double
-        precision and in this process or on Spark's executors, because engines' own exponentials differ in the last bit.
+        Whether `probabilities` names logits, or the one logit of two classes. Their softmax is computed in double
+        precision, in this process or on Spark's executors, because the exponentials of engines differ in the last bit.
     """
 
     probabilities: str | tuple[str, ...]
@@ -112,12 +112,12 @@ class Classified:
     def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
         """The columns of probabilities in a table, and the class names.
 
-        `known` is how many classes a column of lists has that holds none, unless their names are given.
+        `known` is the number of classes for a column of lists without any list, unless the class names are given.
 
         Raises
         ------
         InputError
-            If they do not exist, hold something else, or have other names than classes.
+            If the columns do not exist, contain something else, or have other names than the classes.
         """
         if isinstance(self.probabilities, str) and self.label is not None:
             table.type_of(self.label)  # the shorter message first
@@ -145,7 +145,7 @@ class Classified:
         return replace(matched, logits=self.logits), given
 
     def _pair(self, table: Table) -> NumberColumns | None:
-        """The one column of two classes; None if something else is named."""
+        """The one column of two classes, or None if `probabilities` names something else."""
         named = self.probabilities
         if not isinstance(named, str) or _is_pattern(table, named):
             return None
@@ -163,7 +163,7 @@ class Classified:
         return label_column(table, self.label, names, positions=self.label_positions)
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
-        """The columns of a table, checked."""
+        """The reader of the columns, after checks."""
         found, names = self.columns(table)
         label = self.label_column(table, names)
         return (ClassReader.of(found, label, self.score, entries=table.takes_entries),)
@@ -178,10 +178,10 @@ class Regressed:
     prediction
         The column of predicted numbers; for CQR the pair of columns (lower, upper) of predicted quantiles.
     target
-        The column of true numbers. Only prediction can do without.
+        The column of true numbers. It is optional for prediction.
     score
-        `absolute_residual`, `gamma`, `cqr`, `cqr_low` or `cqr_high`; `cqr_sides` for a threshold of each side. By
-        default the first, or `cqr` for a pair.
+        `absolute_residual`, `gamma`, `cqr`, `cqr_low` or `cqr_high`; `cqr_sides` for one threshold per side. The
+        default is `absolute_residual`, or `cqr` for a pair.
     """
 
     prediction: str | tuple[str, str]
@@ -215,17 +215,17 @@ class Regressed:
 
     @property
     def kinds(self) -> tuple[ScoreKind, ...]:
-        """The scores' names and ranges, one for each threshold."""
+        """The names and ranges of the scores, one per threshold."""
         chosen = self.score or ("absolute_residual" if len(self.predictions) == 1 else "cqr")
         return tuple(map(score_kind, ("cqr_low", "cqr_high") if chosen == SIDES else (chosen,)))
 
     @property
     def kind(self) -> ScoreKind:
-        """The score's name and range; of the lower side for both."""
+        """The name and range of the score; of the lower side if there are two."""
         return self.kinds[0]
 
     def check_predictions(self, table: Table, kind: ScoreKind) -> None:
-        """Refuse columns that a table does not have, that do not hold numbers, or too many or few for a score."""
+        """Reject columns that are missing or not numeric, and a number of columns that does not fit the score."""
         needed = _PREDICTIONS.get(kind.family or "")
         if needed is None:
             raise InputError(
@@ -243,7 +243,7 @@ class Regressed:
             table.check_number(name)
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
-        """The columns of a table, checked; one reader for each threshold."""
+        """The readers of the columns, after checks; one per threshold."""
         if self.target is None:
             raise InputError("target", "must be given: the column of the true numbers")
         self.check_predictions(table, self.kind)
@@ -253,19 +253,20 @@ class Regressed:
 
 @dataclass(frozen=True)
 class Losses:
-    """Risk control: what a threshold would lose on each record (docs/theory-risk.md).
+    """Risk control: what a threshold would lose on each record (docs/theory.md, section 7).
 
     Parameters
     ----------
     losses
-        One column per finite candidate, in their order, or one list column: losses that do not increase.
+        One column per finite candidate, in their order, or one list column. The losses must not increase.
     loss
         The loss's name, recorded in the release.
     bound
         Its largest possible value.
     probabilities, truth
-        Instead of losses, for the false-negative rate of sets of labels: one column per label or one list column, as
-        in `Classified`, of the probabilities, and of whether each label is true. Only prediction can do without truth.
+        For the false-negative rate of sets of labels, instead of losses: one column per label or one list column, as in
+        `Classified`. `probabilities` names the probabilities, and `truth` whether each label is true. `truth` is
+        optional for prediction.
     classes
         The names of the labels.
     """
@@ -285,18 +286,18 @@ class Losses:
 
     @property
     def kind(self) -> ScoreKind:
-        """The name of the critical thresholds, and the candidates that suit them."""
+        """The name of the critical thresholds, and the default candidates for them."""
         kind = score_kind(f"critical threshold of {self.loss}")
         return kind if self.losses is not None else replace(kind, builder=("unit", 1000, "logit"))
 
     def over(self, candidates: AnyCandidates) -> "Losses":
-        """The same losses, of the thresholds that they belong to."""
+        """The same losses, with the thresholds that they belong to."""
         if not isinstance(candidates, Candidates):
             raise InputError("candidates", "must be given for losses: the thresholds that they belong to")
         return replace(self, candidates=candidates)
 
     def columns(self, table: Table, known: int | None = None) -> tuple[NumberColumns, Names]:
-        """The columns of probabilities in a table, and the names of the labels; `known` as of `Classified`."""
+        """The columns of probabilities in a table, and the names of the labels; `known` as in `Classified.columns`."""
         if self.probabilities is None:
             raise InputError("probabilities", "must be given: sets of labels are made from them")
         found, names = Classified(self.probabilities, None, self.classes).columns(table, known)
@@ -310,12 +311,12 @@ class Losses:
         return found, names
 
     def readers(self, table: Table) -> tuple[RecordReader, ...]:
-        """The columns of a table, checked."""
+        """The reader of the columns, after checks."""
         if self.losses is None:
             if self.truth is None:
-                raise InputError("truth", "must be given: the columns that say which labels are true")
+                raise InputError("truth", "must be given: the columns that state which labels are true")
             p, labels = self.columns(table)
-            truth, names = number_columns(table, self.truth, "truths", booleans=True, length=p.width)
+            truth, names = number_columns(table, self.truth, "true labels", booleans=True, length=p.width)
             if p.width != truth.width:
                 raise InputError("truth", "must name one column per label", got=f"{truth.width} for {p.width} labels")
             if set(p.columns) & set(truth.columns):
@@ -335,7 +336,7 @@ class Losses:
 
 
 def _upper_first(lower: str, upper: str) -> bool:
-    """Whether the names of two columns say that the first holds the upper quantile.
+    """Whether the names of two columns state that the first contains the upper quantile.
 
     Examples
     --------
@@ -351,7 +352,7 @@ def _upper_first(lower: str, upper: str) -> bool:
 
 
 def stated_outputs(what: "What", about: Mapping[str, str] | None) -> Mapping[str, str] | None:
-    """Public words of a release, which say so if it is made from logits.
+    """The public metadata of a release, with an entry that its outputs are logits if they are.
 
     Examples
     --------
@@ -364,7 +365,7 @@ def stated_outputs(what: "What", about: Mapping[str, str] | None) -> Mapping[str
 
 
 What: TypeAlias = Scored | Classified | Regressed | Losses
-"""What is read of each record."""
+"""The columns of each record."""
 
 
 def number_columns(
@@ -376,9 +377,9 @@ def number_columns(
     booleans: bool = False,
     length: int | None = None,
 ) -> tuple[NumberColumns, Names]:
-    """Several columns of numbers, or one of lists of numbers, and what each of the numbers is called.
+    """Several columns of numbers, or one column of lists of numbers, and the name of each number.
 
-    `length` is that of lists as far as it is known without a row.
+    `length` is the length of lists if it is known without reading a row.
     """
     found = matching(table, named, leave_out) if isinstance(named, str) and _is_pattern(table, named) else None
     if found is not None or isinstance(named, tuple):
@@ -387,7 +388,7 @@ def number_columns(
             if found is not None and not (table.holds_numbers(name) or (booleans and is_boolean(table.type_of(name)))):
                 raise InputError(
                     "column",
-                    f"{name!r} must hold numbers, for the pattern {named!r} matches it",
+                    f"{name!r} must hold numbers, because the pattern {named!r} matches it",
                     got=str(in_words(table.type_of(name))),
                     remedy=f"Rename it, or choose a narrower pattern; {table.existing()}",
                 )
@@ -415,12 +416,12 @@ def _is_pattern(table: Table, name: str) -> bool:
 
 
 def matching(table: Table, pattern: str, leave_out: str | None = None) -> dict[str, Any]:
-    """The columns that a pattern matches, each with what its `*` stands for.
+    """The columns that a pattern matches, each with the text in place of its `*`.
 
     Raises
     ------
     InputError
-        If the pattern has not one `*`, or matches fewer than two columns.
+        If the pattern does not have exactly one `*`, or matches fewer than two columns.
     """
     before, _, after = pattern.partition("*")
     if "*" in after:

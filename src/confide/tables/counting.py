@@ -1,6 +1,6 @@
-"""Histograms of a table's scores, in one pass that keeps counts alone; and public samples, of which all is kept.
+"""Histograms of a table's scores, in one pass that keeps only counts; and public samples, which are kept whole.
 
-PostgreSQL and Spark count where the rows live.
+PostgreSQL and Spark count where the rows are stored.
 """
 
 from collections.abc import Mapping, Sequence
@@ -24,23 +24,23 @@ from confide.tables.records import RecordColumns, checked_batches
 from confide.tables.table import People, Progress, Table, silent
 
 Histograms = Mapping[Any, ScoreHistogram]
-"""By the name of a group; without groups the name is None."""
+"""Histograms by the name of a group; without groups the name is None."""
 
 
 @dataclass(frozen=True)
 class Counting:
-    """A pass over a table that counts, and what it needs; columns are looked up when it is made, rows when it runs.
+    """A counting pass over a table. Columns are looked up when it is created, rows are read when it runs.
 
     Parameters
     ----------
     table
-        What is read.
+        The table to read.
     records
-        The columns of each record; several that differ in their scores alone.
+        The columns of each record; several if there are several scores.
     kinds
         The name and range of each score.
     skip_incomplete
-        Whether records with missing values are left out, before a person's are bounded.
+        Whether records with missing values are left out, before the records of a person are bounded.
     """
 
     table: Table
@@ -71,7 +71,7 @@ class Counting:
         return not self.skip_incomplete and self.records[0].people is None
 
     def run(self, candidates: Candidates | None = None, progress: Progress = silent) -> list[Histograms]:
-        """The histograms of each score, by group; default candidates suit the score.
+        """Count the histograms of each score, by group; default candidates fit the score.
 
         Raises
         ------
@@ -106,24 +106,25 @@ def score_histogram(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> ScoreHistogram:
-    """The counts of a table's scores over public candidates. **Private**, like every histogram.
+    """Count a table's scores over public candidates. **Private**, like every histogram.
 
     Parameters
     ----------
     source
-        Whatever `open_table` opens, or what it gave.
+        A source that `open_table` opens, or its result.
     what
         The columns: `Scored`, `Classified`, `Regressed` or `Losses`.
     candidates
         Public candidate thresholds; by default the score's list for any number of records, as in `score_batches`.
     people
-        Bounds the records that count of each person.
+        The bound on the number of records that count for each person.
     skip_incomplete
-        Leave out records in which a value that is read is missing, instead of refusing them; the statement about
-        privacy stays (`expressions.py` has the rule and the proof). How many, `left_out()` of an open table tells.
+        Leave out records with a missing value in a column that is read, instead of raising an error. The privacy
+        statement still holds (`expressions.py` has the rule and the proof). `left_out()` of an open table returns their
+        number.
     progress
-        Told the number of rows of every batch; its method `share`, if it has one, is told the tasks of Spark that are
-        done, and all that are known.
+        Called with the number of rows of every batch. Its method `share`, if it has one, is called with the number of
+        completed tasks of Spark and the number of all known tasks.
 
     Raises
     ------
@@ -159,14 +160,14 @@ def group_histograms(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> dict[str | int, ScoreHistogram]:
-    """One histogram per group, in the same pass.
+    """Count one histogram per group, in the same pass.
 
     Parameters
     ----------
     group
         The column of each row's group, texts or integers.
     names
-        All groups there are, public. Rows of another group are refused.
+        All groups, public. Rows of another group raise an error.
     source, what, candidates, people, skip_incomplete, progress
         As in `score_histogram`.
 
@@ -185,17 +186,18 @@ def group_histograms(
 
 
 def read_pilot(source: Any, what: What, *, skip_incomplete: bool = False, progress: Progress = silent) -> Pilot:
-    """ColumnRef a PUBLIC sample; never private records, for a plan tells what it sees.
+    """Read a PUBLIC sample for a plan. Never pass private records, because a plan reveals properties of the sample.
 
     Parameters
     ----------
     source
-        Whatever `open_table` opens, or what it gave.
+        A source that `open_table` opens, or its result.
     what
-        The columns: scores; probabilities and labels, of which set sizes are told besides; or predictions and targets.
+        The columns: scores; probabilities and labels, for which the plan also reports set sizes; or predictions and
+        targets.
     skip_incomplete
-        Leave out records in which a value that is read is missing, instead of refusing them; `left_out()` of an open
-        table tells how many.
+        Leave out records with a missing value in a column that is read, instead of raising an error. `left_out()` of an
+        open table returns their number.
 
     Raises
     ------

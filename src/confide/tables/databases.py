@@ -1,8 +1,7 @@
-"""Tables of engines that Ibis speaks to, and databases by their address: PostgreSQL, SQLite, DuckDB, and any other.
+"""Tables of engines that Ibis supports, and databases by their address: PostgreSQL, SQLite, DuckDB, and others.
 
-PostgreSQL counts where the rows live, by a GROUP BY over the bins. Every other engine hands its rows over in Arrow
-batches, and this process computes and counts as it does for files, so that the counts are the same whatever the
-engine's dialect.
+PostgreSQL counts in the database, by a GROUP BY over the bins. All other engines supply their rows in Arrow batches.
+This process computes and counts them as it does for files, so that the counts do not depend on the engine's dialect.
 """
 
 import glob
@@ -35,7 +34,7 @@ class IbisTable(Table):
     Parameters
     ----------
     name
-        What it is called in messages.
+        The name in messages.
     expression
         The Ibis table.
     """
@@ -53,11 +52,11 @@ class IbisTable(Table):
 
     @property
     def backend(self) -> Any:
-        """The connection, as Ibis knows it."""
+        """The Ibis connection."""
         return self.expression.get_backend()
 
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
-        """Arrow record batches: from PostgreSQL by a server-side cursor."""
+        """Arrow record batches; from PostgreSQL through a server-side cursor."""
         with of_engine():
             selected = self.expression.select(**{read.alias: self._read(read) for read in columns})
             with closing(selected.to_pyarrow_batches(chunk_size=rows)) as batches:
@@ -71,7 +70,7 @@ class IbisTable(Table):
         return column.cast("int64") if read.form == "label" and kind.is_unsigned_integer() else column
 
     def row_count(self) -> int | None:
-        """About how many rows PostgreSQL's planner expects; None elsewhere."""
+        """The number of rows that PostgreSQL's planner expects; None for other engines."""
         if self.backend.name != "postgres":
             return None
         with of_engine(), self.backend.con.transaction(), self.backend.con.cursor() as cursor:
@@ -87,45 +86,45 @@ class IbisTable(Table):
         return first[0]["k"] if first else None
 
     def head(self, rows: int) -> "IbisTable":
-        """Some rows, by LIMIT."""
+        """The first few rows, by LIMIT."""
         with of_engine():
             return type(self)(self.name, self.expression.limit(rows))
 
     def bound_contributions(self, people: People) -> "IbisTable":
-        """At most so many rows of each person."""
+        """The table with a bounded number of rows of each person."""
         with of_engine():
             if self.backend.name == "sqlite":
                 self.backend.con.create_function("md5", 1, _md5, deterministic=True)
             return type(self)(self.name, people.limit(self.expression))
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "IbisTable":
-        """The rows that lack no value."""
+        """The table without the rows that lack a value."""
         with of_engine():
             made, wrong = copy(self), incomplete_expression(self.expression, reads)
             made.expression, self._incomplete = self.expression.filter(~wrong), wrong
             return made
 
     def left_out(self) -> int:
-        """How many rows lack a value that was read, as the engine counts them now."""
+        """The number of rows that lack a value in a column that is read, counted by the engine on each call."""
         if self._incomplete is None:
             return 0
         with of_engine():
             return int(self.expression.filter(self._incomplete).count().to_pyarrow().as_py())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors] | None:
-        """Counts by a GROUP BY in PostgreSQL; None for other engines, and for scores that SQL cannot compute."""
+        """Count by a GROUP BY in PostgreSQL; None for other engines, and for scores that SQL cannot compute."""
         if self.backend.name != "postgres" or not job.columns.in_sql:
             return None
         with of_engine():
             return grouped_counts(self.expression, job, progress)
 
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
-        """A new table of PostgreSQL."""
+        """Write a new table of PostgreSQL."""
         return write_postgres(self.expression, predictions, name, progress)
 
 
 def _md5(text: str | None) -> str | None:
-    """The function of that name, which SQLite does not have."""
+    """The function `md5`, which SQLite does not have."""
     return None if text is None else hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
 
 
@@ -135,7 +134,7 @@ _ELSEWHERE = ("s3n", "hdfs", "dbfs", "http", "https", "ftp", "hf", "wasb", "wasb
 
 
 def without_password(source: str) -> str:
-    """The source as it may be shown: no password, no query.
+    """The address for display: without password and query.
 
     Examples
     --------
@@ -152,7 +151,7 @@ def without_password(source: str) -> str:
 
 
 def files_behind(url: str) -> tuple[Path, ...]:
-    """The files of this machine that an address stands for; none of a server's.
+    """The files on this machine that an address refers to; empty for a server.
 
     Examples
     --------
@@ -162,12 +161,12 @@ def files_behind(url: str) -> tuple[Path, ...]:
     scheme, _, path = url.partition("://")
     if scheme.lower() not in ("duckdb", "sqlite", *_IN_MEMORY):
         return ()
-    return tuple(map(Path, dict.fromkeys([path, *glob.glob(path)])))  # noqa: PTH207 - Path.glob takes no absolute one
+    return tuple(map(Path, dict.fromkeys([path, *glob.glob(path)])))  # noqa: PTH207 - Path.glob takes no absolute
 
 
 @contextmanager
 def open_database(url: str, table: str | None, *, write: bool = False) -> Iterator[Table]:
-    """A table of the database that an address names; `polars://FILE` reads Parquet files by that engine."""
+    """Open a table of the database at an address; `polars://FILE` reads Parquet files by that engine."""
     shown, scheme, path = without_password(url), url.partition("://")[0].lower(), url.partition("://")[2]
     if scheme in _ELSEWHERE:
         raise InputError(
@@ -213,7 +212,7 @@ def open_database(url: str, table: str | None, *, write: bool = False) -> Iterat
 
 
 def _check_engine(shown: str, scheme: str) -> None:
-    """Refuse what is no engine of Ibis."""
+    """Raise `InputError` if the scheme is not an engine of Ibis."""
     with of_engine(f"opening {shown!r}", "install ibis-framework"):
         import ibis
 

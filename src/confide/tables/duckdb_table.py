@@ -54,25 +54,26 @@ class DuckTable(Table):
     Parameters
     ----------
     name, schema
-        As in `Table`; of a CSV file the types that its first rows suggest.
+        As in `Table`; for a CSV file, the types suggested by its first rows.
     connection
         The DuckDB connection.
     source
         The SQL expression after FROM.
     in_words
-        A context that replaces DuckDB's errors by ones in fixed words.
+        A context that replaces DuckDB's errors by errors in fixed words.
     texts
-        Whether every column arrives as text, as those of CSV files do.
+        Whether every column arrives as text, as in CSV files.
     renew
-        Called before every query, for data that are handed over anew: with the columns in question, or None for all.
+        Called before every query, for data that must be registered again: with the columns in question, or None for
+        all.
     rows
-        The number of rows, if it is asked for.
+        A function that returns the number of rows, or None.
     """
 
     takes_entries = True
 
     decimal = "."
-    """What stands in CSV between a number and its fraction: a point or a comma."""
+    """The decimal separator in CSV: a point or a comma."""
 
     def __init__(
         self,
@@ -97,8 +98,8 @@ class DuckTable(Table):
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
         """Arrow record batches of at most `rows` rows (at least 2048), in the order of the rows.
 
-        One thread reads: reading is not the bottleneck, and every thread holds a row group. Lists, and sorting, want
-        every core.
+        One thread reads, because reading is not the bottleneck and every thread holds a row group. Lists and sorting
+        use every core.
         """
         expressions = [f"{self._expression(read)} AS {identifier(read.alias)}" for read in columns]
         with self._in_words():
@@ -110,12 +111,12 @@ class DuckTable(Table):
             yield from one_at_least(reader, reader.schema)
 
     def row_count(self) -> int | None:
-        """The number of rows if that is stated somewhere, for progress bars; None for CSV."""
+        """The number of rows if the source states it, for progress bars; None for CSV."""
         with self._in_words():
             return self._rows()
 
     def counted_rows(self) -> int | None:
-        """The number of rows, counted where it is not stated."""
+        """The number of rows, counted if the source does not state it."""
         stated = self.row_count()
         if stated is not None:
             return stated
@@ -132,20 +133,20 @@ class DuckTable(Table):
         return found[0][0] if found else None
 
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
-        """A new table of the same database."""
+        """Write a new table of the same database."""
         return write_duckdb(self.connection, predictions, name, progress)
 
     def holds_numbers(self, column: str) -> bool:
-        """Whether a column can be read as numbers; in CSV every one but dates: its bad cells are counted."""
+        """Whether a column can be read as numbers; in CSV every column except dates, because bad cells are counted."""
         kind = self.type_of(column)
         return is_number(kind) or (self._texts and not is_temporal(kind))
 
     def holds_labels(self, column: str) -> bool:
-        """Whether a column can be read as labels; in CSV every one."""
+        """Whether a column can be read as labels; in CSV every column."""
         return super().holds_labels(column) or self._texts
 
     def check_number(self, column: str) -> None:
-        """Refuse a column that cannot be read as numbers; of CSV, one whose first cells have a decimal comma."""
+        """Reject a column that cannot be read as numbers, and in CSV one whose first cells have a decimal comma."""
         super().check_number(column)
         if self._texts and self.decimal == "." and is_text(self.type_of(column)) and self._has_commas(column):
             raise InputError(
@@ -155,22 +156,23 @@ class DuckTable(Table):
             )
 
     def _has_commas(self, column: str) -> bool:
-        """Whether those of the first cells that are no numbers would be with a point for their comma."""
+        """Whether all first cells that are not numbers would be numbers with a point in place of the comma."""
         cell = self._cell(column)
-        asked = (
+        expressions = (
             f"count(*) FILTER (TRY_CAST({cell} AS DOUBLE) IS NULL AND {cell} IS NOT NULL), "
             f"count(*) FILTER (TRY_CAST({cell} AS DOUBLE) IS NULL AND TRY_CAST({_point(cell)} AS DOUBLE) IS NOT NULL)"
         )
         with self._in_words():
-            wrong, comma = self._first_cells(asked)
+            wrong, comma = self._first_cells(expressions)
         return bool(wrong) and wrong == comma
 
-    def _first_cells(self, asked: str) -> Any:
-        """What is asked of the first rows."""
-        return self.connection.sql(select(asked, f"({select('*', self._source, f'LIMIT {_FIRST}')})")).fetchall()[0]
+    def _first_cells(self, expressions: str) -> Any:
+        """The values of aggregate expressions over the first rows."""
+        first_rows = select("*", self._source, f"LIMIT {_FIRST}")
+        return self.connection.sql(select(expressions, f"({first_rows})")).fetchall()[0]
 
     def bound_contributions(self, people: People) -> "DuckTable":
-        """At most so many rows of each person; sorting them takes every core."""
+        """The table with a bounded number of rows of each person; sorting uses every core."""
         import ibis
 
         typed = ", ".join(f"{self._typed(name)} AS {identifier(name)}" for name in self.columns)
@@ -192,7 +194,7 @@ class DuckTable(Table):
         return made
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "DuckTable":
-        """The rows that lack no value."""
+        """The table without the rows that lack a value."""
         wrong = incomplete_sql(reads, self.schema, texts=self._texts)
         made = copy(self)
         made._needed = (*self._needed, *reads)
@@ -201,7 +203,7 @@ class DuckTable(Table):
         return made
 
     def left_out(self) -> int:
-        """How many rows lack a value that was read."""
+        """The number of rows that lack a value in a column that is read."""
         if not self._incomplete:
             return 0
         with self._in_words():
@@ -209,7 +211,7 @@ class DuckTable(Table):
             return int(self.connection.sql(self._incomplete).fetchall()[0][0])
 
     def _describe(self) -> None:
-        """Let DuckDB know the columns, before the rows are asked for."""
+        """Register the columns with DuckDB before the rows are queried."""
         self._renew(None)
 
     def _typed(self, column: str) -> str:
@@ -222,13 +224,13 @@ class DuckTable(Table):
     def _cell(self, column: str) -> str:
         """A column; in CSV with empty texts as null.
 
-        Without the NULLIF, DuckDB hands a cast to its CSV reader, which fails where TRY_CAST says null
+        Without the NULLIF, DuckDB passes a cast to its CSV reader, which fails where TRY_CAST returns null
         (duckdb/duckdb#23818).
         """
         return f"NULLIF({identifier(column)}, '')" if self._texts else identifier(column)
 
     def _expression(self, read: ColumnRef) -> str:
-        """What DuckDB is asked for. A CSV cell becomes a number here, and nowhere else."""
+        """The SQL expression for a column. A CSV cell is converted to a number here only."""
         column, kind = identifier(read.column), self.type_of(read.column)
         match read.form:
             case "number":
@@ -255,7 +257,7 @@ class DuckTable(Table):
         return f"CAST({column} AS {self._sql_type(read.column)})" if as_sniffed else column
 
     def _number(self, column: str, kind: Any) -> str:
-        """A column as FLOAT if it is one, else as DOUBLE; what is no number becomes null.
+        """A column as FLOAT if it has this type, otherwise as DOUBLE; values that are not numbers become null.
 
         The digits of a decimal, and the halves of a large integer, are read as text, so that they are rounded once.
         """
@@ -269,7 +271,7 @@ class DuckTable(Table):
         return f"TRY_CAST({f'CAST({cell} AS VARCHAR)' if pa.types.is_decimal(kind) else cell} AS DOUBLE)"
 
     def _text(self, column: str, kind: Any) -> str:
-        """A column as text where it is no number, for a CSV cell."""
+        """A column as text if it does not contain numbers, for a CSV cell."""
         if self._texts or is_text(kind) or is_number(kind):
             return identifier(column)
         if not fits_csv(kind):
@@ -285,13 +287,13 @@ class DuckTable(Table):
 
     @cached_property
     def _types(self) -> dict[str, Any]:
-        """DuckDB's own names of the types that a CSV file's first rows suggest."""
+        """DuckDB's names of the types that a CSV file's first rows suggest."""
         relation = self.connection.from_arrow(self.schema.empty_table())
         return dict(zip(relation.columns, relation.types, strict=True))
 
 
 def _point(cell: str) -> str:
-    """A cell with a point for its comma; one that has a point is no number then."""
+    """A cell with a point in place of its comma; a cell with a point is then not a number."""
     return f"translate({cell}, ',.', '.x')"
 
 

@@ -1,6 +1,6 @@
-"""How often sets contain the truth, and how large they are: over a table or arrays, as it is or privately.
+"""Coverage and size of sets on a table or arrays, either not private or with differential privacy.
 
-Also what a look at a batch of a monitor counts, which is not private.
+Also the counts of a monitor's batch, which are not private.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger
 
 _ARRAYS = ("probabilities", "labels", "predictions", "targets", "scores")
-_BESIDES = ("classes", "u", "difficulty")
+_ARRAY_OPTIONS = ("classes", "u", "difficulty")
 
 
 class EvaluationOptions(TypedDict, total=False):
-    """What `evaluate` takes besides: arrays, and with an epsilon what `Asking` says; it documents both."""
+    """Further options of `evaluate`: arrays, and with an epsilon the fields of `Asking`; `evaluate` documents both."""
 
     probabilities: ArrayLike | None
     labels: ArrayLike | None
@@ -82,19 +82,19 @@ def evaluate(
     epsilon: float | None = None,
     **options: Unpack[EvaluationOptions],
 ) -> Evaluation | LevelEvaluation | PrivateEvaluation:
-    """Coverage on labelled records; with an epsilon privately, so that it may be published.
+    """Evaluate coverage on labelled records; with an epsilon privately, so that the result may be published.
 
     Parameters
     ----------
     release
-        What is evaluated; all else is given by name.
+        The release to evaluate. All other arguments are given by name.
     groups
-        Of arrays: the group of each record, shape (n,).
+        For arrays: the group of each record, shape (n,).
     table, what, by, people, skip_incomplete
-        Instead of arrays: whatever `confide.tables.open_table` opens, the columns, that of the group, and what bounds
-        the records of a person (with epsilon only).
+        Instead of arrays: a source that `confide.tables.open_table` opens, its columns, the column of the group, and
+        the bound on the records of a person (with epsilon only).
     examples
-        Records to keep as they are; not with epsilon.
+        Number of records to keep unchanged; not with epsilon.
     epsilon
         Privacy loss per person. None: the numbers of `evaluate_sets`, `evaluate_intervals`, `evaluate_scores` or
         `evaluate_table`, which are not private.
@@ -107,19 +107,20 @@ def evaluate(
     Returns
     -------
     PrivateEvaluation, or without epsilon Evaluation or LevelEvaluation
-        Coverage over all and by part; private ones with intervals that hold all at once, noise included.
+        Coverage over all records and by part. Private results have intervals that hold simultaneously and include the
+        noise.
 
     Warns
     -----
     EarlierReleaseWarning
-        If it is the ledger's earlier evaluation; nothing was charged.
+        If the ledger returns an earlier evaluation. Then nothing was charged.
     CoverageWarning
         If the ledger has a calibration on the same data set, or several records of one person are counted.
 
     Raises
     ------
     InputError, InputTypeError
-        If an argument cannot be used; then nothing was released.
+        If an argument cannot be used. Then nothing was released.
     BudgetError, OtherDataError, LedgerError
         As in `calibrate`.
 
@@ -145,19 +146,19 @@ def evaluate(
     given: dict[str, Any] = {**options}
     if unknown := sorted(set(given) - EvaluationOptions.__optional_keys__):
         raise InputError("options", "must be those of confide.evaluation.Asking", got=str(", ".join(unknown)))
-    private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_BESIDES)}
+    private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_ARRAY_OPTIONS)}
     if epsilon is None and (private or people is not None):
         named = ", ".join([*private, *([] if people is None else ["people"])])
         raise InputError(named, "must be left out without epsilon: the numbers are not private")
     asking = None if epsilon is None else Asking(epsilon, **private)
     arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
-    said: dict[str, Any] = {name: given[name] for name in _BESIDES if given.get(name) is not None}
-    said |= {"examples": examples} if examples else {}
+    further: dict[str, Any] = {name: given[name] for name in _ARRAY_OPTIONS if given.get(name) is not None}
+    further |= {"examples": examples} if examples else {}
     if table is None and what is None:
         if by is not None or people is not None or skip_incomplete:
             raise InputError("by", "by, people and skip_incomplete belong to a table", remedy="Give groups for arrays")
-        return evaluate_arrays(release, asking, arrays, groups, **said)
-    if table is None or what is None or arrays or groups is not None or set(said) - {"examples"}:
+        return evaluate_arrays(release, asking, arrays, groups, **further)
+    if table is None or what is None or arrays or groups is not None or set(further) - {"examples"}:
         raise InputError("table", "table and what must be given together, and no arrays with them")
     if asking is None:
         return evaluate_table(table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete)
@@ -176,26 +177,26 @@ def evaluate_table(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> Evaluation | LevelEvaluation:
-    """Measure coverage and set size on records with known truth; not private.
+    """Measure coverage and set size on records with true labels; not private.
 
     Parameters
     ----------
     source
-        Whatever `open_table` opens, or what it gave.
+        A source that `open_table` opens, or its result.
     what
-        The columns, with label or target; a score is that of the release. `Scored` compares scores of the truth with
-        the threshold; `Losses` compares critical thresholds, of which the share beyond it, times the bound, is the
-        loss.
+        The columns, with label or target. The score is that of the release. `Scored` compares scores of the true labels
+        with the threshold. `Losses` compares critical thresholds; the loss is the share beyond the threshold, times the
+        bound.
     release
-        What is evaluated.
+        The release to evaluate.
     by
-        The column of each record's group. Needed for thresholds per group, and for `Scored` and thresholds per class,
-        whose classes it names; for every other release a check: coverage is measured group by group.
+        The column of each record's group. It is required for thresholds per group, and for `Scored` with thresholds per
+        class, where it names the class. For every other release it is a check: coverage is measured group by group.
     examples
-        How many records to keep as they are, with sets and true labels; the first ones.
+        Number of records to keep unchanged, with sets and true labels; the first ones.
     skip_incomplete
-        Leave out records in which a value that is read is missing, instead of refusing them; `left_out()` of an open
-        table tells how many.
+        Leave out records with a missing value in a column that is read, instead of raising an error. `left_out()` of an
+        open table returns their number.
 
     Raises
     ------
@@ -226,7 +227,7 @@ def _tallied(
     skip_incomplete: bool,
     progress: Progress,
 ) -> tuple[SetTally | IntervalTally | ScoreTally, int]:
-    """What is counted of a table, and the number of its records."""
+    """The counts of a table, and the number of its records."""
     reader, tally = _tally(table, what, release, examples)
     count: Callable[..., None] = tally.add
     groups = None if by is None else _group_column(table, by, release, what)
@@ -252,25 +253,25 @@ def evaluate_table_privately(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> PrivateEvaluation:
-    """The same with a differential-privacy guarantee: what is found may be published.
+    """Measure coverage and set size with differential privacy, so that the result may be published.
 
     Parameters
     ----------
     source, what, release, skip_incomplete, progress
-        As in `evaluate_table`; a table may be empty where the number of records is secret.
+        As in `evaluate_table`. The table may be empty if the number of records is secret.
     asking
-        What is asked, and at which price.
+        The request and its privacy budget.
     by
-        The column of each record's group, which is one of `asking.group_names` or in none of these; of a release with
-        thresholds per group, one of its groups.
+        The column of each record's group. For a release with thresholds per group it must be one of the release's
+        groups. Otherwise it is one of `asking.group_names` or another group.
     people
-        Bounds the records that count of each person; epsilon is then stated per person.
+        The bound on the number of records that count for each person. Epsilon is then stated per person.
 
     Raises
     ------
     InputError
-        If an argument cannot be used, or rows cannot be used: then nothing was released. What was charged before an
-        engine was asked stays charged.
+        If an argument or rows cannot be used. Then nothing was released. A charge that preceded the query of an engine
+        stands.
     BudgetError, OtherDataError, LedgerError
         As in `confide.calibrate`.
 
@@ -302,11 +303,11 @@ def evaluate_table_privately(
         columns = RecordColumns(reader, group, people=people, other_groups=not own)
 
         def count(add: Callable[..., None]) -> None:
-            def handed(arrays: list[Any], batch: Any) -> None:
+            def add_batch(arrays: list[Any], batch: Any) -> None:
                 keys = group.keys(batch) if group is not None and own else None
                 add(*arrays, groups=keys, places=None if group is None else group.places(batch))
 
-            hand_over(table, what, columns, handed, progress, skip_incomplete=skip_incomplete)
+            hand_over(table, what, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
         return answer(asking, release, tally, count, charge_first=not table.local)
 
@@ -314,9 +315,9 @@ def evaluate_table_privately(
 def _tally(
     table: Table, what: What, release: Release, examples: int
 ) -> tuple[RecordReader, SetTally | IntervalTally | ScoreTally]:
-    """What is read of each record, and what counts it."""
+    """The reader of each record, and the tally that counts."""
     if isinstance(what, Classified):
-        (reader,) = replace(what, score="aps").readers(table)  # whichever score: all probabilities are read
+        (reader,) = replace(what, score="aps").readers(table)  # for every score: all probabilities are read
         p, names = what.columns(table)
         names_in(release, p, names)
         return reader, SetTally(release, names, examples)
@@ -331,7 +332,7 @@ def _tally(
 
 
 def _group_column(table: Table, by: str, release: Release, what: What) -> NamedColumn | AnyGroups:
-    """The column that says to which group, or true class, of a release a record belongs; or to which group at all."""
+    """The column of a record's group or true class in a release, or of any group."""
     if release.asks_groups(sets=isinstance(what, Classified)):
         return group_column(table, by, tuple(release.parts))
     return AnyGroups.of(table, by)
@@ -346,18 +347,18 @@ def covered_counts(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> NDArray[np.int64]:
-    """Covered and missed records of a batch with known truth, which may be empty; not private.
+    """Count covered and missed records of a batch with true labels, which may be empty; not private.
 
     Parameters
     ----------
     source, what, by, skip_incomplete, progress
         As in `evaluate_table`; `by` only for thresholds per group or class.
     release
-        Of one level.
+        A release of one level.
 
     Returns
     -------
-    int64, shape (parts, 2): of each group or class of the release in its order, or of all records.
+    int64, shape (parts, 2): for each group or class of the release in its order, or for all records.
 
     Examples
     --------
@@ -385,14 +386,14 @@ def size_counts(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> NDArray[np.int64]:
-    """Records of a batch, which may be empty, by the size of their sets; no truth is needed. Not private.
+    """Count records of a batch, which may be empty, by the size of their sets; needs no true labels. Not private.
 
     Parameters
     ----------
     source, what, by, skip_incomplete, progress
         As in `predict_table`.
     release
-        Of one level, that makes sets.
+        A release of one level that gives sets.
     bins
         The smallest size of each bin, increasing from 0.
 

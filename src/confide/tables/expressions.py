@@ -1,17 +1,17 @@
-"""Columns as expressions of Ibis, and texts of SQL: exact numbers, names, bins, and records with missing values.
+"""Columns as expressions of Ibis and in SQL: exact numbers, names, bins, and records with missing values.
 
-**The rule of missing values.** A record is complete if no column that is read of it is missing: not null, no NaN in a
-column of numbers, no empty text, no null or NaN in a list. Values that are there but cannot be used, such as a
-probability of 1.5, a label that is no class, or `abc` in a column of numbers, are no missing values: they are refused
-as ever.
+**The rule of missing values.** A record is complete if no column that is read of it is missing. A value is missing if
+it is null, NaN in a column of numbers, an empty text, or a list that contains null or NaN. Values that are present but
+cannot be used are not missing values and raise an error as usual. Examples are a probability of 1.5, a label that is
+not a class, or `abc` in a column of numbers.
 
-**Why the privacy statement holds.** Whether a record is complete follows from that record alone. Let f leave out the
-incomplete records of a table. If the tables D and D' differ by one record r, say D' = D + r, then f(D') is f(D) + r if
-r is complete, and f(D) if not: two tables that differ by one record or by none. So whatever is epsilon-private of f(D)
-for adding or removing one record is so of D. The same holds person by person, with at most as many records of each.
-Under `replace_one` the number of records that count is public. The statement is then about replacing a complete record
-by another complete one: how many records are complete is no secret, and neither is, to whoever knows all the others,
-whether the last one is.
+**Why the privacy statement holds.** The completeness of a record follows from that record alone. Let f leave out the
+incomplete records of a table. Suppose that the tables D and D' differ by one record r, with D' = D + r. Then f(D') is
+f(D) + r if r is complete, and f(D) if not: two tables that differ by at most one record. Therefore a mechanism that is
+epsilon-private in f(D) for adding or removing one record is epsilon-private in D. The same holds person by person,
+with at most as many records of each. Under `replace_one` the number of records that count is public. The statement is
+then about replacing a complete record by another complete one. The number of complete records is not secret. The
+completeness of the last record is not secret either from an attacker with all other records.
 
 *Checked by* `test_leaving_out_keeps_neighbours`.
 """
@@ -78,7 +78,7 @@ def exact(column: Any) -> Any:
 def number(value: float) -> Any:
     """A double-precision constant that reaches the engine unchanged.
 
-    A bare 0.1 in SQL is a decimal number; here the shortest text that reads back as this float is cast.
+    In SQL, 0.1 is a decimal number. This casts the shortest text that reads back as the float.
     """
     import ibis
 
@@ -86,7 +86,7 @@ def number(value: float) -> Any:
 
 
 def position(column: Any, names: Sequence[str | int]) -> Any:
-    """Where a value stands among the names, counted from 0; null if nowhere (positions are not looked at)."""
+    """The position of a value among the names, counted from 0; null if there is none (positions are not checked)."""
     import ibis
 
     if tuple(names) == tuple(range(len(names))) and column.type().is_integer():
@@ -96,7 +96,7 @@ def position(column: Any, names: Sequence[str | int]) -> Any:
 
 
 def alike(column: Any, name: str | int) -> str | int | None:
-    """A name as a value of the column's type: text for texts, an integer for integers; None if it is no such value."""
+    """A name as a value of the column's type: a text or an integer; None if it cannot be such a value."""
     kind = column.type()
     if kind.is_string():
         return canonical(name)
@@ -108,8 +108,8 @@ def alike(column: Any, name: str | int) -> str | int | None:
 def bin_index(score: Any, edges: NDArray[np.float64]) -> Any:
     """The number of edges below a score, as an expression.
 
-    `width_bucket(x, thresholds)` counts thresholds at or below x by exact binary search; at or below -x are the
-    negated edges at or above x.
+    `width_bucket(x, thresholds)` counts thresholds at or below x by exact binary search. The negated edges at or below
+    -x are the edges at or above x.
     """
     import ibis
 
@@ -120,7 +120,7 @@ def bin_index(score: Any, edges: NDArray[np.float64]) -> Any:
 
 
 def _array(values: NDArray[np.float64]) -> str:
-    """PostgreSQL's text of an array, every number as the shortest text that reads back as it."""
+    """PostgreSQL's text of an array, with the shortest text of every number that reads back as it."""
     return "{" + ",".join(repr(value) for value in values.tolist()) + "}"
 
 
@@ -130,7 +130,7 @@ def _width_bucket() -> Any:
 
     @ibis.udf.scalar.builtin(name="width_bucket", signature=((dt.float64, dt.Array(dt.float64)), dt.int32))
     def width_bucket(x, thresholds):  # type: ignore[no-untyped-def]
-        """PostgreSQL's own."""
+        """PostgreSQL's function."""
 
     return width_bucket
 
@@ -140,7 +140,7 @@ _NAN = "'nan'"
 
 
 def incomplete_sql(reads: Sequence[ColumnRef], schema: Any, *, texts: bool) -> str:
-    """A condition in DuckDB's SQL: whether a record lacks a value; `texts` says that every cell arrives as text."""
+    """A condition in DuckDB's SQL for a record that lacks a value; with `texts` every cell arrives as text."""
     wrong = [_missing_sql(column, schema.field(column).type, texts, numeric) for column, numeric in _columns(reads)]
     return f"({' OR '.join(wrong) or 'false'})"
 
@@ -162,10 +162,10 @@ def _missing_sql(column: str, kind: Any, texts: bool, numeric: bool) -> str:
 
 
 def incomplete_expression(table: Any, reads: Sequence[ColumnRef]) -> Any:
-    """The same in terms of an Ibis table, for engines other than DuckDB (Ibis takes longer to import than to count)."""
+    """The same condition as an Ibis expression, for engines other than DuckDB (Ibis imports slowly)."""
     import ibis
 
-    nan = table.get_backend().name != "sqlite"  # which keeps NaN as null, and has no word for it
+    nan = table.get_backend().name != "sqlite"  # it stores NaN as null, and has no function for it
     wrong = ibis.literal(False)
     for column, _ in _columns(reads):
         wrong |= _missing_expression(table[column], nan)
@@ -184,7 +184,7 @@ def _missing_expression(column: Any, nan: bool) -> Any:
 
 
 def _columns(reads: Sequence[ColumnRef]) -> list[tuple[str, bool]]:
-    """The columns, each once, and whether it is read as numbers."""
+    """The columns, each once, and whether each is read as numbers."""
     found: dict[str, bool] = {}
     for read in reads:
         found[read.column] = found.get(read.column, False) or read.form in _NUMBERS

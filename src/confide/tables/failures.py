@@ -1,7 +1,7 @@
-"""What cannot be used: rows of a table, files and engines. Never what they hold.
+"""Errors about rows of a table, files and engines; they never contain values.
 
-Rows are counted, with why, and where the first of them is. What went wrong with a file or an engine is said in fixed
-words: the engines' own texts may quote records, and go no further.
+The errors count the rows, and state the reason and the first row. Errors of a file or an engine are reported in fixed
+words. The engines' own texts may quote records and are not passed on.
 """
 
 import re
@@ -17,21 +17,21 @@ from confide.errors import ConfideError, FormatError, InputError
 from confide.tables.file_formats import Format
 
 _NAMED = 3
-"""So many columns are named one by one; of more, the first stands for all."""
+"""The largest number of columns that are named one by one; for more columns, the first stands for all."""
 
 _SKIP = "Records with missing values are left out by skip_incomplete"
 
 
 @dataclass(frozen=True)
 class Rows:
-    """How rows are counted in messages, as whoever opens the source elsewhere counts them.
+    """How messages count rows, in the way that other programs count those of the same source.
 
     Parameters
     ----------
     first
-        The number of the first.
+        The number of the first row.
     in_words
-        How they are counted.
+        A description of the counting.
     """
 
     first: int = 0
@@ -40,20 +40,20 @@ class Rows:
 
 @dataclass(frozen=True)
 class ColumnError:
-    """What is wrong with one column in a batch, also in records in which another column comes first.
+    """The error of one column in a batch, including records in which another column is reported first.
 
     Parameters
     ----------
     reason
-        The requirement that is broken, counted from 1.
+        The broken requirement, counted from 1.
     requirement
-        The same, in words about this column.
+        The same requirement, in words about this column.
     wrong
         The records, boolean, shape (n,).
     missing
-        Whether some of them lack a value.
+        Whether some of these records lack a value.
     hints
-        How many of them would be right if something were done about them, by what that is.
+        The number of these records that a correction would make usable, by correction.
     """
 
     reason: int
@@ -64,7 +64,7 @@ class ColumnError:
 
 
 class RowErrors:
-    """Counts the records that break requirements while a table passes by, in whatever order its batches come.
+    """Count the records that break requirements while a table is read, in any order of its batches.
 
     Examples
     --------
@@ -82,10 +82,10 @@ class RowErrors:
         self.missing = False
 
     def note(self, reasons: NDArray[np.integer], start: int | None, column_errors: Sequence[ColumnError] = ()) -> None:
-        """Record what is wrong in a batch, 0 for nothing, that begins at row `start` if rows have an order.
+        """Record the errors of a batch (0 for none), which begins at row `start` if rows have an order.
 
-        `reasons` has the first reason of each record; `column_errors` name all columns of which more can be said, if
-        there is anything wrong with them.
+        `reasons` contains the first reason of each record. `column_errors` lists every column with details about its
+        errors.
         """
         for reason in np.unique(reasons[reasons != 0]).tolist():
             self.add(reason, *_counted(reasons == reason, start))
@@ -100,7 +100,7 @@ class RowErrors:
         _add(self._found, reason, number, first)
 
     def merge(self, other: "RowErrors") -> None:
-        """Record what another has found."""
+        """Add the errors that another object has recorded."""
         for reason, (number, first) in other._found.items():
             self.add(reason, number, first)
         for named, (number, first) in other._named.items():
@@ -117,9 +117,9 @@ class RowErrors:
         return bool(self._found)
 
     def refuse(self, requirements: Sequence[str], rows: Rows = Rows(), *, skips: bool = False) -> None:
-        """Raise if anything was found, with the requirements that are broken in their order.
+        """Raise if there are errors, with the broken requirements in their order.
 
-        `skips` says that records with missing values can be left out.
+        `skips` states that records with missing values can be left out.
         """
         if not self._found:
             return
@@ -144,7 +144,7 @@ def _add(counts: dict[Any, tuple[int, int | None]], key: Any, number: int, first
 
 
 def _counted(wrong: NDArray[np.bool_], start: int | None) -> tuple[int, int | None]:
-    """How many rows are wrong, and the first of them."""
+    """The number of wrong rows, and the first of them."""
     places = np.flatnonzero(wrong)
     return len(places), None if start is None or not len(places) else start + int(places[0])
 
@@ -157,12 +157,12 @@ def _which(count: int, first: int | None, rows: Rows) -> str:
 
 
 class EngineError(ConfideError):
-    """A database or a cluster failed, or refused the query."""
+    """A database or a cluster failed or rejected the query."""
 
 
 @contextmanager
 def of_files(names: str, form: Format) -> Iterator[None]:
-    """Replace every error of reading files by one that says no more than is safe."""
+    """Replace every error of reading files by one that cannot quote data."""
     import duckdb
     import pyarrow as pa
 
@@ -183,13 +183,13 @@ def _of_file(text: str, form: Format) -> str:
     if sniffing:
         return (
             "cannot be read: its lines do not look like one CSV table; they must have the same number of values, "
-            "separated and quoted alike, and end alike"
+            "separated, quoted and terminated in the same way"
         )
     line = re.search(r"\A[A-Za-z ]*Error: CSV Error on Line: ([0-9]{1,15})$", text.partition("\n")[0])
     where = f" on line {line[1]}" if line else ""
     if "Invalid unicode" in text or "not utf-8 encoded" in text:
         return (
-            f"cannot be read{where}: it is not UTF-8 text; save it anew as UTF-8 (in Excel: Save as, CSV UTF-8), or "
+            f"cannot be read{where}: it is not UTF-8 text; save it again as UTF-8 (in Excel: Save as, CSV UTF-8), or "
             "convert it, as Latin-1 by iconv -f latin1 -t utf-8 OLD > NEW"
         )
     if text.startswith("Conversion Error"):
@@ -203,14 +203,14 @@ def _of_file(text: str, form: Format) -> str:
 
 
 _BRING = (
-    "the extras confide[postgres] and confide[spark] bring what these engines need, and ibis-framework[NAME] what the "
-    "engine of that name needs"
+    "the extras confide[postgres] and confide[spark] install the packages for these engines, and ibis-framework[NAME] "
+    "those for the engine of that name"
 )
 
 
 @contextmanager
 def of_engine(doing: str = "the query", brings: str = _BRING) -> Iterator[None]:
-    """Replace every error of an engine, or of its driver, by one that says no more than is safe."""
+    """Replace every error of an engine, or of its driver, by one that cannot quote data."""
     try:
         yield
     except (ConfideError, KeyboardInterrupt, MemoryError):
@@ -226,8 +226,8 @@ _STATES = {
     "42501": "the role has no right to read the table",
     "42P01": "there is no such table",
     "3D000": "there is no such database",
-    "28P01": "the password was refused",
-    "28000": "the role was refused",
+    "28P01": "the password was rejected",
+    "28000": "the role was rejected",
     "22003": "a number exceeds double precision",
     "57014": "the query was cancelled",
     "53100": "the server's disk is full",
@@ -240,7 +240,7 @@ _TYPES = {
     "TableNotFound": "there is no such table",
     "NumericValueOutOfRange": "a number exceeds double precision",
     "OperationNotDefinedError": (
-        "Ibis cannot do with it what was asked (people need numbered rows, skip_incomplete a filter of lists)"
+        "Ibis cannot do this with it (people need numbered rows, skip_incomplete a filter of lists)"
     ),
 }
 

@@ -1,7 +1,7 @@
-"""File formats, told by the ending of a name; files of them written batch by batch, and CSV cells no spreadsheet runs.
+"""File formats by extension, files written batch by batch, and CSV cells that no spreadsheet executes.
 
-Columns of the input are kept in the output, so a cell such as `=cmd|...` that a stranger typed would reach whoever
-opens it. Numbers, dates, telephone numbers and a single dash stay as they are, and so do
+Columns of the input are kept in the output. A cell such as `=cmd|...` from an untrusted source would therefore reach
+the spreadsheet of a reader. Numbers, dates, telephone numbers and a single dash are not changed, and neither are
 Parquet and Arrow files.
 """
 
@@ -28,7 +28,7 @@ class Format:
     delimiter
         Between the cells of a CSV file.
     compressed
-        Whether a CSV file is packed by gzip.
+        Whether a CSV file is compressed by gzip.
     """
 
     kind: FormatName
@@ -55,7 +55,7 @@ ENDINGS: dict[str, Format] = {
 
 
 def ending_of(name: str | Place) -> str | None:
-    """The known ending of a name; None of any other.
+    """The known extension of a name; None for any other.
 
     Examples
     --------
@@ -67,7 +67,7 @@ def ending_of(name: str | Place) -> str | None:
 
 
 def format_of(name: str | Place) -> Format | None:
-    """The format that the ending of a name stands for; None for any other ending.
+    """The format for the extension of a name; None for any other extension.
 
     Examples
     --------
@@ -93,7 +93,7 @@ def file_format(path: Place, *, to_read: bool = False) -> Format:
     Raises
     ------
     InputError
-        If its ending is not known; of a file `to_read` with what makes it one that is.
+        If its extension is not known. With `to_read`, the message contains a remedy.
     """
     found = format_of(path)
     if found is None:
@@ -111,7 +111,7 @@ _BYTES = 2**25
 
 
 class Sink:
-    """Gathers batches of one schema into larger ones and writes them; made by `open_sink`."""
+    """Gather batches of one schema into larger ones and write them; created by `open_sink`."""
 
     def __init__(self, path: Path, form: Format) -> None:
         self._path, self._form = path, form
@@ -128,7 +128,7 @@ class Sink:
             self.flush()
 
     def flush(self) -> None:
-        """Write what has gathered."""
+        """Write the gathered batches."""
         import pyarrow as pa
 
         if not self._waiting:
@@ -167,7 +167,7 @@ class Sink:
 
 @contextmanager
 def open_sink(path: Path, form: Format) -> Iterator[Sink]:
-    """A sink that is flushed and closed at the end of the block."""
+    """Open a sink that is flushed and closed at the end of the block."""
     sink = Sink(path, form)
     try:
         yield sink
@@ -177,12 +177,12 @@ def open_sink(path: Path, form: Format) -> Iterator[Sink]:
 
 
 _RUNS = r"^[=@\t\r]|^[+\-].*[^0-9 .,:()/eE+\-]"
-"""What a spreadsheet takes for a formula: a sign counts if anything follows that numbers and dates do not have."""
+"""Cells that a spreadsheet reads as a formula: a sign counts if a character follows that numbers and dates lack."""
 _NUMBER = r"(?i)^[+\-](inf|infinity|nan)$"
 
 
 def without_formulas(table: Any) -> Any:
-    """A `pyarrow.Table` whose texts, names of columns included, no spreadsheet runs.
+    """Return a `pyarrow.Table` whose texts, including column names, no spreadsheet executes.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""Files, folders and objects of a store as one table: Parquet, CSV and Arrow; one file, a pattern, or all of a folder.
+"""Files, folders and objects of a store as one table: Parquet, CSV and Arrow; one file, a pattern, or a folder.
 
-DuckDB reads Parquet and CSV, of this machine and of a store alike: of Parquet it fetches the columns that are needed,
-and nothing is kept on a disk here. Arrow files are read batch by batch. Pages of a file that were read are given back
-at once, so that a file of one huge batch is streamed, too. (A *compressed* batch has to be unpacked whole: there the
-memory needed is that of the writer's batch.)
+DuckDB reads Parquet and CSV, from this machine and from a store in the same way. Of Parquet it fetches only the
+required columns, and nothing is kept on a local disk. Arrow files are read batch by batch. Memory pages are released
+after reading, so that a file of one huge batch is streamed as well. (A *compressed* batch has to be decompressed
+whole, and needs the memory of the writer's batch.)
 """
 
 import csv
@@ -37,14 +37,14 @@ _PIECE = re.compile(r"\[!?[^/][^\]/]*\]|.", re.DOTALL)
 
 
 def places_named(source: str) -> list[Place]:
-    """What a name stands for: the file or object of that name, else those below it, else those of the pattern.
+    """The files of a name: the file or object of that name, otherwise those below it, otherwise those of the pattern.
 
-    A file of this machine is what its name says, whatever characters the name has.
+    The path of an existing file on this machine is taken literally, even with special characters.
 
     Raises
     ------
     InputError
-        If there is none, they are of several formats, or a store cannot be asked.
+        If there are no such files, they have several formats, or a store cannot be reached.
     """
     place = as_place(source)
     if isinstance(place, Path):
@@ -69,13 +69,13 @@ def places_named(source: str) -> list[Place]:
 
 
 def _below(folder: Place, found: Iterable[Place]) -> Iterator[Place]:
-    """Without names, and names of folders on the way, that mark what other programs have left there."""
+    """Skip names, and folders on the way, that mark temporary files of other programs."""
     start = len(folder.parts)
     return (one for one in found if not any(part.startswith((".", "_")) for part in one.parts[start:]))
 
 
 def _of_one_format(source: str, what: str, found: Iterable[Place]) -> list[Place]:
-    """The places whose endings are known, in order; refused if there are none, or of several formats."""
+    """The places with known extensions, in order; raises `InputError` for none, or for several formats."""
     places = [one for one in found if format_of(str(one))]
     if not places:
         raise InputError(
@@ -90,7 +90,7 @@ def _of_one_format(source: str, what: str, found: Iterable[Place]) -> list[Place
 
 
 def folders_by_value(places: Sequence[Place]) -> dict[str, str]:
-    """The columns that folders such as `ward=north` stand for, each with the DuckDB type of its values."""
+    """The columns of folders such as `ward=north`, each with the DuckDB type of its values."""
     values: dict[str, list[str]] = {}
     for place in places if len(places) > 1 else ():
         for part in place.parts[:-1]:
@@ -106,24 +106,24 @@ def folders_by_value(places: Sequence[Place]) -> dict[str, str]:
 
 _COLUMNAR = tuple(ending for ending, form in ENDINGS.items() if form.kind == "parquet")
 _OBJECTS = "confide"
-"""The scheme of what DuckDB reads by `duckdb_filesystem`."""
+"""The scheme of addresses that DuckDB reads through `duckdb_filesystem`."""
 
 
 def path_in_duckdb(place: Place) -> str:
-    """What a file, or an object of a store, is called in DuckDB's messages."""
+    """The name of a file, or an object of a store, in DuckDB's messages."""
     return f"{_OBJECTS}://{place.address.path}" if isinstance(place, ObjectPath) else str(place)
 
 
 def pattern_in_duckdb(place: Place) -> str:
-    """What DuckDB is asked for: to it every name of a file is a pattern; of objects none is, as our `glob` says."""
+    """The name for DuckDB, which reads file names as patterns; our `glob` takes names of objects literally."""
     return path_in_duckdb(place) if isinstance(place, ObjectPath) else glob.escape(str(place))
 
 
 class _SharedFile:
     """A file that several threads of DuckDB read at once, each in two calls: it seeks, and then it reads.
 
-    What a thread has sought is its own; pyarrow's `read_at` looks at no position that threads share. DuckDB does not
-    ask how many bytes it got, so there must be as many as it wants.
+    Every thread has its own position. pyarrow's `read_at` uses no position that threads share. DuckDB does not check
+    the number of bytes, so all requested bytes must be returned.
     """
 
     def __init__(self, held: Any) -> None:
@@ -145,7 +145,7 @@ class _SharedFile:
 
 
 def duckdb_filesystem(place: ObjectPath) -> Any:
-    """The store of an object, to be registered with a DuckDB connection, which fetches no more than it needs."""
+    """The store of an object, to register with a DuckDB connection, which fetches only what it needs."""
     with needs_extra(f"{place.scheme}://", "standard", "fsspec"):
         from fsspec import AbstractFileSystem
 
@@ -186,7 +186,7 @@ def _base_and_pattern(source: str) -> tuple[str, str | None]:
 
 
 def _as_regex(pattern: str) -> re.Pattern[str]:
-    """A pattern as `glob` reads it: `*` stays within a folder, `**` goes through them, none sees what is hidden.
+    """The rules of `glob`: `*` stays within a folder, `**` crosses folders, and neither matches hidden names.
 
     Examples
     --------
@@ -199,7 +199,7 @@ def _as_regex(pattern: str) -> re.Pattern[str]:
 
 
 def _part_as_regex(part: str) -> str:
-    """What stands between two stars is looked for once, where it first occurs: a name is matched in linear time."""
+    """Match the text between two stars once, at its first occurrence, so that matching takes linear time."""
     if part == "**":
         return r"(?:(?!\.)[^/]+/)*"
     pieces = _once("*", _PIECE.findall(part))
@@ -211,12 +211,12 @@ def _part_as_regex(part: str) -> str:
 
 
 def _once(sign: str, pieces: list[str]) -> list[str]:
-    """One sign for several in a row, which say the same."""
+    """Replace repeated signs by one, which has the same meaning."""
     return [piece for k, piece in enumerate(pieces) if piece != sign or pieces[k - 1 : k] != [sign]]
 
 
 def _translated(piece: str) -> str:
-    if len(piece) > 1:  # a range of characters, whose rules fnmatch knows
+    if len(piece) > 1:  # a character class, translated by fnmatch
         anchored = re.fullmatch(r"\(\?s:(.*)\)\\[Zz]", fnmatch.translate(piece), re.DOTALL)
         assert anchored is not None
         return f"(?!/){anchored[1]}"
@@ -228,18 +228,18 @@ _AT_ONCE = 16
 
 @contextmanager
 def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
-    """Open the file, the folder or the files of the pattern that a text names, here or in a store.
+    """Open the file, the folder or the files of a pattern, on this machine or in a store.
 
     Raises
     ------
     InputError
-        If the ending is not known, there is no such file, or a store cannot be asked: the message says what to do.
+        If the extension is not known, there is no such file, or a store cannot be reached. The message has a remedy.
     FormatError
-        If a file is empty, truncated or of another format than its ending says.
+        If a file is empty, truncated or of another format than its extension.
     """
     places = places_named(source)
     if format_of(places[0]) is None and not places[0].suffix:
-        _check_readable(places[0])  # a name without an ending is mostly a folder that is not there
+        _check_readable(places[0])  # a name without an extension is usually a missing folder
     form = file_format(places[0], to_read=True)
     with ThreadPoolExecutor(_AT_ONCE) as threads:
         list(threads.map(_check_readable, places))
@@ -257,18 +257,18 @@ def open_files(source: str, decimal: str = ".") -> Iterator[DuckTable]:
 
 @contextmanager
 def _in_words(name: str, form: Format, places: Sequence[Place]) -> Iterator[None]:
-    """Replace every error of reading these files by one that says no more than is safe."""
+    """Replace every error of reading these files by one that cannot quote data."""
     with of_files(name, form):
         try:
             yield
         except ConfideError:
             raise
         except Exception as error:
-            first, told = places[0], str(error)
+            first, message = places[0], str(error)
             if isinstance(first, ObjectPath) and (words := store_words(first.address, error)) is not None:
                 raise InputError("path", f"{name} cannot be read: {words}") from None
             for other in places:
-                if f'could not be found in file "{path_in_duckdb(other)}"' in told:
+                if f'could not be found in file "{path_in_duckdb(other)}"' in message:
                     has = f"must have the columns of {str(first)!r}; it has others"
                     raise InputError("path", f"{str(other)!r} {has}") from None
             raise
@@ -334,7 +334,7 @@ def _arrow_files(connection: Any, name: str, places: Sequence[Place]) -> DuckTab
 
 
 def _in_folder(batch: Any, place: Place, folders: Any) -> Any:
-    """A batch with the columns that parts such as `ward=north` of its file's name stand for."""
+    """A batch with the columns for parts such as `ward=north` of its file's path."""
     import pyarrow as pa
 
     values = dict(part.split("=", 1) for part in place.parts[:-1] if "=" in part)
@@ -345,13 +345,13 @@ def _in_folder(batch: Any, place: Place, folders: Any) -> Any:
 
 
 def _arrow_rows(place: Place) -> int:
-    """The number of rows, from the batches' headers."""
+    """The number of rows, from the headers of the batches."""
     reader, _ = _arrow_reader(place)
     return sum(int(reader.get_batch(i).num_rows) for i in range(reader.num_record_batches))
 
 
 def _arrow_stream(place: Place, schema: Any) -> Iterator[Any]:
-    """The record batches of an Arrow file, in pieces with the columns of this schema; others are not fetched."""
+    """The record batches of an Arrow file, in pieces with the columns of this schema; other columns are not fetched."""
     reader, mapped = _arrow_reader(place, schema.names)
     for i in range(reader.num_record_batches):
         for piece in in_pieces([reader.get_batch(i)], schema):
@@ -361,7 +361,7 @@ def _arrow_stream(place: Place, schema: Any) -> Iterator[Any]:
 
 
 def _arrow_reader(place: Place, names: Sequence[str] | None = None) -> tuple[Any, mmap.mmap | None]:
-    """The reader of an Arrow file, of all columns or those of these names, over the map of a file of this machine."""
+    """The reader of an Arrow file, with all columns or the named ones; local files are memory-mapped."""
     import pyarrow as pa
 
     mapped = None
@@ -385,7 +385,7 @@ def _schema_of(connection: Any, types: dict[str, str]) -> Any:
 
 
 def _top_level(schema: Any) -> list[str]:
-    """Column names from a Parquet schema, which lists every node before its children, the root first."""
+    """Column names from a Parquet schema, which lists every node before its children, and the root first."""
     names, inside = [], 0
     for name, children in schema.fetchall()[1:]:
         if inside == 0:
@@ -395,7 +395,7 @@ def _top_level(schema: Any) -> list[str]:
 
 
 def _check_readable(place: Place) -> None:
-    """Refuse a file that is missing, closed to us, or of no bytes."""
+    """Reject a file that is missing, unreadable, or has no bytes."""
     try:
         if isinstance(place, ObjectPath):
             empty = not place.info().size
@@ -421,7 +421,7 @@ class CsvDialect:
     ----------
     types
         Column names, and the DuckDB type that each has in the first rows.
-    options
+    The options with which DuckDB reads it, with every column as text.
         How DuckDB has to read it, with every column as text.
     skip
         Lines before the column names.
@@ -433,20 +433,21 @@ class CsvDialect:
 
 
 def csv_rows(skip: int = 0) -> Rows:
-    """How rows are counted: as a spreadsheet shows them."""
+    """The counting of rows as a spreadsheet shows them."""
     return Rows(2 + skip, f"rows as in a spreadsheet, where the column names are row {1 + skip}")
 
 
 def sniff(connection: Any, path: Place, pattern: str, packing: str) -> CsvDialect:
     """Find the dialect of a CSV file; `pattern` is its name, with DuckDB's special characters escaped.
 
-    `packing` is `gzip` or `none`, told by us, since DuckDB would not tell it from every name.
+    `packing` is `gzip` or `none`. It is given explicitly, because DuckDB does not detect it for every name.
 
     Raises
     ------
     FormatError
-        If there is no line of column names (without this check the first record would be taken for the names, and
-        would be printed wherever names are), if two columns have one name, or if a line has other cells than the names.
+        If there is no line of column names. (Without this check the first record would be read as the names, and would
+        be printed wherever names are.) Also if two columns have the same name, or if a line and the header have
+        different numbers of cells.
     """
     import duckdb
 
@@ -464,7 +465,7 @@ def sniff(connection: Any, path: Place, pattern: str, packing: str) -> CsvDialec
         raise FormatError(
             "path",
             f"{str(path)!r} must start with a line of column names",
-            got="none that can be told from the values (names that all look like numbers cannot be)",
+            got="none that can be distinguished from the values (names that all look like numbers cannot be)",
         )
     quote, escape = (mark if mark and mark != "(empty)" else '"' for mark in (quote, escape))
     refuse_repeated(f"file {str(path)!r}", _header(path, packing, int(skip), delimiter, quote))
@@ -479,23 +480,23 @@ def sniff(connection: Any, path: Place, pattern: str, packing: str) -> CsvDialec
 
 
 def refuse_repeated(name: str, names: Sequence[str]) -> None:
-    """Refuse column names that occur twice; names that differ in case only are the same to DuckDB."""
+    """Reject column names that occur twice; names that differ in case only are the same to DuckDB."""
     seen: dict[str, str] = {}
     for one in filter(None, names):
         if one.lower() in seen:
             first = seen[one.lower()]
-            alike = "" if one == first else f" (and {first!r}; upper and lower case do not tell them apart)"
+            similar = "" if one == first else f" (and {first!r}; upper and lower case do not distinguish them)"
             raise FormatError(
                 "path",
-                f"{name} must give every column a name of its own",
-                got=f"{one!r} twice{alike}",
+                f"{name} must give every column a different name",
+                got=f"{one!r} twice{similar}",
                 remedy="Rename one",
             )
         seen[one.lower()] = one
 
 
 def refuse_ragged(path: Place, packing: str) -> None:
-    """Refuse the first line that has more or fewer cells than there are column names, if there is one."""
+    """Reject the first line that has more or fewer cells than there are column names, if there is one."""
     with suppress(csv.Error, EOFError, zlib.error), _opened(path, packing) as stream:
         header = stream.readline()
         rows = csv.reader(chain([header], stream), delimiter=max(DELIMITERS, key=header.count))
@@ -511,7 +512,7 @@ def refuse_ragged(path: Place, packing: str) -> None:
 
 
 def _header(path: Place, packing: str, skip: int, delimiter: str, quote: str) -> list[str]:
-    """The cells of the line of column names; none where Python's reader does not know such a dialect."""
+    """The cells of the line of column names; empty if Python's reader does not support such a dialect."""
     with suppress(csv.Error, TypeError), _opened(path, packing) as stream:
         for _ in range(skip):
             stream.readline()
@@ -520,7 +521,7 @@ def _header(path: Place, packing: str, skip: int, delimiter: str, quote: str) ->
 
 
 def _opened(place: Place, packing: str) -> Any:
-    """The text of a CSV file, bad characters replaced."""
+    """The text of a CSV file, with invalid characters replaced."""
     spelled: Any = {"encoding": "utf-8-sig", "errors": "replace", "newline": ""}
     held: Any = place.open() if isinstance(place, ObjectPath) else place
     if packing == "gzip":
@@ -529,7 +530,7 @@ def _opened(place: Place, packing: str) -> Any:
 
 
 def sniff_all(connection: Any, paths: Sequence[Place], patterns: Sequence[str], packing: str) -> CsvDialect:
-    """The dialect of files that are written alike; the types of the first."""
+    """The common dialect of several files; the types of the first."""
     dialects = [sniff(connection, path, pattern, packing) for path, pattern in zip(paths, patterns, strict=True)]
     for path, dialect in zip(paths, dialects, strict=True):
         if dialect.options != dialects[0].options:

@@ -1,4 +1,4 @@
-"""Groups that follow from the values of a column by a registered function, such as `weekday(date)`."""
+"""Groups computed from the values of a column by a registered function, such as `weekday(date)`."""
 
 import re
 from collections.abc import Callable
@@ -15,15 +15,15 @@ _CALL = re.compile(r"(\w+)\((.+)\)", re.DOTALL)
 
 @dataclass(frozen=True)
 class Grouping:
-    """A function of values, by its name."""
+    """A registered function of values, with its name."""
 
     name: str
     function: Callable[[Any], Any]
 
     def names(self, values: Any) -> Any:
-        """The group of each value of an Arrow array, texts or integers, null where there is no value or no group.
+        """The group of each value of an Arrow array, texts or integers; null if there is no value or no group.
 
-        The function is called with the distinct values, so that no group can depend on how often a value occurs.
+        The function is called with the distinct values, so that a group cannot depend on how often a value occurs.
         """
         import pyarrow as pa
 
@@ -33,7 +33,7 @@ class Grouping:
         try:
             found = np.asarray(self.function(distinct)) if len(distinct) else np.array([], np.str_)
             names = pa.array(found.tolist(), None if len(found) else pa.string())
-        except Exception as error:  # whose text may quote a value
+        except Exception as error:  # its text may quote a value
             raise InputError("name", f"{self.name!r} failed: {type(error).__name__}") from None
         if found.shape != distinct.shape:
             raise InputError("name", f"{self.name!r} must return an array with a name for each value")
@@ -44,30 +44,30 @@ _REGISTERED: dict[str, Grouping] = {}
 
 
 def register_grouping(name: str, function: Callable[[Any], Any]) -> Callable[[Any], Any]:
-    """Make a function of a column's values available as groups, wherever `by` names a column of a table.
+    """Register a function of a column's values that defines groups, for every `by` that names a column of a table.
 
     `by="name(column)"` then groups the records of `calibrate_table`, `recalibrate_table`, `evaluate_table`,
-    `predict_table` and of the command line (`--by`). A package registers one for every process, the command line's
-    among them, by an entry point of the group `confide.groupings`.
+    `predict_table` and of the command line (`--by`). A package registers a function for every process, including the
+    command line, by an entry point of the group `confide.groupings`.
 
     Parameters
     ----------
     name
-        An identifier; a later function of the same name replaces the earlier one.
+        An identifier. A later function of the same name replaces the earlier one.
     function
-        From an array of values, shape (k,), to the name of the group of each: texts or integers, and None for no group.
-        Dates are `datetime64`, texts objects. The group of a record must follow from its own value alone; it is what
-        makes groups disjoint, and with them the privacy statement true. Missing values are not handed over. Spark sends
-        a function to its executors by its name if they can import it, and a lambda as it is.
+        A function from an array of values, shape (k,), to the group names: texts or integers, and None for no group.
+        Dates are `datetime64`, texts are objects. The group of a record must depend on its own value only. This makes
+        groups disjoint, which the privacy statement requires. Missing values are not passed to the function. Spark
+        imports a function on its executors by its name if possible; a lambda is sent as it is.
 
     Returns
     -------
-    The function, for arrays: `calibrate_groups(scores, function(values), names, ...)`.
+    The function, for use with arrays: `calibrate_groups(scores, function(values), names, ...)`.
 
     Raises
     ------
     InputError
-        If the name is no identifier.
+        If the name is not an identifier.
 
     Examples
     --------
@@ -85,7 +85,7 @@ def register_grouping(name: str, function: Callable[[Any], Any]) -> Callable[[An
 
 
 def grouping_of(by: str) -> tuple[Grouping, str] | None:
-    """The registered grouping and the column that a text such as `weekday(date)` names; None if it names none."""
+    """The registered grouping and the column in a text such as `weekday(date)`; None for other texts."""
     call = _CALL.fullmatch(by) if isinstance(by, str) else None
     if call is None:
         return None

@@ -1,4 +1,4 @@
-"""Columns that name the class or the group of a record, or hold its weight."""
+"""Columns with the class, the group or the weight of a record."""
 
 from dataclasses import dataclass
 from typing import Any, Literal
@@ -34,13 +34,13 @@ class NamedColumn:
     Parameters
     ----------
     read
-        How it is read.
+        The form in which it is read.
     names
         The names of all classes or groups: texts, or integers.
     what
-        What they name.
+        The plural noun for the names, for messages.
     positions
-        Whether the column holds positions among the names instead of names.
+        Whether the column contains positions among the names instead of names.
     """
 
     read: ColumnRef
@@ -50,12 +50,12 @@ class NamedColumn:
 
     @property
     def in_sql(self) -> bool:
-        """Whether engines can tell the names: those that a registered grouping makes are told in Python."""
+        """Whether engines can match the names; the names of a registered grouping are computed in Python."""
         return self.read.grouping is None
 
     @property
     def requirement(self) -> str:
-        """What every record has to fulfil, for messages."""
+        """The requirement on every record, for messages."""
         k = len(self.names)
         if self.positions:
             return f"column {self.read.column!r} must hold the position of a class, 0 to {k - 1},"
@@ -65,22 +65,22 @@ class NamedColumn:
         return f"column {self.read.title!r} must hold one of the {k} {self.what} ({some})"
 
     def places(self, batch: Any) -> NDArray[np.int64]:
-        """The position of each record's name, int64, shape (n,), -1 where there is none."""
+        """The position of each record's name, int64, shape (n,); -1 if it has none."""
         if not self.positions:
             return positions_among(batch, self.read, self.names)
         place = integer_column(batch, self.read.column)
         return np.where((place >= 0) & (place < len(self.names)), place, -1)
 
     def keys(self, batch: Any) -> NDArray[Any]:
-        """The name of each record, shape (n,), of records that have one."""
+        """The name of each record, shape (n,), for records that have one."""
         return np.array(self.names, dtype=object)[self.places(batch)]
 
     def unusable(self, batch: Any) -> NDArray[np.bool_]:
-        """Which records have no such name, shape (n,)."""
+        """The records without such a name, boolean, shape (n,)."""
         return self.places(batch) < 0
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
-        """What is wrong with the column in a batch, and what would help: blanks, case, integers that became numbers."""
+        """The errors of the column in a batch, with hints: blanks, case, and integers that became floats."""
         import pyarrow as pa
         import pyarrow.compute as pc
 
@@ -91,7 +91,7 @@ class NamedColumn:
         texts = pc.fill_null(held.cast(pa.string()), "")
         trimmed, names = pc.utf8_trim_whitespace(texts), [str(canonical(name)) for name in self.names]
         tries = {
-            "be one without the blanks around it": (trimmed, names),
+            "be one without the surrounding blanks": (trimmed, names),
             "be one in other upper and lower case": (pc.utf8_lower(trimmed), [name.lower() for name in names]),
             "be one without '.0', as whole numbers are written": (_without_zeros(trimmed), names),
         }
@@ -101,14 +101,14 @@ class NamedColumn:
         return ColumnError(reason, self.requirement, wrong, missing, dict([found] if found else []))
 
     def expressions(self, table: Any) -> tuple[Any, Any]:
-        """The position in terms of an Ibis table, and the records that have none."""
+        """The position as an Ibis expression, and the records without one."""
         place = position(table[self.read.column], tuple(range(len(self.names))) if self.positions else self.names)
         return place, place.isnull() | (place < 0) | (place >= len(self.names))
 
 
 @dataclass(frozen=True)
 class AnyGroups:
-    """A column of groups whose names nobody knows beforehand: texts or integers, none missing."""
+    """A column of groups without a list of their names: texts or integers, none missing."""
 
     read: ColumnRef
 
@@ -118,14 +118,13 @@ class AnyGroups:
 
         Raises
         ------
-        InputError
-            If there is no such column, or it holds neither texts nor integers.
+        If there is no such column, or it contains neither texts nor integers.
         """
         return cls(_groups(table, column))
 
     @property
     def requirement(self) -> str:
-        """What every record has to fulfil, for messages."""
+        """The requirement on every record, for messages."""
         return f"column {self.read.title!r} must name the group of the record (not missing)"
 
     def keys(self, batch: Any) -> NDArray[Any]:
@@ -133,11 +132,11 @@ class AnyGroups:
         return texts_of(batch, self.read)[0]
 
     def unusable(self, batch: Any) -> NDArray[np.bool_]:
-        """Which records name no group, shape (n,)."""
+        """The records without a group, boolean, shape (n,)."""
         return texts_of(batch, self.read)[1]
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
-        """The records of a batch that name no group."""
+        """The records of a batch without a group."""
         without = self.unusable(batch)
         return ColumnError(reason, self.requirement, without, missing=bool(without.any()))
 
@@ -149,13 +148,13 @@ def _without_zeros(texts: Any) -> Any:
 
 
 def label_column(table: Table, column: str, names: Names, *, positions: bool = False) -> NamedColumn:
-    """The label column of a table, matched with the class names; with `positions` it holds integers that count from 0.
+    """The label column of a table, matched with the class names; with `positions` it contains integers from 0.
 
     Raises
     ------
     InputError
-        If there is no such column, it holds neither texts nor integers, or integers beside classes whose names are not
-        integers, and nobody said that they are positions.
+        If there is no such column, it contains neither texts nor integers, or it contains integers although the class
+        names are not integers and `positions` is false.
     """
     kind = table.type_of(column)
     if not table.holds_labels(column):
@@ -171,31 +170,32 @@ def label_column(table: Table, column: str, names: Names, *, positions: bool = F
         raise InputError(
             "column",
             f"{column!r} holds integers, and the classes are named {some}",
-            remedy="Write names into it, or, if its integers count these from 0, say so by label_positions",
+            remedy="Write names into it, or, if its integers count these from 0, set label_positions",
         )
     counted = positions or (integers and names == tuple(range(len(names))))
     return NamedColumn(ColumnRef(column, "label"), names, positions=counted)
 
 
 def group_column(table: Table, column: str, names: Names) -> NamedColumn:
-    """The column of each record's group, for the groups with these names; or what a registered grouping makes of one.
+    """The column of each record's group, for groups with these names, or a column with a registered grouping.
 
     Raises
     ------
     InputError
-        If there is no such column, it holds neither texts nor integers, or integers and the names are none.
+        If there is no such column, it contains neither texts nor integers, or it contains integers and the names are
+        not integers.
     """
     read = _groups(table, column)
     wrong = sum(as_integer(name) is None for name in names)
     if read.grouping is None and is_integer(table.type_of(column)) and wrong:
         raise InputError(
-            "groups", f"must be integers, for column {column!r} holds integers", got=f"{wrong} that are not"
+            "groups", f"must be integers, because column {column!r} holds integers", got=f"{wrong} that are not"
         )
     return NamedColumn(read, names, "groups")
 
 
 def _groups(table: Table, column: str) -> ColumnRef:
-    """How the groups are read: from a column that holds their names, or by a registered grouping."""
+    """The way groups are read: from a column with their names, or by a registered grouping."""
     if column not in table.columns and (found := grouping_of(column)) is not None:
         grouping, column = found
         table.type_of(column)
@@ -218,7 +218,7 @@ class WeightColumn:
     column
         Its name.
     weights
-        The bound, and the steps in which weights are counted.
+        The bound, and the resolution in which weights are counted.
     """
 
     column: str
@@ -231,9 +231,9 @@ class WeightColumn:
         Raises
         ------
         InputError
-            If there is no such column, or it holds no numbers.
+            If there is no such column, or it does not contain numbers.
         """
-        assert column is not None  # it is given together with the bound of the weights
+        assert column is not None  # given together with the bound of the weights
         kind = table.type_of(column)
         if not table.holds_numbers(column):
             raise InputError(
@@ -243,31 +243,31 @@ class WeightColumn:
 
     @property
     def read(self) -> ColumnRef:
-        """How the column is read."""
+        """The form in which the column is read."""
         return ColumnRef(self.column)
 
     @property
     def requirement(self) -> str:
-        """What every record has to fulfil, for messages."""
+        """The requirement on every record, for messages."""
         return f"column {self.column!r} must hold a weight from 0 to {self.weights.bound:g} (not missing, not NaN)"
 
     def whole(self, batch: Any) -> tuple[NDArray[np.int64], NDArray[np.bool_]]:
-        """The whole weight of each record, int64, shape (n,), and which records have none (they weigh 0 here)."""
+        """The whole weight of each record, int64, shape (n,), and the records without one (their weight is 0 here)."""
         column = number_column(batch, self.column).astype(np.float64)
         wrong = ~((column >= 0) & (column <= self.weights.bound))
         return self.weights.whole(np.where(wrong, 0.0, column)), wrong
 
     def unusable(self, batch: Any) -> NDArray[np.bool_]:
-        """Which records have no usable weight, shape (n,)."""
+        """The records without a usable weight, boolean, shape (n,)."""
         return self.whole(batch)[1]
 
     def column_error(self, batch: Any, reason: int) -> ColumnError:
-        """The records of a batch that have no usable weight."""
+        """The records of a batch without a usable weight."""
         missing = bool(np.isnan(number_column(batch, self.column)).any())
         return ColumnError(reason, self.requirement, self.unusable(batch), missing)
 
     def expressions(self, table: Any) -> tuple[Any, Any]:
-        """The same in terms of an Ibis table: the whole weight, and the records that have none."""
+        """The whole weight as an Ibis expression, and the records without one."""
         column = exact(table[self.column])
         usable = ((column >= number(0.0)) & (column <= number(self.weights.bound))).fill_null(False)
         kept = usable.ifelse(column, number(0.0))

@@ -1,4 +1,4 @@
-"""Labels of a table: randomised before they leave, and calibrated on afterwards, by somebody else."""
+"""Labels of a table: randomise them where they are stored, and calibrate on the randomised labels."""
 
 from collections.abc import Mapping, Sequence
 from contextlib import closing
@@ -31,12 +31,12 @@ def calibrate_noisy_label_table(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> NoisyLabelCalibration:
-    """The same as `calibrate_noisy_labels`, for a table; `what` names its probabilities and its noisy labels.
+    """Calibrate on noisy labels of a table as `calibrate_noisy_labels`; `what` names probabilities and noisy labels.
 
     Parameters
     ----------
     source
-        Whatever `open_table` opens, or what it gave.
+        A source that `open_table` opens, or its result.
     what
         The columns. The score is that of the request.
     request
@@ -65,8 +65,8 @@ def calibrate_noisy_label_table(
         rows = LabelledRows(table, what, skip_incomplete, progress)
         _, names = what.columns(table)
         own = None if names == tuple(range(len(names))) else names
-        asked = request.of_columns(own, len(names), stated_outputs(what, about))
-        released: NoisyLabelCalibration = release(rows, asked)
+        column_request = request.of_columns(own, len(names), stated_outputs(what, about))
+        released: NoisyLabelCalibration = release(rows, column_request)
     return released
 
 
@@ -83,11 +83,11 @@ class LabelledRows:
     looking_tells = recounts = False
 
     def __post_init__(self) -> None:
-        (reader,) = replace(self.what, score="aps").readers(self.table)  # whichever score: all probabilities are read
+        (reader,) = replace(self.what, score="aps").readers(self.table)  # for every score: all probabilities are read
         object.__setattr__(self, "reader", reader)
 
     def see(self, request: LabelRequest, candidates: Candidates) -> dict[None, NoisyLabelCounts]:
-        """The counts of the labels, and of all classes."""
+        """Count the labels, overall and by class."""
         counts = NoisyLabelCounts(candidates, request.score)
 
         def add(arrays: list[Any], _: Any) -> None:
@@ -111,31 +111,31 @@ def randomise_table(
     progress: Progress = silent,
     **account: Unpack[LedgerOptions],
 ) -> LabelStatement:
-    """Write a table again with randomised labels; other columns stay as they are, in the order of the rows.
+    """Write a copy of a table with randomised labels; other columns are unchanged, in the order of the rows.
 
-    The rows are held in memory, since a ledger has to know all labels before the first is drawn.
+    The rows are held in memory, because a ledger needs all labels before the first is drawn.
 
     Parameters
     ----------
     source
-        Whatever `open_table` opens, or what it gave.
+        A source that `open_table` opens, or its result.
     label
-        The column of the true labels: names out of `classes`, which is public.
+        The column of the true labels: names out of `classes`, which are public.
     epsilon
-        Loss of each label.
+        The privacy budget of each label.
     out
-        A new file: Parquet, CSV or Arrow by its ending.
+        A new file: Parquet, CSV or Arrow by its extension.
     keep
-        The columns to keep, besides the label; by default all.
+        The columns to keep in addition to the label; by default all.
     skip_incomplete
-        Leave out rows without a label, instead of refusing them; that there were such is not hidden.
+        Leave out rows without a label, instead of raising an error. The existence of such rows is not hidden.
     **account
         `ledger`, `dataset` and `again`, as in `randomise_labels`.
 
     Raises
     ------
     InputError, OutputExistsError
-        If rows have no such label, or the output exists: then nothing was charged.
+        If rows have no such label, or the output exists. Then nothing was charged.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def randomise_table(
 
 
 def _public(classes: Sequence[Any]) -> Names:
-    """The class names as texts, or integers."""
+    """The class names as texts or integers."""
     return tuple(name if isinstance(name, int) else str(canonical(name)) for name in classes)
 
 

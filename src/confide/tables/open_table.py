@@ -1,4 +1,4 @@
-"""One way in for tables: from what somebody typed, or handed over, to a `Table`."""
+"""The only entry point for tables: from a name or data to a `Table`."""
 
 import re
 from collections.abc import Iterable, Iterator, Mapping
@@ -22,26 +22,26 @@ _STANDARD_INPUT = ("-", "/dev/stdin")
 
 @contextmanager
 def open_table(source: Any, table: str | None = None, *, write: bool = False, decimal: str = ".") -> Iterator[Table]:
-    """Open a table; what was opened for it is closed at the end of the block.
+    """Open a table, and close it at the end of the block.
 
     Parameters
     ----------
     source
-        A text or a path: a Parquet, CSV (also packed, `.csv.gz`), Arrow or Feather file; a folder of such files, also a
-        partitioned one, or a pattern such as `part-*.parquet`, of one format; the same of an object store, as
-        `s3://bucket/folder`, `gs://` or `az://`; `-`, standard input, CSV or an Arrow
-        stream; with `table` a database, `postgresql://user@host/database`, `duckdb://file`, `sqlite://file` or another
-        engine of Ibis by its name, or Spark, `spark://host:port`, `local[k]` or `sc://host:port`. A file is what its
-        name says, whatever characters the name has.
+        A text or a path: a Parquet, CSV (also compressed, `.csv.gz`), Arrow or Feather file; a folder of such files,
+        also a partitioned one, or a pattern such as `part-*.parquet`, of one format; the same in an object store, as
+        `s3://bucket/folder`, `gs://` or `az://`; `-` for standard input, which is CSV or an Arrow stream. With `table`
+        also a database, `postgresql://user@host/database`, `duckdb://file`, `sqlite://file` or another engine of Ibis
+        by its name, or Spark, `spark://host:port`, `local[k]` or `sc://host:port`. The path of an existing file is
+        taken literally, even with special characters.
 
         Or data: an Arrow table, a data frame of pandas, polars or Spark, an Ibis table, or any iterable of record
         batches, Arrow tables or mappings of arrays, which is read once.
     table
-        The table of a database, perhaps as `schema.table`; for Spark also a path of Parquet files.
+        The table of a database, possibly as `schema.table`; for Spark also a path of Parquet files.
     write
-        Whether tables are to be written; by default a database is opened read-only where it knows such a thing.
+        Whether tables will be written. By default a database is opened read-only if it supports this.
     decimal
-        Of CSV: what stands between a number and its fraction, `.` or `,`. With a comma no cell may have a point.
+        The decimal separator of CSV, `.` or `,`. With a comma no cell may have a point.
 
     Raises
     ------
@@ -50,9 +50,9 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
     MissingExtraError
         If `confide[standard]` is not installed.
     FormatError
-        If a file is empty, truncated or of another format than its ending says.
+        If a file is empty, truncated or of another format than its extension.
     EngineError
-        If an engine refuses or cannot be reached; the message holds neither password nor data.
+        If an engine fails or cannot be reached. The message contains neither password nor data.
 
     Examples
     --------
@@ -89,14 +89,14 @@ def open_table(source: Any, table: str | None = None, *, write: bool = False, de
 
 
 def files_of(source: str) -> tuple[Place, ...]:
-    """The files, or objects of a store, that a name is read from, as far as it tells; no output may replace one."""
+    """The files, or objects of a store, of a name as far as they are known; no output may replace one."""
     if source in _STANDARD_INPUT:
         return (Path("/dev/stdin"),)
     if names_spark(source) or _names_database(source):
         return files_behind(source)
     try:
         return tuple(places_named(source))
-    except InputError:  # there are none, which opening them says
+    except InputError:  # there are none, and opening them reports this
         return ()
 
 
@@ -106,7 +106,7 @@ def _names_database(source: str) -> bool:
 
 @contextmanager
 def opened(source: Any) -> Iterator[Table]:
-    """A table that is open already, or else the one that `open_table` opens."""
+    """An open table as it is, or the table that `open_table` opens."""
     if isinstance(source, Table):
         yield source
         return
@@ -141,7 +141,7 @@ def _is_arrow(data: Any) -> bool:
 
 
 def _ibis_table(expression: Any) -> Table:
-    """An Ibis table; one of a DuckDB in this process is read like a file."""
+    """An Ibis table; a table of a DuckDB in this process is read like a file."""
     with of_engine():
         backend = expression.get_backend()
         if backend.name == "pyspark":

@@ -1,4 +1,4 @@
-"""Prediction sets and intervals for the rows of a table, written into a file, a folder, or a table beside it."""
+"""Prediction sets and intervals for the rows of a table, written into a file, a folder or a new table."""
 
 import os
 import shutil
@@ -47,7 +47,7 @@ def predict_table(
     skip_incomplete: bool = False,
     progress: Progress = silent,
 ) -> Summary:
-    """Predict for every row of a table, and write its columns with the predictions; whole, or not at all.
+    """Predict for every row of a table, and write its columns with the predictions; all of them, or nothing.
 
     Sets become `prediction_set`, a list of class names (in CSV a JSON array), and `set_size`; intervals become `lower`
     and `upper`. With several levels there are such columns for each: `prediction_set_0.1`. The sets are those of
@@ -57,16 +57,16 @@ def predict_table(
     Parameters
     ----------
     source
-        Whatever `open_table` opens, or what it gave.
+        A source that `open_table` opens, or its result.
     what
         The columns of probabilities or predictions; label and target are not needed.
     release
-        What the thresholds come from.
+        The release with the thresholds.
     out
-        The file, by its ending Parquet, CSV or Arrow; or a folder (a name without an ending, or one that ends in `/`)
-        of Parquet files, into which Spark's executors write on their own.
+        The file: Parquet, CSV or Arrow by its extension. Or a folder of Parquet files (a name without an extension, or
+        one that ends in `/`), into which Spark's executors write directly.
     out_table
-        Instead: a new table in the same database or Spark.
+        Instead of `out`: a new table in the same database or Spark.
     by
         For thresholds per group: the column of each row's group.
     keep
@@ -74,11 +74,11 @@ def predict_table(
     partition_by
         For a folder: columns whose values become folders, `ward=north/part-0.parquet`.
     overwrite
-        Whether an existing file may be replaced if it holds predictions, which its last columns say (`prediction_set`
-        and `set_size`, or `lower` and `upper`); other files, folders and tables never are.
+        Whether an existing file may be replaced if its last columns are predictions (`prediction_set` and `set_size`,
+        or `lower` and `upper`). Other files, folders and tables are never replaced.
     skip_incomplete
-        Write no row in which a value that is read is missing, instead of refusing; `left_out()` of an open table tells
-        how many there were.
+        Write no row with a missing value in a column that is read, instead of raising an error. `left_out()` of an open
+        table returns their number.
 
     Returns
     -------
@@ -88,14 +88,14 @@ def predict_table(
     Raises
     ------
     InputError
-        If columns do not fit, or rows have no prediction: how many, and why; then nothing is written.
+        If columns do not fit, or rows have no prediction: how many, and why. Then nothing is written.
     OutputExistsError
-        If the output exists. (One that may not be replaced even so is an InputError.)
+        If the output exists. (If it can never be replaced, the error is an InputError.)
 
     Warns
     -----
     CoverageWarning
-        If a threshold is +inf or nearly so.
+        If a threshold is +inf or uninformative.
 
     Examples
     --------
@@ -133,7 +133,7 @@ def predict_table(
 
 
 def _kept(table: Table, keep: Sequence[str] | None, predictors: Sequence[Predictor]) -> tuple[str, ...]:
-    """The columns to keep; the names of the predictions must be free."""
+    """The columns to keep; raises `InputError` if a prediction would have the name of one."""
     left_out = {name for one in predictors if isinstance(one, SetPredictor) for name in one.probabilities.columns}
     names = [name for name in table.columns if name not in left_out] if keep is None else list(keep)
     added = {name for one in predictors for name in one.adds}
@@ -154,7 +154,7 @@ _ROWS_PER_FILE = 2**20
 
 
 def is_folder(out: str | Path) -> bool:
-    """Whether an output is a folder: a name that ends in `/`, one without an ending, or an address Spark alone knows.
+    """Whether an output is a folder: a name that ends in `/` or has no extension, or an address for Spark only.
 
     Examples
     --------
@@ -166,15 +166,15 @@ def is_folder(out: str | Path) -> bool:
 
 
 def refuse_existing_predictions(path: Place, *, overwrite: bool) -> None:
-    """Refuse a file that exists, unless it may be overwritten and holds predictions."""
+    """Reject a file that exists, unless it may be overwritten and contains predictions."""
     refuse_existing(path, overwrite=overwrite, kind=Kind.PREDICTIONS, what_is=kind_of_table)
 
 
 def kind_of_table(path: Place) -> Kind:
-    """What a file is; a table of predictions is one whose last columns are such as `predict_table` adds.
+    """The kind of a file; a table with columns such as `predict_table` adds at its end is one of predictions.
 
-    They are `prediction_set` and `set_size`, or `lower` and `upper`, each perhaps with `_` and a level. So a table that
-    was predicted by another version, or by hand, counts as one, and a table of records does not.
+    The columns are `prediction_set` and `set_size`, or `lower` and `upper`, each possibly with `_` and a level. So a
+    table that another version or a person wrote counts as predictions, and a table of records does not.
     """
     found = kind_of(path)
     if found not in (Kind.TABLE, Kind.OTHER) or format_of(path) is None:
@@ -197,7 +197,7 @@ def _are_added(last: Sequence[str]) -> bool:
 
 
 def refuse_existing_folder(folder: Place) -> None:
-    """Refuse a folder that exists."""
+    """Reject a folder that exists."""
     if folder.exists():
         raise OutputExistsError("output", f"{str(folder)!r} exists already", remedy="Choose another name")
 
@@ -211,7 +211,7 @@ def write_predictions(
     overwrite: bool,
     progress: Progress,
 ) -> Summary:
-    """Write into a file, a folder, or with `as_table` a table beside the one that is read; whole, or not at all."""
+    """Write into a file, a folder, or with `as_table` into a new table of the same engine; everything, or nothing."""
     table = predictions.table
     if partition_by and (as_table or not is_folder(out)):
         raise InputError("partition_by", "belongs to a folder: name one with out")
@@ -233,7 +233,7 @@ def write_predictions(
     if "://" in str(out) and not names_object(out):
         raise InputError(
             "output",
-            f"{without_password(str(out))!r} is an address that Spark alone writes to",
+            f"{without_password(str(out))!r} is an address that only Spark writes to",
             remedy="Name a file, a folder, or an address s3://, gs:// or az://",
         )
     return _write_folder(predictions, as_place(out), partition_by, progress)
@@ -257,7 +257,7 @@ def _write_file(predictions: Predictions, path: Place, *, overwrite: bool, progr
 def _write_folder(
     predictions: Predictions, folder: Place, partition_by: tuple[str, ...], progress: Progress
 ) -> Summary:
-    """Parquet files in a new folder, of a million rows at most, perhaps in folders by value; one file of no rows."""
+    """Write Parquet files of at most a million rows into a new folder, possibly in folders by value; one if no rows."""
     import pyarrow as pa
     import pyarrow.dataset as ds
     import pyarrow.parquet as pq
@@ -274,7 +274,7 @@ def _write_folder(
         tally.add(first)
         where = str(part) if isinstance(part, Path) else part.address.path
         system = None if isinstance(part, Path) else part.filesystem
-        if not first.num_rows:  # of which a data set makes no file, and a folder by value has no columns
+        if not first.num_rows:  # a data set makes no file of it, and a folder by value has no columns
             pq.write_table(pa.Table.from_batches([first]), f"{where}/part-0.parquet", filesystem=system)
         else:
             reader = pa.RecordBatchReader.from_batches(first.schema, _chained(first, counted(batches)))
@@ -301,9 +301,9 @@ def _chained(first: Any, others: Iterator[Any]) -> Iterator[Any]:
 
 @contextmanager
 def _new_folder(folder: Place) -> Iterator[Place]:
-    """A temporary folder beside a new one, moved into place when the block succeeds and removed when it does not.
+    """A temporary folder next to a new one; it is moved into place if the block succeeds, and removed otherwise.
 
-    A store moves nothing: there it is the new folder itself, of which every object is deleted.
+    A store cannot move. There it is the new folder itself, and all its objects are deleted after an error.
     """
     refuse_existing_folder(folder)
     if isinstance(folder, ObjectPath):

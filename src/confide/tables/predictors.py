@@ -32,29 +32,29 @@ from confide.tables.table import Table
 
 SET, SIZE, LOWER, UPPER = "prediction_set", "set_size", "lower", "upper"
 Added: TypeAlias = Literal["texts", "integers", "size", "number"]
-"""What a column holds that is added: a list of names or of integers, how long it is, or an end of an interval."""
+"""The content of an added column: a list of texts or of integers, the size of a set, or an end of an interval."""
 _DOUBLE = np.dtype(np.float64)
 
 
 @dataclass(frozen=True, eq=False)
 class Predictor(ABC):
-    """What is added to each record.
+    """The columns that are added to each record.
 
     Parameters
     ----------
     reads
         The columns that are read.
     adds
-        The columns that are added; the last is null where a record has no prediction.
+        The columns that are added; the last is null if a record has no prediction.
     requirements
-        What every record has to fulfil, in words.
+        The requirements on every record, in words.
     width
-        About how many numbers are read of each record.
+        The approximate count of numbers that are read of each record.
     in_sql
-        Whether engines can compute it.
+        Whether engines can compute the predictions.
     thresholds
-        float64: one for all, shape (1,); one per class, shape (K,); or one per group, in the order of its names. Of
-        intervals, shape (2, ...), for the lower and for the upper end.
+        float64: one for all, shape (1,); one per class, shape (K,); or one per group, in the order of its names. For
+        intervals, shape (2, ...), for the lower and the upper end.
     group
         The column of each record's group, for thresholds per group.
     """
@@ -69,28 +69,28 @@ class Predictor(ABC):
 
     @abstractmethod
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
-        """The added columns of a batch, and what is wrong with records; `as_text` writes lists as JSON."""
+        """The added columns of a batch, and the reasons of unusable records; `as_text` writes lists as JSON."""
 
     @property
     @abstractmethod
     def kinds(self) -> tuple[Added, Added]:
-        """What the added columns hold."""
+        """The content of the added columns."""
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
-        """What is wrong column by column, for a batch in which something is."""
+        """The errors column by column, for a batch with errors."""
         group = [] if self.group is None else [self.group.column_error(batch, len(self.requirements))]
         return [*self.own_errors(batch), *group]
 
     @abstractmethod
     def own_errors(self, batch: Any) -> list[ColumnError]:
-        """The same of probabilities or predictions."""
+        """The errors of probabilities or predictions."""
 
     @abstractmethod
     def added(self, table: Any) -> Any:
         """An Ibis table with the added columns; only if `in_sql`."""
 
     def thresholds_of(self, batch: Any, reasons: Reasons) -> tuple[NDArray[np.float64], Reasons]:
-        """The threshold of each record by its group, and a reason for a record without a known one."""
+        """The threshold of each record by its group, and a reason for records of an unknown group."""
         assert self.group is not None
         place = self.group.places(batch)
         reasons = mark(reasons, place < 0, len(self.requirements))
@@ -99,9 +99,9 @@ class Predictor(ABC):
 
 @dataclass(frozen=True, eq=False)
 class SetPredictor(Predictor):
-    """Sets of classes, or of labels; randomised scores draw fresh numbers.
+    """Sets of classes or labels; randomised scores draw new numbers.
 
-    `names` are in the order of the probabilities, `by_class` says whether each class has a threshold of its own, and
+    `names` are in the order of the probabilities. `by_class` states whether each class has its own threshold, and
     `sums` whether rows sum to one.
     """
 
@@ -113,7 +113,7 @@ class SetPredictor(Predictor):
 
     @property
     def kinds(self) -> tuple[Added, Added]:
-        """A list of names, and how many they are."""
+        """A list of names, and their number."""
         return "texts" if isinstance(self.names[0], str) else "integers", "size"
 
     def read(self, batch: Any, *, as_text: bool = False) -> tuple[list[Any], Reasons]:
@@ -138,7 +138,7 @@ class SetPredictor(Predictor):
         return self.probabilities.column_errors(batch)
 
     def added(self, table: Any) -> Any:
-        """The same for LAC: p >= the smallest probability inside, in double precision."""
+        """The sets for LAC in SQL: p >= the smallest included probability, in double precision."""
         import ibis
 
         names, usable = self.names, ibis.literal(True)
@@ -203,7 +203,7 @@ class IntervalPredictor(Predictor):
         return finite_errors(batch, self.predictions, first=1, positive=self.scores[0] == "gamma")
 
     def added(self, table: Any) -> Any:
-        """The same in double precision."""
+        """The intervals in SQL, in double precision."""
         import ibis
 
         f, finite = [exact(table[name]) for name in self.predictions], ibis.literal(True)
@@ -222,13 +222,13 @@ class IntervalPredictor(Predictor):
 
 
 def predictors_of(table: Table, what: What, release: Release, by: str | None = None) -> tuple[Predictor, ...]:
-    """What a release adds to the records of a table: one predictor, or one for each of its levels.
+    """The predictors of a release for a table: one, or one per level.
 
     Raises
     ------
     InputError
-        If the release was made for other scores than the columns give, or has thresholds per group and `by`, their
-        column, is not named.
+        If the release is for other scores than those of the columns, or has thresholds per group and `by`, the column
+        of the group, is not given.
     """
     if as_release(release).by == "level":
         return tuple(_predictor(table, what, part, by, f"_{float(alpha):g}") for alpha, part in release.parts.items())
@@ -236,12 +236,12 @@ def predictors_of(table: Table, what: What, release: Release, by: str | None = N
 
 
 def names_in(release: Release, p: NumberColumns, names: Names) -> Any:
-    """The names of the columns, `names_for` a release; columns that were named one by one have to be in its order.
+    """The column names for a release (`names_for`); columns named one by one must be in the order of the release.
 
     Raises
     ------
     InputError
-        If the release is for other classes, or the columns have the names of its classes in another order.
+        If the release is for other classes, or the columns have its class names in another order.
     """
     known = classes_of(release)
     refuse_turned_pair(p, names, release)
@@ -251,9 +251,9 @@ def names_in(release: Release, p: NumberColumns, names: Names) -> Any:
 
 
 def refuse_turned_pair(p: NumberColumns, names: Names, release: Release) -> None:
-    """Refuse one column of two classes that are named in another order than they were calibrated in.
+    """Reject one column of two classes that are named in another order than at the calibration.
 
-    It would be the probability of the other class, which is a slip more often than meant.
+    It would be the probability of the other class, which is usually a mistake.
     """
     known = classes_of(release)
     if p.of_pair and isinstance(known, tuple) and list(map(str, names)) == list(map(str, reversed(known))):
@@ -325,7 +325,7 @@ def _interval_predictor(
 
 
 def _limits(release: Release, classes: Names = ()) -> NDArray[np.float64]:
-    """The threshold, that of each group of the release, or that of each class, shape (1,), (G,) or (K,)."""
+    """The thresholds: one, one per group of the release, or one per class, shape (1,), (G,) or (K,)."""
     groups = tuple(release.parts) if release.by == "group" else None
     return np.atleast_1d(release.limits(len(release.parts), groups=groups, classes=classes))
 
@@ -356,7 +356,7 @@ def _per_group(table: Any, group: NamedColumn, values: Sequence[float]) -> Any:
 
 
 def _cut(threshold: float) -> float:
-    """For float32 probabilities the comparison in double precision has the same answer."""
+    """The cut for float32 probabilities, at which a comparison in double precision has the same result."""
     if threshold >= 1:
         return 0.0
     return 2.0 if threshold < 0 else float(smallest_probability(threshold, _DOUBLE))

@@ -1,9 +1,9 @@
-"""What is read of each record of a table, and the number that follows from it: in this process, or as SQL.
+"""The columns that are read of each record, and the score computed from them: in this process, or as SQL.
 
-A reader knows its columns, the requirements that every record has to fulfil, and how to compute scores: from an Arrow
-batch in numpy, or as an Ibis expression that engines compute bit for bit alike (everything in double precision, with at
-most one rounding per operation). A record without a score has a reason: the position, from 1 on, of the requirement it
-breaks.
+A reader has columns, requirements on every record, and two implementations of its score: from an Arrow batch in numpy,
+and as an Ibis expression. Engines compute the expression with the same result in every bit, because everything is in
+double precision with at most one rounding per operation. A record without a score has a reason: the position, from 1
+on, of the requirement that it breaks.
 """
 
 from abc import ABC, abstractmethod
@@ -25,17 +25,17 @@ from confide.tables.named_columns import NamedColumn
 from confide.tables.table import Table
 
 LOOKED_AT = 100
-"""Rows of each batch whose sum is looked at."""
+"""The number of rows of each batch whose sum is checked."""
 
 _MOSTLY = 0.9
 
 Reasons: TypeAlias = NDArray[np.int8] | None
-"""Why each record cannot be used: the position of the requirement that it breaks, from 1 on, or 0; None if all can."""
+"""The reason why each record cannot be used: the position of the broken requirement, from 1 on, or 0; or None."""
 
 
 @dataclass(frozen=True)
 class RecordReader(ABC):
-    """What is read of each record, and its score.
+    """The columns of each record, and its score.
 
     Parameters
     ----------
@@ -44,9 +44,9 @@ class RecordReader(ABC):
     reads
         The columns.
     requirements
-        What every record has to fulfil, in words; the first is about the score itself.
+        The requirements on every record, in words; the first is about the score itself.
     width
-        About how many numbers are read of each record.
+        The approximate count of numbers that are read of each record.
     in_sql
         Whether engines can compute the score.
     """
@@ -63,16 +63,16 @@ class RecordReader(ABC):
         return score_kind(self.score)
 
     def in_range(self, scores: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which scores are numbers in the score's range."""
-        low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # a float would be rounded to float32
+        """Whether each score is a number in the score's range."""
+        low, high = np.float64(self.kind.low), np.float64(self.kind.high)  # float would be rounded to float32
         return (scores >= low) & (scores <= high)
 
     @abstractmethod
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """What a score is computed from, in arrays of n records, and what is wrong with some of them."""
+        """The input of a score, in arrays of n records, and the reasons of unusable records."""
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
-        """What is wrong column by column, for a batch in which something is; nothing where the reasons say it all."""
+        """The errors column by column, for a batch with errors; empty if the reasons have no further details."""
         return []
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[Any]:
@@ -80,7 +80,7 @@ class RecordReader(ABC):
         return arrays[0]
 
     def scores(self, batch: Any) -> tuple[NDArray[Any], Reasons]:
-        """The scores of a batch, NaN where there is none, and what is wrong with those records."""
+        """The scores of a batch, NaN if there is none, and the reasons of those records."""
         arrays, reasons = self.read(batch)
         if reasons is None:
             return self.score_of(arrays), None
@@ -90,12 +90,12 @@ class RecordReader(ABC):
         return scores, reasons
 
     def expressions(self, table: Any) -> tuple[Any, dict[int, Any]]:
-        """In terms of an Ibis table: the score, and the records that break each requirement; only if `in_sql`."""
+        """The score and the records that break each requirement, as Ibis expressions; only if `in_sql`."""
         raise NotImplementedError
 
 
 class ScoreReader(RecordReader):
-    """A column of ready-made scores; whoever counts looks at their range."""
+    """A column of ready-made scores; the counter checks their range."""
 
     @classmethod
     def of(cls, column: str, score: str | None) -> "ScoreReader":
@@ -121,7 +121,7 @@ class ScoreReader(RecordReader):
 class NumberColumns:
     """Numbers for K classes, labels or candidates, from K columns or from one list column.
 
-    Of two classes one column is enough, that of the second: the first has one minus it, in double precision.
+    For two classes one column is enough, that of the second: the first class has one minus it, in double precision.
 
     Parameters
     ----------
@@ -132,10 +132,10 @@ class NumberColumns:
     from_list
         Whether they come from a list column.
     logits
-        Whether they are logits, of which the softmax is taken; the one column of two classes is that of the second
-        against the first.
+        Whether they are logits, whose softmax is used. The one column of two classes is the logit of the second
+        compared with the first.
     exclusive
-        Whether one of K classes is true; else each of K labels can be.
+        Whether exactly one of K classes is true; otherwise each of K labels can be true.
     """
 
     columns: tuple[str, ...]
@@ -155,20 +155,20 @@ class NumberColumns:
         return not self.from_list and len(self.columns) == 1 and self.width == 2
 
     def in_order(self, order: list[int]) -> "NumberColumns":
-        """The same numbers with other places for the columns; lists and the one column of two classes as they are."""
+        """The same numbers with the columns in another order; lists and the one column of two classes are unchanged."""
         if len(self.columns) != self.width:
             return self
         return replace(self, columns=tuple(self.columns[place] for place in order))
 
     @property
     def title(self) -> str:
-        """What the columns are called in messages."""
+        """The name of the columns in messages."""
         first = repr(self.columns[0])
         return f"column {first}" if len(self.columns) == 1 else f"columns {first} and following"
 
     @property
     def probability_requirements(self) -> tuple[str, str]:
-        """Probabilities, and as many in a list as there are classes: reasons 1 and 2 of `matrix`."""
+        """The requirements on probabilities, and on the length of lists: reasons 1 and 2 of `matrix`."""
         if self.logits:
             return (
                 f"{self.title} must hold finite logits, none missing,",
@@ -181,7 +181,7 @@ class NumberColumns:
         )
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
-        """Numbers that are no probabilities, column by column, with the requirement in words about each: reason 1."""
+        """Numbers that are not probabilities, column by column, with the requirement about each: reason 1."""
         columns = {} if self.from_list else {name: number_column(batch, name) for name in self.columns}
         requirement = self.probability_requirements[0]
         found = [
@@ -195,7 +195,7 @@ class NumberColumns:
 
     @property
     def sum_requirement(self) -> str:
-        """What rows sum to, where the numbers are probabilities of classes that exclude each other."""
+        """The requirement on the sum of rows, if the numbers are probabilities of classes that exclude each other."""
         if self.logits:
             return (
                 f"{self.title} must hold logits and not probabilities, as far as the first rows show (leave out "
@@ -206,7 +206,7 @@ class NumberColumns:
     def matrix(self, batch: Any, most: float = 1.0, order: Literal["C", "F"] = "C") -> tuple[NDArray[Any], Reasons]:
         """The numbers, shape (n, K); reason 1 for those outside [0, most], 2 for lists of another length.
 
-        In the order "F" columns are copied as they are, which serves whoever needs one entry of each row.
+        The order "F" copies columns as they are, which is faster if one entry of each row is needed.
         """
         if self.from_list:
             p, whole = matrix_column(batch, self.columns[0], self.width)
@@ -226,11 +226,11 @@ class NumberColumns:
         return p, reasons
 
     def _unusable(self, column: NDArray[Any]) -> NDArray[np.bool_]:
-        """Which numbers of a column are no logits, or no probabilities."""
+        """The numbers of a column that are not logits, or not probabilities."""
         return ~np.isfinite(column) if self.logits else ~((column >= 0) & (column <= 1))
 
     def _softmax(self, z: NDArray[Any], whole: NDArray[np.bool_] | None) -> tuple[NDArray[np.float64], Reasons]:
-        """The softmax of logits; rows that are probabilities already become 0, which sums to something else."""
+        """The softmax of logits; rows that are already probabilities become 0, which does not sum to one."""
         wrong, already = ~np.isfinite(z).all(axis=1), look_like_probabilities(z)
         reasons = mark(None, wrong if whole is None else wrong & whole, 1)
         reasons = reasons if whole is None else mark(reasons, ~whole, 2)
@@ -240,14 +240,14 @@ class NumberColumns:
         return p, reasons
 
     def expressions(self, table: Any) -> list[Any]:
-        """The numbers in terms of an Ibis table, in double precision; not of lists."""
+        """The numbers as Ibis expressions, in double precision; not for lists."""
         columns = [exact(table[column]) for column in self.columns]
         return [number(1.0) - columns[0], *columns] if self.of_pair else columns
 
 
 @dataclass(frozen=True)
 class ClassReader(RecordReader):
-    """A classification score of each record's own class; of a list, where a table can, only that entry is read."""
+    """A classification score of each record's own class; of a list, only its entry is read if the table can."""
 
     probabilities: NumberColumns
     label: NamedColumn
@@ -255,7 +255,7 @@ class ClassReader(RecordReader):
 
     @classmethod
     def of(cls, p: NumberColumns, label: NamedColumn, score: str, *, entries: bool) -> "ClassReader":
-        """The reader of probabilities and labels; `entries` says whether the table can read those of lists."""
+        """The reader of probabilities and labels; `entries`: the table can read entries of lists."""
         in_sql = score_kind(score).of_one_entry and not p.logits  # one minus a probability
         by_entry = entries and in_sql and p.from_list and label.positions
         entry = ColumnRef(p.columns[0], "entry", label.read.column), ColumnRef(p.columns[0], "length")
@@ -278,7 +278,7 @@ class ClassReader(RecordReader):
         return [*self.probabilities.column_errors(batch), self.label.column_error(batch, 3)]
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """Any classification score. Randomised ones draw fresh numbers."""
+        """Any classification score. Randomised scores draw new numbers."""
         p, place = arrays
         if self.in_sql:
             own = p if self.by_entry else p[np.arange(len(p)), place][:, None]
@@ -310,7 +310,7 @@ class ClassReader(RecordReader):
 
 @dataclass(frozen=True)
 class LabelReader(RecordReader):
-    """The class of each record alone, which gives no score."""
+    """The class of each record only; there is no score."""
 
     label: NamedColumn
 
@@ -331,7 +331,7 @@ class LabelReader(RecordReader):
 
 @dataclass(frozen=True)
 class TargetReader(RecordReader):
-    """A regression score: the absolute residual, gamma, or CQR and its sides; `names`: predictions and the target."""
+    """A regression score: absolute residual, gamma, or CQR and its sides; `names` are predictions and the target."""
 
     names: tuple[str, ...]
     positive: bool = False
@@ -375,7 +375,7 @@ class TargetReader(RecordReader):
 class LossReader(RecordReader):
     """The critical threshold of a monotone bounded loss, from its values at every finite candidate.
 
-    Fresh uniform numbers are drawn, one per record (docs/theory-risk.md, Theorem 1).
+    Fresh uniform numbers are drawn, one per record (docs/theory.md, Theorem R1).
     """
 
     losses: NumberColumns
@@ -403,19 +403,19 @@ class LossReader(RecordReader):
 
 @dataclass(frozen=True)
 class FalseNegativeReader(RecordReader):
-    """The critical threshold of the false-negative rate of sets of labels; fresh uniform numbers are drawn."""
+    """The critical threshold of the false-negative rate of sets of labels; draws new uniform random numbers."""
 
     probabilities: NumberColumns
     truth: NumberColumns
 
     @classmethod
     def of(cls, p: NumberColumns, truth: NumberColumns, score: str) -> "FalseNegativeReader":
-        """The reader of probabilities and truths."""
+        """The reader of probabilities and true labels."""
         wanted = f"{truth.title} must hold 1 for each label that is true and 0 for others"
         return cls(score, (*p.reads, *truth.reads), (*p.probability_requirements, wanted), 2 * p.width, False, p, truth)
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """Probabilities and truths, shape (n, K) each."""
+        """Probabilities and true labels, shape (n, K) each."""
         p, reasons = self.probabilities.matrix(batch)
         truth, _ = self.truth.matrix(batch)
         return [p, truth], mark(reasons, ~((truth == 0) | (truth == 1)).all(axis=1), 3)
@@ -425,19 +425,19 @@ class FalseNegativeReader(RecordReader):
         return self.probabilities.column_errors(batch)
 
     def score_of(self, arrays: list[NDArray[Any]]) -> NDArray[np.float64]:
-        """The score 1 - p of one true label, picked at random."""
+        """The score 1 - p of one true label, chosen at random."""
         return false_negative_thresholds(arrays[0], arrays[1] == 1)
 
 
 def _or_no_class(column_error: ColumnError) -> str:
-    """The requirement of one column among others that are right, which may be none of them if nearly no row is."""
+    """The requirement of one column among correct others; it may not be a class if nearly no row is usable."""
     mostly = np.count_nonzero(column_error.wrong) >= _MOSTLY * len(column_error.wrong)
     remedy = "percentages by 100; if it is no class, leave it out by a narrower pattern)"
     return column_error.requirement.replace("percentages by 100)", remedy) if mostly else column_error.requirement
 
 
 def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
-    """Which rows of a batch do not sum to one, shape (n,), as far as the first of them show."""
+    """The rows of a batch that do not sum to one, shape (n,), among the first rows."""
     wrong = np.zeros(len(p), dtype=np.bool_)
     far = far_from_one(p, LOOKED_AT)
     wrong[: len(far)] = far
@@ -445,19 +445,19 @@ def other_sums(p: NDArray[Any]) -> NDArray[np.bool_]:
 
 
 def refuse_first_rows(table: Table, p: NumberColumns) -> None:
-    """Refuse a table whose first rows do not sum to one, where nobody else looks at all entries of a row."""
+    """Reject a table whose first rows do not sum to one, if no other code checks all entries of a row."""
     found = RowErrors()
     with closing(table.head(LOOKED_AT).batches(p.reads, LOOKED_AT)) as batches:
         first = next(batches, None)
         if first is not None and first.num_rows:
-            matrix, unusable = p.matrix(first)  # of which others tell
+            matrix, unusable = p.matrix(first)  # other checks report unusable rows
             wrong = other_sums(matrix) if unusable is None else other_sums(matrix) & (unusable == 0)
             found.note(wrong.astype(np.int8), 0 if table.ordered else None)
     found.refuse([p.sum_requirement], table.rows)
 
 
 def mark(reasons: Reasons, wrong: NDArray[np.bool_], reason: int) -> Reasons:
-    """Reasons with one more, for records that are wrong and had none."""
+    """Reasons with one more reason, for records that are wrong and had none."""
     if not wrong.any():
         return reasons
     reasons = np.zeros(len(wrong), np.int8) if reasons is None else reasons
@@ -466,7 +466,7 @@ def mark(reasons: Reasons, wrong: NDArray[np.bool_], reason: int) -> Reasons:
 
 
 def finite_requirement(column: str, positive: bool = False) -> str:
-    """What a prediction or a target has to be, for messages."""
+    """The requirement on a prediction or a target, for messages."""
     what = "a positive number" if positive else "a number"
     return f"column {column!r} must hold {what} that is finite (not missing, not NaN)"
 
@@ -476,7 +476,7 @@ def finite_columns(
 ) -> tuple[list[NDArray[Any]], Reasons]:
     """Columns of numbers, and reasons `first`, `first + 1`, ... for records whose number is not finite.
 
-    If `positive`, the first of the columns has to be that as well.
+    With `positive`, the numbers of the first column must be positive as well.
     """
     columns, reasons = [number_column(batch, name) for name in names], None
     for i, column in enumerate(columns):
@@ -485,7 +485,7 @@ def finite_columns(
 
 
 def finite_errors(batch: Any, names: tuple[str, ...], first: int, *, positive: bool = False) -> list[ColumnError]:
-    """The same column by column, also where several of a record are wrong."""
+    """The same errors column by column, also if several numbers of a record are wrong."""
     found = []
     for i, name in enumerate(names):
         column, must = number_column(batch, name), positive and i == 0
@@ -494,18 +494,18 @@ def finite_errors(batch: Any, names: tuple[str, ...], first: int, *, positive: b
 
 
 def _unusable(column: NDArray[Any], positive: bool) -> NDArray[np.bool_]:
-    """Which numbers are not finite, or not positive where they have to be."""
+    """The numbers that are not finite, or not positive where this is required."""
     wrong: NDArray[np.bool_] = ~np.isfinite(column)
     return wrong | ~(column > 0) if positive else wrong
 
 
 def number_error(reason: int, requirement: str, column: NDArray[Any], wrong: NDArray[np.bool_]) -> ColumnError:
-    """What is wrong with a column of numbers, of which the missing ones are NaN."""
+    """The error of a column of numbers, in which missing numbers are NaN."""
     return ColumnError(reason, requirement, wrong, bool(np.isnan(column).any()))
 
 
 def finite_expression(column: Any) -> Any:
-    """Whether a number is finite, as an expression; also where it is missing."""
+    """Whether a number is finite, as an expression; defined for missing numbers as well."""
     return ((column > number(-np.inf)) & (column < number(np.inf))).fill_null(False)
 
 

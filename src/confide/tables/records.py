@@ -1,4 +1,4 @@
-"""Records of a table: the columns that one is read from, and the batches in which all of them can be used."""
+"""Records of a table: the columns of a record, and the batches in which all records can be used."""
 
 from collections.abc import Callable, Generator, Iterable, Sequence
 from contextlib import closing
@@ -25,7 +25,7 @@ def rows_per_batch(width: int) -> int:
 
 
 class BatchReader(Protocol):
-    """What is made of every batch: arrays that scores follow from, or predictions."""
+    """A function of every batch: arrays for scores, or predictions."""
 
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
@@ -33,17 +33,17 @@ class BatchReader(Protocol):
 
     @property
     def width(self) -> int:
-        """About how many numbers are read of each record."""
+        """The approximate count of numbers that are read of each record."""
 
     @property
     def requirements(self) -> Sequence[str]:
-        """What every record has to fulfil, in words."""
+        """The requirements on every record, in words."""
 
     def read(self, batch: Any) -> tuple[Any, Reasons]:
-        """What is made of a batch, and why some of its records cannot be used."""
+        """The result for a batch, and the reasons of its unusable records."""
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
-        """What is wrong column by column, for a batch in which something is."""
+        """The errors column by column, for a batch with errors."""
 
 
 def checked_batches(
@@ -55,23 +55,23 @@ def checked_batches(
     skips: bool = False,
     shows_types: bool = False,
 ) -> Generator[tuple[Any, Any]]:
-    """Read a table batch by batch; each batch comes with what its reader makes of it.
+    """Read a table batch by batch, and yield each batch with the result of its reader.
 
     Parameters
     ----------
     table, reader, progress
-        What is read, by whom, and who is told the number of rows.
+        The table, the reader, and a callback for the number of rows.
     keep
-        Columns that the batches have besides.
+        Further columns of the batches.
     skips
-        Whether a refusal says that records with missing values can be left out.
+        Whether an error mentions that records with missing values can be left out.
     shows_types
         Whether a table without rows gives one batch without rows.
 
     Raises
     ------
     InputError
-        At the end, if records cannot be used: how many, and why. After the first of them no batch is handed over.
+        At the end, if records cannot be used: how many, and why. After the first of them no batch is yielded.
     """
     errors, start, empty = RowErrors(), 0, None
     reads = tuple(dict.fromkeys([*keep, *reader.reads]))
@@ -94,22 +94,22 @@ def checked_batches(
 
 @dataclass(frozen=True)
 class RecordColumns:
-    """The columns of a record: what its score is computed from, its group, its weight and its person.
+    """The columns of a record: those of its score, its group, its weight and its person.
 
     Reasons count the requirements: first those of the reader, then the group's, the weight's and the person's two.
 
     Parameters
     ----------
     reader
-        How the score is read.
+        The reader of the score.
     group
         The column of each record's group, or None.
     weight
         The column of each record's public weight, or None.
     people
-        Bounds the records that count of each person, or None.
+        The bound on the number of records that count for each person, or None.
     other_groups
-        Whether records of groups that are not in the column's public list pass.
+        Whether records of groups that are not in the column's public list are accepted.
     """
 
     reader: RecordReader
@@ -119,7 +119,7 @@ class RecordColumns:
     other_groups: bool = False
 
     def counting(self, table: Table, *, skip_incomplete: bool) -> Table:
-        """The rows that count: complete ones if others are left out, and at most so many of a person."""
+        """The rows that count: complete ones if others are left out, and a bounded number of each person."""
         if skip_incomplete:
             persons = () if self.people is None else (self.people.person, *self.people.order)
             table = table.drop_missing([*self._columns, *(ColumnRef(column, "value") for column in persons)])
@@ -127,12 +127,12 @@ class RecordColumns:
 
     @property
     def reads(self) -> tuple[ColumnRef, ...]:
-        """The columns, each once; with people also the one that says what is wrong with a person."""
+        """The columns, each once; with people also the column of errors about persons."""
         return tuple(dict.fromkeys([*self._columns, *([] if self.people is None else [ColumnRef(FLAG)])]))
 
     @property
     def width(self) -> int:
-        """About how many numbers are read of each record."""
+        """The approximate count of numbers that are read of each record."""
         return self.reader.width
 
     @property
@@ -142,32 +142,32 @@ class RecordColumns:
 
     @property
     def requirements(self) -> list[str]:
-        """What every record has to fulfil, in words."""
+        """The requirements on every record, in words."""
         persons = () if self.people is None else self.people.requirements
         return [*self.reader.requirements, *(one.requirement for one in self.required), *persons]
 
     @property
     def required(self) -> list[NamedColumn | AnyGroups | WeightColumn]:
-        """The columns beside the score that every record must have a usable value in."""
+        """The columns, in addition to the score, in which every record must have a usable value."""
         group = None if self.other_groups else self.group
         return [one for one in (group, self.weight) if one is not None]
 
     def read(self, batch: Any) -> tuple[list[NDArray[Any]], Reasons]:
-        """What a score is computed from, in arrays of n records, and what is wrong with some of them."""
+        """The input of a score, in arrays of n records, and the reasons of unusable records."""
         arrays, reasons = self.reader.read(batch)
         if isinstance(self.reader, ScoreReader):
             reasons = mark(reasons, ~self.reader.in_range(arrays[0]), 1)
         return arrays, self.marked(batch, reasons, [one.unusable(batch) for one in self.required])
 
     def marked(self, batch: Any, reasons: Reasons, unusable: Iterable[NDArray[np.bool_]]) -> Reasons:
-        """The same reasons, with those of the required columns, whose `unusable` records are known, and of people."""
+        """The reasons, with those of the required columns, whose `unusable` records are given, and of people."""
         flags = [] if self.people is None else [number_column(batch, FLAG) == flag for flag in (1, 2)]
         for reason, wrong in enumerate([*unusable, *flags], start=len(self.reader.requirements) + 1):
             reasons = mark(reasons, wrong, reason)
         return reasons
 
     def column_errors(self, batch: Any) -> list[ColumnError]:
-        """What is wrong column by column, for a batch in which something is."""
+        """The errors column by column, for a batch with errors."""
         others = enumerate(self.required, start=len(self.reader.requirements) + 1)
         return [*self.reader.column_errors(batch), *(one.column_error(batch, reason) for reason, one in others)]
 
@@ -185,9 +185,9 @@ def hand_over(
     *,
     skip_incomplete: bool,
 ) -> int:
-    """Hand all records of a table with known truth over, as arrays and the batch they came in; returns their number.
+    """Pass all records of a table with true labels on, as arrays and the batch they came in; returns their number.
 
-    Of classes and regression these are all arrays that the score is computed from; else the score.
+    For classes and regression these are all arrays that the score is computed from; otherwise the score.
     """
     whole, number = isinstance(what, Classified | Regressed), 0
     rows = columns.counting(table, skip_incomplete=skip_incomplete)

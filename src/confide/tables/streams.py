@@ -1,4 +1,4 @@
-"""Data that somebody hands over: Arrow tables and data frames, streams of batches, standard input."""
+"""Data in memory and streams: Arrow tables and data frames, streams of batches, standard input."""
 
 import csv
 import sys
@@ -26,7 +26,7 @@ _ARROW_STREAM = b"\xff\xff\xff\xff"
 
 @contextmanager
 def open_memory(data: Any) -> Iterator[DuckTable]:
-    """A table of an Arrow table, or of a data frame that has one (pandas, polars, or anything of that protocol)."""
+    """Open an Arrow table, or a data frame that can be converted to one (pandas, polars, or any other)."""
     import pyarrow as pa
 
     held = data if isinstance(data, pa.Table) else _as_arrow(data)
@@ -56,9 +56,9 @@ def open_batches(
     in_words: Callable[[], AbstractContextManager[None]] = nullcontext,
     schema: Any = None,
 ) -> Iterator["StreamedTable"]:
-    """A table of record batches, Arrow tables or mappings of arrays that come one after the other, once.
+    """Open record batches, Arrow tables or mappings of arrays as a table that can be read once.
 
-    Their schema, if it is known beforehand, is that of a table without rows.
+    Their schema, if it is known in advance, is used for a table without rows.
     """
     import pyarrow as pa
 
@@ -76,10 +76,10 @@ def open_batches(
 
 
 class StreamedTable(DuckTable):
-    """Rows that pass by once; `first` are the first of them, and `pieces` are all."""
+    """Rows that can be read once; `first` are the first rows, and `pieces` all rows."""
 
     takes_entries = False
-    """What rows sum to is looked at as they pass by, so whole lists are read."""
+    """The sums of rows are checked while they are read, so whole lists are read."""
 
     def __init__(
         self,
@@ -99,7 +99,7 @@ class StreamedTable(DuckTable):
 
     @contextmanager
     def _or_own_failure(self) -> Iterator[None]:
-        """What failed in the stream itself is raised as it was, and not as the engine's that asked for the rows."""
+        """Raise an error of the stream itself unchanged, and not as an error of the engine that reads it."""
         try:
             with self._of_stream():
                 yield
@@ -110,7 +110,7 @@ class StreamedTable(DuckTable):
             raise
 
     def _passing(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """The batches that count; a failure is kept for `_or_own_failure`."""
+        """The batches that count; an exception is kept for `_or_own_failure`."""
         try:
             yield from self._complete(pieces) if self._incomplete else pieces
         except Exception as failure:
@@ -118,7 +118,7 @@ class StreamedTable(DuckTable):
             raise
 
     def _complete(self, pieces: Iterable[Any]) -> Iterator[Any]:
-        """The batches without the records that lack a value; another DuckDB is asked than the one that reads them."""
+        """The batches without records that lack a value; a second DuckDB, not the reading one, finds these records."""
         import pyarrow as pa
 
         with embedded() as connection:
@@ -140,30 +140,30 @@ class StreamedTable(DuckTable):
         self.connection.register(ROWS, pa.RecordBatchReader.from_batches(self._arrives, self._passing(pieces)))
 
     def counted_rows(self) -> None:
-        """Nobody knows before they have passed."""
+        """Return None: the row count of a stream is unknown before it is read."""
 
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "StreamedTable":
-        """The rows that lack no value, as they pass by."""
+        """The rows that lack no value, filtered while they are read."""
         self._incomplete, self.ordered = incomplete_sql(reads, self.schema, texts=self._texts), False
         return self
 
     def left_out(self) -> int:
-        """How many of the rows that passed by lacked a value."""
+        """The number of rows read so far that lacked a value."""
         return self._left_out
 
     def _describe(self) -> None:
         self.connection.register(ROWS, self._arrives.empty_table())
 
-    def _first_cells(self, asked: str) -> Any:
-        return _asked_of(self.connection, self._first, asked)
+    def _first_cells(self, expressions: str) -> Any:
+        return _first_row(self.connection, self._first, expressions)
 
     def first_length(self, column: str) -> int | None:
-        """The length of the first list among the rows that came first."""
+        """The length of the first list among the first rows."""
         return first_length(self._first.column(column))
 
 
 def as_record_batch(columns: Mapping[str, Any]) -> Any:
-    """An Arrow record batch of arrays by name: of shape (n,), or (n, K) for a list in each row; others are left out."""
+    """An Arrow record batch of arrays by name: shape (n,), or (n, K) for a list in each row; others are left out."""
     import pyarrow as pa
 
     held = {str(name): _as_column(as_host_array(column)) for name, column in columns.items()}
@@ -182,7 +182,7 @@ def _as_column(column: Any) -> Any | None:
 
 
 def as_record_batches(batch: Any) -> Iterator[Any]:
-    """The record batches that a batch of any kind consists of."""
+    """The record batches of a batch of any kind."""
     import pyarrow as pa
 
     if isinstance(batch, pa.RecordBatch):
@@ -230,7 +230,7 @@ def open_standard_input(decimal: str = ".") -> Iterator[StreamedTable]:
 
 
 def csv_batches(stream: Any, head: bytes, name: str) -> Any:
-    """Record batches of CSV that passes by, every cell as text."""
+    """Record batches of streamed CSV, with every cell as text."""
     import pyarrow as pa
     import pyarrow.csv
 
@@ -240,36 +240,36 @@ def csv_batches(stream: Any, head: bytes, name: str) -> Any:
     refuse_repeated(name, names)
     if all(map(_is_number, names)):
         raise FormatError(
-            "path", f"{name} must start with a line of column names", got="none that can be told from the values"
+            "path", f"{name} must start with a line of column names", got="none that differs from the values"
         )
     parsed = pa.csv.ParseOptions(delimiter=delimiter, newlines_in_values=True, ignore_empty_lines=len(names) > 1)
     texts = pa.csv.ConvertOptions(column_types=dict.fromkeys(names, pa.string()), strings_can_be_null=False)
     return pa.csv.open_csv(stream, parse_options=parsed, convert_options=texts)
 
 
-def _asked_of(connection: Any, batch: Any, asked: str) -> Any:
-    """What is asked of the rows of a batch: one row of answers."""
+def _first_row(connection: Any, batch: Any, expressions: str) -> Any:
+    """The values of aggregate expressions over the rows of a batch."""
     import pyarrow as pa
 
     connection.register("confide_first", pa.Table.from_batches([batch]))
-    (found,) = connection.sql(select(asked, "confide_first")).fetchall()
+    (found,) = connection.sql(select(expressions, "confide_first")).fetchall()
     connection.unregister("confide_first")
     return found
 
 
 def sniffed(connection: Any, first: Any) -> Any:
-    """The schema that the first rows of a CSV suggest: integers, numbers or texts; integers if there are none."""
+    """The schema that the first rows of a CSV suggest: integers, numbers or texts; integers if there are no rows."""
     import pyarrow as pa
 
     kinds = (("BIGINT", pa.int64()), ("DOUBLE", pa.float64()))
     written = {"BIGINT": "[-+ 0-9]*", "DOUBLE": ".*"}  # a cast to integers would round
-    asked = [
+    expressions = [
         f"bool_and({cell} = '' OR (TRY_CAST(NULLIF({cell}, '') AS {kind}) IS NOT NULL AND "
         f"regexp_full_match({cell}, '{written[kind]}')))"
         for cell in map(identifier, first.schema.names)
         for kind, _ in kinds
     ]
-    fits = iter(_asked_of(connection, first, ", ".join(asked)))
+    fits = iter(_first_row(connection, first, ", ".join(expressions)))
     fields = []
     for name in first.schema.names:
         found = [kind for (_, kind), fit in zip(kinds, (next(fits), next(fits)), strict=True) if fit is not False]

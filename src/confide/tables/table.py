@@ -1,4 +1,4 @@
-"""A table: rows with named columns, wherever they live, handed over as a stream of Arrow batches."""
+"""Tables: rows with named columns of any source, read as a stream of Arrow batches."""
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Generator, Sequence
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from confide.ledger import Dataset
 
 Progress: TypeAlias = Callable[[int], None]
-"""Told the number of rows of every batch. If it has a method `share(done, total)`, that is told the tasks of Spark."""
+"""Called with the number of rows of every batch. A method `share(done, total)` is called with the tasks of Spark."""
 
 
 def silent(rows: int) -> None:
@@ -22,31 +22,32 @@ def silent(rows: int) -> None:
 
 
 FLAG = "confide_person"
-"""The column that says what is wrong with a record's person or place: the position of a requirement from 1 on, or 0."""
+"""The column of errors about a record's person or place: the position of the broken requirement from 1 on, or 0."""
 
 _PLACE, _TIED = "confide_place", "confide_tied"
 
 
 @dataclass(frozen=True)
 class People:
-    """Who owns which record, and how many of each person's records count.
+    """The person of each record, and the bound on the number of records that count for each person.
 
-    A person's kept records follow from that person's records alone, so adding or removing a person changes at most
-    `most` of them, and a loss per person follows by group privacy. The bound holds in one table: of a ledger's cells,
-    each in a table of its own, a person can be in several (`confide.Dataset`).
+    The records kept of a person follow from that person's records alone. Adding or removing a person therefore changes
+    at most `most` of them, and the privacy loss per person follows by group privacy. The bound holds in one table. If
+    the cells of a ledger are separate tables, a person can be in several of them (`confide.Dataset`).
 
     Parameters
     ----------
     person
-        The column that names each record's owner.
+        The column with the person of each record.
     most
-        Records of one person that are kept, public; the first in the order.
+        The public number of records kept of each person: the first in the order.
     order
-        One or more columns that tell one person's records apart, such as a visit's number or date; no scores, labels
-        or predictions. The first `most` are kept.
+        One or more columns that distinguish the records of a person, such as a visit's number or date; no scores,
+        labels or predictions. The first `most` are kept.
     sample
-        A text, public or not: the records are kept in the order of md5(sample and the order's values) instead, which
-        is a sample without replacement that every engine draws alike.
+        A text, public or not. With it, records are kept in the order of md5(sample and the order's values), which is a
+        sample without replacement that is the same in every engine.
+        is a sample without replacement that is the same in every engine.
 
     Examples
     --------
@@ -62,25 +63,25 @@ class People:
     def __post_init__(self) -> None:
         positive_integer("max_records_per_person", self.most, most=MOST_PER_PERSON)
         if not self.order or len(set(self.order)) != len(self.order):
-            raise InputError("order", "must name one or more different columns that tell one person's records apart")
+            raise InputError("order", "must name one or more different columns that distinguish one person's records")
 
     @property
     def requirements(self) -> tuple[str, str]:
-        """What every record has to fulfil, for messages."""
+        """The requirements on every record, for messages."""
         shown = ", ".join(map(repr, self.order))
         return (
             f"column {self.person!r} must name the person of a record (not missing)",
-            f"{'column' if len(self.order) == 1 else 'columns'} {shown} must tell one person's records apart",
+            f"{'column' if len(self.order) == 1 else 'columns'} {shown} must distinguish one person's records",
         )
 
     def bound(self, records_per_person: int | None) -> int:
-        """The records of one person that count, which nothing else may state."""
+        """The records of one person that count; raises `InputError` if another argument states it as well."""
         if records_per_person not in (None, self.most):
             raise InputError("records_per_person", "must be left out with people, which bounds the records itself")
         return self.most
 
     def payer(self, dataset: "str | Dataset | None") -> "Dataset | None":
-        """The data set that pays, whose people may be in other cells, too, unless it says that they are not."""
+        """The data set to charge. Its people may also be in other cells, unless it states that they are not."""
         from confide.ledger import Dataset
 
         if dataset is None:
@@ -89,7 +90,7 @@ class People:
         return data if data.one_cell else replace(data, one_cell=False)
 
     def limit(self, table: Any) -> Any:
-        """An Ibis table with the rows that count, and those whose owner or place is not clear, which FLAG marks."""
+        """An Ibis table with the rows that count, and rows with an unclear person or place, which FLAG marks."""
         import ibis
 
         person, columns = table[self.person], [table[name] for name in self.order]
@@ -112,93 +113,93 @@ def _md5() -> Any:
     import ibis
 
     def md5(text: str) -> str:  # type: ignore[empty-body]
-        """Every engine's own."""
+        """The function `md5` of every engine."""
 
     return ibis.udf.scalar.builtin(md5)
 
 
 class Table(ABC):
-    """Rows with named columns; made by `open_table`.
+    """Rows with named columns; created by `open_table`.
 
     Parameters
     ----------
     name
-        What it is called in messages.
+        The name in messages.
     schema
-        Names and types of its columns, a `pyarrow.Schema`.
+        The names and types of the columns, a `pyarrow.Schema`.
     """
 
     local = True
-    """Whether this process reads the rows. Else an engine is asked, and paid for before it is: what its logs or its
-    timing tell is not known."""
+    """Whether this process reads the rows. Otherwise an engine is queried, and the budget is charged before the query,
+    because the engine's logs or its timing may reveal something."""
 
     ordered = True
     """Whether rows have a position that can be named."""
 
     any_thread = True
-    """Whether batches may be asked for by another thread than the one that opened the table."""
+    """Whether another thread than the one that opened the table may read batches."""
 
     takes_entries = False
     """Whether a column can be read as an `entry`."""
 
     writes_tables = False
-    """Whether new tables can be written beside it."""
+    """Whether new tables can be written into the same database."""
 
     writes_folders = False
-    """Whether its engine writes folders of files on its own."""
+    """Whether its engine writes folders of files directly."""
 
     rows = Rows()
-    """How its rows are counted in messages."""
+    """The counting of rows in messages."""
 
     files: tuple[Place, ...] = ()
-    """The files, or objects of a store, that hold it, as far as they are known; no output may replace them."""
+    """The known files, or objects of a store, with the data of the table; no output may replace them."""
 
     def __init__(self, name: str, schema: Any) -> None:
         self.name, self.schema = name, schema
 
     @abstractmethod
     def batches(self, columns: Sequence[ColumnRef], rows: int) -> Generator[Any]:
-        """Arrow record batches of about `rows` rows, one column for each that is read, called by its alias.
+        """Arrow record batches of about `rows` rows, with one column for each that is read, named by its alias.
 
-        A table without rows gives one batch without rows, which shows the types of the columns.
+        A table without rows gives one batch without rows, with the types of the columns.
         """
 
     def row_count(self) -> int | None:
-        """About how many rows there are, for progress bars, if that costs little; else None."""
+        """The approximate number of rows, for progress bars, if it is cheap to compute; otherwise None."""
         return None
 
     def counted_rows(self) -> int | None:
-        """How many rows there are, although it may take reading them; None if they pass by once."""
+        """The number of rows, even if all rows have to be read; None if they can be read only once."""
         return self.row_count()
 
     def head(self, rows: int) -> "Table":
-        """The first rows alone where asking for few is cheaper; else the table itself, of which one reads one batch."""
+        """The first rows if reading few is cheaper; otherwise the table itself, of which one batch is read."""
         return self
 
     @abstractmethod
     def bound_contributions(self, people: People) -> "Table":
-        """At most so many rows of each person; `people.flag` says what is wrong with one."""
+        """The table with a bounded number of rows of each person; `people.flag` marks errors."""
 
     @abstractmethod
     def drop_missing(self, reads: Sequence[ColumnRef]) -> "Table":
-        """The rows that lack none of the values that are read; the rule is that of `expressions.py`."""
+        """The table without rows that lack a value in a column that is read; `expressions.py` has the rule."""
 
     def left_out(self) -> int:
-        """How many rows `drop_missing` left out, once they were read. As private as the number of rows."""
+        """The number of rows that `drop_missing` left out, after they were read. As private as the number of rows."""
         return 0
 
     def count(self, job: Any, progress: Any) -> Any:
-        """Counts that the table's engine makes where the rows live; None where this process does that."""
+        """Count in the table's engine; None if this process counts."""
         return None
 
     def write_table(self, predictions: Any, name: str, progress: Any) -> dict[str, float]:
-        """Write predictions into a new table beside this one; only where `writes_tables`."""
+        """Write predictions into a new table of the same engine; only if `writes_tables`."""
         raise NotImplementedError
 
     def write_folder(
         self, predictions: Any, folder: str, partition_by: tuple[str, ...], progress: Any
     ) -> dict[str, float]:
-        """Have the engine write predictions into a new folder; only where `writes_folders`."""
+        """Let the engine write predictions into a new folder; only if `writes_folders`."""
         raise NotImplementedError
 
     @property
@@ -212,7 +213,7 @@ class Table(ABC):
         Raises
         ------
         InputError, InputTypeError
-            If there is no such column; the message lists those that exist.
+            If there is no such column. The message lists the existing columns.
         """
         if not isinstance(column, str):
             raise InputTypeError("column", "must be a name", got=type(column).__name__)
@@ -221,20 +222,20 @@ class Table(ABC):
         return self.schema.field(column).type
 
     def existing(self) -> str:
-        """The columns that exist, in words."""
+        """The existing columns, in words."""
         shown = [f"{field.name} ({in_words(field.type)})" for field in list(self.schema)[:40]]
         more = f" and {len(self.schema) - 40} more" if len(self.schema) > 40 else ""
         return f"its columns are {', '.join(shown)}{more}"
 
     def check_rows(self, rows: int) -> None:
-        """Refuse a table without rows that count."""
+        """Reject a table without rows that count."""
         if not rows:
             raise InputError(
                 "source", f"{self.name} must have rows", remedy="It is empty: it has column names but no rows"
             )
 
     def check_people(self, people: People) -> None:
-        """Refuse people whose columns are not in the table."""
+        """Reject people whose columns are not in the table."""
         for column in (people.person, *people.order):
             self.type_of(column)
 
@@ -247,18 +248,18 @@ class Table(ABC):
         return is_integer(self.type_of(column)) or is_text(self.type_of(column))
 
     def check_number(self, column: str) -> None:
-        """Refuse a column that cannot be read as numbers."""
+        """Reject a column that cannot be read as numbers."""
         if not self.holds_numbers(column):
             held = in_words(self.type_of(column))
             raise InputError("column", f"{column!r} must hold numbers", got=held, remedy=self.existing())
 
     def list_length(self, column: str, otherwise: int | None = None) -> int:
-        """The length of the first list of a column; of a column without any it is what is known of it otherwise.
+        """The length of the first list of a column; for a column without lists, `otherwise`.
 
         Raises
         ------
         InputError
-            If there is none and nothing is known, or it is empty.
+            If there is no list and `otherwise` is None, or the list is empty.
         """
         kind = self.type_of(column)
         fixed = getattr(kind, "list_size", -1)

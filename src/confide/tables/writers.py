@@ -1,6 +1,6 @@
-"""Predictions of a table, in batches or written by its engine, and the summary that is told of them.
+"""Predictions of a table, in batches or written by its engine, and their summary.
 
-DuckDB and PostgreSQL write a new table in one transaction; what one program wrote is not replaced.
+DuckDB and PostgreSQL write a new table in one transaction. An existing table is never replaced.
 """
 
 from collections.abc import Generator
@@ -24,16 +24,16 @@ from confide.tables.table import Progress, Table
 
 @dataclass(frozen=True)
 class Predictions:
-    """The kept columns of a table with predictions, to be written in batches or by its engine.
+    """The kept columns of a table with predictions, written in batches or by its engine.
 
     Parameters
     ----------
     table
-        What is read.
+        The table that is read.
     keep
         The columns that are kept.
     predictors
-        What is added.
+        The predictors of the added columns.
     """
 
     table: Table
@@ -41,9 +41,9 @@ class Predictions:
     predictors: tuple[Predictor, ...]
 
     def batches(self, *, as_text: bool, progress: Progress) -> Generator[Any]:
-        """Record batches of all columns; texts that fit into CSV cells with `as_text`.
+        """Record batches of all columns; with `as_text`, texts that fit into CSV cells.
 
-        Of a table without rows it is one batch without rows.
+        A table without rows gives one batch without rows.
 
         Raises
         ------
@@ -63,24 +63,24 @@ class Predictions:
 
     @property
     def proof(self) -> str:
-        """The column that is null where a row has no prediction."""
+        """The column that is null if a row has no prediction."""
         return self.predictors[0].adds[-1]
 
     @property
     def counts_members(self) -> bool:
-        """Whether the sizes of sets are summed; of one level only."""
+        """Whether the sizes of sets are summed; only for one level."""
         return self.proof == SIZE
 
     @property
     def ends(self) -> tuple[str, str] | None:
-        """The columns of the ends of intervals, of the first level; None for sets."""
+        """The columns of the interval ends of the first level; None for sets."""
         lower, upper = self.predictors[0].adds
         return (lower, upper) if lower.startswith(LOWER) else None
 
 
 @dataclass(frozen=True, eq=False)
 class _AllPredictors:
-    """All predictors of a release, of which each finds the same wrong with a record."""
+    """All predictors of a release; each finds the same errors in a record."""
 
     predictors: tuple[Predictor, ...]
     as_text: bool
@@ -106,11 +106,11 @@ class _AllPredictors:
 
 
 Summary: TypeAlias = dict[str, float]
-"""What is told of written predictions: `rows`, and for sets, if there are any, `mean_set_size` and `empty_sets`."""
+"""Summary of written predictions: `rows`, and for sets, if there are any, `mean_set_size` and `empty_sets`."""
 
 
 class PredictionCounts:
-    """Counts rows, and the members of sets, as batches go by; of intervals it keeps how wide they are, and where."""
+    """Count rows and the members of sets batch by batch; for intervals, keep their widths and positions."""
 
     def __init__(self, predictions: Predictions) -> None:
         self._proof = predictions.proof if predictions.counts_members else None
@@ -140,10 +140,10 @@ class PredictionCounts:
 def summary_of(
     predictions: Predictions, rows: int, missing: int, sizes: tuple[int, int] | None, halves: Any = None
 ) -> Summary:
-    """The same from counts that an engine made, of members of sets and of empty sets.
+    """The summary from counts of an engine: of members of sets and of empty sets.
 
-    Rows without a prediction are refused with their number. `halves` are, of intervals, half the least width, and the
-    least and the largest centre; None where there are none.
+    Rows without a prediction raise `InputError` with their number. For intervals, `halves` are half of the smallest
+    width, and the smallest and the largest centre; None if there are none.
     """
     if missing:
         wanted = "; ".join(predictions.predictors[0].requirements)
@@ -152,11 +152,11 @@ def summary_of(
 
 
 _EXACT = 1e14
-"""Centres are computed from ends: where those are so many times as far apart, rounding is all that they differ by."""
+"""Centres are computed from ends. If the ends are this many times farther apart, centres differ only by rounding."""
 
 
 def _summary(rows: int, sizes: tuple[int, int] | None, halves: Any) -> Summary:
-    """The members of sets as a mean, which no rows do not have; intervals that tell nothing are warned of."""
+    """The members of sets as a mean, if there are rows; warns of uninformative intervals."""
     if rows and halves is not None and None not in halves:
         half, least, most = halves
         if 2 * half < _EXACT * (most - least):
@@ -217,7 +217,7 @@ def write_postgres(expression: Any, predictions: Predictions, name: str, progres
                 if all(one.in_sql for one in predictions.predictors):
                     made = in_sql(expression, predictions)
                     cursor.execute(f"CREATE TABLE {identifier(name)} AS {backend.compile(made)}")
-                    return asked_summary(backend.table(name), predictions)
+                    return engine_summary(backend.table(name), predictions)
                 return _copied(expression, predictions, name, progress, cursor)
         except psycopg.errors.DuplicateTable:
             raise exists(name) from None
@@ -230,40 +230,40 @@ def in_sql(expression: Any, predictions: Predictions) -> Any:
     return expression.select(*predictions.keep, *(name for one in predictions.predictors for name in one.adds))
 
 
-def asked_summary(written: Any, predictions: Predictions) -> Summary:
-    """The number of rows that were written and the mean size of sets, counted by the engine."""
+def engine_summary(written: Any, predictions: Predictions) -> Summary:
+    """The number of written rows and the mean size of sets, counted by the engine."""
     return approved(counted(written, predictions).to_pyarrow().to_pylist()[0], predictions)
 
 
 def counted(written: Any, predictions: Predictions) -> Any:
-    """An expression with one row: how many rows there are, without a prediction, members of sets, and empty sets.
+    """An expression with one row: the number of rows, of rows without a prediction, of members of sets, of empty sets.
 
-    Of intervals it has half the least width, and the least and the largest centre.
+    For intervals it has half of the smallest width, and the smallest and the largest centre.
     """
     proof = written[predictions.proof]
     found = {"rows": written.count(), "missing": proof.isnull().sum()}
     if predictions.counts_members:
         found |= {"members": proof.cast("int64").sum(), "empty": (proof == 0).sum()}
     if predictions.ends is not None:
-        low, high = (written[name] / 2 for name in predictions.ends)  # halves, whose sum and difference do not overflow
+        low, high = (written[name] / 2 for name in predictions.ends)  # sums of halves do not overflow
         found |= {"half": (high - low).min(), "least": (high + low).min(), "most": (high + low).max()}
     return written.aggregate(**found)
 
 
 def approved(row: dict[str, Any], predictions: Predictions) -> Summary:
-    """What is told of written predictions; refuses rows without one."""
+    """The summary of written predictions; raises `InputError` if rows have none."""
     sizes = (int(row["members"] or 0), int(row["empty"] or 0)) if "members" in row else None
     halves = None if predictions.ends is None else (row["half"], row["least"], row["most"])
     return summary_of(predictions, int(row["rows"]), int(row["missing"] or 0), sizes, halves)
 
 
 def exists(name: str) -> OutputExistsError:
-    """A table of that name exists already."""
+    """The error for a table name that exists already."""
     return OutputExistsError("out_table", f"{name!r} exists already", remedy="Choose another name")
 
 
 def _copied(expression: Any, predictions: Predictions, name: str, progress: Progress, writing: Any) -> Summary:
-    """A server-side cursor reads, COPY writes; kept columns go through as text, which the server reads back alike."""
+    """Read by a server-side cursor, write by COPY; kept columns pass as text, which the server reads back unchanged."""
     import pyarrow as pa
 
     backend = expression.get_backend()
@@ -272,14 +272,14 @@ def _copied(expression: Any, predictions: Predictions, name: str, progress: Prog
     schema = expression.select(**{read.alias: expression[read.column] for read in reads}).schema().to_pyarrow()
     kept = [identifier(column) for column in predictions.keep]
     added = [column for one in predictions.predictors for column in one.adds]
-    asked = ", ".join([*(f"{column}::text" for column in kept), *(identifier(read.column) for read in reads)])
+    expressions = ", ".join([*(f"{column}::text" for column in kept), *(identifier(read.column) for read in reads)])
     writing.execute(f"CREATE TABLE {target} AS {select(', '.join(kept) or '1 AS nothing', source)} WITH NO DATA")
     for one in predictions.predictors:
         for column, kind in zip(one.adds, one.kinds, strict=True):
             writing.execute(f"ALTER TABLE {target} ADD COLUMN {identifier(column)} {_TYPES[kind]}")
     tally, rows, missing = PredictionCounts(predictions), 0, 0
     with backend.con.cursor(name="confide_reading") as reading:
-        reading.execute(select(asked, source))
+        reading.execute(select(expressions, source))
         while fetched := reading.fetchmany(_ROWS):
             fields = zip(*(row[len(kept) :] for row in fetched), strict=True)
             arrays = [pa.array(values, field.type) for values, field in zip(fields, schema, strict=True)]

@@ -1,16 +1,16 @@
-"""The torch front: calibrate from a DataLoader in one pass, predict on tensors where they are. Extra `torch`.
+"""Calibration from a torch DataLoader in one pass, and prediction on tensors, on their device. Extra `torch`.
 
-A score of each record is brought to the processor's memory while calibrating, or its prediction and target, and counted
-at once; while predicting, large tensors stay on their device and only the sets come back, as tensors.
+Calibration moves a score of each record, or its prediction and target, to main memory, and counts it at once. In
+prediction, large tensors stay on their device and only the sets are returned, as tensors.
 
 calibrate.py  classifiers and regressors, from a loader; sets and intervals as tensors; segmentation: masks
-outputs.py    what loaders yield and models return, as tensors
+outputs.py    values of loaders and outputs of models, as tensors
 """
 
 from confide.support import needs_extra
 
 with needs_extra("confide.torch", "torch"):
-    import torch as _torch  # before the files below, which need it
+    import torch as _torch  # before the modules below, which need it
 
 from confide.torch.calibrate import (
     LoaderOptions,
@@ -31,5 +31,5 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
+    """Return the public names."""
     return sorted(__all__)

@@ -59,38 +59,38 @@ def calibrate(
     Parameters
     ----------
     model
-        Called on each batch of inputs, without gradients and in evaluation mode; returns shape (batch, K), or
+        Called on each batch of inputs, without gradients and in evaluation mode. It returns shape (batch, K), or
         (batch,) for regression, (batch, 2) for `cqr`, or an object with such a tensor as `logits`, as models of
-        Hugging Face do. Of tokens, shape (batch, length, K) with labels (batch, length), each token with a label is a
-        record, and `records_per_person` bounds how many a row has.
+        Hugging Face do. For tokens, shape (batch, length, K) with labels (batch, length), each token with a label is a
+        record, and `records_per_person` bounds their number in a row.
     loader
         Yields pairs (inputs, labels), or mappings with `labels` (or `label`) among the arguments of the model: a
         DataLoader or any iterable.
     alpha, epsilon, candidates, **options
-        As in `confide.calibrate`. Under `replace_one` default candidates suit the number of records that the loader
-        yields, as those of `confide.plan(n=...)` do; under `add_remove` they suit `n_typical` records.
+        As in `confide.calibrate`. Under `replace_one` default candidates suit the number of records from the loader,
+        as those of `confide.plan(n=...)` do; under `add_remove` they suit `n_typical` records.
     score
         A classification score, as in `confide.class_score`, or `absolute_residual`, `gamma` or `cqr`.
     logits
-        Whether a classifier returns logits; they are turned into probabilities in float32 or better.
+        Whether a classifier returns logits; they are converted to probabilities in float32 or better.
     classes
-        The names of a classifier's outputs, or their number, public; by default the number that batches show. A loader
-        without a batch shows none: give them if there may be no record.
+        The names of a classifier's outputs, or their number, public; by default the number in the batches. They are
+        required if there may be no record, because a loader without a batch does not determine the number.
     device
-        Where inputs and labels are moved to before the call.
+        Inputs and labels are moved to it before the call.
     ignore_index
-        Records with this label are left out, as torch's losses do. Each is left out for its own label alone, so
-        nothing else changes. Under `replace_one`, where n is public, a warning says how many there were; under
-        `add_remove` nobody is told, for their number is as secret as n.
+        Records with this label are ignored, as torch's losses do. Each is ignored because of its own label alone, so
+        nothing else changes. Under `replace_one`, where n is public, a warning states their number. Under `add_remove`
+        there is no warning, because their number is as secret as n.
     u
-        For randomised scores, where fresh numbers are drawn by default; other numbers are for experiments.
+        For randomised scores: random numbers are drawn by default; give others only in experiments.
     progress
-        Show a progress bar on standard error, where rich is installed, as it is with `confide[standard]`.
+        Show a progress bar on standard error, if rich is installed, as it is with `confide[standard]`.
 
     Raises
     ------
     InputError, InputTypeError
-        If a batch cannot be used, or looks like probabilities where logits are stated, or the other way round; then
+        If a batch cannot be used, or looks like probabilities although logits are stated, or the other way round; then
         nothing was released.
 
     Examples
@@ -104,9 +104,9 @@ def calibrate(
     kind = score_kind(score)
     if kind.task == "any" or kind.family == "normalised_residual":
         raise InputError("score", "must be a score of classes, absolute_residual, gamma or cqr", got=repr(score))
-    payer, asked = split_options("confide.torch.calibrate", options)
-    known = None if classes is None else public_classes("classes", classes)
-    request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=known, **asked)
+    payer, fields = split_options("confide.torch.calibrate", options)
+    class_names = None if classes is None else public_classes("classes", classes)
+    request = Request(alpha=alpha, epsilon=epsilon, score=score, candidates=candidates, classes=class_names, **fields)
     most = options.get("records_per_person")
     scores: Iterable[Any]
     with answered(model, loader, device, progress=progress) as answers:
@@ -114,16 +114,16 @@ def calibrate(
             scores = (_residuals(outputs, targets, score) for outputs, targets in answers)
         else:
             first, batches = peek(_classified(answers, request, most, ignore_index, logits=logits))
-            if known is None:
+            if class_names is None:
                 if first is None:
                     if request.public_n:
                         raise InputError("loader", _NONE, got="none")
                     raise InputError(
                         "classes", "must be given, their names or number: loader yields no batch that shows how many"
                     )
-                known = first[0].shape[1]
-                request = replace(request, classes=known)
-            scores = _true_scores(batches, known, score, u)
+                class_names = first[0].shape[1]
+                request = replace(request, classes=class_names)
+            scores = _true_scores(batches, class_names, score, u)
         records = Batches(scores, _NONE)
         released: Calibration = release(records, request, payer)
     return released
@@ -132,7 +132,7 @@ def calibrate(
 def _classified(
     answers: Iterator[tuple[Tensor, Tensor]], request: Request, most: Any, ignore_index: int, *, logits: bool
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Probabilities and labels of the records of each batch; those that are left out are counted, and told if n is."""
+    """Probabilities and labels of the records of each batch; ignored ones are counted, and reported if n is public."""
     ignored = 0
     for outputs, labels in answers:
         outputs, labels = _records(outputs, labels, ignore_index, most)
@@ -140,7 +140,7 @@ def _classified(
         ignored += int((~kept).sum())
         yield probabilities(outputs[kept], logits=logits), labels[kept]
     if ignored and request.public_n:
-        warnings.warn(f"{ignored} records with the label {ignore_index} were left out", stacklevel=outside())
+        warnings.warn(f"{ignored} records with the label {ignore_index} were ignored", stacklevel=outside())
 
 
 def _true_scores(
@@ -156,7 +156,7 @@ def _true_scores(
 
 
 def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> tuple[Tensor, Tensor]:
-    """Outputs (n, K) and integer labels (n,), on one device; of texts, whose tokens are the records, token by token."""
+    """Outputs (n, K) and integer labels (n,), on one device; for texts, whose tokens are the records, by token."""
     labels = labels.to(outputs.device)
     if labels.dtype in (torch.uint8, torch.int8, torch.int16, torch.int32):
         labels = labels.long()
@@ -174,8 +174,8 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
         raise InputError(
             "records_per_person",
             (
-                "must be given for labels of tokens, shape (n, length): the most labelled tokens that a row "
-                "may have, for each is a record"
+                "must be given for token labels, shape (n, length): the largest number of labelled tokens of a row, "
+                "because each is a record"
             ),
         )
     longer = (labels != ignore_index).sum(dim=1) > most
@@ -193,12 +193,14 @@ def _records(outputs: Tensor, labels: Tensor, ignore_index: int, most: Any) -> t
 
 def _residuals(outputs: Tensor, targets: Tensor, score: str) -> Any:
     """A regression score of each record; a last dimension of 1 is dropped."""
-    f, y = (one.squeeze(-1) if one.ndim == 2 and one.shape[1] == 1 else one for one in (outputs, targets))
-    f, y = (one.detach().cpu().to(torch.float64) for one in (f, y))
+    f, y = (
+        tensor.squeeze(-1) if tensor.ndim == 2 and tensor.shape[1] == 1 else tensor for tensor in (outputs, targets)
+    )
+    f, y = (tensor.detach().cpu().to(torch.float64) for tensor in (f, y))
     return interval_score(f.numpy(), y.numpy(), score)
 
 
-# Sets and intervals as tensors, on the device of what they are made from.
+# Sets and intervals as tensors, on the device of their inputs.
 
 
 def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = True, u: Tensor | None = None) -> Tensor:
@@ -207,11 +209,11 @@ def predict_set(outputs: Tensor, calibration: Calibration, *, logits: bool = Tru
     Parameters
     ----------
     outputs
-        Shape (n, K): logits, or probabilities with `logits=False`; or an object that holds logits as `logits`.
+        Shape (n, K): logits, or probabilities with `logits=False`; or an object with logits as `logits`.
     calibration
-        Made from a classification score.
+        From a classification score.
     u
-        For randomised scores, where fresh numbers are drawn by default: shape (n,), in [0, 1].
+        For randomised scores: shape (n,), in [0, 1]; drawn by default.
 
     Examples
     --------
@@ -257,7 +259,7 @@ def predict_interval(predictions: Tensor, calibration: Calibration) -> tuple[Ten
 
 
 def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:
-    """A mask as `confide.PredictionSets`, in the processor's memory.
+    """A mask as `confide.PredictionSets`, in main memory.
 
     Examples
     --------
@@ -268,7 +270,7 @@ def to_prediction_sets(mask: Tensor, classes: Any = None) -> PredictionSets:
 
 
 class LoaderOptions(MaskOptions, total=False):
-    """Those of `calibrate_masks` that a loader brings, besides."""
+    """Options of `calibrate_masks` that a loader does not determine."""
 
     device: torch.device | str | None
     progress: bool
@@ -286,21 +288,21 @@ def calibrate_masks(
     progress: bool = True,
     **options: Unpack[MaskOptions],
 ) -> RiskCalibration:
-    """`confide.calibrate_masks` of a model and a loader: one pass, and one number of each image leaves the device.
+    """Calibrate masks from a model and a loader, in one pass; one number of each image leaves the device.
 
     Parameters
     ----------
     model
-        Called on each batch, without gradients, in evaluation mode; returns shape `(batch, K, *pixels)`, or an object
-        with such a tensor as `logits`, as models of Hugging Face, or `out`, as those of torchvision.
+        Called on each batch, without gradients, in evaluation mode. It returns shape `(batch, K, *pixels)`, or an
+        object with such a tensor as `logits`, as models of Hugging Face, or `out`, as those of torchvision.
     loader
         Yields pairs (inputs, masks), or mappings with `labels` (or `label`): class numbers, shape `(batch, *pixels)` or
         `(batch, 1, *pixels)`, or one mask per class, shape `(batch, K, *pixels)`. Batches may differ in size.
     risk, epsilon, **options
         As in `confide.calibrate_masks`.
     logits, sigmoid
-        Whether the model returns logits: one channel, or several with `sigmoid`, each is a mask of its own; else they
-        are classes that exclude each other, and softmax is taken over them.
+        Whether the model returns logits. With one channel, or several and `sigmoid`, each channel is a separate mask;
+        otherwise the channels are classes that exclude each other, and softmax is applied.
     device, progress
         As in `calibrate`.
 
@@ -359,7 +361,7 @@ def evaluate_masks(
     ignore_index: int = -100,
     progress: bool = True,
 ) -> MaskEvaluation:
-    """`confide.evaluate_masks` of a model and a loader of other images: area missed, and predicted. Not private.
+    """Evaluate masks from a model and a loader of other images: area missed, and predicted. Not private.
 
     Examples
     --------
@@ -396,7 +398,7 @@ def pixel_probabilities(outputs: Any, *, logits: bool, sigmoid: bool) -> Tensor:
         raise InputError(
             "outputs",
             "must be logits",
-            got="only numbers as probabilities are, in [0, 1] or summing to 1",
+            got="only numbers that could be probabilities, in [0, 1] or summing to 1",
             remedy="Pass logits=False",
         )
     return torch.sigmoid(p) if each else torch.softmax(p, dim=1).clamp_(max=1.0)
@@ -409,10 +411,10 @@ def _in_unit(p: Tensor) -> bool:
 def _images(
     answers: Iterator[tuple[Tensor, Tensor]], *, logits: bool, sigmoid: bool
 ) -> Iterator[tuple[Tensor, Tensor]]:
-    """Image by image, the probabilities, shape `(K, *pixels)`, and the truth."""
+    """The probabilities, shape `(K, *pixels)`, and the truth of each image."""
     for outputs, truth in answers:
         p = pixel_probabilities(outputs, logits=logits, sigmoid=sigmoid)
         if len(p) != len(truth):
-            raise InputError("labels", "must hold one truth per image", got=f"{len(truth)} for {len(p)} of a batch")
+            raise InputError("labels", "must contain one truth per image", got=f"{len(truth)} for {len(p)} of a batch")
         whole = truth if truth.is_floating_point() or truth.dtype == torch.bool else truth.long()
         yield from zip(p, whole.to(p.device), strict=True)

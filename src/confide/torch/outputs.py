@@ -1,4 +1,4 @@
-"""What loaders yield and models return, as tensors: pairs, mappings, outputs of Hugging Face and torchvision."""
+"""Values of loaders and outputs of models, as tensors: pairs, mappings, outputs of Hugging Face and torchvision."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from confide.array_api import rows_unlike_one
 from confide.errors import InputError, InputTypeError
 
 _LOOKED_AT, _ROUNDED = 1000, 0.005
-"""How many rows of a batch are looked at, and by how much bfloat16 changes the sum of probabilities at most."""
+"""The number of rows of a batch that are checked, and the largest change of a sum of probabilities by bfloat16."""
 
 
 def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
@@ -38,30 +38,30 @@ def probabilities(outputs: Tensor, *, logits: bool) -> Tensor:
             "outputs",
             "must be logits",
             got="rows that are non-negative and sum to 1, as probabilities do",
-            remedy="Pass logits=False, and should they be logits all the same, their softmax",
+            remedy="Pass logits=False; if they are logits nevertheless, pass their softmax",
         )
     wide = outputs.float() if outputs.dtype in (torch.float16, torch.bfloat16) else outputs
-    # Rounding can lift a probability above 1 by one float.
+    # Rounding can raise a probability above 1 by one float.
     return torch.softmax(wide, dim=1).clamp_(max=1.0)
 
 
 def look_like_probabilities(rows: Tensor) -> bool:
-    """Whether all of the first rows are non-negative and sum to 1, as nearly as softmax does in any precision."""
+    """Whether all of the first rows are non-negative and sum to 1, within the precision of softmax in any dtype."""
     first = rows[:_LOOKED_AT].detach().float()
     return bool(((first >= 0).all(dim=1) & ((first.sum(dim=1) - 1).abs() < _ROUNDED)).all())
 
 
 def _refuse_rows_unlike_one(rows: Tensor) -> None:
-    """Refuse what is not even nearly probabilities; numbers that are a little outside are left to `predict_mask`."""
-    wrong = rows_unlike_one(rows)
-    wrong |= (rows[: len(wrong)] < 0).any(dim=1)
-    if bool(wrong.any()):
+    """Raise an error if rows are far from probabilities; `predict_mask` checks small deviations."""
+    marked = rows_unlike_one(rows)
+    marked |= (rows[: len(marked)] < 0).any(dim=1)
+    if bool(marked.any()):
         raise InputError(
             "outputs",
             "must be probabilities that sum to 1 with logits=False",
             got=(
-                f"{int(wrong.sum())} of the first {len(wrong)} rows that do not, the first at row "
-                f"{int(wrong.int().argmax())}"
+                f"{int(marked.sum())} of the first {len(marked)} rows that do not, the first at row "
+                f"{int(marked.int().argmax())}"
             ),
             remedy="Pass logits=True for logits, or apply softmax",
         )
@@ -71,7 +71,7 @@ def _refuse_rows_unlike_one(rows: Tensor) -> None:
 def answered(
     model: Callable[..., Any], loader: Iterable[Any], device: torch.device | str | None, *, progress: bool
 ) -> Iterator[Iterator[tuple[Tensor, Tensor]]]:
-    """What a model returns for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
+    """The outputs of a model for each batch, and the labels: in evaluation mode, without gradients, with a bar."""
     if not callable(model):
         raise InputTypeError(
             "model",
@@ -86,7 +86,7 @@ def answered(
 
 @contextmanager
 def evaluating(model: Callable[..., Any]) -> Iterator[None]:
-    """A model in evaluation mode, and then in the mode that it was in."""
+    """Set a model to evaluation mode, and then back to its earlier mode."""
     training = getattr(model, "training", False)
     if training:
         model.eval()  # type: ignore[attr-defined]
@@ -98,22 +98,22 @@ def evaluating(model: Callable[..., Any]) -> Iterator[None]:
 
 
 def returned(outputs: Any) -> Tensor:
-    """A tensor, or the one that a model's output holds as `logits`, as those of Hugging Face, or `out`, torchvision."""
-    found = getattr(outputs, "logits", outputs)
-    if isinstance(found, Mapping):
-        found = next((found[name] for name in ("logits", "out") if name in found), found)
-        found = getattr(found, "logits", found)
-    if not isinstance(found, torch.Tensor):
-        several = isinstance(found, tuple | list | Mapping)
-        remedy = "; pass a function that returns the one that counts, as model=lambda batch: net(batch)[0]"
+    """A tensor, or the one in a model's output as `logits`, for Hugging Face, or `out`, for torchvision."""
+    tensor = getattr(outputs, "logits", outputs)
+    if isinstance(tensor, Mapping):
+        tensor = next((tensor[name] for name in ("logits", "out") if name in tensor), tensor)
+        tensor = getattr(tensor, "logits", tensor)
+    if not isinstance(tensor, torch.Tensor):
+        several = isinstance(tensor, tuple | list | Mapping)
+        remedy = "; pass a function that returns the one to use, such as model=lambda batch: net(batch)[0]"
         raise InputTypeError(
-            "outputs", "outputs and labels must be tensors", got=f"{type(found).__name__}{remedy if several else ''}"
+            "outputs", "outputs and labels must be tensors", got=f"{type(tensor).__name__}{remedy if several else ''}"
         )
-    if found.is_meta:
+    if tensor.is_meta:
         raise InputTypeError(
-            "outputs", "outputs and labels must hold numbers", got="a tensor on the device meta: load the model"
+            "outputs", "outputs and labels must contain numbers", got="a tensor on the device meta: load the model"
         )
-    return found.detach()
+    return tensor.detach()
 
 
 def _answer(model: Callable[..., Any], batch: Any, device: torch.device | str | None) -> tuple[Tensor, Tensor]:
@@ -122,7 +122,7 @@ def _answer(model: Callable[..., Any], batch: Any, device: torch.device | str | 
 
 
 def _pair(batch: Any, device: torch.device | str | None) -> tuple[Any, Tensor]:
-    """Inputs, or the arguments of the model by their names, and labels, on a device."""
+    """Inputs, or the keyword arguments of the model, and labels, on a device."""
     if isinstance(batch, Mapping):
         parts = {name: _moved(part, device) for name, part in batch.items()}
         key = next((name for name in ("labels", "label") if name in parts), None)
@@ -137,21 +137,21 @@ def _pair(batch: Any, device: torch.device | str | None) -> tuple[Any, Tensor]:
 
 
 def _moved(part: Any, device: torch.device | str | None) -> Any:
-    """The same on a device, tensors in lists and mappings included."""
+    """The same on a device, including tensors in lists and mappings."""
     if device is None:
         return part
     if hasattr(part, "to"):
         return part.to(device)
     if isinstance(part, Mapping):
-        return {name: _moved(one, device) for name, one in part.items()}
+        return {name: _moved(item, device) for name, item in part.items()}
     if type(part) in (list, tuple):
-        return type(part)(_moved(one, device) for one in part)
+        return type(part)(_moved(item, device) for item in part)
     return part
 
 
 @contextmanager
 def _bar(loader: Iterable[Any], shown: bool) -> Iterator[Iterable[Any]]:
-    """The batches, with a progress bar on standard error, where rich is installed."""
+    """The batches, with a progress bar on standard error, if rich is installed."""
     if not shown or find_spec("rich") is None:
         yield loader
         return
@@ -161,6 +161,6 @@ def _bar(loader: Iterable[Any], shown: bool) -> Iterator[Iterable[Any]]:
     with Progress(console=Console(stderr=True), transient=True) as bar:
         try:
             total = len(loader) if isinstance(loader, Sized) else None
-        except TypeError:  # a DataLoader of an IterableDataset has a length that it does not know
+        except TypeError:  # the length of a DataLoader of an IterableDataset may be unknown
             total = None
         yield bar.track(loader, total=total, description="Reading batches")

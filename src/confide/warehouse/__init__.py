@@ -1,8 +1,10 @@
-"""Tables that this process never reads: in comes a request, out go a query and a plan; back come counts.
+"""Counting in warehouses: from a request to a query and a plan, and from returned counts to a release.
 
-plan.py         the request, what is counted for it, the candidates that follow, and its file
-query.py        the query, in each engine's words: scores, requirements and bins; the same as a macro of dbt
-counts_file.py  what came back, read strictly
+This process never reads the table.
+
+plan.py         the request, what is counted for it, its candidates, and its file
+query.py        the query in the dialect of each engine: scores, requirements and bins; the same as a macro of dbt
+counts_file.py  the returned counts, read strictly
 """
 
 from confide.warehouse.counts_file import counts_of, of_csv, of_json, read_counts
@@ -19,5 +21,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

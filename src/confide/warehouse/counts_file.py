@@ -1,8 +1,8 @@
-"""What came back from a counting query: a file of counts, read strictly. **Private**: no message repeats a count.
+"""The result of a counting query: a file of counts, read strictly. **Private**: no message contains a count.
 
-A file has the columns plan, part, bin and records, in any order and any upper or lower case; other columns are not
-looked at. Bins that are not there hold nothing. Records that could not be used stand under negative bins, and are
-refused with their number, as wherever records are counted.
+A file has the columns plan, part, bin and records, in any order and in any upper or lower case. Other columns are
+ignored. Missing bins have no records. Records that could not be used are counted under negative bins; they raise an
+error with their number, as elsewhere.
 """
 
 import csv
@@ -30,22 +30,22 @@ Row = Mapping[str, Any]
 
 
 def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) -> dict[Any, ScoreHistogram]:
-    r"""The histograms in one file or several, whose counts add up, by the names of `plan.parts`; private.
+    r"""Read the histograms of one or several files, whose counts are added, by the names of `plan.parts`; private.
 
     Parameters
     ----------
     files
-        CSV, JSON (a list of objects, or one in each line) or Parquet files, told by their endings, or such objects of
-        a store. Several hold the counts of different records.
+        CSV, JSON (a list of objects, or one object per line) or Parquet files, by their extensions, or such objects of
+        a store. Several files contain the counts of different records.
     plan
-        The plan that the query was made from.
+        The plan from which the query was made.
 
     Raises
     ------
     InputError
-        If a file cannot be used, or records could not: how many, and why.
+        If a file cannot be used, or records could not be used: how many, and why.
     FormatError
-        If its rows are no counts of this plan; the row is named, and no count.
+        If its rows are not counts of this plan. The message names the row and contains no count.
 
     Examples
     --------
@@ -70,11 +70,11 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
             found[part, at] += records
     if found.sum(dtype=np.float64) > MOST_RECORDS:
         raise InputError("counts", f"must be of at most {MOST_RECORDS} records together")
-    refused, counts = found[:, : plan.bins - 1 : -1].max(axis=0), found[:, : plan.bins]  # a record may have two sides
-    if refused.any():
+    unusable, counts = found[:, : plan.bins - 1 : -1].max(axis=0), found[:, : plan.bins]  # a record may have two sides
+    if unusable.any():
         broken = [
             f"{requirement} in every row; {number} {'does' if number == 1 else 'do'} not"
-            for requirement, number in zip(words, refused.tolist(), strict=True)
+            for requirement, number in zip(words, unusable.tolist(), strict=True)
             if number
         ]
         then = "Correct the records, or see --skip-incomplete of `confide sql`"
@@ -83,7 +83,7 @@ def read_counts(files: str | Place | Sequence[str | Place], plan: CountingPlan) 
 
 
 def counts_of(rows: Iterable[Row], plan: CountingPlan, path: str = "") -> dict[tuple[int, int], int]:
-    """The records by (part, bin) that rows state, checked; negative bins are records that cannot be used.
+    """The records by (part, bin) that rows contain, checked; negative bins are records that cannot be used.
 
     Examples
     --------
@@ -118,7 +118,7 @@ def counts_of(rows: Iterable[Row], plan: CountingPlan, path: str = "") -> dict[t
 
 
 def _whole(value: Any, argument: str, of_file: str) -> int:
-    """A whole number that a file holds as a number or a text."""
+    """A whole number that a file contains as a number or a text."""
     if isinstance(value, str) and _WHOLE.fullmatch(value):
         return int(value)
     if isinstance(value, Decimal) and value.is_finite() and abs(value) <= MOST_RECORDS and value == int(value):
@@ -129,7 +129,7 @@ def _whole(value: Any, argument: str, of_file: str) -> int:
 
 
 def _rows(place: Place) -> Iterator[Row]:
-    """The rows of a file, each by the columns that count."""
+    """The rows of a file, each with the columns that count."""
     reader = _READERS.get(place.suffix.lower())
     if reader is None:
         raise InputError("counts", f"{str(place)!r} must be a .csv, .json, .jsonl or .parquet file")
@@ -186,7 +186,7 @@ def of_json(text: str) -> Iterator[Row]:
 
 
 class _Object(tuple[tuple[str, Any], ...]):
-    """The fields of a JSON object, also those that stand twice."""
+    """The fields of a JSON object, including repeated ones."""
 
 
 def _of_parquet(held: bytes) -> Iterator[Row]:
@@ -211,7 +211,7 @@ _READERS: Mapping[str, Callable[[bytes], Iterator[Row]]] = {
 
 
 def _places(names: Sequence[str]) -> dict[str, int]:
-    """Where the columns stand; their names in any case."""
+    """The positions of the columns; names in upper or lower case."""
     known = [name.strip().lower() for name in names]
     for name in COLUMNS:
         if known.count(name) != 1:

@@ -1,6 +1,6 @@
-"""What is asked of a table that this process never reads: the request, what is counted for it, and over what.
+"""The request of a table that this process never reads, what is counted for it, and the candidates.
 
-Candidates follow from the request alone, so the query and the calibration of what comes back count over the same ones.
+Candidates follow from the request only. The query and the calibration therefore count over the same candidates.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ from confide.support import (
 from confide.tables import SIDES, Classified, People, Regressed, Scored, What, class_keys, grouping_of
 
 OPTIONS = ("rho", "neighbors", "n_min", "n_typical", "delta", "records_per_person", "selector", "mechanism", "epsilon")
-"""What a plan keeps of the options of `calibrate`."""
+"""The options of `calibrate` that a plan contains."""
 
 Names = tuple[str | int, ...]
 
@@ -44,20 +44,20 @@ _ELSEWHERE = "compute it where the model runs, keep it in a column, and count th
 
 @dataclass(frozen=True)
 class CountingPlan(Described):
-    """A request, and what a warehouse counts for it; made by `CountingPlan.of`.
+    """A request, and what a warehouse counts for it; created by `CountingPlan.of`.
 
     Parameters
     ----------
     what
-        The columns of the score: of `Classified` one column per class, named one by one.
+        The columns of the score; for `Classified` one column per class, named one by one.
     request
-        What is asked of the counts, over the public candidates that follow from it.
+        The request, with the public candidates that follow from it.
     n
-        The public number of records under `replace_one`, else None.
+        The public number of records under `replace_one`, otherwise None.
     column
-        The column that names the group or class of each record, where each gets a threshold, or None.
+        The column with the group or class of each record, if each gets a threshold, or None.
     people
-        Bounds the records that count of each person, or None.
+        The bound on the number of records that count for each person, or None.
     skip_incomplete
         Whether records with missing values are left out.
     """
@@ -85,21 +85,21 @@ class CountingPlan(Described):
         skip_incomplete: bool = False,
         **options: Unpack[Options],
     ) -> "CountingPlan":
-        """Check a request, decide its candidates, and price it, as `calibrate_table` does; nothing is read or charged.
+        """Check a request, choose candidates, compute the cost as `calibrate_table` does; nothing is read or charged.
 
         Parameters
         ----------
         what
-            `Scored`, `Classified` (LAC; its pattern is filled with each of `classes`) or `Regressed`.
+            `Scored`, `Classified` (LAC; each of `classes` is inserted into its pattern) or `Regressed`.
         n
-            The public number of records: needed under `replace_one`, from which candidates follow.
+            The public number of records. It is required under `replace_one`, where candidates follow from it.
         alpha, epsilon, by, groups, by_class, candidates, people, skip_incomplete, **options
-            As in `calibrate_table`, of whose options a plan keeps some; candidates of a kind that a recipe makes.
+            As in `calibrate_table`; a plan accepts some of its options. Candidates must be of a kind with a recipe.
 
         Raises
         ------
         InputError, InputTypeError
-            If a choice cannot be used, or a score cannot be computed in SQL.
+            If an argument cannot be used, or a score cannot be computed in SQL.
 
         Examples
         --------
@@ -110,26 +110,26 @@ class CountingPlan(Described):
         counted = _in_sql(what)
         if unknown := sorted(set(options) - {*OPTIONS, "unit"}):
             raise InputError("options", f"must be among {', '.join(OPTIONS)}", got=str(", ".join(unknown)))
-        asked: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        request_options: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if people is not None:
-            stated = asked.get("records_per_person")
-            asked["records_per_person"] = people.bound(None if stated == 1 else stated)
+            stated = request_options.get("records_per_person")
+            request_options["records_per_person"] = people.bound(None if stated == 1 else stated)
         several = isinstance(alpha, Sequence) and not isinstance(alpha, str)
         levels = tuple(exact_level("alpha", one) for one in (alpha if several else [alpha]))  # type: ignore[union-attr, arg-type]
         if not levels:
             raise InputError("alpha", "must be one level or more", got="none")
-        if asked.get("n_typical") == NOISY:
-            must = "must be a number where counts are made elsewhere, over candidates that are decided before"
-            raise InputError("n_typical", must, got=NOISY)
-        if "delta" in asked:
-            asked["delta"] = exact_level("delta", asked["delta"])
+        if request_options.get("n_typical") == NOISY:
+            requirement = "must be a number: a warehouse counts over candidates that are fixed before"
+            raise InputError("n_typical", requirement, got=NOISY)
+        if "delta" in request_options:
+            request_options["delta"] = exact_level("delta", request_options["delta"])
         scores = _scores(counted)
         column, divided = _division(counted, by, groups, by_class)
         several_of: dict[By, bool] = {"level": len(levels) > 1, "side": len(scores) > 1}
         kinds = [*divided, *(name for name, asks in several_of.items() if asks)]
         if len(kinds) > 1:
             raise InputError(
-                "by", "one of several levels, groups or classes, and two sides may be asked for", got="more"
+                "by", "only one of several levels, groups or classes, and two sides can be requested", got="more"
             )
         request = Request(
             alpha=levels if len(levels) > 1 else levels[0],
@@ -139,7 +139,7 @@ class CountingPlan(Described):
             score=None if len(scores) > 1 else scores[0],
             classes=counted.classes if isinstance(counted, Classified) else None,
             candidates=candidates,
-            **asked,
+            **request_options,
         )
         if n is not None:
             positive_integer("n", n)
@@ -158,7 +158,7 @@ class CountingPlan(Described):
 
     @property
     def candidates(self) -> Candidates:
-        """What is counted over."""
+        """The candidates over which scores are counted."""
         assert isinstance(self.request.candidates, Candidates)
         return self.request.candidates
 
@@ -174,7 +174,7 @@ class CountingPlan(Described):
 
     @property
     def parts(self) -> tuple[Any, ...]:
-        """What has counts of its own, in the order of `part` in the query: groups, classes, sides, or one thing."""
+        """The parts with separate counts, in the order of `part` in the query: groups, classes, sides, or one part."""
         return self.scores if self.column is None else tuple(self.request.names)
 
     @property
@@ -187,32 +187,32 @@ class CountingPlan(Described):
 
     @property
     def labels(self) -> list[str]:
-        """The column of labels, where the score needs one."""
+        """The column of labels, if the score needs one."""
         return [str(self.what.label)] if isinstance(self.what, Classified) else []
 
     @property
     def bins(self) -> int:
-        """The number of bins, which count from 0."""
+        """The number of bins, which are counted from 0."""
         return self.candidates.size
 
     @cached_property
     def digest(self) -> str:
-        """Twelve digits for what is counted, over which candidates: they stand in every row that comes back."""
+        """Twelve digits that identify the counts and the candidates; every returned row contains them."""
         text = json.dumps(self._counted | {"edges": self.candidates.digest}, sort_keys=True)
         return hashlib.sha256(text.encode()).hexdigest()[:12]
 
     @property
     def _counted(self) -> dict[str, Any]:
-        """What is counted, over which candidates, as plain values: plans that agree in it have the same counts."""
+        """The counts and candidates as plain values; plans with equal values have the same counts."""
         return shapes.write_shape(self, _COUNTED)
 
     def calibrate(self, counted: Mapping[Any, ScoreHistogram], **more: Unpack[Options]) -> Any:
-        """Release what was asked for from the counts of `read_counts`; `more` is `ledger`, `dataset`, `about`, etc.
+        """Make the requested release from the counts of `read_counts`; `more` is `ledger`, `dataset`, `about`, etc.
 
         Raises
         ------
         InputError
-            If there are other than `n` records under `replace_one`; then nothing was released or charged.
+            If the number of records is not `n` under `replace_one`. Then nothing was released or charged.
 
         Examples
         --------
@@ -226,28 +226,28 @@ class CountingPlan(Described):
             raise InputError(
                 "n", f"must be the number of records that count: n={self.n} was given, and found is another"
             )
-        payer, said = split_options("CountingPlan.calibrate", more, "partition")
+        payer, options = split_options("CountingPlan.calibrate", more, "partition")
         if self.people is not None:
             payer = replace(payer, dataset=self.people.payer(payer.dataset))
         rows = dict(counted) if set(counted) == set(self.request.rows) else {None: next(iter(counted.values()))}
-        return release(Counted(rows), replace(self.request, **said), payer)
+        return release(Counted(rows), replace(self.request, **options), payer)
 
     def _section(self) -> Section:
-        asked = self.request
-        loss = f"epsilon {asked.epsilon:g}" if asked.rho is None else f"rho {asked.rho:g}"
-        loss += ", no epsilon" if asked.mechanism in CONCENTRATED else ""
+        request = self.request
+        loss = f"epsilon {request.epsilon:g}" if request.rho is None else f"rho {request.rho:g}"
+        loss += ", no epsilon" if request.mechanism in CONCENTRATED else ""
         rows = [
             ("score", ", ".join(map(str, self.scores))),
             ("columns", ", ".join([*self.numbers, *self.labels])),
             ("candidates", str(self.bins)),
             ("alpha", ", ".join(f"{float(alpha):g}" for alpha in self._levels)),
-            ("loss", f"{loss}, {asked.neighbors}" if asked.mechanism != "none" else "NOT PRIVATE"),
+            ("loss", f"{loss}, {request.neighbors}" if request.mechanism != "none" else "NOT PRIVATE"),
             ("records", "secret" if self.n is None else str(self.n)),
         ]
-        if asked.delta is not None:
-            rows.append(("delta", f"{float(asked.delta):g}"))
+        if request.delta is not None:
+            rows.append(("delta", f"{float(request.delta):g}"))
         if self.column is not None:
-            rows.append(("by", f"{asked.by} {self.column}: {len(asked.names)} of them"))
+            rows.append(("by", f"{request.by} {self.column}: {len(request.names)} of them"))
         if self.people is not None:
             rows.append(("records per person", f"{self.people.most}, by {self.people.person}"))
         return Section("Counting plan", f"counting plan {self.digest}", parts=(Section("", facts=tuple(rows)),))
@@ -257,20 +257,20 @@ class CountingPlan(Described):
         return self.request.alpha if self.request.by == "level" else (self.request.alpha,)
 
     def to_json(self) -> str:
-        """The plan as a JSON document with a schema version and a checksum; it holds nothing private."""
-        asked = {name: getattr(self.request, name) for name in OPTIONS}
-        asked["delta"] = None if self.request.delta is None else str(self.request.delta)
+        """The plan as a JSON document with a schema version and a checksum; it contains nothing private."""
+        options = {name: getattr(self.request, name) for name in OPTIONS}
+        options["delta"] = None if self.request.delta is None else str(self.request.delta)
         levels = list(map(str, self._levels))
-        return _FORM.write({"digest": self.digest, **self._counted, "alpha": levels, "n": self.n, **asked})
+        return _FORM.write({"digest": self.digest, **self._counted, "alpha": levels, "n": self.n, **options})
 
     @classmethod
     def from_json(cls, text: str) -> "CountingPlan":
-        """Read what `to_json` wrote, and check it again.
+        """Read the output of `to_json`, and check it again.
 
         Raises
         ------
         FormatError
-            If the text is no such plan, is damaged or of a newer schema, or asks for what cannot be asked.
+            If the text is not such a plan, is damaged or of a newer schema, or contains an invalid request.
 
         Examples
         --------
@@ -295,7 +295,7 @@ def _scores(what: What) -> tuple[str | None, ...]:
 
 
 def _in_sql(what: What) -> Scored | Classified | Regressed:
-    """The same with all columns named, of a score that SQL computes."""
+    """The same columns with all names, for a score that SQL computes."""
     if isinstance(what, Scored):
         return what
     if isinstance(what, Regressed):
@@ -317,13 +317,13 @@ def _in_sql(what: What) -> Scored | Classified | Regressed:
     if what.label is None:
         raise InputError("label", "must be given: the column of the true classes")
     if what.classes is None:
-        raise InputError("classes", "must be given, all of them: no table is read that could tell")
+        raise InputError("classes", "must be given, all of them: no table is read that has their names")
     classes = check_names("classes", what.classes)
     return replace(what, classes=classes, probabilities=_columns(what.probabilities, classes))
 
 
 def _columns(named: str | tuple[str, ...], classes: Names) -> tuple[str, ...]:
-    """One column per class, or of two classes the one of the second."""
+    """One column per class, or for two classes the column of the second."""
     if isinstance(named, str) and named.count("*") == 1:
         return tuple(named.replace("*", canonical(name)) for name in classes)
     columns = (named,) if isinstance(named, str) else tuple(named)
@@ -342,7 +342,7 @@ def _columns(named: str | tuple[str, ...], classes: Names) -> tuple[str, ...]:
 def _division(
     what: What, by: str | None, groups: Sequence[str | int] | None, by_class: bool
 ) -> tuple[str | None, dict[By, Names]]:
-    """The column that divides the records, and the names of the groups or classes that it divides them into."""
+    """The column that divides the records, and the names of its groups or classes."""
     if by_class:
         if by is not None or groups is not None:
             raise InputError("by", "by and groups must be left out with by_class")
@@ -363,7 +363,7 @@ def _division(
 
 
 def _columns_shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """The fields of the columns of a score, by their kind."""
+    """The fields of the columns of a score, by kind."""
     kind = content.get("kind")
     known = kind if isinstance(kind, str) and kind in _COLUMNS else None
     return {"kind": shapes.choice(*_COLUMNS), **({} if known is None else _COLUMNS[known])}
@@ -429,7 +429,7 @@ _COUNTED: shapes.Shape = {
     "people": shapes.nullable(shapes.record(People, shapes.shape_of(People))),
     "skip_incomplete": _BOOL,
 }
-"""What is counted, over which candidates."""
+"""The fields that determine the counts and the candidates."""
 _SHAPE: shapes.Shape = {
     "digest": shapes.TEXT,
     **_COUNTED,
@@ -443,10 +443,10 @@ _FORM = Form(
 
 
 def _read(fields: Fields) -> CountingPlan:
-    asked = shapes.read_shape(fields, _SHAPE)
-    digest, what, division, levels = (asked.pop(name) for name in ("digest", "columns", "by", "alpha"))
+    values = shapes.read_shape(fields, _SHAPE)
+    digest, what, division, levels = (values.pop(name) for name in ("digest", "columns", "by", "alpha"))
     alpha = levels[0] if len(levels) == 1 else levels
-    made = CountingPlan.of(what, alpha, **(division or {}), **asked)
+    made = CountingPlan.of(what, alpha, **(division or {}), **values)
     if made.digest != digest:
-        raise FormatError("counting_plan.digest", "must be that of what it says is counted", remedy="Get the original")
+        raise FormatError("counting_plan.digest", "must be that of the stated counts", remedy="Get the original")
     return made

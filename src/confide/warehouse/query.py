@@ -1,16 +1,14 @@
-"""The query that counts, in the words of each warehouse.
+"""The counting query in the SQL dialect of each warehouse.
 
-The words of each engine's SQL: names, texts and numbers, none of them pasted.
+A dialect defines the syntax of names, texts and numbers; all of them are quoted. Everything else in a counting query
+(CASE, comparisons, windows, GROUP BY) is the same text in every dialect. Numbers are texts that are cast, because in
+some engines 0.1 is a decimal number.
 
-Everything else in a counting query (CASE, comparisons, windows, GROUP BY) is the same text everywhere. Numbers are
-texts that are cast, for a bare 0.1 is a decimal number in some engines.
-
-The counting query: one statement, a scan and a GROUP BY, whose answer has a row per part and bin.
-
-Every record gets a score by the arithmetic of doubles of `confide.tables`, and the number of candidates below it, found
-by a tree of comparisons (in Spark by a search). A record that cannot be used is counted under a negative bin, by the
-requirement that it breaks. Conditions are written so that NULL and NaN fail them in every engine, whatever it thinks of
-NaN: each asks that a number lies between two others.
+The counting query is one statement: a scan and a GROUP BY, whose answer has one row per part and bin. Every record
+gets a score by the double-precision arithmetic of `confide.tables`, and the number of candidates below it, by a tree
+of comparisons (in Spark by a search). A record that cannot be used is counted under a negative bin, by the requirement
+that it breaks. Conditions fail for NULL and NaN in every engine, in spite of different rules for NaN, because each
+requires that a number lies between two others.
 """
 
 from collections.abc import Mapping, Sequence
@@ -28,35 +26,35 @@ from confide.tables import Classified, Regressed, Scored
 from confide.warehouse.plan import CountingPlan
 
 MOST_BYTES = 1_000_000
-"""Of one query, where an engine has a limit."""
+"""The limit of one query, for engines that have a limit."""
 
 
 @dataclass(frozen=True)
 class SqlDialect:
-    """How one engine writes what differs from engine to engine.
+    """The syntax of one engine that differs from engine to engine.
 
     Parameters
     ----------
     name
-        What it is called, also by dbt.
+        The engine's name, also in dbt.
     double, string
         Its types for double precision and for texts of any length.
     quote
-        What stands around the name of a column.
+        The quotation mark of column names.
     escapes
-        What stands for a character within a text.
+        The replacement for a character within a text.
     md5
-        The hash of a text as hexadecimal digits, of `{}`.
+        The hash of a text `{}` as hexadecimal digits.
     fence
-        Keeps its optimiser from computing a score anew for every comparison.
+        A clause that prevents the optimiser from computing a score again for every comparison.
     searches
-        Whether bins are found by a binary search in an array, for large trees of CASE take it long to read.
+        Whether bins are found by a binary search in an array, because large trees of CASE are slow to parse.
     folds
-        Whether names that are not quoted are upper-case.
+        Whether unquoted names are upper-case.
     limited
-        Whether a query may have no more than `MOST_BYTES`.
+        Whether a query may have at most `MOST_BYTES`.
     run
-        Whether the tests run it; others are parsed, and run after a translation to DuckDB.
+        Whether the tests run it. Queries of other dialects are parsed, and run after a translation to DuckDB.
     """
 
     name: str
@@ -74,7 +72,7 @@ class SqlDialect:
     def identifier(self, name: str) -> str:
         """The name of a column, quoted.
 
-        Where unquoted names are upper-case a plain name is, too; one that is typed in double quotes stays as it is.
+        If unquoted names are upper-case, plain names become so. A name that you type in double quotes is not changed.
 
         Examples
         --------
@@ -89,12 +87,12 @@ class SqlDialect:
         _check("columns", name, "the name of a column or table")
         if self.quote == '"':
             return '"' + name.replace('"', '""') + '"'
-        if not {"`", "\\"}.isdisjoint(name):  # BigQuery reads a backslash there as the beginning of an escape
+        if not {"`", "\\"}.isdisjoint(name):  # in BigQuery a backslash there begins an escape
             raise InputError("columns", f"must not hold a backtick or a backslash in {self.name}", got=repr(name))
         return f"`{name}`"
 
     def relation(self, table: str) -> str:
-        """The name of a table, each part between points quoted.
+        """The name of a table, with each part between points quoted.
 
         Examples
         --------
@@ -115,7 +113,7 @@ class SqlDialect:
         return "'" + "".join(self.escapes.get(letter, letter) for letter in value) + "'"
 
     def number(self, value: float) -> str:
-        """A number in double precision: the shortest text that reads back as it, cast.
+        """A number in double precision: the shortest text that reads back as the number, cast.
 
         Examples
         --------
@@ -129,7 +127,7 @@ class SqlDialect:
         return f"CAST({self.identifier(column)} AS {self.double})"
 
     def as_text(self, column: str) -> str:
-        """A column as text: the digits of an integer, and texts as they are."""
+        """A column as text: the digits of an integer, or the text."""
         return f"CAST({self.identifier(column)} AS {self.string})"
 
 
@@ -155,7 +153,7 @@ _ALL = (
     ),
 )  # fmt: skip
 DIALECTS: Mapping[str, SqlDialect] = MappingProxyType({one.name: one for one in _ALL})
-"""The engines that a query is written for, by their names."""
+"""The supported engines, by name."""
 
 
 def dialect_of(name: str) -> SqlDialect:
@@ -175,23 +173,23 @@ COLUMNS = ("plan", "part", "bin", "records")
 
 @dataclass(frozen=True)
 class Requirement:
-    """What every record has to fulfil: in words, and as a condition in SQL."""
+    """A requirement on every record: in words, and as a condition in SQL."""
 
     words: str
     condition: str
 
 
 def counting_query(plan: CountingPlan, dialect: str, table: str) -> str:
-    """The query that counts what a plan asks for.
+    """Write the query that counts for a plan.
 
     Parameters
     ----------
     plan
-        What is asked.
+        The counting plan.
     dialect
         `duckdb`, `postgres`, `spark`, `databricks`, `snowflake` or `bigquery`.
     table
-        The name of the table, its parts between points.
+        The name of the table, with points between its parts.
 
     Returns
     -------
@@ -201,7 +199,7 @@ def counting_query(plan: CountingPlan, dialect: str, table: str) -> str:
     Raises
     ------
     InputError
-        If a name cannot be written in this dialect, or the query would be longer than the engine takes.
+        If a name cannot be written in this dialect, or the query would be longer than the engine permits.
 
     Examples
     --------
@@ -219,21 +217,21 @@ def counting_query(plan: CountingPlan, dialect: str, table: str) -> str:
 
 
 def head(plan: CountingPlan, spoken: SqlDialect) -> str:
-    """Comments before a query."""
+    """The comments before a query."""
     of = "; ".join([f"plan {plan.digest}", f"{plan.bins} candidates", *([] if plan.score is None else [plan.score])])
     checked = "run by confide's tests" if spoken.run else "checked by parsing, not run on this engine"
     return (
-        f"-- Counts of conformity scores for `confide calibrate --counts`: {of}.\n"
+        f"-- Counts of nonconformity scores for `confide calibrate --counts`: {of}.\n"
         "-- The answer is PRIVATE, as the records are: keep it where they are kept.\n"
         f"-- For {spoken.name}, {checked}.\n"
     )
 
 
 def statement(plan: CountingPlan, spoken: SqlDialect, source: str) -> str:
-    """The query alone, of a table that is named in the engine's words."""
+    """The query without comments, for a table that is named in the engine's syntax."""
     rows, steps = _rows(plan, spoken, source)
     edges = plan.candidates.edges
-    # Of a record that cannot be used the group may be unknown; a side is not.
+    # The group of an unusable record may be unknown; its side is known.
     part = (
         "part" if plan.column is None else f"CASE WHEN finding = 0 AND {_in_range(plan, spoken)} THEN part ELSE 0 END"
     )
@@ -257,7 +255,7 @@ def statement(plan: CountingPlan, spoken: SqlDialect, source: str) -> str:
 
 
 def requirements(plan: CountingPlan) -> list[str]:
-    """What a record breaks that is counted under bin -1, -2, ..., in words."""
+    """The requirements that records under bin -1, -2, ... break, in words."""
     score, others = _requirements(plan, dialect_of("duckdb"))
     return [score, *(one.words for one in others)]
 
@@ -287,7 +285,7 @@ def tree(edges: NDArray[np.float64], spoken: SqlDialect) -> str:
 
 
 def _rows(plan: CountingPlan, spoken: SqlDialect, source: str) -> tuple[str, str]:
-    """The rows that count, by the name of a step and the steps to it: complete ones, at most so many of a person."""
+    """The rows that count, as a step's name and the steps to it: complete ones, a bounded number of each person."""
     numbers, texts = _read(plan)
     columns = ", ".join(spoken.identifier(name) for name in dict.fromkeys([*numbers, *texts]))
     complete = [f"{spoken.as_number(name)} <= {spoken.number(np.inf)}" for name in numbers]
@@ -319,7 +317,7 @@ def _read(plan: CountingPlan) -> tuple[list[str], list[str]]:
 
 
 def _scored(plan: CountingPlan, spoken: SqlDialect, rows: str, place: int) -> str:
-    """The step to one of the scores of a record, the part it counts for, and what is wrong with the record."""
+    """The step for one score of a record: the score, its part, and the error of the record."""
     part = str(place)
     if plan.column is not None:
         whens = [f"WHEN {spoken.text(name)} THEN {i}" for i, name in enumerate(_named(plan))]
@@ -353,7 +351,7 @@ def _score(what: Any, name: str | None, spoken: SqlDialect) -> str:
 
 
 def _requirements(plan: CountingPlan, spoken: SqlDialect) -> tuple[str, list[Requirement]]:
-    """What the score has to be, in words; and what else every record has to fulfil."""
+    """The requirement on the score, in words; and the other requirements on every record."""
     what, found = plan.what, []
     score = f"column {what.column!r} must hold a number" if isinstance(what, Scored) else "the score must be a number"
     score += f" {score_kind(plan.scores[0]).range_text} (not missing, not NaN)"
@@ -369,9 +367,9 @@ def _requirements(plan: CountingPlan, spoken: SqlDialect) -> tuple[str, list[Req
     if plan.column is not None and plan.request.by == "group":
         found.append(_one_of(plan.column, _named(plan), "groups", spoken))
     if plan.people is not None:
-        named, told = plan.people.requirements
-        found.append(Requirement(named, f"{spoken.identifier(plan.people.person)} IS NOT NULL"))
-        found.append(Requirement(told, "confide_place = confide_rank"))
+        person, apart = plan.people.requirements
+        found.append(Requirement(person, f"{spoken.identifier(plan.people.person)} IS NOT NULL"))
+        found.append(Requirement(apart, "confide_place = confide_rank"))
     return score, found
 
 
@@ -387,7 +385,7 @@ def _named(plan: CountingPlan) -> list[str]:
 
 
 def _labels(what: Any) -> list[str]:
-    """The values of a label, in the order of the classes: their names, or their positions."""
+    """The values of a label, in the order of the classes: names, or positions."""
     names = what.classes or ()
     return [str(i) if what.label_positions else canonical(name) for i, name in enumerate(names)]
 
@@ -416,19 +414,19 @@ _ENGINE = """
 
 
 def dbt_macro(plan: CountingPlan, dialects: Sequence[str]) -> str:
-    """The text of a macro file; dbt dispatches to the engine of the target, and refuses those that it has no query for.
+    """Write the text of a macro file; dbt dispatches to the engine of the target, and rejects other engines.
 
     Parameters
     ----------
     plan
-        What is asked.
+        The counting plan.
     dialects
-        One or more of those of `counting_query`.
+        One or more of the dialects of `counting_query`.
 
     Raises
     ------
     InputError
-        If a name holds marks of Jinja, or none or the same dialect is named twice.
+        If a name contains marks of Jinja, no dialect is given, or one is given twice.
 
     Examples
     --------

@@ -9,7 +9,7 @@ Masked, a sum opens in one message: every silo masks its vector, and the masks c
 Shared, a sum opens without everybody: every silo deals Shamir shares of its vector, sealed to the openers (message 1).
 The coordinator signs one list of answers, and each opener returns the sum of the shares that it holds of those on the
 list (message 2); `needed` parts open the sum, and nothing else ever opens. An opener helps to open one list per
-session; with 3 needed > 2 K + c that is enough whatever lists are told to whom (docs/theory-federated.md, Theorem S1).
+session; with 3 needed > 2 K + c that is enough whatever lists are told to whom (docs/theory-federated.md, Theorem F8).
 """
 
 import math
@@ -379,7 +379,7 @@ def by_size(terms: Terms) -> list[int]:
 
 
 def least_needed(openers: int, colluding: int) -> int:
-    """The fewest parts that may open a sum: 3 needed > 2 openers + colluding (Theorem S1).
+    """The fewest parts that may open a sum: 3 needed > 2 openers + colluding (Theorem F8).
 
     Examples
     --------

@@ -14,7 +14,7 @@ Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", I
 amplification by shuffling or aggregation". The sum says how many silos replied which candidate, so its k-th smallest
 reply is that of `fedcp2-qq`, with the same certificate. The paper also claims a loss smaller by the order of sqrt(m).
 That holds where a silo is one person, and then the plan gives the replies a larger loss of their own. For silos of
-more records it does not (docs/theory-federated.md, Theorems A1 and A2), and the plan says so.
+more records it does not (docs/theory-federated.md, Theorems F10 and F11), and the plan says so.
 """
 
 import math
@@ -113,7 +113,7 @@ class FedCP2QQ(SortedReplies):
     def local_terms(cls, terms: Terms, options: Options, channel: Channel) -> Terms:
         """Terms with the loss of one reply: the largest one whose sum is within what was asked for, if `dp_delta` is.
 
-        More than what was asked for only where a silo is one record: elsewhere nothing is gained (Theorem A2).
+        More than what was asked for only where a silo is one record: elsewhere nothing is gained (Theorem F11).
         """
         if options.dp_delta is None or channel.each or _size(terms) > 1 or terms.epsilon is None:
             return terms
@@ -201,7 +201,7 @@ class FedCP2QQ(SortedReplies):
         return min(n * mechanism.replace_one, steepest + math.log(terms.candidates.size))
 
     def delta_of_sum(self, terms: Terms, epsilon: float) -> float:
-        """The delta at which the sum is (epsilon, delta)-DP for one record (Theorem A1); colluders hide nobody."""
+        """The delta at which the sum is (epsilon, delta)-DP for one record (Theorem F10); colluders hide nobody."""
         honest = 1 if self.hidden is None else self.hidden.honest
         return clones_delta(epsilon, self.loss(terms, 0), honest, whole=self.whole_loss(terms))
 

@@ -1,7 +1,7 @@
 """`secure-sum`: noisy counts of all silos, of which only the sum opens.
 
 Every silo adds a share of noise to its counts. Privacy is that of the opened sum, the certificate that of a noisy
-histogram of all records, unlike silos included (docs/theory-federated.md, Theorems F5, S2, F6 and F6b). It needs public
+histogram of all records, unlike silos included (docs/theory-federated.md, Theorems F5, F9, F6 and F7). It needs public
 sizes.
 """
 
@@ -42,7 +42,7 @@ class NoisyCounts(Method):
     target
         The target rank among all records, where all silos must answer; None where it follows from those on the list.
     weights
-        For unlike silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F6b). None in plans
+        For unlike silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F7). None in plans
         of version 0.1, where it is (n_j + 1)/(n + m), and where silos are alike.
     honest
         How many silos are sure to be in the sum and not to collude: what the channel says.
@@ -61,7 +61,7 @@ class NoisyCounts(Method):
     (2, 6, 7, 6)
     """
 
-    theorem = "Theorems F6 and F6b"
+    theorem = "Theorems F6 and F7"
     withstands_liars = False
     populations = ("mixture", "common")
     one_draw = True
@@ -218,7 +218,7 @@ class NoisyCounts(Method):
     def _new_record_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
         """The law that is certified for the new record of the terms.
 
-        A record of silo j with probability n_j/n costs one record and one rank (Theorem F6b). With probability
+        A record of silo j with probability n_j/n costs one record and one rank (Theorem F7). With probability
         (n_j + 1)/(n + m), as in version 0.1, it costs m - 1 records more.
         """
         reply = self._alike_reply(terms, n, shares, target)

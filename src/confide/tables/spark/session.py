@@ -1,8 +1,8 @@
-"""From a Spark master, a server of Spark Connect, or a session that exists, to an Ibis table; errors in fixed words.
+"""From a Spark master, a server of Spark Connect, or an existing session to an Ibis table; errors in fixed words.
 
-Over Spark Connect a session is on a server, and speaks the DataFrame API alone: no Java here, and nothing of Java's
-there. Databricks' clusters and serverless compute speak it, too. There is no `sparkContext`, no `_jvm`, no RDD and no
-Hadoop `Path`, and a server may refuse settings.
+With Spark Connect a session is on a server and supports only the DataFrame API, so no Java is needed here. Databricks'
+clusters and serverless compute support it, too. There is no `sparkContext`, no `_jvm`, no RDD and no Hadoop `Path`, and
+a server may reject settings.
 """
 
 import os
@@ -23,7 +23,7 @@ from confide.tables.failures import EngineError
 
 Result = TypeVar("Result")
 
-_LOGS = "its logs say why; they may quote records, so show them to the owner of the data only"
+_LOGS = "the reason is in its logs, which may quote records, so show them to the owner of the data only"
 _WORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("PATH_NOT_FOUND", "Path does not exist"), "the path does not exist, or not where Spark looks for it"),
     (("TABLE_OR_VIEW_NOT_FOUND", "TableNotFound"), "there is no table of that name"),
@@ -40,7 +40,7 @@ _WORDS: tuple[tuple[tuple[str, ...], str], ...] = (
     (("OutOfMemoryError", "MEMORY_LIMIT_EXCEEDED"), "the executors or the driver need more memory"),
     (("JAVA_GATEWAY_EXITED",), "Java did not start; Spark needs Java 17 or newer"),
     (("All masters are unresponsive",), "the master does not answer"),
-    (("UNAUTHENTICATED",), "the server refused the token; check the one behind ;token= of its address"),
+    (("UNAUTHENTICATED",), "the server rejected the token; check the one behind ;token= of its address"),
     (("PERMISSION_DENIED", "INSUFFICIENT_PERMISSIONS"), "the user has no right to do that"),
     (
         ("UNAVAILABLE", "Connection refused", "SparkContext was shut down", "stopped SparkContext"),
@@ -55,20 +55,20 @@ def run_on_spark(
     subject: str = "Spark",
     otherwise: str = f"a Spark job failed; {_LOGS}",
 ) -> Result:
-    """Do some work on Spark; every error of it is replaced by one that says no more than is safe.
+    """Run a function on Spark; every error is replaced by one that cannot quote data.
 
-    pyspark logs an error's text before it raises it: its logger is off meanwhile.
+    pyspark logs an error's text before it raises it, so its logger is turned off meanwhile.
 
     Parameters
     ----------
     work
         Called once.
     argument
-        The argument that named it.
+        The argument at fault.
     subject
-        What the caller named: a master, a path.
+        The master or path that the caller named.
     otherwise
-        What to say of an error that is not known.
+        The text for an unknown error.
     """
     try:
         with _quiet():
@@ -77,7 +77,7 @@ def run_on_spark(
         raise
     except Exception as error:
         refusal = as_refusal(error, argument, subject, otherwise)
-    raise refusal  # not while the error is handled: it would hang on as the context
+    raise refusal  # outside the handler: otherwise the error would be attached as the context
 
 
 @contextmanager
@@ -97,7 +97,7 @@ def _quiet() -> Iterator[None]:
 
 
 def as_refusal(error: Exception, argument: str, subject: str, otherwise: str) -> ConfideError:
-    """What went wrong, without a word of the data."""
+    """The reason of the failure, without any data."""
     text = f"{type(error).__name__} {error}"
     for marks, words in _WORDS:
         if any(mark in text for mark in marks):
@@ -115,7 +115,7 @@ _ADDRESS = re.compile(r"sc://(?P<host>\[[^\]]*\]|[^:/;?#@]+)(?::(?P<port>\d{1,5}
 
 
 def names_connect(source: str) -> bool:
-    """Whether this is the address of a server of Spark Connect.
+    """Whether a text is the address of a server of Spark Connect.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def names_connect(source: str) -> bool:
 
 
 def shown_server(url: str) -> str:
-    """The address as it may be shown: without its parameters, of which a token is one.
+    """The address for display: without its parameters, one of which may be a token.
 
     Examples
     --------
@@ -140,12 +140,12 @@ def shown_server(url: str) -> str:
 
 
 def is_connect(session: Any) -> bool:
-    """Whether a session is one of Spark Connect, also of Databricks Connect, whose class derives from Spark's."""
+    """Whether a session is one of Spark Connect, including Databricks Connect, whose class derives from Spark's."""
     return any(base.__module__.startswith("pyspark.sql.connect") for base in type(session).__mro__)
 
 
 def check_connect() -> None:
-    """Refuse without pyspark and what its client needs; Java is not asked for."""
+    """Raise an error if pyspark or a package of its client is missing; Java is not needed."""
     missing = [name for name in ("pyspark", "pandas", "grpc", "grpc_status") if find_spec(name) is None]
     if missing:
         raise InputError(
@@ -157,12 +157,12 @@ def check_connect() -> None:
 
 @contextmanager
 def open_connect(url: str) -> Iterator[Any]:
-    """A session on a server, which ends with the block.
+    """A session on a server, closed at the end of the block.
 
     Raises
     ------
     InputError
-        If the address is none, or nobody answers there: the client itself would try for minutes.
+        If the address is invalid, or no server answers there; the client itself would try for minutes.
     """
     shown = shown_server(url)
     _check_reachable(url, shown)
@@ -170,7 +170,7 @@ def open_connect(url: str) -> Iterator[Any]:
 
     def create() -> Any:
         session = SparkSession.builder.remote(url).create()
-        _ = session.version  # the first word with the server: tokens are looked at
+        _ = session.version  # the first call to the server, which checks tokens
         return session
 
     session = run_on_spark(
@@ -179,7 +179,7 @@ def open_connect(url: str) -> Iterator[Any]:
     try:
         yield session
     finally:
-        with suppress(Exception):  # a server that has gone has nothing left to end
+        with suppress(Exception):  # a server that has gone has nothing to end
             session.stop()
 
 
@@ -208,7 +208,7 @@ def _answers(host: str, port: str | int) -> bool:
 
 
 def quiet_backend(session: Any) -> Any:
-    """Ibis over a session of Connect; a setting that the server refuses is left as it is."""
+    """Ibis over a session of Connect; a setting that the server rejects is not changed."""
     import ibis
 
     _ = ibis.pyspark.connect  # registers its options
@@ -230,7 +230,7 @@ Frame = Any
 
 
 def frame_of(table: Any) -> Frame:
-    """The data frame that an Ibis table on Spark stands for; nothing is computed yet."""
+    """The data frame of an Ibis table on Spark; nothing is computed yet."""
     backend = table.get_backend()
     if backend.name != "pyspark":
         raise InputError("table", "must be one of Spark", remedy=f"It is one of {backend.name}")
@@ -247,7 +247,7 @@ def table_of(frame: Frame, backend: Any) -> Any:
 
 
 def functions_of(frame: Frame) -> Any:
-    """The functions that make columns for a frame: those of Java's session, or of Spark Connect."""
+    """The column functions for a frame: those of Spark's session on Java, or of Spark Connect."""
     if is_connect(frame.sparkSession):
         from pyspark.sql.connect import functions as of_connect
 
@@ -260,7 +260,7 @@ def functions_of(frame: Frame) -> Any:
 _SETTINGS = {
     "spark.log.level": "OFF",  # Spark's log lines may quote records
     "spark.ui.showConsoleProgress": "false",
-    "spark.ui.enabled": "false",  # a web page with every query, open to whoever reaches the port
+    "spark.ui.enabled": "false",  # a web page with every query, open to everyone who reaches the port
 }
 _SPARK = re.compile(r"spark://.+|local(\[.*\])?")
 _SECONDS_FOR_EXECUTORS = 120.0
@@ -268,21 +268,21 @@ _SECONDS_FOR_EXECUTORS = 120.0
 
 @contextmanager
 def open_session(master: str) -> Iterator[Any]:
-    """A Spark session on a master or server, which ends with the block; an active one of that master is used and left.
+    """A Spark session on a master or server, closed at the end of the block unless it was active before.
 
-    Java's own output is discarded, since Spark writes rows into its messages. Settings of the user (memory, cores,
-    authentication) are taken from Spark's configuration files and from PYSPARK_SUBMIT_ARGS, as always.
+    Java's output is discarded, because Spark writes rows into its messages. The user's settings (memory, cores,
+    authentication) are read from Spark's configuration files and from PYSPARK_SUBMIT_ARGS, as usual.
 
     Parameters
     ----------
     master
-        `spark://host:port` or `local[2]`; whatever Spark accepts. Or `sc://host:port`, a server of Spark Connect, which
-        needs no Java here and always gets a session of its own.
+        `spark://host:port` or `local[2]`, as Spark accepts them. Or `sc://host:port`, a server of Spark Connect, which
+        needs no Java here and always gets a new session.
 
     Raises
     ------
     InputError
-        If pyspark, or for a master Java, is missing, or it cannot be reached or gives no executor.
+        If pyspark, or Java for a master, is missing, or the master cannot be reached or provides no executor.
     """
     if names_connect(master):
         check_connect()
@@ -304,7 +304,7 @@ def open_session(master: str) -> Iterator[Any]:
         return
     conf = _configuration(master)
     if master.startswith("local"):
-        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # else its workers are whatever "python3" is
+        os.environ.setdefault("PYSPARK_PYTHON", sys.executable)  # otherwise its workers use the "python3" on the path
     with _java(conf):
         session = run_on_spark(
             SparkSession.builder.config(conf=conf).getOrCreate,
@@ -320,14 +320,14 @@ def open_session(master: str) -> Iterator[Any]:
 
 
 def spark_table(session: Any, source: str) -> Any:
-    """An Ibis table on a session that exists; see `backend_of` for its time zone.
+    """An Ibis table on an existing session; see `backend_of` for its time zone.
 
     Parameters
     ----------
     session
         A `pyspark.sql.SparkSession`, also one of Spark Connect.
     source
-        A Parquet file, a folder or a glob of them, or an address, as the *executors* see it; or the name of a table.
+        A Parquet file, a folder or a glob of them, or an address, as seen by the *executors*; or the name of a table.
     """
 
     def connect() -> Any:
@@ -338,7 +338,7 @@ def spark_table(session: Any, source: str) -> Any:
 
 
 def backend_of(session: Any) -> Any:
-    """Ibis over a session: its time zone becomes UTC, which Ibis needs, where a server lets it be set."""
+    """Ibis over a session; its time zone becomes UTC, which Ibis needs, if the server permits the setting."""
     if is_connect(session):
         check_connect()
         return quiet_backend(session)
@@ -349,7 +349,7 @@ def backend_of(session: Any) -> Any:
 
 
 def names_spark(source: str) -> bool:
-    """Whether this names a Spark master, or a server of Spark Connect.
+    """Whether a text names a Spark master or a server of Spark Connect.
 
     Examples
     --------
@@ -360,7 +360,7 @@ def names_spark(source: str) -> bool:
 
 
 def is_path(source: str) -> bool:
-    """Whether a source is a path or an address, and no table name.
+    """Whether a source is a path or an address, and not a table name.
 
     Examples
     --------
@@ -371,7 +371,7 @@ def is_path(source: str) -> bool:
 
 
 def check_installed() -> None:
-    """Refuse without pyspark or Java."""
+    """Raise an error if pyspark or Java is missing."""
     if find_spec("pyspark") is None:
         raise InputError(
             "pyspark", "Spark needs the package pyspark", remedy="Install the extra: pip install 'confide[spark]'"
@@ -384,7 +384,7 @@ def check_installed() -> None:
 
 
 def check_reachable(master: str) -> None:
-    """Refuse a standalone master none of whose addresses accepts a connection; Spark itself would try for minutes."""
+    """Reject a standalone master if none of its addresses accepts a connection; Spark itself would try for minutes."""
     if not master.startswith("spark://"):
         return
     for address in master.removeprefix("spark://").split(","):
@@ -399,7 +399,7 @@ def check_reachable(master: str) -> None:
 
 
 def await_executor(session: Any, seconds: float) -> None:
-    """Refuse if the cluster gives no executor in this time: Spark itself would wait for ever."""
+    """Raise an error if the cluster provides no executor in this time; Spark itself would wait forever."""
     master = session.sparkContext.master
     if not master.startswith("spark://"):
         return
@@ -426,7 +426,7 @@ def _configuration(master: str) -> Any:
 
 @contextmanager
 def _java(conf: Any) -> Iterator[None]:
-    """A Java machine that writes to nobody's terminal and ends with the block; one that runs already is left alone."""
+    """A Java process without terminal output that ends with the block; one that runs already is not changed."""
     from pyspark import SparkContext, java_gateway
 
     if SparkContext._gateway is not None:

@@ -1,7 +1,7 @@
-"""Tables of Spark: what its executors count, compute and write, and what they hand over.
+"""Tables of Spark: counts, predictions and files of its executors, and rows sent to the driver.
 
-Counts per bin are one Spark job: every partition counts its rows, the counts are summed, the sums come back. The result
-of an action is exact however often a task is retried: a task that is lost or killed has no part in it.
+Counts per bin are one Spark job: every partition counts its rows, and the sums of the counts are returned. The result
+of an action is exact for any number of retries of a task, because a lost or killed task contributes nothing to it.
 """
 
 import threading
@@ -41,9 +41,9 @@ _SECONDS = 0.5
 
 @contextmanager
 def watched(session: Any, progress: Any) -> Iterator[None]:
-    """Tell `progress.share(done, total)`, if there is such a method, twice a second while jobs of the block run.
+    """Call `progress.share(done, total)`, if there is such a method, twice a second while jobs of the block run.
 
-    Spark learns of later stages as it goes, so the total can grow; the share that is told never falls.
+    Spark learns of later stages during the job, so the total can grow. The reported share never falls.
 
     Parameters
     ----------
@@ -52,12 +52,12 @@ def watched(session: Any, progress: Any) -> Iterator[None]:
     progress
         A `Progress`.
     """
-    tell = getattr(progress, "share", None)
-    if tell is None:
+    report = getattr(progress, "share", None)
+    if report is None:
         yield
         return
     if is_connect(session):
-        with _told_by_server(session, tell):
+        with _report_server_progress(session, report):
             yield
         return
     context, group, done = session.sparkContext, f"confide-{uuid4().hex}", threading.Event()
@@ -70,10 +70,10 @@ def watched(session: Any, progress: Any) -> Iterator[None]:
             try:
                 now, total = tasks(context.statusTracker(), group)
             except Exception:
-                return  # what went wrong is the job's to say
+                return  # the job itself reports the error
             if total and now * of >= reached * total:
                 reached, of = now, total
-                tell(now, total)
+                report(now, total)
 
     watcher = threading.Thread(target=watch, daemon=True)
     watcher.start()
@@ -86,26 +86,26 @@ def watched(session: Any, progress: Any) -> Iterator[None]:
 
 
 @contextmanager
-def _told_by_server(session: Any, tell: Any) -> Iterator[None]:
-    """Over Spark Connect the server tells; of an older one nothing is heard."""
+def _report_server_progress(session: Any, report: Any) -> Iterator[None]:
+    """Report progress from a server of Spark Connect; an older server reports nothing."""
 
-    def heard(stages: Any, **_: Any) -> None:
+    def on_progress(stages: Any, **_: Any) -> None:
         known = list(stages or ())
         if total := sum(stage.num_tasks for stage in known):
-            tell(sum(stage.num_completed_tasks for stage in known), total)
+            report(sum(stage.num_completed_tasks for stage in known), total)
 
     if not hasattr(session, "registerProgressHandler"):
         yield
         return
-    session.registerProgressHandler(heard)
+    session.registerProgressHandler(on_progress)
     try:
         yield
     finally:
-        session.removeProgressHandler(heard)
+        session.removeProgressHandler(on_progress)
 
 
 def tasks(tracker: Any, group: str) -> tuple[int, int]:
-    """Tasks that are done, and all that are known, of the jobs of a group.
+    """The number of completed tasks, and of all known tasks, of the jobs of a group.
 
     Parameters
     ----------
@@ -137,9 +137,9 @@ def batches_from_executors(table: Any) -> Iterator[Any]:
 
 
 def _packer() -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """A function that travels with its code, for executors without confide: batches as bytes, one per row.
+    """A function that is sent with its code, for executors without confide: batches as bytes, one per row.
 
-    They are of 16 MiB at most (or of one row), since Spark Connect sends no larger ones.
+    They have at most 16 MiB (or one row), because Spark Connect sends no larger ones.
     """
 
     def pack(batches: Iterator[Any]) -> Iterator[Any]:
@@ -160,16 +160,17 @@ _SCHEMA = "reason int, place int, bin int, n long"
 
 
 def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
-    """Count scores that SQL computes, in the Java machines of the executors: no Python runs there.
+    """Count scores that SQL computes, on the JVM of the executors, without Python.
 
     Parameters
     ----------
     table
         An Ibis table on Spark.
     job
-        What is counted.
+        The counting job.
     progress
-        Told the number of rows, at the end; its method `share`, if it has one, is told the tasks that are done.
+        Called with the number of rows at the end; its method `share`, if it has one, is called with the completed
+        tasks.
 
     Returns
     -------
@@ -184,7 +185,7 @@ def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
         if job.columns.weight is None:
             return grouped.count()
         f = functions_of(grouped_from)
-        # Rows that are refused are counted, not weighed.
+        # Unusable rows are counted without a weight.
         weight = f.when(f.col("reason") == 0, f.col("weight")).otherwise(1)
         return grouped.agg(f.sum(weight))
 
@@ -192,9 +193,10 @@ def count_in_java(table: Any, job: Job, progress: Progress) -> Counts:
 
 
 def count_in_python(table: Any, job: Job, progress: Progress) -> Counts:
-    """Count scores that SQL cannot compute (APS and its kin), in Python on the executors: Arrow batches in, counts out.
+    """Count scores that SQL cannot compute, such as APS, in Python on the executors.
 
-    The executors' Python needs confide, numpy and pyarrow. What a partition returns is one small batch of counts.
+    Arrow batches are the input, and counts the output. The executors' Python needs confide, numpy and pyarrow. A
+    partition returns one small batch of counts.
     """
 
     def frame() -> Frame:
@@ -206,12 +208,12 @@ def count_in_python(table: Any, job: Job, progress: Progress) -> Counts:
 
 
 def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Counts:
-    """Counts from a frame of rows (reason, group, bin, count), of which several may be of one bin."""
+    """Counts from a frame of rows (reason, group, bin, count), in which a bin may occur several times."""
 
     def work() -> list[Any]:
-        asked = frame()
-        with watched(asked.sparkSession, progress):
-            collected: list[Any] = asked.collect()
+        query = frame()
+        with watched(query.sparkSession, progress):
+            collected: list[Any] = query.collect()
         return collected
 
     found, counts = RowErrors(), np.zeros((job.groups, len(job.edges) + 1), dtype=np.int64)
@@ -227,7 +229,7 @@ def _gathered(frame: Callable[[], Frame], job: Job, progress: Progress) -> Count
 def _with_bins(frame: Frame, edges: NDArray[np.float64]) -> Frame:
     """The frame with the number of edges below each usable score, as `bin`; other rows have neither bin nor group.
 
-    Over Spark Connect, where servers need not have Spark's library of models, they are searched in SQL instead.
+    With Spark Connect they are searched in SQL, because servers need not have Spark's library of models.
     """
     f = functions_of(frame)
     usable = f.col("reason") == 0
@@ -240,10 +242,10 @@ def _with_bins(frame: Frame, edges: NDArray[np.float64]) -> Frame:
 
 
 def _in_buckets(frame: Frame, edges: NDArray[np.float64]) -> Frame:
-    """By Spark's own Bucketizer, which searches the edges in the Java machine.
+    """Search by Spark's Bucketizer, which runs on the JVM.
 
-    Its buckets are closed on the left and ours on the right, so it is given the scores and edges with the other sign;
-    adding 0 turns -0.0, which it would put below 0.0, into 0.0.
+    Its buckets are closed on the left and ours on the right, so it gets the negated scores and edges. Adding 0 turns
+    -0.0, which it would put below 0.0, into 0.0.
     """
     from pyspark.ml.feature import Bucketizer
     from pyspark.sql.functions import col, lit, when
@@ -257,7 +259,7 @@ def _in_buckets(frame: Frame, edges: NDArray[np.float64]) -> Frame:
 
 
 def searched(score: str, edges: NDArray[np.float64]) -> str:
-    """SQL that finds the number of edges below a score, by a binary search in an array that Spark folds into one value.
+    """SQL that counts the edges below a score, by a binary search in an array that Spark folds into one value.
 
     Examples
     --------
@@ -270,7 +272,7 @@ def searched(score: str, edges: NDArray[np.float64]) -> str:
 
 
 def _counter(job: Job) -> Callable[[Iterator[Any]], Iterator[Any]]:
-    """What every task does with its partition."""
+    """The work of a task on its partition."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -293,7 +295,7 @@ def _counter(job: Job) -> Callable[[Iterator[Any]], Iterator[Any]]:
 def predicted(expression: Any, predictions: Predictions) -> Any:
     """The kept columns with the predictions, as an Ibis table: by SQL, or in Python on the executors.
 
-    The predictions are null where probabilities, predictions or the group cannot be used.
+    The predictions are null if probabilities, predictions or the group cannot be used.
     """
     if all(one.in_sql for one in predictions.predictors):
         return in_sql(expression, predictions)
@@ -330,7 +332,7 @@ def predicted(expression: Any, predictions: Predictions) -> Any:
 
 
 def _appended(keep: tuple[str, ...], predictors: tuple[Any, ...]) -> Any:
-    """What every task does with its partition."""
+    """The work of a task on its partition."""
 
     def work(batches: Iterator[Any]) -> Iterator[Any]:
         import pyarrow as pa
@@ -347,24 +349,24 @@ def _appended(keep: tuple[str, ...], predictors: tuple[Any, ...]) -> Any:
 def write_folder(
     expression: Any, predictions: Predictions, folder: str, partition_by: tuple[str, ...], progress: Progress
 ) -> Summary:
-    """Have the executors write Parquet files into a new folder.
+    """Let the executors write Parquet files into a new folder.
 
     Parameters
     ----------
     folder
         A path or an address that every executor can write to.
     progress
-        Its method `share`, if it has one, is told the tasks that are done.
+        Its method `share`, if it has one, is called with the completed tasks.
 
     Raises
     ------
     OutputExistsError
         If the folder exists.
     InputError
-        If rows have no prediction; then there is no new folder, or over Spark Connect, which cannot delete, an empty
+        If rows have no prediction. Then there is no new folder, or, over Spark Connect, which cannot delete, an empty
         one.
     EngineError
-        If the job fails; then likewise.
+        If the job fails; the folder is as for `InputError`.
     """
     backend = expression.get_backend()
 
@@ -375,11 +377,11 @@ def write_folder(
         try:
             with watched(backend._session, progress):
                 writer = frame_of(predicted(expression, predictions)).write
-                if partition_by and not frame_of(expression).isEmpty():  # folders by value have no place for columns
+                if partition_by and not frame_of(expression).isEmpty():  # folders by value cannot keep the columns
                     writer = writer.partitionBy(*partition_by)
                 writer.parquet(folder)
-            asked = counted(backend.read_parquet(folder), predictions)
-            return approved(frame_of(asked).collect()[0].asDict(), predictions)
+            query = counted(backend.read_parquet(folder), predictions)
+            return approved(frame_of(query).collect()[0].asDict(), predictions)
         except BaseException as error:
             target.delete()
             if isinstance(error, InputError):
@@ -392,7 +394,7 @@ def write_folder(
 
 
 def write_table(expression: Any, predictions: Predictions, name: str) -> Summary:
-    """Have the executors write into a new table of the cluster's catalogue."""
+    """Let the executors write into a new table of the cluster's catalogue."""
     backend = expression.get_backend()
 
     def write() -> Summary:
@@ -409,7 +411,7 @@ def write_table(expression: Any, predictions: Predictions, name: str) -> Summary
 
 
 class _Folder:
-    """A folder of whatever file system its address names, through Hadoop's interface."""
+    """A folder of any file system that Hadoop supports, through Hadoop's interface."""
 
     stays = ""
 
@@ -426,9 +428,9 @@ class _Folder:
 
 
 class _ConnectFolder:
-    """The same by data frames alone, which Spark Connect has: a folder can be emptied, and not deleted."""
+    """A folder through data frames only, for Spark Connect; it can be emptied but not deleted."""
 
-    stays = "; the new folder stays, without a row, since Spark Connect cannot delete it"
+    stays = "; the new folder stays, without a row, because Spark Connect cannot delete it"
 
     def __init__(self, backend: Any, address: str) -> None:
         self._session, self._address = backend._session, address
@@ -450,15 +452,15 @@ class _ConnectFolder:
 
 @contextmanager
 def open_spark(master: str, source: str) -> Iterator["SparkTable"]:
-    """A table on a cluster; the Spark session ends with the block, unless it was there before.
+    """A table on a cluster; the Spark session ends with the block, unless it existed before.
 
     Parameters
     ----------
     master
         As in `open_session`.
     source
-        A Parquet file, a folder or a glob of them, or an address such as `s3a://bucket/folder`, as the *executors*
-        see it; or the name of a table of the cluster's catalogue.
+        A Parquet file, a folder or a glob of them, or an address such as `s3a://bucket/folder`, as seen by the
+        *executors*; or the name of a table of the cluster's catalogue.
 
     Raises
     ------
@@ -488,12 +490,12 @@ class SparkTable(IbisTable):
             yield from one_at_least(batches_from_executors(selected), selected.schema().to_pyarrow())
 
     def count(self, job: Job, progress: Progress) -> tuple[NDArray[np.int64], RowErrors]:
-        """Counts that the executors make."""
+        """Count on the executors."""
         with of_engine():
             return (count_in_java if job.columns.in_sql else count_in_python)(self.expression, job, progress)
 
     def write_table(self, predictions: Predictions, name: str, progress: Progress) -> Summary:
-        """A new table of the catalogue, or a new folder of Parquet files if that is what the name says."""
+        """Write a new table of the catalogue, or a new folder of Parquet files if the name is a path."""
         with of_engine(f"writing table {name!r}"):
             if is_path(name):
                 return write_folder(self.expression, predictions, name, (), progress)
@@ -502,6 +504,6 @@ class SparkTable(IbisTable):
     def write_folder(
         self, predictions: Predictions, folder: str, partition_by: tuple[str, ...], progress: Progress
     ) -> Summary:
-        """A new folder of Parquet files."""
+        """Write a new folder of Parquet files."""
         with of_engine(f"writing {folder!r}"):
             return write_folder(self.expression, predictions, folder, partition_by, progress)
