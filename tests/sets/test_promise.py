@@ -109,7 +109,7 @@ def test_a_training_conditional_guarantee_allows_unlucky_calibrations():
     found = count_shortfall(made(delta=0.05), round(0.88 * 8765), 8765)
     assert (found.luck, found.broken, found.fields()["chance"]) == ("rare", True, CHANCE + 0.05)
     assert "where 90 % is promised with probability 0.95" in found.sentence
-    assert "one of the 5 % that the promise leaves out" in found.sentence
+    assert "one of the 5 % that the promise excludes" in found.sentence
 
 
 @pytest.mark.slow
