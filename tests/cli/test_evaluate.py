@@ -294,7 +294,9 @@ def test_a_broken_promise_is_the_first_finding(confide_run, folder):
     assert (done.code, done.err) == (0, "")
     first, *_ = done.out.splitlines()
     assert first.startswith("Covered surely less than promised: ")
-    assert first.endswith(" Possible causes: other records than the calibration records, another model, or a wrong column.")
+    assert first.endswith(
+        " Possible causes: other records than the calibration records, another model, or a wrong column."
+    )
     assert "classes at once): " in done.out
     assert "calibrate by class" not in done.out
     assert "aps" not in done.out

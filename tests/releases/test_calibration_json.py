@@ -32,13 +32,6 @@ pytestmark = pytest.mark.xdist_group("released")
 EVERYDAY = ("add_remove", "replace_one", "delta", "rho")
 
 
-def signed(content: dict) -> str:
-    """The JSON of a calibration with a new checksum, as anyone who knows the format can write it."""
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
-
-
 def tampered(name: str, path: str, value: object) -> str:
     """The calibration with this name with one field changed or added, and a new checksum."""
     content = json.loads(released(name).to_json())

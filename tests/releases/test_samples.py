@@ -21,13 +21,6 @@ def text_of(name):
     return (FOLDER / name).read_text(encoding="utf-8")
 
 
-def signed(content):
-    """The release with a new checksum, as anyone who knows the format can write it."""
-    body = {key: value for key, value in content.items() if key != "sha256"}
-    canonical = json.dumps(body, sort_keys=True, separators=(",", ":"))
-    return json.dumps({**body, "sha256": hashlib.sha256(canonical.encode()).hexdigest()})
-
-
 def test_every_kind_has_a_sample():
     assert {one["type"] for one in EXPECTED.values()} == KINDS
     plain = [one for one in EXPECTED.values() if one["type"] == "Calibration"]

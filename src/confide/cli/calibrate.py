@@ -367,14 +367,13 @@ def report_release(
     if plan is not None:
         expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
         expected["records_needed"] = plan.records_needed
-        guess = ", a public guess: the true number stays secret"
-        known = (
-            "" if released.n is not None else guess if released.size is None else ", the design for the noisy number"
-        )
+        source = ", a public guess: the true number stays secret"
+        if released.size is not None:
+            source = ", those of the design for the noisy number"
         cost = (
             f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
             f"{100 * float(1 - released.alpha):.4g} %\n"
-            f"      (on {plan.typical_scores}, with {plan.n} records{known})"
+            f"      (on {plan.typical_scores}, with {plan.n} records{'' if released.n is not None else source})"
         )
     if guessed is not None:
         suits = (
