@@ -1,4 +1,4 @@
-"""The exact law of what a plan answers, on data sets that are drawn, from laws of scores that are known."""
+"""Exact laws of the thresholds of a plan, on random data sets with known laws of scores."""
 
 import math
 from collections.abc import Callable

@@ -8,7 +8,7 @@ import pytest
 
 @pytest.fixture(autouse=True, scope="module")
 def any_rows() -> Iterator[None]:
-    """In modules that import this, no one looks at what rows sum to."""
+    """Disable the check of row sums in modules that import this fixture."""
     with pytest.MonkeyPatch.context() as patch:
         for where in ("confide.arrays.probabilities", "confide.tables.readers"):
             patch.setattr(f"{where}.far_from_one", lambda p, rows=0: np.zeros(len(p), np.bool_))

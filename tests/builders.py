@@ -1,4 +1,4 @@
-"""What tests are made of: scores, records, releases, and marks of cases. Nothing here is a test of its own."""
+"""Builders of scores, records and releases, and marks of cases, for tests."""
 
 import itertools
 from collections.abc import Iterable, Sequence

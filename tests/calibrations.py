@@ -16,7 +16,7 @@ def _any_calibration() -> confide.Calibration:
 
 
 def calibration_at(threshold: float, score: str | None = "lac") -> confide.Calibration:
-    """A calibration with this threshold, whatever its statements say."""
+    """A calibration with this threshold, with arbitrary statements."""
     return replace(_any_calibration(), threshold=float(threshold), score=score)
 
 
@@ -59,7 +59,7 @@ OPTIONS = {
     "weights": {"weights": np.tile([0.0, 1.5], 500), "weight_bound": 2.5},
     "quoted score": {"score": 'a "quoted" \\ name'},
 }
-"""What can be asked of `calibrate`, by a name."""
+"""Requests to `calibrate`, by name."""
 
 WITHOUT_MECHANISM = ("too few records", "too few records, rho")
 """Those of them that are answered by +inf without touching the data."""

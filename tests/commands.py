@@ -33,9 +33,9 @@ class Row(NamedTuple):
     """How a command is run."""
 
     small: str = ""
-    """What is run in its place, if not the command itself; {data} holds the stand-ins, {out} is an empty folder."""
+    """The command to run instead, if not the command itself; {data} has stand-ins, {out} is an empty folder."""
     elsewhere: str = ""
-    """Why it is not run here: what else runs it, or what forbids it."""
+    """The reason for not running it here."""
 
 
 IN_CI = Row(elsewhere=".ci/run runs it whole")
@@ -181,7 +181,7 @@ _TEXTS = (".md", ".py", ".toml", ".in", ".sh", "Makefile")
 
 
 def files() -> list[Path]:
-    """What git knows or would add, seen from the root."""
+    """Files that git tracks or would add, relative to the root."""
     known = ["git", "ls-files", "--cached", "--others", "--exclude-standard", "-z"]
     names = subprocess.run(known, cwd=ROOT, capture_output=True, text=True, check=True).stdout.split("\0")
     return [Path(name) for name in names if name and (ROOT / name).exists()]
@@ -223,7 +223,7 @@ def walk(words: list[str]) -> int:
 
 
 def write_copy(copy: Path) -> None:
-    """The checkout with what is not committed yet, times of files included, and links to its environments."""
+    """The checkout with uncommitted changes, times of files, and links to its environments."""
     for path in files():
         (copy / path).parent.mkdir(parents=True, exist_ok=True)
         shutil.copy2(ROOT / path, copy / path)
@@ -232,7 +232,7 @@ def write_copy(copy: Path) -> None:
 
 
 def run(name: str, row: Row, data: Path) -> bool:
-    """Run a row in a copy of its own and print a line about it; whether it did what it should."""
+    """Run a row in its own copy and print a line about it; return True if it succeeded."""
     if row.elsewhere:
         print(f"{name}: not here: {row.elsewhere}", flush=True)
         return True

@@ -204,7 +204,7 @@ def tables() -> Iterator[Asked]:
 
 
 def ledgers() -> Iterator[Asked]:
-    """What a ledger keeps of a request: the digest by which it knows it again."""
+    """The digest of a request in a ledger."""
 
     def kept(make: Callable[[confide.Ledger], Any]) -> list[tuple[str, str, str]]:
         with tempfile.TemporaryDirectory() as folder:
@@ -258,7 +258,7 @@ def plain(value: Any) -> Any:
 
 
 def answer(make: Callable[[], Any]) -> str:
-    """A digest of what is released, or what is refused."""
+    """A digest of a release or of an error."""
     try:
         made = make()
     except (confide.ConfideError, TypeError) as error:

@@ -23,7 +23,7 @@ LEVEL = 1e-6
 
 
 def coverage_p_value(released: confide.Calibration, n: int, hits: int, tested: int) -> float:
-    """An upper bound on the chance of so few covered test points if the release is what it says."""
+    """An upper bound on the probability of so few covered test points if the release is correct."""
     if released.mechanism is None:
         return float(hits == tested)
     ranks, probabilities, _ = released.mechanism.rank_law(n, released.candidates)
@@ -46,7 +46,7 @@ def assert_exact_level(covered: np.ndarray, rank: int, n: int) -> None:
 
 
 def largest_threshold(released: confide.Calibration, scores: np.ndarray, level: float = LEVEL) -> float:
-    """What the threshold exceeds with at most this probability, whatever the scores; +inf if nothing can be said."""
+    """A bound that the threshold exceeds with at most this probability, for all scores; +inf if there is none."""
     mechanism = released.mechanism
     if mechanism is None:
         return math.inf

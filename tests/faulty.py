@@ -21,7 +21,7 @@ Change = Callable[[Any], Any]
 
 class Fault(NamedTuple):
     what: str
-    """What is wrong, for a reader."""
+    """Description of the fault."""
     target: str
     """The module and the name of a function, method or property: `confide.ledger.payment:Bill.charge`."""
     change: Change
@@ -51,7 +51,7 @@ def always(value: Any) -> Change:
 
 
 def put(fault: Fault, patch: pytest.MonkeyPatch) -> None:
-    """Replace the target wherever it is known by a name, and forget what was cached of the right one."""
+    """Replace the target under all its names, and clear the caches of the original."""
     module_name, _, path = fault.target.partition(":")
     owner: Any = import_module(module_name)
     *classes, name = path.split(".")
@@ -69,7 +69,7 @@ def put(fault: Fault, patch: pytest.MonkeyPatch) -> None:
 
 
 def forget() -> None:
-    """Clear what the functions of the library have cached."""
+    """Clear the caches of the library's functions."""
     for module in ours():
         for value in list(vars(module).values()):
             if isinstance(value, _lru_cache_wrapper):
@@ -81,7 +81,7 @@ def ours() -> list[Any]:
 
 
 class Tried:
-    """A plugin of pytest that runs the test of each fault with the fault in: `ends` says how each test ended."""
+    """A plugin of pytest that runs the test of each fault with the fault applied; `ends` has the results."""
 
     def __init__(self, faults: Sequence[Fault]) -> None:
         self.ends = dict.fromkeys(faults, "its test was not found")

@@ -1,4 +1,4 @@
-"""What version 0.1 would have planned: equal weights, long lists, and slopes that suit evenly spread scores only.
+"""Plans of version 0.1: equal weights, long lists, and slopes for uniform scores only.
 
 Its rule for the slopes is written down here as it was, so that this one can be compared with it, whatever becomes of
 the rest: the least shift plus drift on even scores at a reference size of 1000/epsilon records.

@@ -64,7 +64,7 @@ def documents() -> dict[str, str]:
 
 
 def ledgers() -> None:
-    """A ledger without a schedule, which has schema 2, and its export, which has schema 2 for what is not private."""
+    """A ledger without a schedule, and its export with a release without privacy; both have schema 2."""
     path = TESTS / "ledger" / "samples" / "other" / "no-schedule.ledger"
     if path.exists():
         return
@@ -81,7 +81,7 @@ def ledgers() -> None:
 
 
 def keys(name: str) -> federated.SiloKeys:
-    """The keys of a name, made if they are not there yet."""
+    """The keys of a name, created if missing."""
     path = FEDERATED / "keys" / f"{name}.json"
     path.parent.mkdir(parents=True, exist_ok=True)
     if not path.exists():

@@ -1,4 +1,4 @@
-"""The environment of other conformal libraries, which ask for other versions of what this one is built on."""
+"""The environment of other conformal libraries, which need other versions of the dependencies."""
 
 import os
 import subprocess
@@ -18,7 +18,7 @@ def peers_python() -> Path:
 
 
 def is_installed_there(module: str) -> bool:
-    """Whether the interpreter of that environment finds a module."""
+    """Whether that environment has a module."""
     look = "import sys; from importlib.util import find_spec as f; sys.exit(not (f(sys.argv[1]) and f(sys.argv[2])))"
     package = module.partition(".")[0]
     return subprocess.run([peers_python(), "-c", look, package, module]).returncode == 0

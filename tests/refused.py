@@ -1,4 +1,4 @@
-"""Refusals: which class and which argument, never which words.
+"""Tables of errors: class and argument, not words.
 
 `with refused(InputError, "epsilon"):` holds one refusal; a table of `Refused` rows and `check` hold many: each row
 changes one thing in a call that works.
@@ -18,7 +18,7 @@ from tests.private import assert_error_is_private
 
 @contextmanager
 def refused(kind: type[ConfideError], argument: str) -> Iterator[pytest.ExceptionInfo[ConfideError]]:
-    """What runs inside has to refuse this argument, in one line that holds no planted value."""
+    """Expect an error about this argument within the block, in one line without planted values."""
     with pytest.raises(kind) as caught:
         yield caught
     error = caught.value
@@ -30,13 +30,13 @@ def refused(kind: type[ConfideError], argument: str) -> Iterator[pytest.Exceptio
 
 
 def numbers(caught: pytest.ExceptionInfo[ConfideError]) -> list[int]:
-    """The counts and positions in what the error says was got."""
+    """The counts and positions in the `got` part of an error."""
     return [int(digits) for digits in re.findall(r"\d+", caught.value.got)]
 
 
 @dataclass(frozen=True)
 class Refused:
-    """A row of a table of refusals: a call that works, what is changed in it, and what is refused then.
+    """A row of a table of errors: a valid call, a change, and the argument of the error.
 
     The value `...` leaves an argument out.
     """
@@ -52,14 +52,14 @@ class Refused:
         return f"{getattr(self.call, '__name__', self.call)}({changed})"
 
     def check(self) -> None:
-        """The call is refused for the argument."""
+        """The call raises an error about the argument."""
         arguments = {name: value for name, value in {**self.good, **self.change}.items() if value is not ...}
         with refused(self.kind, self.argument):
             self.call(**arguments)
 
 
 def bad_rows(caught: pytest.ExceptionInfo[ConfideError]) -> list[tuple[int, int | None]]:
-    """Of a refusal of rows: how many break each requirement, and the first of them where rows have an order."""
+    """For an error about rows: the number that violate each requirement, and the first one if rows have an order."""
     found = re.findall(
         r"(\d+)(?: of \d+)? (?:do|does|that do) not(?:, (?:the first is )?row (\d+))?", str(caught.value)
     )
@@ -67,6 +67,6 @@ def bad_rows(caught: pytest.ExceptionInfo[ConfideError]) -> list[tuple[int, int 
 
 
 def _called(value: Any) -> str:
-    """The value in the name of a test, which must be the same in every process; of what is released only its type."""
+    """The value in the name of a test, equal in every process; for releases only the type."""
     plain = isinstance(value, str | int | float | list | tuple | dict | type(None))
     return repr(value) if plain else type(value).__name__

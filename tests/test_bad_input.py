@@ -1,4 +1,4 @@
-"""Bad inputs and the resulting errors; this file writes docs/bad-input.md.
+"""Bad inputs and their messages; this file writes docs/bad-input.md.
 
 CONFIDE_WRITE_DOCS=1 python -m pytest tests/test_bad_input.py      writes the page
 """

@@ -1,4 +1,4 @@
-"""What a release says of its parts, and what is installed: everything pinned, with the hashes of its files."""
+"""The bill of materials of a release, and pinned installations with the hashes of all files."""
 
 import json
 import re
@@ -16,7 +16,7 @@ PROJECT = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["
 
 @pytest.mark.parametrize("file", PINS, ids=lambda path: path.stem)
 def test_every_pin_has_its_hashes(file):
-    """What pip asks for with --require-hashes, and each package only once on one machine."""
+    """The format for pip --require-hashes, with each package once per machine."""
     lines = file.read_text(encoding="utf-8").replace("\\\n", "").splitlines()
     shape = re.compile(r"[a-z0-9-]+==[\w.+]+( ; [^#]+?)? +(--hash=sha256:[0-9a-f]{64} *)+")
     assert lines != []

@@ -386,7 +386,7 @@ KINDS = {kind: Spread(kind) for kind in SPREADS} | {
 @pytest.mark.parametrize("law", KINDS.values(), ids=KINDS.keys())
 @pytest.mark.parametrize("size", [1, 8, 61, 3840])
 def test_spread_candidates(law, size):
-    """Increasing, ending in +inf, about as many as were asked for, and made again by their recipe."""
+    """Increasing, ending in +inf, about as many as requested, and reproduced by their recipe."""
     made = Candidates.quantiles(law, size)
     assert made.values[-1] == np.inf
     assert np.isfinite(made.edges).all()

@@ -1,4 +1,4 @@
-"""Every command that is named somewhere is run before a change lands, by `make smoke` or by what its row says."""
+"""Every command in documents or scripts is run before a change lands, by `make smoke` or as its row states."""
 
 import importlib
 import re
@@ -19,7 +19,7 @@ def test_every_command_that_is_named_has_a_row():
 
 
 def test_every_program_has_a_row():
-    """Whatever can be run, whether a document names it or not; but the tests' own, and what other programs start."""
+    """All commands that can be run, except those of tests and those that other programs start."""
     started = {"benchmarks/peers_worker.py", "examples/flower/simulate.py"}  # by benchmarks.peers, and by a test
     for path in files():
         if path.parts[0] in {*FOLDERS} - {"tests"} and path.suffix == ".py" and str(path) not in started:

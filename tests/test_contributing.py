@@ -1,4 +1,4 @@
-"""What contributors meet first: `make help`, hooks for pre-commit, and the forms for issues."""
+"""Tools for contributors: `make help`, hooks for pre-commit, and the forms for issues."""
 
 import re
 import shutil

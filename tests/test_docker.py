@@ -1,4 +1,4 @@
-"""The image of jobs, as far as it can be tried without Docker: its steps run outside, its files say what is asked."""
+"""The image of jobs without Docker: its steps run outside, and its files are checked."""
 
 import json
 import os
@@ -39,7 +39,7 @@ def pods():
 
 
 def calibration_command(folder):
-    """What compose runs, with the mounted folders somewhere else, in words for `confide`."""
+    """The command of compose, with other mounted folders, as arguments of `confide`."""
     command = manifests()["compose"]["services"]["calibrate"]["command"]
     for name in ("data", "ledger", "out"):
         (folder / name).mkdir(exist_ok=True)
@@ -123,7 +123,7 @@ def test_a_linter_finds_nothing():
 
 @pytest.mark.slow
 def test_the_steps_of_the_image_run_outside_of_docker(tmp_path):
-    """Needs a package index: everything that RUN, COPY and ENTRYPOINT say, in folders of this test."""
+    """Needs a package index: runs all RUN, COPY and ENTRYPOINT steps in folders of this test."""
     build = tmp_path / "build"
     build.mkdir()
     tools = tmp_path / "tools"

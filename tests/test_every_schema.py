@@ -1,4 +1,4 @@
-"""Every kind of file in every schema that was ever written has a sample, which is read, kept, and refused if changed.
+"""Every kind of file in every schema has a sample that can be read, and raises an error if changed.
 
 A kind or a schema number that is new in the code fails here until a file of it is kept in a folder `samples`. Other
 tests say what the samples of `0.1` and `0.2` mean; what only this one knows is read, written again and changed here.

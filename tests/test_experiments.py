@@ -194,7 +194,7 @@ def check_rows(inputs, labels):
 @pytest.mark.slow
 @pytest.mark.parametrize(("architecture", "epochs"), [("scattering", 4), ("cnn", 1)])
 def test_dp_sgd_trains_a_tiny_model_for_real(architecture, epochs):
-    """Opacus spends no more than asked, adds noise, and the model learns."""
+    """Opacus spends at most the requested budget, adds noise, and the model learns."""
     torch = pytest.importorskip("torch", reason=EXTRA)
     pytest.importorskip("opacus", reason=EXTRA)
     from experiments.models import build, probabilities, train
@@ -307,7 +307,7 @@ def test_times_add_up_over_resumed_runs(tmp_path, monkeypatch):
 
 
 def test_full_settings_are_parts_of_their_own(tmp_path, monkeypatch, capsys):
-    """`--full` runs the papers' settings and writes a page of times of its own; each switch knows its own parts."""
+    """`--full` runs the papers' settings and writes a separate page of times; each switch has its own parts."""
     from experiments import __main__ as command
     from experiments import cache
 
@@ -330,7 +330,7 @@ def test_full_settings_are_parts_of_their_own(tmp_path, monkeypatch, capsys):
 
 @pytest.mark.parametrize("code", [*timing.PARTS.values(), *timing.FULL_PARTS.values()])
 def test_parts_are_there(code):
-    """Every registered part names a function of a module, found without importing what the module needs."""
+    """Every registered part names a function of a module, without importing the module's dependencies."""
     module, function = code.split(":")
     path = timing.ROOT / f"{module.replace('.', '/')}.py"
     assert f"\ndef {function}(" in path.read_text(encoding="utf-8")

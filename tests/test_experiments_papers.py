@@ -161,7 +161,7 @@ def test_imagenet_takes_the_place_of_the_public_law(tmp_path, monkeypatch):
 
 
 def test_an_interrupted_figure_goes_on(tmp_path, monkeypatch):
-    """Every method on every data set is a unit that is stored: what was done is not done again."""
+    """Every method on every data set is stored as a unit, and not repeated."""
     monkeypatch.setattr(cache, "RESULTS", tmp_path)
     monkeypatch.setattr(figures4_5, "N", 100)
     monkeypatch.setattr(figures4_5, "SPLITS", 2)

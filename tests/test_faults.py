@@ -303,13 +303,13 @@ ACCOUNTS = [
         "a charge dearer than its schedule passes",
         "confide.ledger.limit:_dearer",
         always(None),
-        f"{FOLLOWING}::test_charges_are_of_a_kind_within_the_count_and_not_dearer",
+        f"{FOLLOWING}::test_charges_follow_kind_number_and_cost_of_the_schedule",
     ),
     Fault(
         "a ledger that forgot charges is charged",
         "confide.ledger.state:refuse_forgotten",
         always(None),
-        f"{MOVING}::test_what_was_forgotten_is_found",
+        f"{MOVING}::test_missing_charges_are_detected",
     ),
     Fault(
         "a moved ledger is charged",

@@ -70,7 +70,7 @@ def test_import_loads_no_more_of_numpy_than_numpy_does():
 
 
 def test_prediction_loads_nothing_heavy():
-    """Who only predicts needs neither the privacy library nor scipy; reading a calibration does."""
+    """Prediction needs neither the privacy library nor scipy; reading a calibration does."""
     program = """import confide, numpy as np
 p = np.full((2, 2), 0.5)
 scores = confide.lac_score(p, [0, 1])

@@ -1,4 +1,4 @@
-"""Where both sides carry names, they are matched by name or refused, never by position: every front is in a table."""
+"""If both sides have names, they are matched by name or raise an error, never by position; for every integration."""
 
 import inspect
 import itertools

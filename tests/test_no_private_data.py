@@ -167,7 +167,7 @@ def test_histograms_show_no_counts():
 
 @pytest.mark.parametrize("spoilt", [False, True])
 def test_threads_that_counted_scores_keep_none(monkeypatch, spoilt):
-    """Threads outlive the call; what they worked on does not."""
+    """Threads outlive the call, but not their data."""
     monkeypatch.setattr(confide.arrays.blocks, "_processors", lambda: 4)
     scores = np.random.default_rng(0).random(2**20)
     scores[-1] = np.nan if spoilt else 0.5

@@ -1,4 +1,4 @@
-"""One number of records needed, no matter who is asked: Python, the command line, plans, pages, predictions, groups."""
+"""The number of records needed is the same in Python, the command line, plans, pages, predictions and groups."""
 
 import dataclasses
 import math
@@ -69,7 +69,7 @@ def test_calibrate_says_the_number_that_the_release_says(monkeypatch):
 
 @pytest.mark.slow
 def test_groups_and_levels_say_the_number_of_their_plans(monkeypatch):
-    """Fifteen records in each of twelve groups: the plan for such groups is what their warning says."""
+    """Fifteen records in each of twelve groups: the warning agrees with the plan for such groups."""
     monkeypatch.setattr(Slopes, "choose", lambda self, counts: len(counts) - 1)  # +inf
     groups = np.repeat(np.arange(12), 15)
     with pytest.warns(confide.CoverageWarning, match="12 groups") as caught:

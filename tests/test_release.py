@@ -1,4 +1,4 @@
-"""What is published: one version everywhere, packages that build the same twice, an installation that works."""
+"""Packages: one version everywhere, reproducible builds, an installation that works."""
 
 import hashlib
 import os
@@ -130,7 +130,7 @@ def without_python(values):
 
 @pytest.mark.slow
 def test_wheel_in_an_empty_environment_does_the_tutorial(installed, tmp_path):
-    """Every block of the page, in order, each shows what the page says, by the installed programs alone."""
+    """Every block of the page, in order, prints the stated output with the installed programs only."""
     found = blocks(ROOT / "docs" / "tutorial.md")
     assert {block.language for block in found if block.runs} == {"python", "bash"}
     assert [block.place for block in found if block.needs or "not run" in block.markers] == []

@@ -68,7 +68,7 @@ def tables(tmp_path_factory):
 
 
 def command(*arguments):
-    """What a command prints."""
+    """The output of a command."""
     with redirect_stdout(io.StringIO()) as out:
         assert main([str(one) for one in arguments]) == 0, arguments
     return out.getvalue()
@@ -108,7 +108,7 @@ def by_file(tables, neighbors, out):
 
 
 def by_counts(tables, neighbors, out):
-    """`confide sql`, what DuckDB answers to it, and `confide calibrate --counts`."""
+    """`confide sql`, the answer of DuckDB, and `confide calibrate --counts`."""
     public = ("--n", 1000) if neighbors == "replace_one" else ()
     columns = ("--probabilities", ",".join(f"p_{k}" for k in range(4)), *CLASSIFIED[2:], "--label", "y")
     where = ("--dialect", "duckdb", "--table", "records", "--plan", out / "plan.json")

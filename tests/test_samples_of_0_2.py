@@ -1,4 +1,4 @@
-"""Files of every kind that 0.2 brought: they are read and written as then, and changed ones refused."""
+"""Files of every kind of version 0.2 are read and written unchanged; changed ones raise errors."""
 
 import json
 import re

@@ -109,7 +109,7 @@ def test_evaluations_say_that_they_are_not_private():
     line, full, table = shown(found)
     assert line.startswith("Evaluation(coverage 1.000 (95 % interval 0.964 to 1.000, n=100), 0.9 is promised, ")
     assert line.endswith("not private)")
-    assert "These numbers come straight from the records: they are not private." in full
+    assert "These numbers are computed from the records without noise: they are not private." in full
     assert 'worst class</th><td style="text-align:left;vertical-align:top">cat: 1.000 (95 % interval' in table
 
 

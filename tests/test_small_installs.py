@@ -1,4 +1,4 @@
-"""What each size of installation can do, and which command brings what it lacks: everyday with packages hidden, slow in
+"""Features of each size of installation, and errors with the missing package: everyday with packages hidden, slow in
 environments of their own that were installed from the wheel."""
 
 import json
@@ -123,7 +123,7 @@ TO_DRAW = "drawing a release: needs the package 'opendp'. Install it: pip instal
 
 
 def check_served(said):
-    """Nothing is used unchecked: what cannot be computed again is refused, and says what is missing."""
+    """Files that cannot be recomputed raise an error that names the missing package."""
     assert said["calibrate"] == TO_DRAW
     assert {name: said[str(SAMPLES / name)] for name in READ} == dict.fromkeys(READ, "read")
     assert {name: said[str(SAMPLES / name)] for name in NEED_SCIPY} == dict.fromkeys(NEED_SCIPY, TO_CLAIMS)

@@ -1,4 +1,4 @@
-"""What is public is what tests/surface/public.txt says; where it is not, the difference is shown."""
+"""The public API equals tests/surface/public.txt; the test shows differences."""
 
 import difflib
 import inspect

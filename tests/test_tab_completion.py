@@ -1,4 +1,4 @@
-"""Tab completion shows what there is to use, and nothing else, in every public package."""
+"""Tab completion shows exactly the public names in every public package."""
 
 import importlib
 import inspect
@@ -29,7 +29,7 @@ def test_the_roof_shows_what_users_call():
 
 
 def test_signatures_are_short():
-    """What a notebook shows of a call: names of types, and not what they stand for."""
+    """The signature in a notebook: names of types, not their definitions."""
     functions = {name: getattr(confide, name) for name in confide.__all__ if inspect.isfunction(getattr(confide, name))}
     shown = {name: str(inspect.signature(function)) for name, function in functions.items()}
     assert not [name for name, text in shown.items() if "_typing" in text or "NestedSequence" in text]

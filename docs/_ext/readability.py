@@ -1,7 +1,7 @@
 """Measure how readable the texts are: words per sentence, in pages and in docstrings.
 
-`python docs/_ext/readability.py` prints the median and the 90th percentile for each group of files, and `--check` fails if
-one of them is above its limit. Words that the texts avoid are in docs/words.txt, which codespell checks.
+`python docs/_ext/readability.py` prints the median and the 90th percentile for each group of files, and `--check` fails
+if one of them is above its limit. Words that the texts avoid are in docs/words.txt, which codespell checks.
 """
 
 import ast
@@ -58,7 +58,9 @@ def main() -> None:
         lengths = sorted(n for path in paths for text in texts(path) for n in sentences(text))
         measured = (int(statistics.median(lengths)), lengths[len(lengths) * 9 // 10])
         limits = LIMITS[name]
-        print(f"{name}: {len(lengths)} sentences, median {measured[0]} words, 90th percentile {measured[1]}")
+        sys.stdout.write(
+            f"{name}: {len(lengths)} sentences, median {measured[0]} words, 90th percentile {measured[1]}\n"
+        )
         above |= any(value > limit for value, limit in zip(measured, limits, strict=True))
     if above and "--check" in sys.argv:
         sys.exit(f"sentences are longer than the limits {LIMITS}")

@@ -16,28 +16,27 @@ Examples
 
 from importlib import import_module
 
-# Each name stands once, in the stub: `from confide.scores import aps_score as aps_score`.
-_STUB = __spec__.loader.get_data(f"{__path__[0]}/__init__.pyi").decode()  # which finds it in a zip, too
+# The stub lists each name once: `from confide.scores import aps_score as aps_score`.
+_STUB = __spec__.loader.get_data(f"{__path__[0]}/__init__.pyi").decode()  # works in a zip file as well
 _HOMES = {line.split()[3]: line.split()[1] for line in _STUB.splitlines() if line.startswith("from ")}
 __all__ = sorted(_HOMES)
 
 
 def __getattr__(name: str) -> object:
-    """A name is imported from its package, and a package with all that it needs, when it is first asked for."""
+    """Import a name from its package, or a package, when it is first used."""
     if name == "__version__":
         from importlib.metadata import version
 
-        found: object = version("confide")
+        value: object = version("confide")
     elif name in _HOMES:
-        found = getattr(import_module(_HOMES[name]), name)
+        value = getattr(import_module(_HOMES[name]), name)
     elif f"confide.{name}" in _HOMES.values():
-        found = import_module(f"confide.{name}")
+        value = import_module(f"confide.{name}")
     else:
         raise AttributeError(f"module 'confide' has no attribute {name!r}")
-    globals()[name] = found
-    return found
+    globals()[name] = value
+    return value
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return [*__all__, "__version__"]

@@ -1,4 +1,4 @@
-"""The names of `import confide`, each with the package that it comes from; `__init__.py` imports it when it is used."""
+"""The public names of `confide`, each with its package; `__init__.py` imports a name when it is first used."""
 
 from confide.arrays import ExperimentalUniforms as ExperimentalUniforms
 from confide.calibration import calibrate as calibrate

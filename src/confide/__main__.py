@@ -1,4 +1,4 @@
-"""`python -m confide` is the command line."""
+"""Run the command line with `python -m confide`."""
 
 import sys
 

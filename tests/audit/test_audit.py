@@ -52,7 +52,7 @@ def test_defects_with_a_known_law_are_found_by_enumeration(mechanism, records, l
     assert found.found > loss
 
 
-def test_published_mechanism_keeps_its_claim_and_wastes_half():
+def test_published_mechanism_keeps_claim_and_uses_half():
     report = audit([foreign_subject(others.published_paper, "paper", records=10)], SMALL, level=RARE)
     assert report.passed, str(report)
     assert 0.5 < report.findings[0].found < 0.6
@@ -68,7 +68,7 @@ def test_published_mechanism_keeps_its_claim_and_wastes_half():
     ],
     ids=["published code", "halved noise", "cut noise", "private maximum"],
 )
-def test_defects_of_black_boxes_are_found_by_attack(mechanism, runs):
+def test_attack_finds_defects_of_black_boxes(mechanism, runs):
     def black_box(scores):
         return mechanism(scores)
 
@@ -160,7 +160,7 @@ def test_false_alarm_rate_is_as_stated():
     assert stats.binomtest(alarms, 300, level, alternative="greater").pvalue > 1e-6
 
 
-def test_nasty_distribution_functions():
+def test_distribution_functions_of_difficult_laws():
     rng = np.random.default_rng(2)
     for name, nasty in NASTY.items():
         scores = nasty.sample(rng, 20_000)
@@ -169,7 +169,7 @@ def test_nasty_distribution_functions():
             assert stats.binomtest(observed, 20_000, nasty.cdf(t)).pvalue > 1e-6, (name, t)
 
 
-def test_lower_bound_is_rarely_above_the_truth():
+def test_lower_bound_is_rarely_above_true_loss():
     rng, p, q, level = np.random.default_rng(0), 0.3, 0.3 / math.e, 0.05
     above = sum(lower_bound(rng.binomial(500, p), rng.binomial(500, q), 500, level) > 1.0 for _ in range(4000))
     assert stats.binomtest(above, 4000, level, alternative="greater").pvalue > 1e-6

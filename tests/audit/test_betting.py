@@ -39,13 +39,13 @@ def test_p_value_is_the_highest_wealth():
     assert bet_against(np.ones(50), 0.9) == 1.0
 
 
-def test_little_scatter_is_little_work():
+def test_small_variance_needs_few_values():
     """.885 for .9 in 200 values of standard deviation .014, where Hoeffding's inequality needs 13,000."""
     values = 0.885 + 0.014 * np.repeat([-1.0, 1.0], 100)[np.random.default_rng(0).permutation(200)]
     assert bet_against(values, 0.9) < 1e-7
 
 
-def test_independent_outcomes_are_rarely_accused():
+def test_independent_outcomes_rarely_fail():
     """p-values below .05 in at most as many of 400 series as the binomial law allows at one in a million: 44."""
     rng = np.random.default_rng(4)
     found = sum(2 * min(repeats(rng.random(120) < 0.4)) < 0.05 for _ in range(400))

@@ -35,7 +35,7 @@ def test_a_rank_too_low_is_found_by_the_long_audit():
 
 
 @pytest.mark.parametrize("mechanism", [broken.infinite_below_8, broken.parity_from_20])
-def test_a_threshold_that_tells_the_number_of_records_is_found(mechanism):
+def test_threshold_that_reveals_number_of_records_is_found(mechanism):
     assert failed(mechanism, ATTACK, epsilon=0.01, neighbors="add_remove") == {"search"}
 
 
@@ -80,13 +80,13 @@ def test_an_error_on_some_data_is_an_outcome():
     assert type(caught.value) is ValueError
 
 
-def test_continuous_thresholds_are_told_apart():
+def test_continuous_thresholds_are_distinguished():
     """No outcome comes twice: neighbours are distinguished by intervals."""
     rng = np.random.default_rng()
     assert failed(lambda scores: scores.mean() + rng.laplace(0, 1 / len(scores) / 2), ATTACK, epsilon=1.0) == {"search"}
 
 
-def test_a_subject_that_needs_many_records_says_so():
+def test_subject_states_least_records():
     def needs_400(scores):
         return float(np.sort(scores)[-20]) if len(scores) >= 400 else 0.0
 
@@ -99,12 +99,12 @@ def test_a_subject_that_needs_many_records_says_so():
 @pytest.mark.parametrize(
     "mechanism", [unseen.rounded_to_the_data, *slow([unseen.grid_over_the_range, unseen.told_by_ties])]
 )
-def test_defects_that_nothing_was_made_for_are_found(mechanism):
+def test_unseen_defects_are_found(mechanism):
     """Each by ten audits of ten; three do not all miss it."""
     assert any(failed(mechanism, ATTACK, epsilon=1.0) == {"search"} for _ in range(3))
 
 
-def test_a_defect_of_coverage_that_nothing_was_made_for_is_found():
+def test_unseen_defect_of_coverage_is_found():
     assert failed(unseen.undershoot_rewarded_for_odd_n, Effort(0, 0, 200), alpha=0.1) == {"coverage"}
 
 
@@ -113,16 +113,16 @@ def test_a_scale_for_another_sensitivity_is_found_in_more_runs():
     assert any(failed(unseen.noise_scaled_by_n, Effort(0, 20_000, 0), epsilon=1.0) == {"search"} for _ in range(3))
 
 
-def test_what_happens_in_one_call_of_a_thousand_is_missed():
+def test_defect_in_one_of_thousand_calls_is_missed():
     """Two runs of 2000 prove nothing, whatever they show: the documentation says so."""
     assert not failed(unseen.seldom_the_maximum, Effort(0, 2000, 0, fresh=400), level=1e-7, epsilon=1.0)
 
 
-def test_honest_noise_is_not_accused_by_any_search():
+def test_correct_noise_passes_every_search():
     assert not failed(others.honest, Effort(0, 5000, 0, fresh=1000), level=1e-7, neighbors="replace_one")
 
 
-def test_the_table_fits_eighty_columns_and_says_what_failed():
+def test_table_fits_80_columns_and_names_failures():
     findings = [
         Finding("slopes permute_and_flip add_remove", check, 6.41e-7, 0.0123456789, False, "because " * 20)
         for check in ("exact loss", "attack", "search", "sampler", "fresh noise", "exact coverage", "coverage")
@@ -139,7 +139,7 @@ def test_the_table_fits_eighty_columns_and_says_what_failed():
     assert any("nothing" in line for line in lines)
 
 
-def test_progress_is_told_to_the_last_of_the_runs_that_were_announced():
+def test_progress_reports_all_announced_runs():
     """And evenly: what is announced is about what is made."""
     announced, output = [], []
 
@@ -155,7 +155,7 @@ def test_progress_is_told_to_the_last_of_the_runs_that_were_announced():
     assert 64 * len(output) < 1.2 * announced[0]
 
 
-def test_progress_of_the_librarys_own_audit_ends_at_its_end(monkeypatch):
+def test_progress_of_library_audit_is_complete(monkeypatch):
     """Behind its mechanisms, here one, OpenDP's sampler is run by itself."""
     monkeypatch.setattr(run, "library_subjects", lambda: [foreign_subject(others.constant, "constant", alpha=0.1)])
     announced, output = [], []
@@ -178,7 +178,7 @@ def test_effort_follows_the_speed():
     assert measured.coverage == LEAST.coverage
 
 
-def test_power_is_as_the_documentation_says():
+def test_power_equals_documentation():
     """A loss of 1.35 for 1 is found in nearly every audit by the smallest effort, if one record decides."""
     assert power.loss_power(1.35, LEAST.attack) > 0.97
     assert power.loss_power(1.0, LEAST.attack) < power.SHARE

@@ -174,9 +174,9 @@ def test_texts_state_what_is_protected(made):
     assert released.privacy.loss("replace_one") == released.privacy.loss("add_remove") == math.inf
     assert "practically no protection" in str(LabelPrivacy.of(12.0))
     page = confide.report(released).html
-    assert "its features, and that it took part, are not protected" in page
-    assert "Further calibrations on the noisy labels cost nothing" in page
-    assert "Everybody who sees the randomised labels, also whoever calibrates on them, whatever else" in page
+    assert "its features and its participation are not protected" in page
+    assert "Further calibrations on the noisy labels have no cost" in page
+    assert "Everyone who sees the randomised labels, also the person who calibrates on them, with any" in page
     assert "docs/theory-labels.md, Theorem L4; privacy by Theorem L1" in page
     with refused(InputTypeError, "previous"):
         confide.recalibrate(released, scores=[0.5] * 100)

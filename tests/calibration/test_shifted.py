@@ -142,7 +142,7 @@ def test_a_release_states_the_population(released):
 def test_thresholds_per_class_state_that_any_shares_are_covered(records, released, monkeypatch):
     scores, labels = records
     groups = confide.calibrate_groups(scores, labels, ["a", "b"], 0.1, 1.0, by="class", candidates=CANDIDATES)
-    assert any_shares(groups) == " It holds whatever the shares of the classes are among new records."
+    assert any_shares(groups) == " It holds for any shares of the classes among new records."
     assert any_shares(released) == ""
     assert ("shares", f"the promise{any_shares(groups)[3:-1]}") in _words(groups)
     for name, value in {"LEVELS": (), "LOSS_REACH": (1.0, 1.0), "SIZE_REACH": (1.0, 1.0)}.items():

@@ -36,7 +36,7 @@ def looked(*paths):
     return {Path(one.path).name: one for one in found}, others
 
 
-def test_samples_of_every_version_are_read():
+def test_samples_of_all_versions_can_be_read():
     found, others = looked(RELEASES / "0.1")
     assert found.keys() == {path.name for path in (RELEASES / "0.1").glob("*.json")} - {"expected.json"}
     assert others == 1
@@ -46,7 +46,7 @@ def test_samples_of_every_version_are_read():
 
 @pytest.mark.parametrize("name", ["calibration.json", "groups.json", "levels.json", "sides.json", "pps-laplace.json"])
 @pytest.mark.parametrize(("version", "hit"), [("0.14.1", True), ("0.14.2a3", True), ("0.14.2", False), ("odd", False)])
-def test_what_a_biased_sampler_drew_is_named(tmp_path, name, version, hit):
+def test_files_of_biased_sampler_are_named(tmp_path, name, version, hit):
     (tmp_path / name).write_text(made_with(name, version), encoding="utf-8")
     found, _ = looked(tmp_path)
     assert (BIASED in found[name].advisories) is hit
@@ -54,7 +54,7 @@ def test_what_a_biased_sampler_drew_is_named(tmp_path, name, version, hit):
     assert ("opendp" in found[name].doubt) is (version == "odd")
 
 
-def test_what_cannot_be_compared_is_a_finding(tmp_path):
+def test_missing_or_odd_versions_are_findings(tmp_path):
     """A calibration has always stated its versions; one that states none, or texts that are none, is not fine."""
     plain = json.loads((RELEASES / "calibration.json").read_text(encoding="utf-8"))
     for name, versions in {
@@ -70,7 +70,7 @@ def test_what_cannot_be_compared_is_a_finding(tmp_path):
     assert [one.path for one in samples.values() if one.doubt] == []
 
 
-def test_a_mechanism_that_is_none_is_taken_for_one(tmp_path):
+def test_odd_mechanism_counts_as_drawn(tmp_path):
     plain = json.loads((RELEASES / "none.json").read_text(encoding="utf-8"))
     changed = {"mechanism": "none", "versions": plain["versions"] | {"opendp": "0.14.1"}}
     (tmp_path / "odd.json").write_text(signed(plain | changed), encoding="utf-8")
@@ -78,14 +78,14 @@ def test_a_mechanism_that_is_none_is_taken_for_one(tmp_path):
 
 
 @pytest.mark.parametrize("looks", [None, 5, "abc", {"a": 1}, [5]])
-def test_a_watch_of_odd_looks_is_damaged(tmp_path, looks):
+def test_watch_with_odd_looks_is_damaged(tmp_path, looks):
     (tmp_path / "watch.json").write_text(
         signed({"kind": "confide.watch", "schema": 1, "looks": looks}), encoding="utf-8"
     )
     assert looked(tmp_path)[0]["watch.json"].wrong.startswith("looks: ")
 
 
-def test_a_damaged_ledger_is_named_by_its_own_path(tmp_path):
+def test_damaged_ledger_is_named_by_path(tmp_path):
     head = bytearray(b"SQLite format 3\0" + bytes(200))
     head[68:72] = (0x436F6E66).to_bytes(4, "big")
     (tmp_path / "budget.db").write_bytes(head)
@@ -93,14 +93,14 @@ def test_a_damaged_ledger_is_named_by_its_own_path(tmp_path):
 
 
 @pytest.mark.parametrize("name", ["none.json", "calibration-infinite.json"])
-def test_what_was_not_drawn_is_not_concerned(tmp_path, name):
+def test_files_without_draws_are_not_affected(tmp_path, name):
     (tmp_path / name).write_text(made_with(name, "0.14.1"), encoding="utf-8")
     found, _ = looked(tmp_path)
     assert found[name].advisories == ()
-    assert "nothing was drawn with them" in found[name].making
+    assert "they drew no numbers" in found[name].making
 
 
-def test_an_advisory_of_a_score_or_a_method_alone():
+def test_advisory_about_score_or_method():
     found, _ = looked(RELEASES / "risk.json", RELEASES / "calibration.json")
     assert found["risk.json"].advisories == ("confide-2026-1",)
     assert found["calibration.json"].advisories == ()
@@ -161,7 +161,7 @@ def test_an_answer_of_a_silo(tmp_path):
         (lambda text: text.replace("{", '{"kind": "confide.calibration", "x": ' + "[" * 5000, 1), "file"),
     ],
 )
-def test_damage_is_named(tmp_path, change, argument):
+def test_damage_is_reported(tmp_path, change, argument):
     text = (RELEASES / "calibration.json").read_text(encoding="utf-8")
     (tmp_path / "one.json").write_text(change(text), encoding="utf-8")
     found, others = looked(tmp_path)
@@ -171,7 +171,7 @@ def test_damage_is_named(tmp_path, change, argument):
     assert others == 0
 
 
-def test_what_is_not_ours_is_counted(tmp_path, monkeypatch):
+def test_other_files_are_counted(tmp_path, monkeypatch):
     for name, content in {"a.json": "{}", "b.csv": "p,q", "c.json": '{"kind": "other"}', "empty": ""}.items():
         (tmp_path / name).write_text(content, encoding="utf-8")
     (tmp_path / "loop").symlink_to(tmp_path, target_is_directory=True)
@@ -187,7 +187,7 @@ def test_what_is_not_ours_is_counted(tmp_path, monkeypatch):
     assert next(iter(found.values())).wrong.startswith("file: must have at most 100 bytes")
 
 
-def test_what_cannot_be_opened_is_named(tmp_path, monkeypatch):
+def test_unreadable_files_are_named(tmp_path, monkeypatch):
     shutil.copy(RELEASES / "calibration.json", tmp_path / "one.json")
     opened = Path.open
 
@@ -201,12 +201,12 @@ def test_what_cannot_be_opened_is_named(tmp_path, monkeypatch):
     assert found["one.json"].wrong == "cannot be read: Permission denied"
 
 
-def test_a_path_has_to_exist(tmp_path):
+def test_missing_path_raises(tmp_path):
     with refused(confide.InputError, "path"):
         confide.doctor(tmp_path / "gone")
 
 
-def test_every_advisory_is_whole():
+def test_advisories_are_complete():
     from packaging.specifiers import SpecifierSet
 
     known = advisories()
@@ -219,7 +219,7 @@ def test_every_advisory_is_whole():
     assert isinstance(known[0], Advisory)
 
 
-def test_who_asks_about_a_file_reads_about_it_first(tmp_path):
+def test_result_about_files_comes_first(tmp_path):
     shutil.copy(RELEASES / "calibration.json", tmp_path / "one.json")
     about_a_file, alone = str(confide.doctor(tmp_path / "one.json")), str(confide.doctor())
     blocks = about_a_file.split("\n\n")

@@ -27,7 +27,7 @@ def versions(monkeypatch):
     return faked
 
 
-def test_nothing_is_known_against_this_version(versions):
+def test_no_advisory_about_this_version(versions):
     found = confide.doctor()
     assert found.advisories == ()
     assert not [line for line in found.findings if "advis" in line or "opendp" in line]
@@ -56,7 +56,7 @@ def test_every_extra_is_explained():
     assert set(declared) == set(installation.UNLOCKS)
 
 
-def test_a_part_that_is_missing_and_one_out_of_range(monkeypatch):
+def test_missing_and_unsupported_parts(monkeypatch):
     asked = [
         "numpy>=2",
         "opendp>=0.16",
@@ -98,7 +98,7 @@ def installed_in(folder: Path, monkeypatch, *, editable: bool = False, listed: b
     return module
 
 
-def test_files_are_compared_with_the_list_that_came_with_them(tmp_path, monkeypatch):
+def test_files_are_compared_with_record(tmp_path, monkeypatch):
     module = installed_in(tmp_path, monkeypatch)
     assert installation._files("confide") == "as installed (1 hashes)"
     module.write_text("x = 2\n")
@@ -109,7 +109,7 @@ def test_files_are_compared_with_the_list_that_came_with_them(tmp_path, monkeypa
     assert installation._files("confide") == "changed: confide.py"
 
 
-def test_a_working_tree_and_no_list_are_said_as_such(tmp_path, monkeypatch):
+def test_editable_installation_and_missing_record(tmp_path, monkeypatch):
     (tmp_path / "a").mkdir()
     (tmp_path / "b").mkdir()
     installed_in(tmp_path / "a", monkeypatch, editable=True)
@@ -118,7 +118,7 @@ def test_a_working_tree_and_no_list_are_said_as_such(tmp_path, monkeypatch):
     assert installation._files("confide").startswith("not known")
 
 
-def test_a_sampler_that_repeats_itself_is_broken(versions, monkeypatch):
+def test_repeating_sampler_is_broken(versions, monkeypatch):
     import numpy as np
 
     monkeypatch.setattr("confide.noisy_counts.draw_counts", lambda counts, epsilon: np.zeros(len(counts), np.int64))
@@ -126,7 +126,7 @@ def test_a_sampler_that_repeats_itself_is_broken(versions, monkeypatch):
     assert any(line.startswith("sampler broken") for line in found.findings)
 
 
-def test_it_shows_itself(versions):
+def test_checkup_printing(versions):
     found = confide.doctor()
     assert repr(found).startswith("Checkup(confide 0.2.0, OpenDP 0.16.0, 0 files")
     assert "<table" in found._repr_html_()

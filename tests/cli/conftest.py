@@ -14,7 +14,7 @@ from confide.cli.exit_codes import USAGE
 
 @dataclass(frozen=True)
 class Ran:
-    """What a command did: its exit code, and what it wrote."""
+    """Exit code and output of a command."""
 
     code: int
     out: str
@@ -26,7 +26,7 @@ class Ran:
 
     @property
     def error(self) -> str:
-        """The one line that a refusal consists of."""
+        """The single line of an error."""
         assert self.code != 0
         assert self.out == ""
         assert self.err.startswith("error: ")
@@ -37,14 +37,14 @@ class Ran:
 
     @property
     def refused(self) -> tuple[int, str]:
-        """The exit code, and what the refusal is about: an option where one gives it, else what the error names."""
+        """The exit code, and the subject of the error: an option if there is one, else the name in the error."""
         option = (re.search if self.code == USAGE else re.match)(r"--[a-z][\w-]*", self.error)
         return self.code, option[0] if option else re.split("[:;']", self.error)[0].strip()
 
 
 @pytest.fixture(autouse=True)
 def heard():
-    """Ctrl-C is heard, also where the tests run in the background of a shell, which has it ignored."""
+    """Handle Ctrl-C, also if the tests run in the background of a shell, which ignores it."""
     before = signal.signal(signal.SIGINT, signal.default_int_handler)
     yield
     signal.signal(signal.SIGINT, before)

@@ -31,7 +31,7 @@ def calibrate(confide_run, records, out, *options):
     return confide_run("calibrate", records, *ASK, "--schedule", "schedule.json", "--out", out, *options)
 
 
-def test_a_plan_says_what_each_may_spend_and_what_that_is_worth(confide_run, schedule):
+def test_a_plan_states_budgets_and_expected_coverage(confide_run, schedule):
     read = Schedule.load(schedule)
     assert [(entry.kind, entry.count, entry.per_person, entry.epsilon) for entry in read.entries] == [
         ("calibration", 2, 2, 0.5),
@@ -44,7 +44,7 @@ def test_a_plan_says_what_each_may_spend_and_what_that_is_worth(confide_run, sch
         "2-differentially private for this person, by basic composition.\n",
         "basic composition, chosen:\n",
         f"  2 releases  epsilon 0.5 each, permute-and-flip; expected coverage {coverage} with 200, 300 records\n",
-        "  52 looks    epsilon 1 each; from 21 records on its noise counts less than chance\n",
+        "  52 looks    epsilon 1 each; with 21 records or more, noise adds less than sampling does\n",
     ):
         assert line in said
     output = confide_run(*PLAN, *BASIC, "--json").json
@@ -58,8 +58,8 @@ def test_all_rules_are_compared(confide_run):
     said = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3).out
     assert "zCDP, chosen:" in said or "PLD accounting, chosen:" in said
     assert (
-        "basic composition:\n  52 looks  epsilon 0.0576923 each; from 6675 records on its noise counts less than "
-        "chance\n" in said
+        "basic composition:\n  52 looks  epsilon 0.0576923 each; with 6675 records or more, noise adds less than "
+        "sampling does\n" in said
     )
     output = confide_run("budget", "plan", "--looks", 52, "--epsilon", 3, "--rule", "zcdp", "--json").json
     assert output["schedule"]["rule"] == "zcdp"
@@ -85,7 +85,7 @@ def test_refusals(confide_run, options, code, says):
     assert ran.refused == (code, says)
 
 
-def test_a_file_is_not_replaced_by_chance(confide_run, schedule, folder):
+def test_existing_files_need_force(confide_run, schedule, folder):
     assert confide_run(*PLAN, *BASIC, "--out", "schedule.json").code == EXISTS
     assert confide_run(*PLAN, *BASIC, "--out", "schedule.json", "--force").code == 0
     (folder / "notes.json").write_text("{}")
@@ -127,7 +127,7 @@ def test_a_ledger_has_it_followed_and_calibrations_follow_it(confide_run, record
         ),
     ],
 )
-def test_what_contradicts_a_schedule_is_refused(confide_run, records, schedule, folder, options, says):
+def test_options_that_contradict_a_schedule_raise_errors(confide_run, records, schedule, folder, options, says):
     ran = calibrate(confide_run, records, "one.json", *options)
     assert ran.refused == (REFUSED, says)
     assert not (folder / "one.json").exists()

@@ -1,4 +1,4 @@
-"""Every command on good input: what it prints, what it writes, and that it is what the library computes."""
+"""Every command on valid input: its output equals the results of the library."""
 
 import json
 import math
@@ -33,8 +33,8 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
     assert "\n".join(lines[:4]) == str(released)
     assert lines[3].startswith(f"records needed: about {confide.plan(0.1, 1.0).records_needed}; with fewer, ")
     assert lines[4] == "cost of privacy: 90.42 % expected coverage instead of 90 %"
-    assert "with 1000 records, a public guess: the true number stays secret" in lines[5]
-    alone = "no ledger: the losses of all runs about the same people add up, and --ledger keeps the sum"
+    assert "with 1000 records, a public guess: the true number is secret" in lines[5]
+    alone = "no ledger: the losses of all runs about the same people add up, and --ledger records the sum"
     assert lines[6:] == [alone, "saved: cal.json"]
 
     done = confide_run("predict", new, "--calibration", "cal.json", "--probabilities", "p_*", "--out", "sets.parquet")
@@ -56,8 +56,8 @@ def test_the_way_from_records_to_sets(confide_run, folder, suffix):
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
 @pytest.mark.parametrize("suffix", ["csv", *slow(["parquet"])])
 @pytest.mark.parametrize("more", [(), *slow([(("--by-class",),)])])
-def test_no_rows_and_one_row_end_alike(confide_run, folder, suffix, more):
-    """That there are any rows is as secret as how many there are."""
+def test_empty_and_single_row_tables_end_the_same_way(confide_run, folder, suffix, more):
+    """The existence of rows is as secret as their number."""
     for rows in (0, 1):
         records = write(folder / f"{rows}.{suffix}", class_table(lists=False).slice(0, rows))
         made = confide_run("calibrate", records, *COLUMNS, *LEVELS, *more, "--out", f"{suffix}{rows}.json")
@@ -71,7 +71,7 @@ def test_no_rows_and_one_row_end_alike(confide_run, folder, suffix, more):
 
 @pytest.mark.parametrize("suffix", ["csv", "parquet"])
 def test_no_rows_are_no_sets(confide_run, folder, suffix):
-    """The output has its columns, and the next program goes on."""
+    """The output has its columns, so that the next program can read it."""
     write(folder / "all.parquet", class_table(lists=False))
     confide_run("calibrate", "all.parquet", *COLUMNS, *LEVELS, "--out", "cal.json")
     records = write(folder / f"none.{suffix}", class_table(lists=False).slice(0, 0))
@@ -148,7 +148,7 @@ def test_class_names(confide_run, folder):
 
 
 def test_two_classes_and_one_column(confide_run, folder):
-    """As data frames of binary classifiers have it; what is missing is named, and then it works by every command."""
+    """One column, as in data frames of binary classifiers: every command works with it."""
     p = np.random.default_rng(0).random(3000)
     truth = np.where(np.random.default_rng(1).random(3000) < p, "yes", "no")
     records = write(folder / "records.csv", {"p": p, "label": truth})
@@ -259,7 +259,7 @@ def test_no_cost_is_expected_of_a_useless_threshold():
     assert expected_of(replace(released, threshold=math.inf), request) is None
 
 
-def test_too_few_records_warn_and_are_done(confide_run, folder):
+def test_too_few_records_warn_and_succeed(confide_run, folder):
     records = write(folder / "records.parquet", class_table(5))
     arguments = ("calibrate", records, *COLUMNS, *LEVELS, "--neighbors", "replace_one", "--out")
     made = confide_run(*arguments, "a.json")
@@ -288,8 +288,8 @@ def test_too_few_records_warn_and_are_done(confide_run, folder):
 
 
 @pytest.mark.slow
-def test_records_needed_and_cost_are_said_where_they_help(confide_run, folder):
-    """No cost next to a threshold where candidates are coarse; no records needed where n says that there are enough."""
+def test_records_needed_and_cost_are_printed_where_useful(confide_run, folder):
+    """No cost for coarse candidates, and no number of records needed if n is large enough."""
     rng = np.random.default_rng(0)
     f = rng.normal(size=2000)
     records = write(folder / "r.csv", {"f": f, "y": f + 1e40 * rng.normal(size=2000)})
@@ -323,7 +323,7 @@ def test_infinite_intervals_are_valid_json(confide_run, folder):
 
 
 @pytest.mark.slow
-def test_plan_says_what_it_will_cost(confide_run):
+def test_plan_states_the_cost(confide_run):
     text = confide_run("plan", *LEVELS, "--n", 1000).out
     for words in ("promise: coverage at least 0.9", "target rank", "rank without privacy  901", "records needed"):
         assert words in text

@@ -1,4 +1,4 @@
-"""`confide evaluate` for releases of several thresholds: from a file to numbers, to a kept evaluation, to a page."""
+"""`confide evaluate` for releases of several thresholds: from a file to numbers, an evaluation file and a page."""
 
 import numpy as np
 import pytest
@@ -58,7 +58,7 @@ def test_levels(confide_run, folder):
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
 def test_groups(confide_run, folder, suffix):
     path, p, y, ward = table(folder / f"records.{suffix}")
-    if suffix == "csv":  # what the file holds, which has fewer digits
+    if suffix == "csv":  # the file has fewer digits
         columns = np.loadtxt(path, delimiter=",", skiprows=1, usecols=range(3))
         p = columns.astype(np.float64)
     q, truth = classified()
@@ -123,8 +123,8 @@ def test_a_record_without_a_group_is_refused(confide_run, folder):
     assert "'ward'" in refused.error
 
 
-def test_the_screen_names_who_is_covered_least(confide_run, folder):
-    """A class that is covered half as often as promised, and a worse one of which no one can be sure: three records."""
+def test_output_lists_the_parts_with_least_coverage(confide_run, folder):
+    """A class with half of the promised coverage, and a worse one with too few records for certainty."""
     rng = np.random.default_rng(0)
     label = np.array(["a"] * 2000 + ["stroma"] * 240 + ["rare"] * 3)
     right = np.concatenate([rng.random(2000) < 0.98, np.arange(240) % 2 == 0, [True, False, False]])
@@ -140,7 +140,7 @@ def test_the_screen_names_who_is_covered_least(confide_run, folder):
     assert "class stroma 0.500 (95 % interval 0.435 to 0.565, n=240), below 0.9 beyond chance" in lines
     assert "worst set size" in done.out
     assert "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): stroma. " in done.out
-    assert "calibrate by class" in done.out
+    assert "Calibrate by class" in done.out
     output = confide_run("evaluate", path, "--calibration", "one.json", *COLUMNS, "--json")
     worst = {one["kind"]: one for one in output.json["worst"]}
     assert [worst["class"][name] for name in ("name", "n", "parts", "promised")] == ["rare", 3, 3, 0.9]
@@ -152,13 +152,13 @@ def test_the_screen_names_who_is_covered_least(confide_run, folder):
     kept(confide_run, released, path, *COLUMNS)
     words = (folder / "report.html").read_text(encoding="utf-8")
     assert "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): stroma." in words
-    assert "Not everybody is covered as often as that." in words
+    assert "Not everyone is covered as often as that." in words
     assert "Below, beyond chance" in words
     assert "Triangles" in words
 
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_json_says_what_the_screen_warns_of(confide_run, folder):
+def test_json_contains_the_warnings_of_the_text(confide_run, folder):
     path, *_ = table(folder / "records.parquet", 500)
     confide.calibrate([0.5] * 5, 0.1, 1.0, neighbors="replace_one", score="lac").save("inf.json")
     done = confide_run("evaluate", path, "--calibration", "inf.json", *COLUMNS, "--json")
@@ -266,7 +266,7 @@ def test_an_evaluation_of_another_release_is_refused(confide_run, folder):
 
 
 def test_columns_that_only_count_are_named_with_classes(confide_run, folder):
-    """As in predict, columns p_0, p_1, ... stand for the release's classes; the names of labels must be given."""
+    """As in predict, columns p_0, p_1, ... are the release's classes; the names of labels must be given."""
     p, y = classified(300)
     path = write(folder / "counted.parquet", {**{f"p_{k}": p[:, k] for k in range(3)}, "label": np.array(NAMES)[y]})
     released = confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, neighbors="replace_one", classes=NAMES)
@@ -277,7 +277,7 @@ def test_columns_that_only_count_are_named_with_classes(confide_run, folder):
 
 
 def other_clinic(folder):
-    """A release, and records of which a good half is covered: another clinic's."""
+    """A release, and records of another clinic, of which about half are covered."""
     path, p, y, _ = table(folder / "records.parquet", 3000)
     names = np.array(NAMES)
     released = confide.calibrate(confide.lac_score(*classified()), 0.1, 1.0, score="lac")
@@ -286,8 +286,8 @@ def other_clinic(folder):
     return released, path, write(folder / "other.parquet", columns)
 
 
-def test_a_broken_promise_is_the_first_finding(confide_run, folder):
-    """In words, in JSON, and on the page, before any part of the records; the parts' advice would be wrong."""
+def test_coverage_below_the_promise_is_reported_first(confide_run, folder):
+    """As text, as JSON, and on the page, before the parts, whose advice would be wrong."""
     released, own, other = other_clinic(folder)
     asked = ("--calibration", "release.json", *COLUMNS)
     done = confide_run("evaluate", other, *asked)
@@ -311,8 +311,8 @@ def test_a_broken_promise_is_the_first_finding(confide_run, folder):
     assert "whether luck in calibrating explains this" in str(load_evaluation("ev.json"))
     page = (folder / "report.html").read_text(encoding="utf-8")
     head = page[page.index("<h1>") : page.index("<nav")]
-    assert "the promise of this release is not kept" in head
-    assert "On average, the truth is in" not in head
+    assert "this release does not keep its promise" in head
+    assert "On average, the true label is in" not in head
     assert first.split(".")[0] in head
     assert "Not everybody" not in head
     fair = confide_run("evaluate", own, *asked)
@@ -335,7 +335,7 @@ def test_a_pipeline_fails_below_the_promise(confide_run, folder):
     assert output.json["warnings"] == [output.json["shortfalls"][0]["sentence"]]
     assert confide_run("report", "release.json", "--evaluation", "private.json", "--out", "p.html").code == 0
     head = (folder / "p.html").read_text(encoding="utf-8").split("<nav")[0]
-    assert "the promise of this release is not kept" in head
+    assert "this release does not keep its promise" in head
     weights = confide.calibrate(
         confide.lac_score(*classified()), 0.1, 1.0, class_weights=dict.fromkeys(NAMES, 1), score="lac",
         labels=np.array(NAMES)[classified()[1]],
@@ -345,7 +345,7 @@ def test_a_pipeline_fails_below_the_promise(confide_run, folder):
     assert refused.refused == (REFUSED, "--fail-below-promise")
 
 
-def test_a_promise_about_labels_is_said_as_one(confide_run, folder):
+def test_a_guarantee_about_labels_is_printed_as_one(confide_run, folder):
     rng = np.random.default_rng(0)
     p = rng.random((3000, 3))
     confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.2, 1.0).save("release.json")
@@ -365,10 +365,10 @@ def test_empty_sets_are_counted_and_too_many_are_a_warning(confide_run, folder):
         )
         assert done.code == 0, done.err
         assert f"empty sets: {empty} of 1,000 ({empty // 10} %)" in done.out
-        assert ("an empty set never holds the true label" in done.err) == warned
+        assert ("an empty set never contains the true label" in done.err) == warned
 
 
-def test_too_many_groups_are_told_by_their_column(confide_run, folder):
+def test_too_many_groups_name_their_column(confide_run, folder):
     other_clinic(folder)
     many = write(folder / "many.parquet", {"s": np.linspace(0, 1, 1500), "TEMP": np.arange(1500)})
     refused = confide_run("evaluate", many, "--calibration", "release.json", "--score-column", "s", "--by", "TEMP")

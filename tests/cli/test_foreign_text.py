@@ -1,4 +1,4 @@
-"""What files hold is printed, and steers no terminal."""
+"""Texts from files are printed without control characters."""
 
 import json
 
@@ -17,7 +17,7 @@ HOSTILE = "\x1b]0;title\x07\x1b[2J\x9b31m\u202egnp.exe\r\x7f\u2028"
 STEERS = set("\x1b\x07\x9b\u202e\r\x7f\u2028")
 
 
-def test_all_that_steers_is_shown_and_nothing_else_changes():
+def test_control_characters_are_escaped_and_nothing_else_changes():
     for code in range(0x3000):
         letter = chr(code)
         shown = harmless(letter)

@@ -1,4 +1,4 @@
-"""Every command with every source and every kind of release; what makes no sense is refused by one sentence.
+"""Every command with every source and every kind of release; invalid combinations raise a one-line error.
 
 docs/command-line.md shows the same grid.
 """
@@ -88,7 +88,7 @@ KINDS = {
 
 
 class Source:
-    """Rows as a command line names them; standard input anew for each command."""
+    """A source of rows on a command line; standard input is new for each command."""
 
     def __init__(self, *arguments: object, stdin: bytes | None = None) -> None:
         self.arguments, self.stdin = tuple(map(str, arguments)), stdin
@@ -147,13 +147,13 @@ def source(request, folder) -> Source:
 
 DIFFERENT = ("parquet", "csv", "partitioned", "standard input, Arrow", "duckdb", "postgres")
 ALIKE = ("tsv", "csv.gz", "arrow", "feather", "glob", "folder", "csv folder", "standard input, CSV", "sqlite")
-"""Sources that are read as one of DIFFERENT once they are open."""
+"""Sources that are read like one of DIFFERENT after they are open."""
 
 
 def on_every_source(
     kinds: Collection[str], alike: Collection[str] = (), everyday: Sequence[tuple[str, str]] = ()
 ) -> pytest.MarkDecorator:
-    """Parametrise a test: all kinds from the sources in DIFFERENT, those in `alike` from the others and Spark."""
+    """Parametrise a test: all kinds from the sources in DIFFERENT, the kinds of `alike` from the others and Spark."""
     cases = slow([*product(DIFFERENT, kinds), *product(ALIKE, alike)], everyday)
     spark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]
     cases += [pytest.param("spark", name, marks=spark) for name in alike]
@@ -162,7 +162,7 @@ def on_every_source(
 
 @pytest.fixture
 def run(confide_run, monkeypatch):
-    """Run a command on a source, with what it reads from standard input."""
+    """Run a command on a source, with its standard input."""
 
     def on(command: str, source: Source, *options: object):
         if source.stdin is not None:
@@ -176,7 +176,7 @@ def run(confide_run, monkeypatch):
 
 
 def expected(released, name):
-    """What the calls on arrays find for the same release."""
+    """The results of the calls on arrays for the same release."""
     if name in ("scores", "people"):
         return confide.evaluate_scores(released, DATA["s"].to_numpy(), groups=WARD) if name == "scores" else None
     if name in ("residuals", "quantiles", "sides"):
@@ -189,7 +189,7 @@ def expected(released, name):
 
 @on_every_source(KINDS, alike=["lac", "groups", "people"], everyday=[("parquet", "scores"), ("parquet", "people")])
 def test_every_source_and_kind(run, source, folder, name):
-    """Calibrate, predict, evaluate, and report: the numbers are those of the calls on arrays."""
+    """Calibrate, predict, evaluate and report give the numbers of the calls on arrays."""
     columns, asked, model, by = KINDS[name]
     run("calibrate", source, *columns, *asked, "--out", "cal.json", "--force")
     released = load_release("cal.json")
@@ -216,7 +216,7 @@ def test_every_source_and_kind(run, source, folder, name):
 
 @on_every_source(["lac", "residuals"], everyday=[("parquet", "lac"), ("standard input, Arrow", "lac")])
 def test_a_private_evaluation_counts_the_same_from_every_source(run, source, name, monkeypatch):
-    """Counts without noise are those of arrays; text rounds a few records over the threshold at most."""
+    """Counts without noise equal those of arrays, except few records that text rounds over the threshold."""
     monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: counts)
     rng = np.random.default_rng(0)
     score = {"lac": "lac", "residuals": "absolute_residual"}[name]
@@ -248,7 +248,7 @@ def parts(found):
 
 
 def same_counts(found, wanted) -> bool:
-    """Equal but for mean widths, which are sums in the order of the rows."""
+    """Equal except mean widths, which are sums in the order of the rows."""
 
     def counts(one):
         document = json.loads(one.to_json(), object_hook=lambda found: found | {"mean_width": None})
@@ -281,7 +281,7 @@ WATCHED = ("scores", "lac", "quantiles", "sides", "groups", "classes", "levels")
 
 @on_every_source(WATCHED, alike=["lac", "groups"])
 def test_a_release_is_watched_on_every_source(run, source, folder, name):
-    """With a loss that leaves no noise, the counts of a look are those that evaluate and predict find."""
+    """With an epsilon without noise, the counts of a look equal those of evaluate and predict."""
     columns, asked, model, by = KINDS[name]
     run("calibrate", source, *columns, *asked, "--out", "cal.json", "--force")
     level = ("--alpha", "0.2") if name == "levels" else ()
@@ -372,7 +372,7 @@ NONSENSE = {
 
 
 @pytest.mark.parametrize("case", NONSENSE)
-def test_what_makes_no_sense_is_refused_by_one_sentence(confide_run, folder, case):
+def test_invalid_combinations_raise_one_line_errors(confide_run, folder, case):
     command, options, *named = NONSENSE[case]
     write(folder / "records.parquet", DATA)
     keys = ("--plan", "p", "--keys", "k", "--coordinator", "c", "--ledger", "l", "--budget", "1")

@@ -133,7 +133,7 @@ def test_groups_in_the_ledger(confide_run, records):
 
 
 def test_the_public_number(confide_run, records):
-    """Another number is refused and not paid for. Over the limit the file is not even opened."""
+    """Another number raises an error without a charge. Beyond the limit the file is not opened."""
     asked = (*COLUMNS, *PLAIN, "--neighbors", "replace_one", "--ledger", "budget.db", "--dataset", "d", "--out")
     wrong = confide_run("calibrate", records(), *asked, "a.json", "--n", 2999)
     assert wrong.refused == (REFUSED, "--n")

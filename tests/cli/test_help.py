@@ -51,7 +51,7 @@ def test_help_fits_and_names_everything(confide_run, path, command):
 def test_options_stand_in_their_panels(confide_run):
     text = confide_run("calibrate", "--help-all").out
     titles = [line for line in text.splitlines() if line.endswith(":") and not line.startswith(" ")]
-    assert titles[:5] == ["Arguments:", "Columns:", "Coverage promise:", "Privacy:", "Threshold:"]
+    assert titles[:5] == ["Arguments:", "Columns:", "Coverage guarantee:", "Privacy:", "Threshold:"]
     example = (
         "    confide calibrate records.parquet --probabilities 'p_*' --label label \\\n      --alpha 0.1 --epsilon 1"
     )
@@ -59,8 +59,8 @@ def test_options_stand_in_their_panels(confide_run):
 
 
 @pytest.mark.parametrize("group", [(), ("ledger",), ("federated",)])
-def test_a_group_alone_shows_what_there_is(confide_run, group):
-    """To ask what there is is no mistake; a command that lacks something is one."""
+def test_a_group_without_a_command_shows_its_help(confide_run, group):
+    """A group without a command is valid; a command without a required option is an error."""
     alone = confide_run(*group)
     assert (alone.code, alone.err) == (0, "")
     assert alone.out == confide_run(*group, "--help").out
@@ -76,7 +76,7 @@ def test_a_group_alone_shows_what_there_is(confide_run, group):
         ("confide calibrate --by", ["--by", "--by-class"]),
     ],
 )
-def test_the_shell_is_told_how_to_complete(confide_run, monkeypatch, words, found):
+def test_shell_completion_of_words(confide_run, monkeypatch, words, found):
     monkeypatch.setenv("_CONFIDE_COMPLETE", "bash_complete")
     monkeypatch.setenv("COMP_WORDS", words)
     monkeypatch.setenv("COMP_CWORD", str(len(words.split()) - 1))
@@ -95,12 +95,12 @@ def test_the_script_for_the_shell(confide_run, monkeypatch):
 def test_several_levels_are_planned_one_by_one(confide_run):
     refused = confide_run("plan", "--alpha", "0.2,0.1", "--epsilon", 1)
     assert refused.refused == (USAGE, "--alpha")
-    assert "several, as 0.2,0.1" not in " ".join(confide_run("plan", "--help").out.split())
-    assert "several, as 0.2,0.1" in " ".join(confide_run("calibrate", "--help").out.split())
+    assert "several, such as 0.2,0.1" not in " ".join(confide_run("plan", "--help").out.split())
+    assert "several, such as 0.2,0.1" in " ".join(confide_run("calibrate", "--help").out.split())
 
 
-def test_help_shows_what_is_used_every_day_and_says_that_there_is_more(confide_run):
-    """About ten options; few of a small command are all, and then there is no other help."""
+def test_help_shows_everyday_options_and_mentions_help_all(confide_run):
+    """About ten options; a small command shows all options and has no --help-all."""
     text = confide_run("calibrate", "--help").out
     assert defined(text) == [
         *("--probabilities", "--prediction", "--label", "--target", "--alpha", "--epsilon", "--ledger", "--dataset"),
@@ -116,7 +116,7 @@ def test_help_shows_what_is_used_every_day_and_says_that_there_is_more(confide_r
 
 
 @pytest.mark.parametrize("shell", ["bash", "zsh", "fish", "powershell"])
-def test_completion_is_installed_where_the_shell_looks(confide_run, monkeypatch, tmp_path, shell):
+def test_completion_is_installed_in_the_shells_folder(confide_run, monkeypatch, tmp_path, shell):
     monkeypatch.setenv("HOME", str(tmp_path))
     monkeypatch.setenv("SHELL", f"/bin/{shell}")
     start = {"bash": ".bashrc", "zsh": ".zshrc", "powershell": "profile.ps1"}.get(shell)
@@ -137,7 +137,7 @@ def test_completion_is_installed_where_the_shell_looks(confide_run, monkeypatch,
         assert len((tmp_path / start).read_text().splitlines()) == 2
 
 
-def test_powershell_alone_knows_where_its_profile_is(monkeypatch, tmp_path):
+def test_powershell_reports_its_profile(monkeypatch, tmp_path):
     output = iter([FileNotFoundError, 1, 0])
 
     def run(words, **options):
@@ -157,7 +157,7 @@ def test_another_shell_has_no_completion(confide_run, monkeypatch):
     assert confide_run("--show-completion").refused[0] == USAGE
 
 
-def test_powershell_is_told_words_and_their_help(confide_run, monkeypatch):
+def test_powershell_completion_has_words_and_help(confide_run, monkeypatch):
     monkeypatch.setenv("_CONFIDE_COMPLETE", "powershell_complete")
     for typed, word, found in (("confide cal", "cal", ["calibrate"]), ("confide ledger ", "", ["list", "show"])):
         monkeypatch.setenv("COMP_WORDS", typed)

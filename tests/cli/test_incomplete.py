@@ -1,4 +1,4 @@
-"""`--skip-incomplete` on every command that reads records: what it says, and when it must not say it."""
+"""`--skip-incomplete` on every command that reads records: its count is printed only if it is public."""
 
 import numpy as np
 import pytest
@@ -21,7 +21,7 @@ def records(folder):
     return write(folder / "records.csv", {f"p_{name}": p[:, k] for k, name in enumerate(names)} | {"label": names[y]})
 
 
-def test_the_number_is_told_where_it_may_be_known(confide_run, records):
+def test_left_out_records_are_counted_only_where_n_is_public(confide_run, records):
     refused = confide_run("calibrate", records, *ASKED)
     assert refused.refused == (REFUSED, "table")
     skip = "--skip-incomplete"

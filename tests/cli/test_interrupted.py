@@ -1,4 +1,4 @@
-"""Evaluations, looks and renewals are shown on their way, end when they are asked to, and go on where they ended."""
+"""Evaluations, looks and renewals show progress, can be interrupted, and can be repeated."""
 
 import io
 import json
@@ -56,7 +56,7 @@ def files(folder):
 
 @contextmanager
 def stopping(monkeypatch, place, number):
-    """Callers of a function gets a signal of this process instead."""
+    """Replace a function by one that sends a signal to this process."""
 
     def stop(*arguments, **options):
         os.kill(os.getpid(), number)
@@ -70,7 +70,7 @@ def stopping(monkeypatch, place, number):
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 @pytest.mark.parametrize("name", ["evaluate", "privately", "watch", *slow(["recalibrate"])])
 def test_interrupted_while_it_reads(confide_run, files, monkeypatch, name, number, code):
-    """Nothing is written or charged, and the same command then does all of it."""
+    """Nothing is written or charged, and the same command then succeeds."""
     before = files()
     with stopping(monkeypatch, "confide.cli.output.check_interruption", number):
         stopped = confide_run(*COMMANDS[name])
@@ -88,7 +88,7 @@ def test_interrupted_while_it_reads(confide_run, files, monkeypatch, name, numbe
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 @pytest.mark.parametrize("name", KEPT)
 def test_interrupted_after_the_charge(confide_run, files, monkeypatch, name, number, code):
-    """What was charged stays so, and nothing was shown; the next run is charged for what it draws, and that is kept."""
+    """The charge stands, and nothing was shown; the next run charges again and stores its release."""
     before = files()
     with stopping(monkeypatch, "confide.ledger.Ledger.attach_all", number):
         assert confide_run(*COMMANDS[name]).code == code
@@ -103,7 +103,7 @@ def test_interrupted_after_the_charge(confide_run, files, monkeypatch, name, num
 @pytest.mark.parametrize(("number", "code"), SIGNALS)
 @pytest.mark.parametrize("name", KEPT)
 def test_interrupted_before_it_is_written(confide_run, files, monkeypatch, name, number, code):
-    """The ledger has kept what was drawn: the next run tells the same, and is not charged."""
+    """The ledger stored the draw: the next run returns it without a charge."""
     before = files()
     with stopping(monkeypatch, KEPT[name], number):
         assert confide_run(*COMMANDS[name]).code == code
@@ -142,7 +142,7 @@ def test_a_second_look_that_is_interrupted_leaves_the_first(confide_run, files, 
     ids=["move", "report", "plan"],
 )  # fmt: skip
 def test_work_on_a_ledger_and_a_plan_is_interrupted(confide_run, folder, monkeypatch, words, place, number, code):
-    """No page, no second ledger, no change to the first; then the same command does all of it."""
+    """No page, no second ledger, no change to the first; then the same command succeeds."""
     Ledger("budget.db").charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
     rows = Ledger("budget.db").records()
     with stopping(monkeypatch, place, number):

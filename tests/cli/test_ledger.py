@@ -39,7 +39,7 @@ def test_identical_requests_are_paid_once(confide_run, records, folder):
 
 
 def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
-    """By every command that charges, on the screen and in JSON; an earlier release charges nothing."""
+    """Every command that charges prints the charge, also in JSON; an earlier release costs nothing."""
     Ledger("budget.db").set_limit("patients", 2.5)
     ran = calibrate(confide_run, records, "one.json")
     assert "charged 1 to 'patients': spent 1 in 1 release (add_remove); limit 2.5, 1.5 left\n" in ran.out
@@ -58,7 +58,7 @@ def test_what_was_charged_spent_and_is_left_is_said(confide_run, records):
 
 @pytest.mark.slow
 def test_every_command_that_charges_says_so(confide_run, records):
-    """Evaluations, renewals and looks, and labels; without a ledger each says that losses add up."""
+    """Evaluations, renewals, looks and labels; without a ledger each states that losses add up."""
     assert calibrate(confide_run, records, "cal.json").code == 0
     columns = ("--probabilities", "p_*", "--label", "name")
     paid = ("--ledger", "budget.db", "--dataset", "others")
@@ -92,14 +92,14 @@ def test_every_command_that_charges_says_so(confide_run, records):
     )
 
 
-def test_a_new_ledger_is_pointed_out(confide_run, records, folder):
-    """A name that was typed in another folder makes another ledger, which knows nothing of what was spent."""
+def test_a_new_ledger_file_causes_a_note(confide_run, records, folder):
+    """The same name in another folder creates another ledger without the earlier charges."""
     first = calibrate(confide_run, records, "one.json")
-    assert first.err == "note: new ledger budget.db made in the current folder: nothing was charged in it before\n"
+    assert first.err == "note: created the ledger budget.db in the current folder: it has no earlier charges\n"
     (folder / "sub").mkdir()
     asked = ("calibrate", records, *ASK, "--ledger", "sub/budget.db", "--dataset", "patients", "--json", "--out")
     other = confide_run(*asked, "two.json")
-    assert other.err == "note: new ledger budget.db made in sub: nothing was charged in it before\n"
+    assert other.err == "note: created the ledger budget.db in sub: it has no earlier charges\n"
     assert other.json["ledger"]["new"] is True
     assert calibrate(confide_run, records, "three.json").err == ""
 

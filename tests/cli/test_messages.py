@@ -1,4 +1,4 @@
-"""The library's messages on the command line: they name the option that has to be given, and quote what was quoted."""
+"""The library's messages on the command line: they name the option to give, and leave quoted parts unchanged."""
 
 import click
 import pytest
@@ -60,12 +60,12 @@ def test_arguments_become_options(words, message, says):
         "a table with no label, and a person's order",
     ],
 )
-def test_words_and_quotations_stay(message):
+def test_words_and_quotations_are_not_changed(message):
     assert in_options(message, options_of(COMMAND, ["calibrate"])) == message
 
 
-def test_every_option_of_another_name_is_found():
-    """Whatever a command takes, a message about its argument names the option."""
+def test_arguments_of_every_command_have_their_option():
+    """For every command, a message about an argument names its option."""
     seen = 0
     for path, command in commands(COMMAND):
         for one in command.params:

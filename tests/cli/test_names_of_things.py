@@ -1,4 +1,4 @@
-"""A release is named by --calibration everywhere; what a file is, and which option was meant, is said."""
+"""Every command takes a release by --calibration; errors name the kind of a file and similar options."""
 
 import json
 from pathlib import Path
@@ -76,7 +76,7 @@ def test_the_release_may_come_first_and_is_named_once(confide_run, records, word
         ("recalibrate t.csv --score lac", "--score"),
     ],
 )
-def test_only_what_is_close_is_suggested(confide_run, words, says):
+def test_only_similar_options_are_suggested(confide_run, words, says):
     ran = confide_run(*words.split())
     assert ran.refused == (USAGE, says)
 
@@ -92,7 +92,7 @@ def test_an_evaluation_is_shown(confide_run, records):
     assert confide_run("show", "found.json", "--records", 2).refused == (REFUSED, "--records")
 
 
-def test_another_file_than_a_release_is_called_by_its_kind(confide_run, records):
+def test_other_files_are_named_by_their_kind(confide_run, records):
     assert confide_run("evaluate", records, "--calibration", "cal.json", *COLUMNS, "--out", "found.json").code == DONE
     counting = ("--dialect", "duckdb", "--table", "t", "--classes", ",".join(NAMES), *COLUMNS, "--alpha", 0.1)
     assert confide_run("sql", *counting, "--epsilon", 1, "--plan", "plan.json").code == DONE
@@ -121,14 +121,14 @@ def test_one_function_reads_every_release(folder):
 
 @pytest.mark.parametrize("alpha", ["0,1", "0,05", "0.2, 1", "0,1,0,2"])
 @pytest.mark.parametrize("command", ["calibrate", "sql", "plan"])
-def test_a_decimal_comma_is_told_from_several_levels(confide_run, command, alpha):
+def test_a_decimal_comma_is_not_several_levels(confide_run, command, alpha):
     source = {"calibrate": ("t.csv", "--out", "x.json"), "sql": ("--dialect", "duckdb", "--table", "t"), "plan": ()}
     columns = () if command == "plan" else (*COLUMNS, "--classes", ",".join(NAMES))
     ran = confide_run(command, *source[command], *columns, "--alpha", alpha, "--epsilon", 1)
     assert ran.refused == (USAGE, "--alpha")
 
 
-def test_how_private_has_to_be_said(confide_run, records):
+def test_a_privacy_budget_is_required(confide_run, records):
     asked = ("calibrate", records, *COLUMNS, "--alpha", 0.1, "--out", "new.json")
     assert confide_run(*asked).refused == (REFUSED, "--epsilon")
     assert confide_run(*asked, "--person", "id", "--sample", "x").refused == (REFUSED, "--sample")
@@ -144,7 +144,7 @@ def test_how_private_has_to_be_said(confide_run, records):
         ("t.csv", "s,name\n0.5,Müller\n".encode("latin-1"), "UTF-8"),
     ],
 )
-def test_what_makes_a_file_one_that_is_read(confide_run, folder, name, content, remedy):
+def test_errors_of_unreadable_files_have_a_remedy(confide_run, folder, name, content, remedy):
     (folder / name).write_bytes(content)
     ran = confide_run("calibrate", name, "--score-column", "s", "--alpha", 0.1, "--epsilon", 1, "--out", "new.json")
     assert ran.refused == (REFUSED, "path")

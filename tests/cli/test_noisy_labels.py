@@ -1,4 +1,4 @@
-"""Randomised labels on the command line: from the annotator's table to a page."""
+"""Randomised labels on the command line, from the annotator's table to a page."""
 
 import numpy as np
 import pyarrow.csv
@@ -49,12 +49,12 @@ def test_from_labels_to_sets(folder, confide_run):
     assert len(confide.Ledger(folder / "b.db").account("annotators").entries) == 1
 
 
-def test_what_does_not_belong_is_refused(folder, confide_run):
+def test_options_that_do_not_apply_raise_errors(folder, confide_run):
     write(folder / "r.csv", {"p_a": [0.5], "p_b": [0.5], "label": ["a"], "s": [0.5]})
     base = ("calibrate", "r.csv", "--alpha", "0.1", "--label-epsilon", "1", "--out", "cal.json")
     truth = ("--probabilities", "p_*", "--label", "label")
     refused = confide_run(*base, *truth, "--epsilon", "1").error
-    assert refused.startswith("--epsilon must be left out with --label-epsilon: it was paid where the labels were")
+    assert refused.startswith("--epsilon must be left out with --label-epsilon: its cost was paid when the labels were")
     other = ("randomise-labels", "r.csv", "--label", "label", "--classes", "b,c", "--epsilon", "1", "--out", "n.csv")
     assert confide_run(*other).refused == (REFUSED, "table")
     assert not list(folder.glob("n.csv*"))

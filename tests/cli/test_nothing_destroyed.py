@@ -94,7 +94,7 @@ def make(folder: Path, name: str) -> Path:
 
 @pytest.mark.parametrize("name", MADE)
 def test_every_output_over_every_file(folder, name):
-    """What may be written over a file is an output of its kind."""
+    """Only an output of the same kind may replace a file."""
     path, kind = make(folder, name), MADE[name][0]
     before = path.read_bytes()
     assert kind_of_table(path) == kind
@@ -111,7 +111,7 @@ def test_every_output_over_every_file(folder, name):
     assert path.read_bytes() == before
 
 
-def test_an_empty_file_is_nothing_to_lose_and_a_device_is_no_file(folder):
+def test_empty_files_and_devices_may_be_written(folder):
     (folder / "empty").touch()
     for written in WRITTEN:
         check_output(folder / "empty", written, force=True)
@@ -160,7 +160,7 @@ DESTROYING = {
 
 
 def test_no_command_destroys_what_it_reads_or_a_file_of_another_kind(confide_run, there):
-    """Refused by one sentence, before any work: nothing is changed, nothing charged, nothing new is there."""
+    """A one-line error before any work: nothing is changed, charged or created."""
     shutil.copy("budget.db", "ledger.csv")
     before = {path.name: path.read_bytes() for path in there.iterdir() if path.exists()}
     for what, words in DESTROYING.items():
@@ -199,7 +199,7 @@ def test_federated_commands_spare_their_files(confide_run, folder):
 
 
 def test_earlier_outputs_are_replaced(confide_run, there):
-    """Also sets that another program wrote: what counts is their last columns."""
+    """Also sets of another program, which are recognised by their last columns."""
     assert confide_run(*CALIBRATE, "--out", "cal.json").code == EXISTS
     assert confide_run(*CALIBRATE, "--out", "cal.json", "--force").code == 0
     for name in ("sets.csv", "sets.parquet"):

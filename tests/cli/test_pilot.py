@@ -1,4 +1,4 @@
-"""`confide plan --pilot`: a public sample from a table says what sets and intervals are worth."""
+"""`confide plan --pilot`: estimates of sets and intervals from a public sample in a table."""
 
 import duckdb
 import numpy as np
@@ -47,7 +47,7 @@ def test_sets(confide_run, folder, records, score):
     words = confide_run(*LEVELS, *columns, "--out", "plan.html").out
     assert f"sets are {expected.ratio:.3f} times as large as without" in words
     page = (folder / "plan.html").read_text()
-    assert "What that means for sets" in page
+    assert "Effect on the sets" in page
     assert f"{expected.ratio:.3f} times as large as without" in page
 
 
@@ -85,7 +85,7 @@ def test_a_pilot_is_read_like_any_table(confide_run, folder, records):
     assert confide_run(*LEVELS, *stored, *columns, "--json").json["pilot"] == pytest.approx(plain["pilot"])
 
 
-def test_what_cannot_be_read_is_refused(confide_run, records):
+def test_unreadable_pilots_raise_errors(confide_run, records):
     assert confide_run(*LEVELS, "--pilot", "records.csv").refused == (USAGE, "--pilot")
     sides = ("--prediction", "lower,upper", "--target", "y", "--score", "cqr_sides")
     assert confide_run(*LEVELS, "--pilot", "records.csv", *sides).refused == (REFUSED, "--pilot")

@@ -1,4 +1,4 @@
-"""`confide evaluate --epsilon`: charged before it is drawn, printed and published; none of it without --epsilon."""
+"""`confide evaluate --epsilon`: charged before it is drawn and printed; its options need --epsilon."""
 
 import json
 
@@ -53,7 +53,7 @@ def evaluate(confide_run, records):
 
 
 @pytest.mark.slow
-def test_it_is_charged_before_it_is_drawn_and_answered_again_for_nothing(evaluate, confide_run, monkeypatch, folder):
+def test_charge_before_draw_and_repeat_at_no_cost(evaluate, confide_run, monkeypatch, folder):
     spent = []
     draw = private_release.draw_counts
 
@@ -94,16 +94,16 @@ def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run, re
     assert evaluate("--epsilon", 1, "--ledger", "budget.db", "--dataset", "others").err == ""
 
 
-def test_show_verify_and_report_know_it(evaluate, confide_run, released, folder):
+def test_show_verify_and_report_read_private_evaluations(evaluate, confide_run, released, folder):
     evaluate("--epsilon", 1, "--by", "ward", "--groups", "north", "--out", "private.json")
     found = PrivateEvaluation.load("private.json")
     shown = confide_run("show", "private.json", "--records", 2)
     assert set(str(found).splitlines()) <= set(shown.out.splitlines())
     assert "loss, replacing 2 records            4\n" in shown.out
     assert confide_run("show", "private.json", "--json").json["evaluation"]["counts"] == [list(c) for c in found.counts]
-    assert confide_run("verify", "private.json").out.startswith("claims: computed again, and they hold\n")
+    assert confide_run("verify", "private.json").out.startswith("claims: recomputed, and they hold\n")
     made = confide_run("report", "cal.json", "--evaluation", "private.json", "--out", "page.html")
-    assert made.out == "saved: page.html\nThe page shows a private evaluation: all of it may be published.\n"
+    assert made.out == "saved: page.html\nThe page shows a private evaluation: the whole page may be published.\n"
     page = (folder / "page.html").read_text()
     assert "Measured on labelled records, privately" in page
     assert "Not private" not in page
@@ -146,7 +146,7 @@ REFUSED_WORDS = {
 
 
 @pytest.mark.parametrize("name", REFUSED_WORDS)
-def test_what_makes_no_sense_is_refused(evaluate, folder, name):
+def test_invalid_combinations_raise_errors(evaluate, folder, name):
     options, named = REFUSED_WORDS[name]
     assert evaluate(*options).refused == (USAGE if name == "widths" else REFUSED, named)
     assert not (folder / "x.json").exists()
@@ -169,7 +169,7 @@ def test_people_count_with_their_first_records(evaluate, monkeypatch):
     assert asked.refused == (REFUSED, "--records-per-person")
 
 
-def test_what_is_left_out_is_told_only_where_n_is_public(evaluate, folder):
+def test_left_out_records_are_printed_only_where_n_is_public(evaluate, folder):
     label = TABLE["label"].to_pylist()
     holes = write(folder / "holes.parquet", TABLE.set_column(3, "label", pa.array([None, *label[1:]])))
     assert "left out" not in evaluate("--epsilon", 1, "--skip-incomplete", source=holes).out

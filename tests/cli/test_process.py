@@ -1,4 +1,4 @@
-"""The program as a process: how it starts, streams, is interrupted, and ends."""
+"""The program as a process: start, streaming, interruption and end."""
 
 import json
 import os
@@ -110,7 +110,7 @@ LATER = {
 @pytest.mark.xdist_group("interrupted")
 @pytest.mark.parametrize("doing", LATER)
 def test_interrupted_at_a_terminal_while_many_records_are_read(tmp_path, many_records, released, doing):
-    """The bar is there; the signal ends it, and nothing is left but the lock of a state."""
+    """The bar is shown; the signal ends it, and only the lock of a state is left."""
     places = {"RECORDS": str(many_records), "CAL": str(released)}
     words = [places.get(word, word) for word in LATER[doing]]
     master, terminal = pty.openpty()
@@ -160,7 +160,7 @@ def _read_all(master: int) -> bytes:
     while True:
         try:
             piece = os.read(master, 65536)
-        except OSError:  # how Linux says that the other end is closed
+        except OSError:  # Linux: the other end is closed
             piece = b""
         if not piece:
             os.close(master)

@@ -1,4 +1,4 @@
-"""What a person at a terminal sees of a long run."""
+"""Progress of a long run on a terminal."""
 
 import io
 import re
@@ -28,7 +28,7 @@ def test_rows_of_a_known_number_are_a_share(monkeypatch):
     assert re.search(r"counting .* 25%", terminal.getvalue())
 
 
-def test_without_a_number_the_time_that_has_passed_is_shown_until_tasks_are_told(monkeypatch):
+def test_elapsed_time_is_shown_until_the_number_of_tasks_is_set(monkeypatch):
     terminal = opened(monkeypatch)
     with progress_bar("counting", lambda: None) as progress:
         progress(100)
@@ -39,7 +39,7 @@ def test_without_a_number_the_time_that_has_passed_is_shown_until_tasks_are_told
     assert re.search(r"counting .* 75%", terminal.getvalue())
 
 
-def test_nobody_watches(monkeypatch):
+def test_no_progress_without_a_terminal(monkeypatch):
     monkeypatch.setattr(sys, "stderr", io.StringIO())
     with progress_bar("counting", lambda: pytest.fail("the number of rows was asked for")) as progress:
         progress(100)

@@ -1,4 +1,4 @@
-"""`confide recalibrate`, `verify --previous` and `show` of a chain: a release renewed month by month."""
+"""`confide recalibrate`, `verify --previous` and `show` of a chain: monthly renewals of a release."""
 
 import json
 
@@ -82,11 +82,13 @@ def test_verify_checks_the_links(months, first, confide_run):
     assert "chain" not in confide_run("verify", "1.json").out
 
 
-def test_verify_says_what_no_file_shows_and_is_no_success_without_privacy(months, first, confide_run):
-    """Anyone who writes `verify && publish` publishes nothing that is not private."""
+def test_verify_states_its_limits_and_fails_without_privacy(months, first, confide_run):
+    """`verify && publish` publishes only private releases."""
     ran = confide_run("verify", "1.json")
     assert ran.code == 0
-    assert "not shown: that the thresholds were drawn with noise; that rests on whoever ran the calibration" in ran.out
+    assert (
+        "not shown: that the thresholds were drawn with noise; this rests on those who ran the calibration" in ran.out
+    )
     confide.calibrate(scores_of(2), 0.1, mechanism="none", score="lac").save("bare.json")
     ran = confide_run("verify", "bare.json")
     assert ran.code == 5
@@ -119,7 +121,7 @@ def test_the_ledger_charges_new_records_and_knows_the_same(months, confide_run):
 
 
 def test_a_cold_renewal_is_another_request_than_the_first_release(months, confide_run):
-    """It asks the same over the same candidates, about other data; the ledger charges it, as it names a predecessor."""
+    """The same request over the same candidates, about other data, is charged because it has a predecessor."""
     paid = ("--ledger", "ledger.db", "--dataset", "patients")
     public = ("--neighbors", "replace_one", "--alpha", "0.1", "--epsilon", "1")
     assert confide_run("calibrate", "1.parquet", *COLUMNS, *public, *paid, "--out", "1.json").code == 0
@@ -205,7 +207,7 @@ def test_losses_are_read_off_the_release(months, confide_run):
         ((*COLUMNS, "--by", "ward"), "--by"),
     ],
 )
-def test_what_does_not_fit(months, first, confide_run, columns, words):
+def test_mismatched_columns_raise_errors(months, first, confide_run, columns, words):
     assert confide_run("recalibrate", "1.json", "2.parquet", *columns, "--out", "2.json").refused == (REFUSED, words)
     assert not (months / "2.json").exists()
 
@@ -244,7 +246,7 @@ def test_candidates_around_an_earlier_release(folder):
 @pytest.mark.parametrize(
     "text", ["around", "around:x", "around:\x00", "around:0.9:wide", "around:inf", "around:0.9:hedged:1"]
 )
-def test_guesses_that_are_none(text):
+def test_invalid_guesses(text):
     with pytest.raises(confide.InputError):
         parse_candidates(text)
 

@@ -1,11 +1,11 @@
-"""The command line says the number of records needed that Python says, in text and in JSON."""
+"""The command line prints the same number of records needed as Python, in text and in JSON."""
 
 import re
 
 import numpy as np
 
 
-def test_every_command_says_one_number(confide_run, folder):
+def test_records_needed_is_the_same_in_every_command(confide_run, folder):
     (folder / "r.csv").write_text("s\n" + "\n".join(map(str, np.linspace(0.01, 1.0, 500))), encoding="utf-8")
     asked = ("--alpha", "0.1", "--epsilon", "1")
     read = ("calibrate", "r.csv", "--score-column", "s", "--score", "lac", *asked, "--out", "r.json")
@@ -21,7 +21,7 @@ def test_every_command_says_one_number(confide_run, folder):
     assert (document["records_needed"], document["warnings"]) == (210, [few])
 
 
-def test_predict_warns_of_intervals_that_tell_nothing(confide_run, folder):
+def test_predict_warns_of_uninformative_intervals(confide_run, folder):
     lines = [f"{i},{i + 1e4 * (-1) ** i}" for i in range(100, 1100)]
     (folder / "r.csv").write_text("f,y\n" + "\n".join(lines), encoding="utf-8")
     (folder / "new.csv").write_text("f\n" + "\n".join(str(i / 100) for i in range(100)), encoding="utf-8")

@@ -100,7 +100,7 @@ def test_columns_have_to_be_named(confide_run, records, released):
     assert "id (integers), text (text), p_cat (numbers)" in ran.error
 
 
-def test_columns_that_are_not_there(confide_run, records):
+def test_missing_columns(confide_run, records):
     ran = confide_run("calibrate", records, "--probabilities", "p_*", "--label", "truth", *LEVELS, *OUT)
     assert ran.refused == (REFUSED, "column")
     assert confide_run("calibrate", records, "--probabilities", "q*", "--label", "name", *LEVELS, *OUT).refused == (
@@ -180,7 +180,7 @@ def test_a_calibration_for_another_score(confide_run, records, released):
         assert ran.refused == (REFUSED, "--calibration")
 
 
-def test_calibrations_that_are_none(confide_run, records, folder):
+def test_invalid_calibration_files(confide_run, records, folder):
     arguments = ("predict", records, "--probabilities", "p_*", "--out", "s.parquet", "--calibration")
     assert confide_run(*arguments, "nowhere.json").refused == (REFUSED, "path")
     (folder / "other.json").write_text("{}")
@@ -224,7 +224,7 @@ def test_an_internal_error_names_only_its_type(confide_run, records, monkeypatch
         confide_run(*arguments)
 
 
-def test_an_error_of_the_system_names_no_more_than_the_system_says(confide_run, records, monkeypatch):
+def test_system_errors_show_only_the_systems_text(confide_run, records, monkeypatch):
     def fail(*arguments: object, **named: object) -> None:
         raise OSError(PLANTED)
 

@@ -1,4 +1,4 @@
-"""`confide report`, `confide plan --out`, `confide evaluate --out`: files, and one line for what cannot be done."""
+"""`confide report`, `confide plan --out`, `confide evaluate --out`: files, and one-line errors."""
 
 import csv
 import json
@@ -42,7 +42,7 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     assert sum(part.n for part in found.classes) == sum(part.n for part in found.sizes) == 3000
     done = confide_run("report", calibrated, "--evaluation", "ev.json", "--title", "Lesions", "--out", "report.html")
     assert done.code == 0
-    assert done.out == "saved: report.html\nThe page shows numbers from labelled records: that part is not private.\n"
+    assert done.out == "saved: report.html\nThe page shows numbers from labelled records: this part is not private.\n"
     page = (folder / "report.html").read_text(encoding="utf-8")
     assert "<h1>Lesions</h1>" in page
     assert "<script>alert(1)" not in page
@@ -53,7 +53,7 @@ def test_the_way_from_records_to_a_page(confide_run, calibrated, records, folder
     assert "Measured on labelled" not in (folder / "report.html").read_text(encoding="utf-8")
 
 
-def test_an_evaluation_counts_what_predict_set_says(confide_run, calibrated, records):
+def test_evaluation_agrees_with_predict_set(confide_run, calibrated, records):
     confide_run("evaluate", records, *COLUMNS, "--calibration", calibrated, "--out", "ev.json", "--examples", 5)
     found, released = load_evaluation("ev.json"), confide.Calibration.load(calibrated)
     rows = list(csv.reader(records.read_text().splitlines()))
@@ -138,7 +138,7 @@ def test_reports_of_silos_come_back_as_they_were_and_damage_is_refused():
 
 
 @pytest.mark.slow
-def test_a_page_says_what_the_ledger_says(confide_run, records, folder):
+def test_a_page_contains_the_ledgers_charges(confide_run, records, folder):
     charged = ("--ledger", "budget.db", "--dataset", "patients", "--alpha", "0.1")
     for epsilon, name in (("0.5", "first.json"), ("1", "second.json")):
         done = confide_run("calibrate", records, *COLUMNS, *charged, "--epsilon", epsilon, "--out", name)

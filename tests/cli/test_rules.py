@@ -1,4 +1,4 @@
-"""Every pair of options that do not go together, and every option without those that it needs, is refused by name."""
+"""Exclusive options, and options without those that they need, raise errors that name them."""
 
 import click
 import pytest
@@ -17,7 +17,7 @@ def options_of(path):
 
 
 def typed(options, names):
-    """A command line that types these, and whatever is required."""
+    """A command line with these and the required options."""
     words, arguments = [], []
     for name, one in options.items():
         if name in names or one.required:
@@ -66,7 +66,7 @@ def test_every_row_concerns_a_command_and_names_options():
     assert len(LACKING) > 100
 
 
-def test_what_does_not_go_together_is_refused_by_name(confide_run, folder):
+def test_exclusive_options_are_named_in_errors(confide_run, folder):
     for rule, path, given, other in APART_PAIRS:
         options = options_of(path)
         ran = confide_run(*path.split(), *typed(options, {given, other}))
@@ -79,7 +79,7 @@ def test_what_does_not_go_together_is_refused_by_name(confide_run, folder):
     assert list(folder.iterdir()) == []
 
 
-def test_what_needs_another_option_is_refused_without(confide_run, folder):
+def test_missing_required_options_are_named_in_errors(confide_run, folder):
     for rule, path, given in LACKING:
         options = options_of(path)
         if any(options[name].required for name in rule.to.split() if name in options):
@@ -94,10 +94,10 @@ def test_what_needs_another_option_is_refused_without(confide_run, folder):
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        ("--mechanism slopes", "--mechanism must be left out with --plan: the plan has the request"),
-        ("--bound 1.0", "--bound must be left out with --plan: the plan has the request"),
+        ("--mechanism slopes", "--mechanism must be left out with --plan: the plan contains the request"),
+        ("--bound 1.0", "--bound must be left out with --plan: the plan contains the request"),
     ],
 )
-def test_what_was_typed_counts_even_if_it_is_the_default(confide_run, folder, words, says):
+def test_typed_defaults_count_as_typed(confide_run, folder, words, says):
     line = ("calibrate", "--counts", "c.csv", "--plan", "p.json", "--out", "x.json", *words.split())
     assert confide_run(*line).error.startswith(says)

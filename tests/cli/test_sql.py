@@ -1,4 +1,4 @@
-"""`confide sql` and `confide calibrate --counts`: from a request to a release, past a warehouse."""
+"""`confide sql` and `confide calibrate --counts`: from a request to a release by a warehouse."""
 
 from pathlib import Path
 
@@ -31,7 +31,7 @@ OF_GROUPS = (
 
 @pytest.fixture
 def clinic(folder):
-    """A table of records, and what answers queries about it into counts.csv."""
+    """A table of records, and a function that writes the answer of a query to counts.csv."""
     parquet.write_table(records(), "records.parquet")
 
     def ask(query, answer="counts.csv"):
@@ -44,7 +44,7 @@ def clinic(folder):
 
 @pytest.mark.parametrize("more", [(), ("--neighbors", "replace_one", "--n", "1200"), *slow([(OF_GROUPS,)])], ids=len)
 def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
-    """A ledger that has answered for the counts takes the table for the same data: request and counts are equal."""
+    """A ledger recognises the table as the data of the counts, because request and counts are equal."""
     asked = confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, *more, "--plan", "plan.json")
     assert (asked.code, asked.err) == (0, "")
     clinic(asked.out)
@@ -60,7 +60,7 @@ def test_counts_give_the_release_of_the_table(confide_run, clinic, more):
     assert Path("a.json").read_bytes() == Path("b.json").read_bytes() == Path("c.json").read_bytes()
 
 
-def test_an_answer_about_other_records_is_refused_by_a_ledger(confide_run, clinic):
+def test_a_ledger_rejects_counts_of_other_records(confide_run, clinic):
     clinic(confide_run("sql", "--dialect", "duckdb", "--table", "records", *REQUEST, "--plan", "plan.json").out)
     run = ("calibrate", "--counts", "counts.csv", "--plan", "plan.json", "--ledger", "b.db", "--dataset", "d")
     assert confide_run(*run, "--out", "a.json").code == 0
@@ -114,7 +114,7 @@ BAD = {
 
 
 @pytest.mark.parametrize("refused", BAD)
-def test_what_does_not_belong_together_is_refused(confide_run, folder, refused):
+def test_options_that_exclude_each_other_raise_errors(confide_run, folder, refused):
     arguments, *named = BAD[refused]
     assert confide_run(*arguments).refused == tuple(named)
     assert list(folder.iterdir()) == []

@@ -32,7 +32,7 @@ def test_a_course_from_the_first_look_to_an_alarm(look, folder):
     first = look("Monday", 460, 40, *FIRST)
     assert first.code == DONE
     assert "its first look fixes everything here" in first.out
-    assert "is seen with probability 0.9 within" in first.out
+    assert "is detected with probability 0.9 in" in first.out
     assert "from 900 records or more" in first.out
     assert "no alarm" in first.out
     for day in range(8):
@@ -54,7 +54,7 @@ def test_small_looks_are_pointed_out_on_stderr(look):
     ran = look("Monday", 10, 0, "--epsilon", 0.1, "--batch", 100)
     assert ran.code == DONE
     assert ran.err.count("warning:") == 1
-    assert "hold small batches back" in ran.err
+    assert "collect small batches" in ran.err
     assert look("Tuesday", 10, 0).err == ""
 
 
@@ -69,7 +69,7 @@ def test_refusals_are_one_line_and_change_nothing(look, folder):
     assert (folder / "watch.json").read_text() == before
 
 
-def test_looks_are_named_by_their_group_and_paid_for_side_by_side(confide_run, folder):
+def test_looks_are_named_by_group_and_cost_the_largest(confide_run, folder):
     calibration_at(float(confide.Candidates.unit(10).values[4]), score=None).save("cal.json")
     paid = ("--ledger", "budget.db", "--dataset", "patients")
     for day, covered in (("a", 460), ("b", 455)):
@@ -81,16 +81,16 @@ def test_looks_are_named_by_their_group_and_paid_for_side_by_side(confide_run, f
     assert [one.name for one in Watch.load("watch.json").looks] == ["a", "b"]
     assert confide_run("watch", "cal.json", path, "--state", "watch.json", *COLUMNS).code == USAGE
     alone = confide_run("watch", "cal.json", path, "--state", "w2.json", *COLUMNS, *FIRST, *paid, "--look", "c")
-    assert "--group look=NAME counts them side by side" in alone.out
+    assert "--group look=NAME counts only the largest" in alone.out
 
 
-def test_sizes_need_no_truth(confide_run, folder):
+def test_sizes_need_no_true_labels(confide_run, folder):
     confide.calibrate(np.linspace(0, 0.8, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
     path = write(folder / "batch.parquet", class_table(600, lists=False).select(["p_cat", "p_dog", "p_emu"]))
     words = ("watch", "cal.json", path, "--state", "sizes.json", "--probabilities", "p_*", "--unlabelled")
     first = confide_run(*words, *FIRST, "--look", "1")
     assert first.code == DONE
-    assert "the first look is the reference; sizes say nothing about coverage" in first.out
+    assert "the first look is the reference; sizes do not show coverage" in first.out
     second = confide_run(*words, "--look", "2", "--json")
     assert second.json["watched"] == "set sizes"
     assert second.json["coverage"] is None
@@ -142,11 +142,11 @@ def test_a_state_is_shown_and_becomes_a_page(look, confide_run, folder):
     assert confide_run("predict", "batch.csv", "--calibration", "watch.json", "--out", "x.csv").code != DONE
 
 
-def test_plan_says_how_soon_a_drop_is_seen(confide_run):
+def test_plan_states_the_detection_delay(confide_run):
     words = ("plan", "--alpha", 0.1, "--epsilon", 1, "--candidates", 10)
     output = confide_run(*words, "--watch-batch", 100, "--watch-epsilon", 0.3)
-    assert "a drop from 0.9 to 0.85 is seen with probability 0.9 within" in output.out
-    assert "hold small batches back" in output.out
+    assert "a drop from 0.9 to 0.85 is detected with probability 0.9 in" in output.out
+    assert "collect small batches" in output.out
     made = confide_run(*words, "--watch-batch", 500, "--looks", 12, "--drop", 0.1, "--json").json["watch"]
     assert made["looks"] == 12
     assert made["at_once"] <= made["halfway"] <= 2000
@@ -155,7 +155,7 @@ def test_plan_says_how_soon_a_drop_is_seen(confide_run):
 
 
 @pytest.mark.slow
-def test_what_cannot_be_watched_says_what_can(confide_run, folder):
+def test_unsupported_monitors_suggest_alternatives(confide_run, folder):
     """Intervals and scores have no sets whose sizes count; a federation renews its own release."""
     (folder / "fed.json").write_text(FEDERATED.read_text(encoding="utf-8"), encoding="utf-8")
     confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, score="absolute_residual").save("width.json")

@@ -1,4 +1,4 @@
-"""What a calibration knows from the command line: its score, its classes and public words."""
+"""Score, classes and public metadata of a calibration on the command line."""
 
 import numpy as np
 import pytest
@@ -34,7 +34,7 @@ def test_classes_and_words_are_kept_and_shown(confide_run, records, folder):
 @pytest.mark.parametrize(
     ("about", "says"),
     [
-        (["model"], "--about must be KEY=TEXT, as model=NAME; found 'model'"),
+        (["model"], "--about must be KEY=TEXT, such as model=NAME; got 'model'"),
         (["model=a", "model=b"], "--about must name every key once"),
         (
             ["colour=red"],
@@ -43,14 +43,14 @@ def test_classes_and_words_are_kept_and_shown(confide_run, records, folder):
         (["model="], "must be 1 to 500 printable characters"),
     ],
 )
-def test_words_that_cannot_be_kept(confide_run, records, about, says):
+def test_invalid_metadata(confide_run, records, about, says):
     options = [part for text in about for part in ("--about", text)]
     done = confide_run("calibrate", records, "--probabilities", "p_*", "--label", "name", *MADE, *options)
     assert done.code != 0
     assert says in done.err
 
 
-def test_integer_labels_count_only_if_that_is_said(confide_run, records, folder):
+def test_integer_labels_need_label_positions(confide_run, records, folder):
     asked = ("calibrate", records, "--probabilities", "p_*", "--label", "code", *MADE)
     said = confide_run(*asked).error
     assert "column: 'code' holds integers, and the classes are named cat, dog, emu." in said

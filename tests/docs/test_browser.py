@@ -83,8 +83,8 @@ def found(page, query):
     ("query", "first", "says"),
     [
         ("calibrate_groups", "confide.calibrate_groups", "group"),
-        ("--candidates", "Guarantee and cost", "--candidates"),
-        ("privacy-budget ledger", "The privacy-budget ledger", "ledger"),
+        ("--candidates", "What is promised, and what it costs", "--candidates"),
+        ("ledger format", "Ledger: format and rules", "ledger"),
         ("PostgreSQL ser", None, "server"),
         ("mondriann", "Class- and group-conditional coverage", "Mondrian"),
     ],
@@ -106,7 +106,7 @@ def test_the_keyboard_leads_to_results(browser):
     page.keyboard.press("Enter")
     page.wait_for_url("**/search.html?q=ledger")
     assert page.locator("#search-results li").count() >= 10
-    page.get_by_role("link", name="The privacy-budget ledger").first.click()
+    page.get_by_role("link", name="Keep a privacy budget with a ledger").first.click()
     page.wait_for_url("**/ledger.html")
 
 

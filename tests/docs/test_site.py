@@ -17,7 +17,7 @@ STATEMENT = re.compile(r"^\*\*((?:Theorem|Lemma|Proposition|Corollary)\b.*?)\.\*
 TEST = re.compile(r"`((?:tests/)?[\w/]*test_\w+(?:\.py)?(?:::\w+)?)`")
 THEORY = (
     "docs/theory.md", "docs/theory-two-sided.md",
-    "docs/theory-labels.md", "docs/theory-after-release.md", "docs/theory-federated.md", "docs/ledger.md",
+    "docs/theory-labels.md", "docs/theory-federated.md", "docs/theory-composition.md",
 )  # fmt: skip
 
 

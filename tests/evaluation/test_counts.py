@@ -22,7 +22,7 @@ def records(seed, parts, outcomes):
 
 @pytest.mark.parametrize("parts", [(), (1,), (5,), (3, 4), (2, 3, 2)])
 @pytest.mark.parametrize("outcomes", [2, 4])
-def test_cells_are_those_of_a_loop_over_the_records(parts, outcomes):
+def test_cells_equal_loop_over_records(parts, outcomes):
     places, outcome, measured = records(len(parts), parts, outcomes)
     counts = Counts(parts, outcomes)
     for batch in BATCHES:
@@ -40,7 +40,7 @@ def test_cells_are_those_of_a_loop_over_the_records(parts, outcomes):
     assert np.array_equal(counts.held([0, 1]), counts.cells[..., 0] + counts.cells[..., 1])
 
 
-def test_groups_are_parts_in_the_order_in_which_they_occur():
+def test_groups_are_parts_in_order_of_occurrence():
     (place,), outcome, measured = records(7, (6,), 2)
     names = np.array(["e", "c", "a", "f", "b", "d"])[place]
     counts = NamedCounts()
@@ -54,7 +54,7 @@ def test_groups_are_parts_in_the_order_in_which_they_occur():
         counts.add_groups(range(995), np.zeros(995, int))
 
 
-def test_a_part_that_does_not_exist_is_never_counted():
+def test_invalid_part_raises():
     for place in (-1, 2):
         for parts in ((2,), (2, 2)):
             counts = Counts(parts)
@@ -71,7 +71,7 @@ def test_outcomes_of_sides_and_of_levels():
 
 
 @pytest.mark.parametrize("by", ["sets", "groups", "sides", "levels"])
-def test_a_plain_evaluation_is_the_private_one_without_noise(monkeypatch, by):
+def test_evaluation_equals_private_one_without_noise(monkeypatch, by):
     rng = np.random.default_rng(3)
     p = rng.dirichlet([4, 2, 1], 1500)
     y, ward = (p.cumsum(axis=1) > rng.random((1500, 1))).argmax(axis=1), rng.choice(["a", "b"], 1500)

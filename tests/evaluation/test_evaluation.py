@@ -26,7 +26,7 @@ KINDS = ("levels", "groups", "classes", "sides", "lengths")
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", KINDS)
-def test_read_back_as_it_was(kind):
+def test_evaluation_round_trip(kind):
     _, found = several()[kind]
     read = read_evaluation(found.to_json())
     assert read == found
@@ -53,7 +53,7 @@ def compare(parts, table):
         assert (part.coverage.low, part.coverage.high) == (table.low[i], table.high[i])
 
 
-def test_levels_are_those_of_the_sets_of_every_level():
+def test_levels_equal_sets_at_each_level():
     p, y, _ = records()
     released, _ = several()["levels"]
     found = evaluate_sets(released, p, y, CLASSES_BY_NUMBER, examples=5)
@@ -71,7 +71,7 @@ def test_levels_are_those_of_the_sets_of_every_level():
         found[0.3]
 
 
-def test_groups_are_those_of_group_coverage():
+def test_groups_equal_group_coverage():
     p, y, ward = records()
     released = confide.calibrate_groups(confide.lac_score(p, y), ward, ["south", "north"], 0.1, 1.0, score="lac")
     found = evaluate_sets(released, p, y, groups=ward, examples=3)
@@ -112,7 +112,7 @@ def test_classes_by_number_and_by_name():
 
 
 @pytest.mark.slow
-def test_randomised_scores_take_the_same_numbers_at_every_level():
+def test_randomised_scores_use_same_uniforms_at_every_level():
     p, y, _ = records()
     rng = np.random.default_rng(0)
     scores = confide.aps_score(p, y, randomised=True)
@@ -245,7 +245,7 @@ CHANGES = {
 
 
 @pytest.mark.parametrize("kind", CHANGES)
-def test_contradictions_are_refused(kind):
+def test_contradictions_raise(kind):
     _, found = several()[kind]
     for path, value, argument in CHANGES[kind]:
         with pytest.raises(FormatError) as caught:
@@ -253,7 +253,7 @@ def test_contradictions_are_refused(kind):
         assert argument in (None, caught.value.argument.removeprefix("evaluation.")), (path, value)
 
 
-def test_stated_shares_and_intervals_do_not_count():
+def test_shares_and_intervals_in_file_are_recomputed():
     _, found = several()["groups"]
     for path in (("mean_size",), ("coverage", "low"), ("groups", 0, "high"), ("singletons",)):
         assert read_evaluation(changed(found, path, 0.5)) == found

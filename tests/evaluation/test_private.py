@@ -80,7 +80,7 @@ def neighbours(relation):
     return [([*table, one], [*table, other]) for table in SMALL[:9] for one in RECORDS for other in RECORDS]
 
 
-def test_several_records_of_one_person_are_pointed_out(released):
+def test_several_records_of_one_person_give_warning(released):
     with pytest.warns(confide.CoverageWarning):
         confide.evaluate(released, scores=[0.5], epsilon=1.0, records_per_person=2)
 
@@ -123,7 +123,7 @@ def test_the_loss_is_what_is_stated_by_enumeration(released, exact, options, rel
     assert question.privacy.epsilon == 0.75
 
 
-def test_levels_and_sides_are_one_cell_a_record(levels, sides, exact):
+def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
     found = confide.evaluate(levels, scores=[0.01, 0.6, 0.999], epsilon=2.0)
     assert found.counts == ((1, 1, 1),)
     assert [one.coverage.covered for one in found.findings.values()] == [1, 2]
@@ -137,7 +137,7 @@ def test_levels_and_sides_are_one_cell_a_record(levels, sides, exact):
     assert sum(part.covered + part.missed for part in found.finding.parts["width"]) == 4
 
 
-def test_without_epsilon_the_numbers_are_those_of_the_calls(released, levels, sides):
+def test_without_epsilon_results_equal_direct_calls(released, levels, sides):
     arrays, ward = rows([(0, "a"), (1, "b"), (2, "a")])
     assert confide.evaluate(released, **arrays, groups=ward) == confide.evaluate_sets(
         released, *arrays.values(), groups=ward
@@ -152,7 +152,7 @@ def test_without_epsilon_the_numbers_are_those_of_the_calls(released, levels, si
 @pytest.mark.parametrize(
     ("count", "missed"), [(0, 0), (1, 0), (1, 1), (200, 200)], ids=["none", "one", "one missed", "all missed"]
 )
-def test_extreme_tables_are_answered(released, exact, count, missed):
+def test_extreme_tables_give_results(released, exact, count, missed):
     found = ask_sets(released, [(1, "a")] * missed + [(0, "a")] * (count - missed), epsilon=1.0, group_names=["a"])
     assert PrivateEvaluation.from_json(found.to_json()) == found
     assert found.groups[1].low < 0.1, "no record is in the part of other groups: nothing can be known"
@@ -179,7 +179,7 @@ def test_a_thousand_classes(released):
     assert alone.question.tables == ((0,), ())  # a thousand noises are too many: it has counts of its own
 
 
-def test_what_no_ledger_keeps_is_refused_before_it_is_charged(released, tmp_path, monkeypatch):
+def test_too_long_evaluation_raises_before_charge(released, tmp_path, monkeypatch):
     ledger = confide.Ledger(tmp_path / "budget.db")
     paid = {"epsilon": 1.0, "ledger": ledger, "dataset": "patients"}
     monkeypatch.setattr(confide.ledger, "MOST_RELEASE", 2000)
@@ -192,7 +192,7 @@ def test_what_no_ledger_keeps_is_refused_before_it_is_charged(released, tmp_path
     assert PrivateEvaluation.from_json(kept) == found
 
 
-def test_a_budget_is_shared_by_public_numbers():
+def test_tables_are_arranged_by_public_numbers():
     for sizes in [(), (5,), (31,), (3, 4), (10, 4), (3, 3, 3), (10, 7, 40), (1000, 12)]:
         tables = arrangement(sizes)
         assert {place for table in tables for place in table} == set(range(len(sizes)))
@@ -203,7 +203,7 @@ def test_a_budget_is_shared_by_public_numbers():
             width_parts(bins)
 
 
-def test_the_mean_lies_within_its_bounds_for_all_shares():
+def test_mean_lies_within_bounds_for_all_shares():
     """Bounds by enumeration over a grid of shares within the intervals."""
     partition = size_parts(3)
     shares = [Part(str(k), 1, 3, 0.25, low, high) for k, (low, high) in enumerate(
@@ -219,7 +219,7 @@ def test_the_mean_lies_within_its_bounds_for_all_shares():
     assert (mean.low, mean.high) == pytest.approx((min(values), max(values)))
 
 
-def test_files_are_computed_again(released, tmp_path):
+def test_files_are_recomputed(released, tmp_path):
     found = ask_sets(released, [(0, "a")] * 80 + [(1, "b")] * 20, epsilon=1.0, group_names=["a", "b"])
     found.save(tmp_path / "private.json")
     assert confide.load(tmp_path / "private.json") == confide.load_evaluation(tmp_path / "private.json") == found
@@ -259,7 +259,7 @@ REFUSED = [
 
 
 @pytest.mark.parametrize(("options", "argument"), REFUSED)
-def test_refusals_do_not_tell_how_many_records_there_are(released, options, argument):
+def test_errors_do_not_reveal_number_of_records(released, options, argument):
     said = set()
     for count in (0, 1, 7919):
         with refused(InputError, argument) as caught:
@@ -268,7 +268,7 @@ def test_refusals_do_not_tell_how_many_records_there_are(released, options, argu
     assert len(said) == 1
 
 
-def test_what_is_released_holds_no_exact_count(released, monkeypatch):
+def test_evaluation_contains_no_exact_count(released, monkeypatch):
     """With noise that cannot be small, nothing of the object's parts, text or pickle has the exact number."""
     monkeypatch.setattr(private_release, "draw_counts", lambda counts, noise: np.zeros(len(counts), np.int64))
     small, large = (ask_sets(released, [(0, "a")] * n, epsilon=1.0, group_names=["a"]) for n in (0, 7919))
@@ -277,7 +277,7 @@ def test_what_is_released_holds_no_exact_count(released, monkeypatch):
     assert vars(small).keys() <= {"question", "confidence", "counts", "versions", "findings", "shortfalls"}
 
 
-def test_public_n_is_counted_stated_and_checked(released):
+def test_public_n_is_counted_and_checked(released):
     found = ask_sets(released, [(0, "a")] * 40, epsilon=1.0, neighbors="replace_one", parts=())
     assert (found.question.n, len(found.counts[0]), found.question.noise) == (40, 1, 1.0)
     assert str(found.privacy) == "1-differential privacy for replacing one record"
@@ -287,7 +287,7 @@ def test_public_n_is_counted_stated_and_checked(released):
             ask_sets(released, [(0, "a")] * count, epsilon=1.0, neighbors="replace_one", n=n)
 
 
-def test_a_bound_on_a_loss_is_evaluated_as_a_share(exact):
+def test_risk_control_is_evaluated_as_share(exact):
     rng = np.random.default_rng(0)
     p = rng.random((2000, 4))
     risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 50.0)
@@ -304,7 +304,7 @@ def test_a_bound_on_a_loss_is_evaluated_as_a_share(exact):
     assert section.chart is None
 
 
-def test_own_thresholds_are_evaluated_each(exact):
+def test_parts_with_own_thresholds_are_evaluated_separately(exact):
     ward = np.tile(["a", "b"], 1500)
     groups = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, score="lac")
     found = confide.evaluate(groups, scores=[0.0, 0.99, 0.0], groups=["a", "b", "b"], epsilon=1.0)
@@ -325,7 +325,7 @@ def test_own_thresholds_are_evaluated_each(exact):
     assert [(one.name, one.covered, one.missed) for one in sets.classes] == [("a", 1, 1), ("b", 0, 0)]
 
 
-def test_levels_refuse_what_would_be_paid_level_by_level(levels):
+def test_levels_reject_parts_that_cost_per_level(levels):
     with refused(InputError, "parts"):
         confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0, parts=["size"])
     found = confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0)
@@ -335,7 +335,7 @@ def test_levels_refuse_what_would_be_paid_level_by_level(levels):
 
 
 @pytest.mark.slow
-def test_the_total_alone_is_hardly_wider_than_without_privacy(released):
+def test_interval_of_total_is_hardly_wider_than_nonprivate_one(released):
     """n = 1000, epsilon = 1: the mean width against Clopper and Pearson's. A draw varies by 1 %, the mean by 0.1 %."""
     records = [(0, "a")] * 900 + [(1, "a")] * 100
     arrays, _ = rows(records)

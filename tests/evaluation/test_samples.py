@@ -44,7 +44,7 @@ def test_a_sample_is_written_byte_by_byte(name):
 
 
 @pytest.mark.parametrize(("name", "release"), OF_SAMPLES.items())
-def test_a_sample_names_its_release(name, release):
+def test_sample_contains_checksum_of_release(name, release):
     assert read_evaluation(text_of(name)).calibration == hashlib.sha256((RELEASES / release).read_bytes()).hexdigest()
 
 

@@ -38,7 +38,7 @@ def stroma():
 
 @pytest.mark.parametrize("n", [5, 50, 500])
 @pytest.mark.parametrize("parts", [1, 9, 300])
-def test_surely_below_is_exact_and_holds_for_all_parts_at_once(n, parts):
+def test_surely_below_is_simultaneous_and_exact(n, parts):
     """By the law of the count: wrongly named with probability .025 / parts at most, and no one needlessly spared."""
 
     def named(hits):
@@ -51,20 +51,20 @@ def test_surely_below_is_exact_and_holds_for_all_parts_at_once(n, parts):
     assert not named(most + 1)
 
 
-def test_the_worst_of_each_kind_and_those_that_are_surely_below():
+def test_worst_part_and_parts_below_promise():
     classes, sizes = worst_parts(stroma())
     assert (classes.kind, classes.part.name, classes.parts) == ("class", "cancer-associated stroma", 3)
     assert [part.name for part in classes.below] == ["cancer-associated stroma"]
     assert classes.sentence == (
         "1 of 3 classes is covered less than 0.9 beyond chance (95 %, all classes at once): cancer-associated stroma. "
-        "The promise is an average over all classes; calibrate by class for one to each class."
+        "The promise is an average over all classes. Calibrate by class for a promise to each class."
     )
     assert sizes.kind == "set size"
     assert sizes.sentence.startswith("1 of 2 set sizes is covered less than 0.9 beyond chance (95 %, all set")
     assert "aps" in sizes.sentence
 
 
-def test_the_empty_set_is_no_size_to_compare():
+def test_empty_set_is_not_compared():
     """It covers no one, whatever is promised, and would always be the worst."""
     by_class, by_size = np.array([[1000, 950, 990], [500, 450, 480]]), np.array([[30, 0], [1470, 1400], [0, 0]])
     found = evaluation_from_counts(calibration_at(0.9), ["a", "b"], by_class, by_size)
@@ -73,14 +73,14 @@ def test_the_empty_set_is_no_size_to_compare():
     assert found.empty == 0.02
 
 
-def test_a_rare_class_can_be_the_worst_without_being_surely_below():
+def test_rare_class_can_be_worst_without_being_below():
     by_class, by_size = np.array([[1000, 950, 1000], [4, 2, 4]]), np.array([[0, 0], [1004, 952], [0, 0]])
     found = evaluation_from_counts(calibration_at(0.9), ["many", "few"], by_class, by_size)
     worst = worst_parts(found)[0]
     assert (worst.part.name, worst.below, worst.sentence) == ("few", (), "")
 
 
-def test_parts_with_a_promise_of_their_own_are_measured_by_it():
+def test_parts_are_compared_with_their_own_promise():
     parts = exact_parts("ab", [(1000, 820, 0.0), (1000, 860, 0.0)], [0.8, 0.9])
     assert [part.name for part in surely_below(parts, 0.99)] == ["b"]
     released, found = several()["classes"]
@@ -93,7 +93,7 @@ def test_parts_with_a_promise_of_their_own_are_measured_by_it():
     )
     (worst,) = worst_parts(short)
     assert worst.part.name == "a"
-    assert "promise of its own" in worst.sentence
+    assert "own promise" in worst.sentence
     assert "--by-class" not in worst.sentence
 
 
@@ -145,14 +145,14 @@ def test_intervals_and_scores_of_any_release_group_by_group():
     assert sum(part.n for part in by_score.subgroups) == 2000
 
 
-def test_groups_are_counted_over_batches_and_named_alike():
+def test_groups_are_counted_over_batches():
     counts = NamedCounts()
     counts.add_groups([7, 3], np.array([0, 1]), np.array([1, 2]))
     counts.add_groups(np.array(["7", 7], dtype=object), np.array([0, 0]), np.array([4, 5]))
     assert dict(zip(counts.names, counts.rows(), strict=True)) == {"3": (1, 0, 2), "7": (3, 3, 10)}
 
 
-def test_a_document_says_by_its_schema_that_it_has_subgroups():
+def test_schema_shows_subgroups():
     p, y, ward = records(100)
     content = json.loads(evaluate_sets(calibration_at(0.6), p, y, groups=ward).to_json())
     with refused(FormatError, "evaluation.schema"):

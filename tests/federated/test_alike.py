@@ -5,6 +5,7 @@ import warnings
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import confide
 from confide import federated
@@ -102,6 +103,14 @@ def test_probabilities_of_alike_silos_may_be_any_small_numbers(three):
     assert federated.unlike_replies(read, {"silo 0": 1e-6, "silo 1": 0.5, "silo 2": 0.6}) is None
 
 
+@pytest.mark.parametrize("m", [2, 4, 9])
+def test_a_test_of_iid_silos_has_no_useful_level(m):
+    """Theorem F13: the mean over p of P(Bin(m, p) = k) is 1/(m + 1), so some p has at least this probability."""
+    x, weights = np.polynomial.legendre.leggauss(m + 1)
+    for k in range(m + 1):
+        assert weights @ stats.binom.pmf(k, m, (x + 1) / 2) / 2 == pytest.approx(1 / (m + 1), rel=1e-12)
+
+
 def test_two_replies_and_infinite_ones_are_looked_at(three):
     read, _ = federated.FederatedPlan.read(three.plan(candidates=confide.Candidates.of([1.0, 1e4, 1e9])))
     assert federated.unlike_replies(read, {"silo 0": 1.0, "silo 1": 1e4}).startswith("replies of 'silo 1' (10000)")
@@ -119,4 +128,4 @@ def test_secret_sizes_leave_a_hint_at_what_needs_no_alike_silos(three, tmp_path,
     assert main(["federated", "plan", *silos, "--keys", str(tmp_path / "coordinator.key"), *asked]) == 0
     said = capsys.readouterr().out
     assert "private-qq, all 3 silos" in said
-    assert "secure-sum can be asked for, whose promise holds however unlike the silos are" in said
+    assert "you can use secure-sum, whose promise holds for non-IID silos" in said

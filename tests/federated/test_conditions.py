@@ -81,7 +81,7 @@ def test_every_kept_file_meets_just_what_it_states(path):
             assert len(Conditions(coverage_at_least=high + 1e-6).check(document).wrong) == len(wrong) + 1
     protected = not bare and not isinstance(document.privacy, LabelPrivacy)
     assert Conditions(private=True).check(document).holds is protected
-    assert Conditions(signed=True).check(document).wrong[-1] == "a signature is asked; given: none"
+    assert Conditions(signed=True).check(document).wrong[-1] == "a signature is required; given: none"
     assert Conditions(signed=True).check(document, "ab" * 32).wrong == wrong
 
 
@@ -104,13 +104,13 @@ def test_an_epsilon_at_the_border_holds_and_the_next_float_does_not(epsilon):
 def test_the_larger_of_the_relations_counts_unless_one_is_named():
     document = Stated(PrivacyStatement("add_remove", 1.0, 2, 0.5, 0.75, None))
     found = Conditions(epsilon_at_most=1.4).check(document)
-    assert found.wrong == ("epsilon at most 1.4 is asked; stated: 1 under add_remove, 1.5 under replace_one",)
+    assert found.wrong == ("epsilon at most 1.4 is required; stated: 1 under add_remove, 1.5 under replace_one",)
     assert Conditions(epsilon_at_most=1.5).check(document).holds
     assert Conditions(epsilon_at_most=1, neighbors="add_remove").check(document).holds
     assert not Conditions(epsilon_at_most=1, neighbors="replace_one").check(document).holds
     public = Stated(PrivacyStatement("replace_one", 1.0, 1, None, 1.0, None))
     found = Conditions(epsilon_at_most=1, neighbors="add_remove").check(public)
-    assert found.wrong == ("epsilon at most 1 is asked; stated: none under add_remove",)
+    assert found.wrong == ("epsilon at most 1 is required; stated: none under add_remove",)
 
 
 def test_zcdp_alone_is_private_and_has_no_epsilon():
@@ -122,7 +122,9 @@ def test_zcdp_alone_is_private_and_has_no_epsilon():
 def test_two_sides_promise_together_what_they_were_asked():
     found = confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), np.linspace(-3, 3, 4000), 0.1, 1.0)
     assert found.promised < 0.9  # by the last bit
-    assert Conditions(coverage_at_least=0.9).check(found).found == ("coverage of at least 0.9 is asked; promised: 0.9",)
+    assert Conditions(coverage_at_least=0.9).check(found).found == (
+        "coverage of at least 0.9 is required; promised: 0.9",
+    )
     assert not Conditions(coverage_at_least=0.900001).check(found).holds
 
 
@@ -162,16 +164,16 @@ def test_the_command_is_a_gate(released, capsys):
     good, bare = str(released / "good.json"), str(released / "bare.json")
     assert main(["verify", good, *GOOD]) == 0
     said = capsys.readouterr()
-    assert "coverage of at least 0.9 is asked; promised: 0.9" in said.out
+    assert "coverage of at least 0.9 is required; promised: 0.9" in said.out
     assert said.err == ""
     assert main(["verify", good, "--epsilon-at-most", "0.5", "--coverage-at-least", "0.95", "--signed"]) == 5
     said = capsys.readouterr()
     assert said.err.splitlines() == [
-        "warning: epsilon at most 0.5 is asked; stated: 1 under replace_one",
-        "warning: coverage of at least 0.95 is asked; promised: 0.9",
-        "warning: a signature is asked; given: none",
+        "warning: epsilon at most 0.5 is required; stated: 1 under replace_one",
+        "warning: coverage of at least 0.95 is required; promised: 0.9",
+        "warning: a signature is required; given: none",
     ]
-    assert " is asked" not in said.out
+    assert " is required" not in said.out
     assert main(["verify", bare]) == 5
     assert capsys.readouterr().err.startswith("warning: NOT PRIVATE")
     assert main(["verify", bare, *GOOD, "--json"]) == 5
@@ -194,4 +196,4 @@ def test_the_command_has_conditions_for_every_kind(path, capsys):
     file = str(TESTS / path)
     assert main(["verify", file, "--epsilon-at-most", "1000"]) == 0
     assert main(["verify", file, "--epsilon-at-most", "0.001"]) == 5
-    assert "is asked; stated: " in capsys.readouterr().err
+    assert "is required; stated: " in capsys.readouterr().err

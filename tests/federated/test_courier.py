@@ -284,12 +284,12 @@ def test_a_job_keeps_the_list_beside_the_keys(five, flare, tmp_path):
     controller.run(plan)
     found = load_release(controller.local / "released.json")
     assert len(found.answered) == 4
-    assert "4 answered; silent: 13; asked to open the sum, 4 answered; silent: 13" in controller.said[0]
+    assert "4 answered; silent: 13; second request: 4 answered; silent: 13" in controller.said[0]
     (kept,) = tmp_path.glob("*-list.json")
     assert kept.name == f"{federated.read_plan(plan)[0].session}-list.json"
     again = flare(five, functions_of(five))
     again.run(plan)
-    assert "5 answered; asked to open the sum, 5 answered" in again.said[0]
+    assert "5 answered; second request: 5 answered" in again.said[0]
     assert load_release(again.local / "released.json").answered == found.answered
 
 

@@ -153,7 +153,7 @@ def test_a_secure_sum_opens_without_the_site_that_is_missing(python, tmp_path):
     released = Calibration.from_json((run / "released.json").read_text())
     assert released.answered == ("silo 0", "silo 1", "silo 3", "silo 4")
     assert released.coverage >= 0.9
-    assert "4 answered; refused: site-2 (internal); asked to open the sum, 5 answered" in printed, printed
+    assert "4 answered; refused: site-2 (internal); second request: 5 answered" in printed, printed
     assert [ledger.spent for ledger in five.ledgers] == pytest.approx([2.0, 2.0, 0.0, 2.0, 2.0])
     (kept,) = tmp_path.glob("*-list.json")
     answers = json.loads(kept.read_text())["answers"]

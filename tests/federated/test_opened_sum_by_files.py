@@ -76,7 +76,7 @@ def test_whole_way_over_files_with_a_missing_silo(files, run):
     run(*opening(files, "far"))
     assert "late: this silo has helped to open" in files.answer("far", code=3)
     assert not Path("far-answer.json").exists()
-    assert ("The sum was opened by", "4 of 5 openers; 4 must help") in _federated(released)
+    assert ("The sum was reconstructed by", "4 of 5 share holders; 4 must help") in _federated(released)
 
 
 def test_wrong_files_are_refused_by_name(files, run):
@@ -84,7 +84,7 @@ def test_wrong_files_are_refused_by_name(files, run):
         files.answer(name)
     assert "at least 4 of 5 silos; found 3" in listed(files, *NAMES[:3], code=3)
     listed(files, *NAMES)
-    assert "holds another list" in listed(files, *NAMES[:4], code=3)
+    assert "is another list" in listed(files, *NAMES[:4], code=3)
     listed(files, *NAMES[:4], folder="others")
     shutil.copy("openings/south.json", "openings/north.json")
     assert "foreign: the opening is for 'south'" in run(*opening(files, "north"), "--force", code=3)

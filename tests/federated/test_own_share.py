@@ -41,7 +41,7 @@ def test_the_larger_threshold_and_nothing_is_charged(round_):
         assert 0.5 < own.coverage < 1
         assert own.guarantee.n == 150
     assert three.ledgers[2].spent == spent
-    assert "whatever the other silos are like" in str(own)
+    assert "for all distributions of the other silos" in str(own)
     assert own.privacy == released.privacy
 
 
@@ -68,7 +68,7 @@ def test_the_command_reads_two_files_and_no_records(round_, tmp_path, monkeypatc
     assert "new records: those of 'silo 2'" in capsys.readouterr().out
     assert Release.load("own.json") == federated.own_share(released, answers[2])
     assert main(["show", "own.json"]) == 0
-    assert "whatever the other silos are like" in capsys.readouterr().out
+    assert "for all distributions of the other silos" in capsys.readouterr().out
 
 
 def test_what_is_shown_says_what_it_is_made_of(round_, tmp_path, capsys):

@@ -61,7 +61,7 @@ def test_a_release_that_would_be_too_long_tells_digests(monkeypatch):
     found = federated.verify(again, coordinator.public(), [answers[0]])
     assert found.holds
     assert "the answer of 'silo 0' counts" in found.found
-    assert "it cannot be made again from this file" in found.found[1]
+    assert "cannot be recomputed from this file" in found.found[1]
 
 
 def test_digests_where_answers_have_room_are_refused():

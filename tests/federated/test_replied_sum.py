@@ -182,8 +182,10 @@ def test_one_person_each_gains_and_says_how_much():
     assert made.protocol.whole_loss(made) == made.loss(0)
     assert federated.clones_delta(epsilon, made.epsilon, honest) <= dp_delta
     words = dict(made.rows)
-    assert words["the opened sum costs"].startswith("1 for one person with dp_delta 1e-05, to whoever sees the sum")
-    assert f"{made.epsilon:.4g}-differential" in words["a silo pays at most"]
+    assert words["privacy loss of the sum"].startswith(
+        "1 for one person with dp_delta 1e-05, for an observer of the sum"
+    )
+    assert f"{made.epsilon:.4g}-differential" in words["privacy of an answer"]
     plain = federated.plan(silos, 0.2, epsilon, method="fedcp2-qq-sum", candidates=few)
     assert plain.epsilon == epsilon
     assert made.certify()[0] < plain.certify()[0] <= m  # a smaller correction
@@ -214,10 +216,10 @@ def test_silos_of_many_records_gain_nothing_and_are_told_so(five, dropouts):
     made = reading(text)
     assert (made.epsilon, made.protocol.hidden.opened_epsilon, made.protocol.hidden.dp_delta) == (10.0, 10.0, 1e-6)
     words = dict(made.rows)
-    assert words["the opened sum costs"] == (
-        "10 for one record, as much as one reply; it hides which silo replied what, and saves no loss"
+    assert words["privacy loss of the sum"] == (
+        "10 for one record, as for one reply; the sum hides the single replies and reduces no loss"
     )
-    assert "at most 1 of the 5 silos" in words["who replied what is hidden by"]
+    assert "at most 1 of the 5 silos" in words["single replies are hidden by"]
     assert made.protocol.delta_of_sum(made, 9.9) > 1e-3
     assert made.protocol.whole_loss(made) > 100
 
@@ -309,9 +311,9 @@ def test_over_files(tmp_path, run, monkeypatch):
     asked = ("--candidates", "unit:11", "--alpha", 0.2, "--epsilon", 12)
     files = Files(run, dict.fromkeys(("east", "north", "south"), 60), asked=asked, budget=12)
     said = files.plan("--method", "fedcp2-qq-sum", "--dp-delta", 1e-6)
-    assert "who replied what is hidden by the other silos: at most 1 of the 3 silos may collude" in said
+    assert "single replies are hidden by the other silos: at most 1 of the 3 silos may collude" in said
     assert "  3 answers: coverage at least 0.8\n" in said
-    assert "saves no loss" in run("show", "plan.json")
+    assert "reduces no loss" in run("show", "plan.json")
     compared = ("federated", "plan", "--silo", "public", "--keys", "coordinator.key", *asked, "--also", "fedcp2-qq-sum")
     said = run(*compared, "--compare")
     assert "   fedcp2-qq-sum, all 3 silos: 0." in said
@@ -326,5 +328,5 @@ def test_over_files(tmp_path, run, monkeypatch):
     assert "the answer of 'east' counts" in run("verify", "released.json", *own)
     run("report", "released.json", "--out", "page.html")
     page = (tmp_path / "page.html").read_text()
-    assert "saves no loss" in page
+    assert "reduces no loss" in page
     assert "smallest of 3 answers" in page

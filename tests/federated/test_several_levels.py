@@ -300,7 +300,7 @@ def test_a_signed_release_tells_what_it_was_made_from(five, method):
     assert again == released
     face = five.coordinator.public()
     assert federated.verify(again, face, answers).holds
-    made_again = "made again from 5 signed answers" in " ".join(federated.verify(again).found)
+    made_again = "recomputed from 5 signed answers" in " ".join(federated.verify(again).found)
     assert made_again == (method == "private-qq")
     assert not federated.verify(again, five.keys[0].public(), answers).holds
     assert not federated.verify(federated.aggregate(text, answers), face).holds

@@ -148,7 +148,7 @@ def test_on_the_command_line(folder, capsys):
     assert main(["verify", "s.json", "--signed"]) == 0
     assert f"signed with the key {OFFICE.public().signing}" in capsys.readouterr().out
     assert main(["verify", "s.json", "--signer", "other.json"]) == 5
-    assert "signed by another key than that of 'other'" in capsys.readouterr().err
+    assert "signed with another key than that of 'other'" in capsys.readouterr().err
     assert main(["verify", "r.json", "--signer", "office.json"]) == 5
     assert "not signed" in capsys.readouterr().err
     assert main(["verify", "s.json", "--answer", "office.json"]) == 3

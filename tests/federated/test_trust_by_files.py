@@ -166,10 +166,10 @@ def test_a_policy_file_states_what_options_state(files, run):
     assert run(*words, "--out", "policy.json", code=4)
     assert "would replace the input" in run(*words, "--out", "public/north.json", "--force", code=3)
     twice = files.answer("north", "--policy", "policy.json", code=2)
-    assert "--coordinator must be left out with --policy: the policy states it" in twice
+    assert "--coordinator must be left out with --policy: the policy contains it" in twice
     assert "or --policy" in files.answer("north", rules=("--budget", 4), code=2)
     files.plan()
-    assert "the policy asks for 2" in files.answer("north", rules=BY_POLICY, code=3)
+    assert "the policy requires 2" in files.answer("north", rules=BY_POLICY, code=3)
     files.plan("--colluding", 2, "--force")
     assert "and the policy allows 2 for one" in files.answer("north", rules=BY_POLICY, code=3)
 
@@ -177,7 +177,7 @@ def test_a_policy_file_states_what_options_state(files, run):
 def test_a_silo_demands_tolerance_of_colluders_on_the_command_line(files, run):
     assert "at most 1 of the 3 silos may collude" in files.plan()
     said = files.answer("north", "--least-colluding", 2, code=3)
-    assert "colludes with 1 of the silos, the policy asks for 2" in said
+    assert "colludes with 1 of the silos, the policy requires 2" in said
     assert "lower --least-colluding" in said
     assert "at most 2 of the 3 silos may collude" in files.plan("--colluding", 2, "--force")
     assert "at most 2 of the 3 silos may collude" in files.answer("north", "--least-colluding", 2)
@@ -197,7 +197,7 @@ def test_folders_of_public_files(files, run):
     assert [silo.name for silo in invited([alone], own)[0]] == ["coordinator"]  # by intent
     assert invited([alone.parent], own) == (list(made.silos), [alone])
     Path("empty").mkdir()
-    assert "holds no public file" in files.plan(silos="empty", out="p.json", code=3)
+    assert "has no public file" in files.plan(silos="empty", out="p.json", code=3)
     run("federated", "public", "--keys", "north.key", "--size", 41, "--out", "public/north (1).json", "--force")
     said = files.plan(out="p.json", code=3)
     assert "name: 'north' is in two public files" in said

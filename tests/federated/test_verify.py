@@ -49,14 +49,14 @@ def test_a_signed_calibration_tells_what_it_may(four, method):
     if private:
         assert sum("counts" in line for line in output.found) == 4
     else:
-        assert all("answers of this method are not private, so none is told" in line for line in output.wrong)
+        assert all("answers of this method are not private, so none is published" in line for line in output.wrong)
     if SENT[method] is dict:
-        assert "the threshold was made again from 4 signed answers" in output.found
+        assert "the threshold was recomputed from 4 signed answers" in output.found
     other = federated.SiloKeys.generate("coordinator").public()
-    assert "signed by another key than that of 'coordinator'" in federated.verify(again, other).wrong
+    assert "signed with another key than that of 'coordinator'" in federated.verify(again, other).wrong
     unsigned = federated.verify(federated.FederatedCalibration.from_json(plain.to_json()), None, answers[:1])
     assert unsigned.found[0] == "not signed: no signature vouches for the threshold"
-    assert "which cannot be told: the calibration is not signed" in unsigned.wrong[0]
+    assert "but it cannot be identified: the calibration is not signed" in unsigned.wrong[0]
     assert not federated.verify(plain, coordinator).holds
 
 
@@ -70,7 +70,7 @@ def test_opened_sums_list_the_answers(tmp_path):
     output = federated.verify(released, five.coordinator.public(), answers)
     assert output.found[-4:] == tuple(f"the answer of 'silo {i}' counts" for i in range(4))
     assert output.wrong == ("the answer of 'silo 4' was left out (late)",)
-    assert "signed parts of openers" in output.found[1]
+    assert "signed parts of share holders" in output.found[1]
 
 
 def test_what_was_changed_is_refused(four):
@@ -131,7 +131,7 @@ def test_on_the_command_line(four, tmp_path, capsys):
     capsys.readouterr()
     assert main(good) == 0
     output = capsys.readouterr().out
-    assert "claims: computed again" in output
+    assert "claims: recomputed" in output
     assert "signed by 'coordinator'" in output
     assert "the answer of 'silo 0' counts" in output
     assert main([*good, "--answer", str(tmp_path / "3.json")]) == 5

@@ -1,4 +1,4 @@
-"""Where ledgers of tests lie: in a file, and on a PostgreSQL server. Both keep the same promises."""
+"""Stores of the tests' ledgers: a file, and a PostgreSQL server. Both have the same guarantees."""
 
 from collections.abc import Callable
 
@@ -22,7 +22,7 @@ def used_again(new_server_ledger) -> ServerLedger:
 
 @pytest.fixture
 def on_server(used_again) -> ServerLedger:
-    """An empty ledger on a server, in a database that all tests use: to make one is slower than to empty it."""
+    """An empty ledger on a server, in a database of all tests, because emptying is faster than creating."""
     used_again.execute("DROP SCHEMA confide CASCADE")
     make(used_again.url())
     return used_again
@@ -30,7 +30,7 @@ def on_server(used_again) -> ServerLedger:
 
 @pytest.fixture(params=["file", pytest.param("server", marks=pytest.mark.slow)])
 def place(request, tmp_path):
-    """Where a new ledger goes."""
+    """The location of a new ledger."""
     if request.param == "file":
         return tmp_path / "budget.db"
     return request.getfixturevalue("on_server").url()

@@ -7,12 +7,12 @@ from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 
 _GOODBYE = b"X\0\0\0\4"
-"""What a client says last, and waits for no answer."""
+"""The last message of a client, which has no answer."""
 
 
 @dataclass
 class Proxy:
-    """Counts the client's messages; the one numbered `cut_at` is the last that passes, or does not pass."""
+    """Counts the client's messages, and cuts the connection before or after message `cut_at`."""
 
     port: int
     server: tuple[str, int]

@@ -1,4 +1,4 @@
-"""Ledgers on a PostgreSQL server: a database for each, copied from one that was made once."""
+"""Ledgers on a PostgreSQL server: a database for each, copied from a template."""
 
 import itertools
 import secrets
@@ -15,7 +15,7 @@ _NUMBERS = itertools.count()
 
 @dataclass(frozen=True)
 class ServerLedger:
-    """A ledger of its own, by the roles that may use it."""
+    """The addresses of a ledger, by role."""
 
     server: Server
     database: str
@@ -24,7 +24,7 @@ class ServerLedger:
         return url(self.server, role, self.database)
 
     def execute(self, statement: str, *values: object, role: str = OWNER) -> list[tuple]:
-        """What a statement gives, run by a role, in a transaction of its own."""
+        """The result of a statement, run by a role in a transaction of its own."""
         import psycopg
 
         with psycopg.connect(self.url(role)) as connection:

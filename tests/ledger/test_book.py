@@ -62,7 +62,7 @@ def test_default_limit_is_given_once(place):
 
 
 def test_data_sets_without_a_limit_are_held_to_the_one_that_was_given(place):
-    """Anyone who opens a ledger with a limit is held to it, also where the data set was known without one."""
+    """The limit of an open `Ledger` also applies to existing data sets without a limit."""
     Ledger(place).charge("a", cost(1.0), digest(1))
     ledger, scores = Ledger(place, limit=1.5), np.random.default_rng(0).random(300)
     for charge in (
@@ -325,7 +325,7 @@ def test_export_is_plain_json_without_fingerprints(ledger):
 
 
 def test_an_export_with_an_infinite_loss_says_so_by_its_schema(ledger):
-    """A reader of schema 1 takes losses for numbers."""
+    """A reader of schema 1 reads losses as numbers."""
     ledger.charge("patients", cost(1.0), digest(1))
     document = ledger.export()
     assert (document["schema"], document["datasets"][0]["spent"]) == (1, 1.0)

@@ -1,4 +1,4 @@
-"""What a year may spend: the tables of the documentation, independent arithmetic, monotone in all that is asked."""
+"""`budget_plan`: the tables of the documentation, independent arithmetic, monotonicity."""
 
 import math
 import sys
@@ -38,7 +38,7 @@ def spends(schedule):
 
 
 def rounded(value, like):
-    """A number with the digits after the point that another is printed with."""
+    """A number with as many decimal places as another."""
     return round(value, max(0, -Decimal(str(like)).as_tuple().exponent))
 
 
@@ -63,7 +63,7 @@ def test_releases_alone(releases):
 
 
 def test_what_one_person_is_in_counts_and_nothing_else():
-    """Fifty-two looks at people who come once are one look; the counts stay what they are."""
+    """Fifty-two looks at people who come once are one look per person."""
     often = budget_plan(3.0, releases=12, looks=1, rule="basic")
     once = budget_plan(3.0, releases=12, looks=52, looks_per_person=1, rule="basic")
     assert spends(once) == spends(often) == (0.125, 1.5)
@@ -120,8 +120,8 @@ def test_pld_by_exact_binomial_laws(releases, looks):
 
 
 @pytest.mark.parametrize("rule", ["basic", "zcdp", pytest.param("pld", marks=accounting)])
-def test_more_is_never_dearer(rule):
-    """Each may spend less where more is planned, and more within a larger total."""
+def test_more_releases_never_cost_more(rule):
+    """Each epsilon is smaller if more is planned, and larger within a larger total."""
 
     def each(**changed):
         asked = {"epsilon": 2.0, "releases": 4, "looks": 6, "rule": rule, "dp_delta": 1e-5}
@@ -198,7 +198,7 @@ def test_the_clearest_looks_without_releases():
 
 @pytest.mark.slow
 def test_the_least_coverage_with_releases():
-    """Whichever covers less too much; a release's plan says what it covers."""
+    """The best rule has the least excess coverage, by the plans of its releases."""
     exponential = Schedule(3.0, 1e-6, "zcdp", (Planned("calibration", 12, 12, 0.5, "exponential"),))
     flipped = Schedule(6.0, 0.0, "basic", (Planned("calibration", 12, 12, 0.5, "permute_and_flip"),))
     assert best_of({"zcdp": exponential, "basic": flipped}, n=[200]) is flipped

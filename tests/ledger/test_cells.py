@@ -1,7 +1,7 @@
-"""Cells of a partition whose people are bounded in each table: what is stated for a person in two of them is no less.
+"""Cells of a partition with a bound per table: the stated loss bounds that of a person in two cells.
 
 A limit of K records of a person holds in one table. A person in the tables of two cells gives K records to each, so
-the losses add up, and their maximum would understate them (docs/ledger.md, Lemma 1).
+the losses add up, and their maximum would understate them (docs/theory-composition.md, Lemma B1).
 """
 
 import numpy as np
@@ -61,7 +61,7 @@ def counts(table):
 
 
 def test_what_is_stated_is_no_less_than_what_a_person_in_two_cells_loses(ledger):
-    """By the exact laws of two releases, over all small tables and whatever the person's score is."""
+    """By the exact laws of two releases, over all small tables and scores of the person."""
     first = released(records(np.arange(9), [0] * 9), NORTH, ledger)
     assert sum(counts(records([1, 2], [0, 1]))) == 2  # a person with three visits counts once, in each table
 
@@ -86,7 +86,7 @@ def test_what_is_stated_is_no_less_than_what_a_person_in_two_cells_loses(ledger)
 
 
 def test_people_in_one_cell_pay_the_maximum(ledger):
-    """Who says that each person is in one cell pays once, as before; the request is the same, so it is known."""
+    """With `one_cell` cells cost their maximum; the request is the same, so it is recognised."""
     first = released(records([0, 1], [0, 1]), NORTH, ledger)
     released(records([2, 3], [0, 1]), Dataset("patients", SOUTH.group, one_cell=True), ledger)
     assert ledger.account("patients").spent().epsilon == 1.0
@@ -131,7 +131,7 @@ def from_sql(table, dataset, ledger):
 
 @pytest.mark.parametrize("release", [released, renewed, *slow([evaluated, in_batches, from_sql])])
 def test_every_front_refuses_the_second_cell(release, ledger):
-    """Before anything is charged; a release about all records adds up as ever."""
+    """The error comes before any charge; a release about all records adds up."""
     released(records([0, 1], [0, 1]), NORTH, ledger)
     with refused(InputError, "dataset"):
         release(records([0, 1], [0, 1]), SOUTH, ledger)
@@ -141,7 +141,7 @@ def test_every_front_refuses_the_second_cell(release, ledger):
 
 
 def test_the_check_is_within_the_charge(ledger, monkeypatch):
-    """Another process may charge another cell after the limit was looked at: the transaction looks again."""
+    """Another process may charge another cell after the limit was checked: the transaction checks again."""
     from confide.ledger import Bill
 
     look = Bill.refuse_over_limit

@@ -39,7 +39,7 @@ def exponential_pair(epsilon):
 
 
 def test_totals_are_rounded_up_and_what_is_left_down():
-    """As decimal forms, and to the next float: what is left can be spent, and a float more cannot."""
+    """As decimal forms, and to the next float: the rest can be spent, and the next float cannot."""
     rng = np.random.default_rng(0)
     missed = 0
     for _ in range(200):
@@ -209,5 +209,5 @@ def test_a_public_n_has_no_finite_loss_for_adding_one():
 
 @pytest.mark.parametrize("rho", [5e-324, 1e-310, 1e-300, 1e-100])
 def test_the_smallest_losses_have_an_epsilon(rho):
-    """Also those whose inverse no float can hold."""
+    """Also values whose inverse overflows."""
     assert 0 <= epsilon_of_zcdp(rho, 1e-6) <= 1e-12

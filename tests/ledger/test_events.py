@@ -1,4 +1,4 @@
-"""The records of a ledger as text: those that exist stay readable, and nothing else is read."""
+"""The records of a ledger as text: existing ones stay readable, and others raise errors."""
 
 import math
 import sqlite3
@@ -46,7 +46,7 @@ WRITTEN = {
     f'{{"kind": "released", "token": "{TOKEN}", "text": "{{\\"threshold\\": \\"+inf\\", \\"s\\": '
     '\\"\\\\ud800\\"}\\n"}': Released(TOKEN, '{"threshold": "+inf", "s": "\\ud800"}\n'),
 }
-"""Lines as ledgers hold them, and what they say."""
+"""Lines of ledgers, and their events."""
 
 
 @pytest.mark.parametrize("line", WRITTEN)
@@ -79,7 +79,7 @@ def test_other_lines_are_refused(line):
 
 
 def add(path, line):
-    """Append a line with a right seal, as someone could who knows the format."""
+    """Append a line with a correct hash, as an attacker could."""
     made = "2026-01-01T00:00:00+00:00"
     with closing(sqlite3.connect(path)) as connection:
         last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()

@@ -38,7 +38,7 @@ def execute(path, *statements):
 
 
 def test_a_charge_is_durable_by_construction(path):
-    """WAL and synchronous=FULL are what makes a commit survive a power cut; they cannot be tested by killing."""
+    """WAL and synchronous=FULL make a commit survive a power cut, which killing cannot test."""
     with store.Store(path, create=False, timeout=1)._connection(write=True) as connection:
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
@@ -61,7 +61,7 @@ except ConfideError as error:
 
 
 def test_full_disk(path):
-    """The process may not write files beyond 64 KiB: the ledger stops with one line, and what was charged stays."""
+    """With a file limit of 64 KiB the ledger raises a one-line error, and earlier charges stay."""
 
     def small_files():
         resource.setrlimit(resource.RLIMIT_FSIZE, (2**16, 2**16))
@@ -106,7 +106,7 @@ def test_full_database(path, monkeypatch):
 
 
 def test_read_only_file(path):
-    """As an ordinary user, for whom file permissions hold: it can be read, and not charged."""
+    """As an ordinary user, for whom file permissions hold: it can be read but not charged."""
     folder = Path(tempfile.mkdtemp())
     # What is imported late is imported before: the interpreter may lie where an ordinary user cannot read.
     dropped = "import os, urllib.parse\nif os.geteuid() == 0:\n    os.setuid(65534)\ntry:"
@@ -196,7 +196,7 @@ def test_records_cannot_be_changed_and_changes_are_found(path, statement):
 
 
 def test_every_flipped_byte_is_found_or_harmless(path):
-    """Bytes flipped all over the file: the ledger is refused in one line, or tells exactly what it did before."""
+    """With flipped bytes anywhere, the ledger raises a one-line error or has exactly its earlier contents."""
     with closing(sqlite3.connect(path)) as connection:
         connection.execute("PRAGMA wal_checkpoint(TRUNCATE)")
     good, output = path.read_bytes(), Ledger(path).export()
@@ -213,7 +213,7 @@ def test_every_flipped_byte_is_found_or_harmless(path):
 
 
 def refusal_of(path, output):
-    """What a ledger is refused with; None if it tells what it should."""
+    """The error of a ledger; None if its contents are right."""
     try:
         assert Ledger(path).export() == output
     except ConfideError as error:
@@ -257,7 +257,7 @@ def test_a_busy_ledger_says_so(path):
     ],
 )
 def test_sealed_nonsense_is_refused(path, body):
-    """Records that carry a right seal and cannot be read, or do not follow from those before."""
+    """Records with a correct hash that cannot be read, or contradict earlier ones."""
     with closing(sqlite3.connect(path)) as connection:
         last = connection.execute("SELECT seal FROM record ORDER BY id DESC").fetchone()[0]
         row = ("2020-01-01T00:00:00+00:00", body, store.seal(last, "2020-01-01T00:00:00+00:00", body))
@@ -268,7 +268,7 @@ def test_sealed_nonsense_is_refused(path, body):
 
 
 def test_nothing_stays_beside_a_ledger(tmp_path):
-    """SQLite's two files go with the last connection, also after reading; a file that may not be written is read."""
+    """SQLite's two files disappear with the last connection, also after reading; a read-only file can be read."""
     path = tmp_path / "budget.db"
     ledger = Ledger(path)
     ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)

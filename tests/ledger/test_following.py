@@ -1,4 +1,4 @@
-"""A ledger that has a schedule followed: what is refused, what one person loses in all, a delta that is spent once."""
+"""Ledgers with schedules: rejected charges, the total loss of one person, a delta that is spent once."""
 
 import itertools
 import json
@@ -55,7 +55,7 @@ def ledger(tmp_path):
     return Ledger(tmp_path / "budget.db")
 
 
-def test_charges_are_of_a_kind_within_the_count_and_not_dearer(ledger):
+def test_charges_follow_kind_number_and_cost_of_the_schedule(ledger):
     account = ledger.follow("patients", YEAR)
     assert (account.schedule, account.limit, account.left) == (YEAR, Limit(3.0), {"calibration": 4, "look": 10})
     with refused(BudgetError, "dataset"):
@@ -73,7 +73,7 @@ def test_charges_are_of_a_kind_within_the_count_and_not_dearer(ledger):
 
 
 def test_looks_at_other_people_cost_once(ledger):
-    """One person is in one look: ten of them cost as much as the dearest, and the limit keeps room for that."""
+    """One person is in one look: ten looks cost as much as the most expensive one, within the limit."""
     ledger.follow("patients", YEAR)
     for epsilon in [1.0] * 9 + [0.5]:
         charge(ledger, cost("look", epsilon))
@@ -88,7 +88,7 @@ def test_looks_at_other_people_cost_once(ledger):
 
 
 def test_cells_of_a_partition_count_for_each_person(ledger):
-    """Where cells say that people are others, a count is that of one person."""
+    """Charges about different cells count as one for each person."""
     ledger.follow("patients", YEAR)
     for week in range(12):
         charge(ledger, cost("look", 1.0, ("week", str(week))))
@@ -101,7 +101,7 @@ def test_cells_of_a_partition_count_for_each_person(ledger):
 
 
 def test_what_is_released_together_is_one(ledger):
-    """The levels of one calibration share its price."""
+    """The levels of one calibration share its cost."""
     ledger.follow("patients", YEAR)
     charge(ledger, cost("calibration", 0.25), cost("calibration", 0.25))
     assert ledger.account("patients").left["calibration"] == 3
@@ -152,7 +152,7 @@ def test_a_schedule_by_pld_counts_whole_from_its_first_charge(ledger, monkeypatc
 
 
 def test_what_was_spent_before_counts(ledger):
-    """By its sum, or by zCDP where the schedule goes by that; a limit of its own is kept."""
+    """By its sum, or by zCDP under a zCDP schedule; an own limit is kept."""
     charge(ledger, cost("calibration", 1.0))
     with refused(BudgetError, "dataset"):
         ledger.follow("patients", YEAR)
@@ -170,7 +170,7 @@ def test_what_was_spent_before_counts(ledger):
 
 
 def test_a_schedule_is_replaced_by_one_that_keeps_what_is_left(ledger):
-    """What was charged under the first stays spent: for one person, as the first said of people."""
+    """Charges under the first schedule stay spent, with its numbers per person."""
     ledger.follow("patients", YEAR)
     for _ in range(5):
         charge(ledger, cost("look", 1.0))
@@ -216,7 +216,7 @@ def test_a_delta_is_spent_once(ledger):
 
 
 def test_after_pld_nothing_but_sums(ledger):
-    """A basic schedule in the place of one by PLD: the limit's delta buys nothing more."""
+    """A basic schedule after one by PLD: the limit's delta allows nothing more."""
     first = Schedule(2.0, 1e-6, "pld", (Planned("look", 4, 4, 0.5),))
     last = Schedule(1.5, 0.0, "basic", (Planned("look", 4, 4, 0.375),))
     stages = [stage_of(first, [(cost("look", 0.5), False)] * 3), stage_of(last, [(cost("look", 0.375), False)] * 4)]
@@ -262,7 +262,7 @@ def test_the_schema_rises_with_a_schedule_and_with_nothing_else(ledger):
 
 
 def test_calibrations_follow_a_schedule(ledger):
-    """A calibration at the planned price is made, any other is refused before the data are touched."""
+    """A calibration at the planned cost succeeds; any other raises an error before the data are read."""
     scores, few = np.random.default_rng(0).random(5000), {"candidates": confide.Candidates.unit(20)}
     schedule = budget_plan(2.0, releases=2, looks=3, dp_delta=0)
     ledger.follow("patients", schedule)
@@ -292,7 +292,7 @@ print(done)
 
 
 def test_two_processes_cannot_both_take_the_last(ledger):
-    """Twelve tries, and seven releases that a limit would allow ten times over."""
+    """Twelve tries for seven releases, with a limit ten times as large."""
     ledger.set_limit("patients", 99.0)
     ledger.follow("patients", budget_plan(0.7, releases=7, dp_delta=0))
     command = [sys.executable, "-c", TAKE, str(ledger.path)]
@@ -339,7 +339,7 @@ def test_a_small_year_by_enumeration(rule, delta, looks_per_person, epsilon):
 
 
 def test_a_year_nearly_spends_what_it_says():
-    """Looks alone by PLD or sums are as dear as stated: at nine tenths of it the divergence is too large."""
+    """Looks by PLD or sums cost as much as stated: at nine tenths of it the divergence is too large."""
     year = Schedule(2.0, 0.0, "basic", (Planned("look", 3, 2, 1.0),))
     p, q = (np.outer(noisy(c, 1.0), noisy(c, 1.0)).ravel() for c in (1, 0))
     assert divergence(p, q, year.loss) < 1e-12

@@ -1,4 +1,4 @@
-"""Whatever is released for a cost is paid for alike, and the ledger says what it was."""
+"""All kinds of releases are paid for the same way, and the ledger records their kind."""
 
 import pytest
 
@@ -16,7 +16,7 @@ def ledger(place):
 
 
 def released(ledger, counts, *, week=3, mechanism="look by discrete-laplace", charge_first=False, **options):
-    """A release about a week; `steps` says what happened, in its order."""
+    """A release about a week; `steps` records the steps in their order."""
     steps = []
 
     def look():

@@ -65,7 +65,7 @@ def test_lost_while_committing(through_proxy, answered):
 @pytest.mark.slow
 @pytest.mark.parametrize("answered", [False, True])
 def test_lost_at_every_message(through_proxy, answered):
-    """Whatever was cut: it goes on by itself, with exactly one more charge, and its release."""
+    """Wherever the connection is cut, the operation continues with exactly one more charge and its release."""
     total = through_proxy[3]
     assert total > 15
     check_cuts(through_proxy, range(1, total + 1), answered=answered)
@@ -74,7 +74,7 @@ def test_lost_at_every_message(through_proxy, answered):
 @pytest.mark.slow
 @pytest.mark.parametrize("answered", [False, True])
 def test_lost_for_good_at_every_message(through_proxy, answered):
-    """The server never comes back: an error, and what stands is at most the charge; no release without one."""
+    """The server never comes back: an error, and at most the charge stands; no release without a charge."""
     on_server, between, ledger, total = through_proxy
     direct, charged = Ledger(on_server.url(JOBS)), []
     for message in range(1, total + 1):
@@ -91,7 +91,7 @@ def test_lost_for_good_at_every_message(through_proxy, answered):
 
 
 def impatient(ledger):
-    """The same ledger with a short patience, without asking the server."""
+    """The same ledger with a short timeout, without a request to the server."""
     made = copy.copy(ledger)
     object.__setattr__(made, "timeout", 0.3)
     return made
@@ -132,7 +132,7 @@ WAITING = "FROM pg_stat_activity WHERE wait_event = 'SyncRep'"
 
 @contextmanager
 def without_its_standby(server):
-    """A server that has to wait for a standby which is not there, from the first commit in the block on."""
+    """A server that must wait for a missing standby, from the first commit in the block on."""
     import psycopg
 
     with psycopg.connect(server.url(), autocommit=True) as connection:
@@ -155,7 +155,7 @@ def without_its_standby(server):
 
 
 def to_the_one_that_waits(server, do, *, after=0):
-    """Does something to the process that waits for the standby, by its number, once another one does `after` one."""
+    """Act on the waiting process, by its number, `after` another one waits."""
     import psycopg
 
     for _ in range(600):
@@ -193,7 +193,7 @@ def own_server():
 @pytest.mark.slow
 @pytest.mark.parametrize("lost", ["session", "server"])
 def test_a_charge_that_no_standby_has_is_not_acknowledged(request, lost):
-    """The process that waits is ended, or its server crashes and comes back: who asks again waits as well.
+    """The waiting process is ended, or its server crashes and restarts: a repeated request waits as well.
 
     The record is there to be read, on this server alone.
     """
@@ -221,7 +221,7 @@ def test_a_charge_that_no_standby_has_is_not_acknowledged(request, lost):
 
 @pytest.mark.slow
 def test_a_charge_whose_session_was_ended_goes_on_when_the_standby_has_it(on_server):
-    """Or, as here, when none is asked for any more."""
+    """Or, as here, when no standby is required any more."""
     Ledger(on_server.url()).set_limit("patients", 10.0)
     ledger = Ledger(on_server.url(JOBS))
     with ThreadPoolExecutor(1) as pool:

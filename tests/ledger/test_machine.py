@@ -51,7 +51,7 @@ small, limits = st.sampled_from(["0.25", "0.5"]), st.sampled_from(["0.5", "0.75"
 
 @dataclass(frozen=True)
 class Entry:
-    """A charge: its token, what was asked, what was kept, and from which data."""
+    """A charge: token, request, stored release, and data."""
 
     token: str
     request: str
@@ -76,7 +76,7 @@ class Account:
 
     @property
     def lost(self):
-        """By one person, who is in so many looks of each schedule."""
+        """The loss of one person in the stated number of looks of each schedule."""
         total = Fraction(0)
         for most, entries in self.stages:
             prices = [entry.price for entry in entries]
@@ -98,7 +98,7 @@ class Account:
 
 @dataclass
 class Model:
-    """What a ledger holds, and the changes that made it: the seal of the last record of each."""
+    """The contents of a ledger, and its changes with the hash of the last record of each."""
 
     accounts: dict[str, Account] = field(default_factory=dict)
     changes: tuple[str, ...] = ()
@@ -137,7 +137,7 @@ class Machine(RuleBasedStateMachine):
     # What is asked of a ledger, and what comes of it.
 
     def use(self, which, work, *, after=None, error=None):
-        """Do the work: refused where this ledger knows more than there is, or for a reason; else the model goes on."""
+        """Run an operation: an error if records are missing or for a stated reason; else update the model."""
         ledger = self.open[which]
         if not self.model.follows(self.seen[which]):
             with refused(ForgottenError, "ledger"):
@@ -159,7 +159,7 @@ class Machine(RuleBasedStateMachine):
         return found
 
     def compare(self, ledger):
-        """Everything that a ledger knows is what the model says."""
+        """The contents of a ledger equal the model."""
         found = ledger.accounts()
         assert set(found) == set(self.model.accounts)
         for name, account in self.model.accounts.items():
@@ -200,7 +200,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=ledgers, name=datasets, request=requests, place=st.integers(0, 9))
     def charge_twice(self, which, name, request, place):
-        """A token that is known is refused, for whichever data set."""
+        """A used token raises an error, for every data set."""
         entries = [entry for account in self.model.accounts.values() for entry in account.entries]
         if entries:
             token = entries[place % len(entries)].token
@@ -209,7 +209,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=ledgers, place=st.integers(0, 9), seen=st.one_of(st.none(), data))
     def keep(self, which, place, seen):
-        """A release is kept for a charge that has none, and for no other."""
+        """A release is stored only for a charge without one."""
         entries = [(name, entry) for name, account in self.model.accounts.items() for entry in account.entries]
         if not entries:
             return
@@ -223,7 +223,7 @@ class Machine(RuleBasedStateMachine):
         name=datasets, request=requests, asked=st.lists(st.tuples(ledgers, data, st.booleans()), min_size=2, max_size=4)
     )
     def pay(self, name, request, asked):
-        """The same request about the same data gets what was kept; about others it is refused; or it is drawn anew."""
+        """The same request returns the stored release, raises an error for other data, or is drawn again."""
         for which, seen, again in asked:
             self.pay_for(which, name, request, seen, again=again)
 
@@ -256,7 +256,7 @@ class Machine(RuleBasedStateMachine):
             self.new_release(which, name, work, lambda token: Entry(token, request, text, seen), drawn)
 
     def new_release(self, which, name, work, entry, drawn):
-        """The model takes the token from the ledger, which made it."""
+        """The model copies the token from the ledger."""
         if not self.model.follows(self.seen[which]):
             self.use(which, work)
             assert not drawn
@@ -272,7 +272,7 @@ class Machine(RuleBasedStateMachine):
         asked=st.lists(st.tuples(ledgers, requests, st.booleans()), min_size=1, max_size=3),
     )  # fmt: skip
     def pay_once(self, name, token, asked):
-        """A token is charged once: what was kept for it comes back, and what was interrupted stays so."""
+        """A token is charged once: its stored release is returned, and an interrupted charge stays one."""
         for which, request, fails in asked:
             self.pay_for_token(which, name, request, token, fails=fails)
 
@@ -339,13 +339,13 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=ledgers)
     def forget(self, which):
-        """A new process, which knows what there is and nothing of what there was."""
+        """A new process without earlier readings."""
         self.open[which], self.seen[which] = Ledger(self.place), ()
         self.use(which, Ledger.snapshot)
 
     @rule(which=ledgers)
     def remember(self, which):
-        """Anyone who remembers a checkpoint finds out whether the ledger still reaches it."""
+        """A stored checkpoint shows whether the ledger still has its record."""
         if self.model.follows(self.seen[which]) and not self.model.follows(self.remembered):
             kept = self.head.read_text()
             self.use(which, lambda ledger: check_head(ledger, self.head), error=LedgerError)
@@ -372,7 +372,7 @@ class Machine(RuleBasedStateMachine):
 
     @rule(which=ledgers, name=datasets, request=requests, noted=st.booleans(), went_on=st.booleans())
     def restore(self, which, name, request, noted, went_on):
-        """One of the two has charged since; the other knows nothing of it, and may charge as much."""
+        """One copy has charged since; the other lacks the charge, and may charge as much."""
         self.copies.clear()
         self.copy()
         self.charge_one(which, name, request)
@@ -389,7 +389,7 @@ class Machine(RuleBasedStateMachine):
     @rule()
     @precondition(lambda self: self.model.accounts)
     def move(self):
-        """Everything goes on in the new place; in the old one nothing more is charged."""
+        """The ledger continues at the new location; the old one cannot be charged."""
         old, self.place = self.place, self.places.other(self.place)
         move(old, self.place)
         self.copies.clear()

@@ -1,4 +1,4 @@
-"""A ledger moves: whole, once, and an interruption at any step leaves at most one that can be charged."""
+"""Moving a ledger: an interruption at any step leaves at most one ledger that can be charged."""
 
 import copy
 import itertools
@@ -136,7 +136,7 @@ def stop_at(monkeypatch, step):
 
 @pytest.mark.parametrize("to_server", [False, pytest.param(True, marks=pytest.mark.slow)])
 def test_interrupted_at_every_step(old, to_server, request, tmp_path, monkeypatch):
-    """Whatever the step, at most one of the two takes a charge; and the same move, asked for again, comes to an end."""
+    """At every step at most one of the two can be charged, and repeating the move completes it."""
     new_server = request.getfixturevalue("new_server_ledger") if to_server else None
     for step in itertools.count():
         source = tmp_path / f"{step}.db"
@@ -174,8 +174,8 @@ def can_charge(place):
     return True
 
 
-def test_what_was_forgotten_is_found(old, tmp_path):
-    """A backup that was put back is a whole ledger; who remembers a later head finds that it is none of today."""
+def test_missing_charges_are_detected(old, tmp_path):
+    """A restored backup is a valid ledger; a later stored head detects it."""
     head, backup = tmp_path / "head.json", tmp_path / "backup.db"
     assert check_head(old, head).number == len(old.seals())
     shutil.copy(old.path, backup)
@@ -206,7 +206,7 @@ USES = {
 @pytest.mark.parametrize("since", ["nothing", "as many records"])
 @pytest.mark.parametrize("use", USES)
 def test_a_copy_that_is_put_back_under_an_open_ledger_is_refused(old, tmp_path, use, since):
-    """Whatever it last wrote or read is there whenever it is used, or it is not used any more."""
+    """An open ledger has its last record at every use, or raises an error."""
     shutil.copy(old.path, tmp_path / "backup.db")
     token = old.charge("patients", COST, DIGEST)
     object.__setattr__(old, "token", token)
@@ -255,7 +255,7 @@ def test_what_a_ledger_hands_out_is_not_what_it_remembers(old):
 
 
 def test_what_was_read_under_others_writing_is_no_copy_of_before(old):
-    """Threads that read and charge with one open ledger never refuse each other."""
+    """Threads that read and charge with one open ledger never cause errors."""
     with ThreadPoolExecutor(4) as pool:
         done = [pool.submit(old.charge, "patients", Cost(0.1, "add_remove", "m"), DIGEST) for _ in range(12)]
         read = [pool.submit(old.account, "patients") for _ in range(12)]
@@ -280,7 +280,7 @@ def test_heads_that_are_none(old, tmp_path, content):
 
 
 def test_a_restored_server_is_found(on_server, tmp_path):
-    """The owner, who can, takes the last charges away, as a standby that missed them would."""
+    """The owner removes the last charges, as on a standby that missed them."""
     ledger = Ledger(on_server.url(JOBS))
     ledger.charge("patients", COST, DIGEST)
     ledger.charge("patients", COST, DIGEST)

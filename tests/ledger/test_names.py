@@ -1,4 +1,4 @@
-"""Names of data sets: one name in all its spellings, look-alikes pointed out, and what older ledgers hold."""
+"""Names of data sets: spellings of one name, warnings of similar names, and older ledgers."""
 
 import pytest
 

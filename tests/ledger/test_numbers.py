@@ -1,4 +1,4 @@
-"""A request is what its numbers say, whatever their type: asked again with another type, it is answered again, free."""
+"""Requests are compared by numbers, not by types: another type returns the earlier release at no cost."""
 
 import json
 from decimal import Decimal
@@ -37,7 +37,7 @@ pytestmark = [
 
 
 def looked(folder, **asked):
-    """A first look with a state file of its own: what is asked again must be answered from the ledger."""
+    """A first look with a new state file: a repeated request must be answered from the ledger."""
     state = folder / f"watch-{len(list(folder.iterdir()))}.json"
     return confide.watch(TABLE, Scored("s"), RELEASE, state=state, look="a", **{"epsilon": 1.0, "batch": 300} | asked)
 
@@ -84,7 +84,7 @@ COUNTED = {
 
 
 def requests(ask, values, folder):
-    """How many requests a ledger knows after the same was asked with each of these values."""
+    """The number of requests in a ledger after one request with each of these values."""
     ledger = Ledger(folder / "budget.db")
     for value in values:
         ask(value, folder, ledger=ledger, dataset="d")
@@ -93,14 +93,14 @@ def requests(ask, values, folder):
 
 @pytest.mark.parametrize("name", slow(PAID, everyday=["calibrate epsilon", "evaluate"]))
 def test_numbers_of_every_type_are_one_request(name, tmp_path):
-    """Parts that are released together are several requests, each asked once."""
+    """Parts released together are several requests, each made once."""
     first = requests(PAID[name], [2.0], tmp_path)
     assert requests(PAID[name], [kind(2) for kind in NUMBERS], tmp_path) == first
 
 
 @pytest.mark.parametrize("ask", COUNTED.values(), ids=COUNTED)
 def test_integers_of_every_type_are_one_request(ask, tmp_path):
-    """What counts something is an integer; a float is refused before anything is charged."""
+    """Counts must be integers; a float raises an error before any charge."""
     assert len(requests(ask, [kind(2) for kind in INTEGERS], tmp_path)) == 1
     with pytest.raises(InputTypeError):
         requests(ask, [2.0], tmp_path)
@@ -133,17 +133,17 @@ WRITTEN_BY_0_2 = {
     "calibrate epsilon": "0b9950237aca776fc4374a5ff576fc6bde9f4500ec854f78f99ce49c06257753",
     "recalibrate": "bf6c8cc3eb5017bedc7f81d00d7b4f6ea61c7df8e6933fa1a58859584261cd85",
 }
-"""Digests that version 0.2 gave to the requests above, asked with floats."""
+"""Digests of version 0.2 for the requests above with floats."""
 
 
 @pytest.mark.parametrize("name", WRITTEN_BY_0_2)
 def test_requests_that_0_2_kept_are_known(name, tmp_path):
-    """A ledger of 0.2 answers them, and charges nothing."""
+    """A ledger of 0.2 returns their releases without a charge."""
     assert requests(PAID[name], [2.0], tmp_path) == [WRITTEN_BY_0_2[name]]
 
 
 def test_what_is_written_is_what_is_computed():
-    """The checksum of an evaluation that was asked with an integer is that of its file."""
+    """The checksum of an evaluation with an integer argument is that of its file."""
     found = confide.evaluate(RELEASE, scores=SCORES, epsilon=np.int64(1), records_per_person=np.int64(1))
     assert PrivateEvaluation.from_json(found.to_json()).checksum == found.checksum
     assert '"epsilon": 1.0' in found.to_json()

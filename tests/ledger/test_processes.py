@@ -116,7 +116,7 @@ def run(code: str, *arguments: str) -> subprocess.Popen:
 
 @pytest.mark.slow
 def test_processes_never_overspend(place):
-    """Four processes ask for 80 releases of 0.1 under a limit of 3: exactly 30 are charged, no matter who gets them."""
+    """Four processes request 80 releases of 0.1 under a limit of 3: exactly 30 are charged."""
     Ledger(place).set_limit("patients", 3.0)
     workers = [run(SPEND, str(place), str(k)) for k in range(4)]
     done = [int(worker.communicate(timeout=300)[0]) for worker in workers]
@@ -128,7 +128,7 @@ def test_processes_never_overspend(place):
 
 @pytest.mark.slow
 def test_processes_make_one_ledger(tmp_path):
-    """All find the ledger missing at once; one makes it, and no charge is lost."""
+    """All processes create the missing ledger at once; one succeeds, and no charge is lost."""
     workers = [run(SPEND, str(tmp_path / "new.db"), str(k)) for k in range(4)]
     done = [int(worker.communicate(timeout=300)[0]) for worker in workers]
     assert done == [20] * 4
@@ -168,7 +168,7 @@ def of_server(where: str, kept_in: str) -> tuple[str]:
 @pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("step", slow(STEPS, everyday=["before the charge", "after the draw"]))
 def test_killed_between_request_and_release(killed, step):
-    """Never a release without a charge, never a lost charge: whatever the step, the ledger opens and adds up."""
+    """After a kill at every step: no release without a charge, no lost charge, and the ledger opens."""
     folder, place = killed[step].folder, killed[step].place
     assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
     accounts = Ledger(place).accounts()
@@ -183,7 +183,7 @@ def test_killed_between_request_and_release(killed, step):
 @pytest.mark.xdist_group("killed")
 @pytest.mark.parametrize("step", LATER_STEPS)
 def test_killed_between_comparison_and_release(killed, step):
-    """What was kept before is neither charged again nor lost; what is new is charged before it is drawn."""
+    """A stored release is neither charged again nor lost; a new one is charged before it is drawn."""
     folder, place = killed[step].folder, killed[step].place
     assert (folder / "status").read_text() == str(int(signal.SIGKILL)), "the process did not die at this step"
     entries = Ledger(place).account("patients").entries

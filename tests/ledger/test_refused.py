@@ -1,4 +1,4 @@
-"""What the ledger's calls are not given: refused by the name of the argument, before anything is written."""
+"""Invalid arguments of the ledger's methods raise errors with their name, before anything is written."""
 
 import pytest
 

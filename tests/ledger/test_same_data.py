@@ -1,4 +1,4 @@
-"""A request that looks identical: the same data get the earlier release with a message, other data are refused."""
+"""A request that looks identical: the earlier release for the same data, an error for other data."""
 
 import json
 

@@ -1,4 +1,4 @@
-"""A ledger as version 0.1 wrote it: the same accounts and releases, and identical requests are known from it."""
+"""A ledger of version 0.1: the same accounts and releases, and identical requests are recognised."""
 
 import json
 import shutil
@@ -33,7 +33,7 @@ def test_the_sample_says_what_it_said(path):
 
 
 SAME_MECHANISM = ("noisy-histogram", "pps")
-"""What is answered as 0.1 answered it; by default another mechanism answers."""
+"""Requests with the mechanism of 0.1; the default mechanism is another one now."""
 
 
 @pytest.mark.filterwarnings("ignore::confide.EarlierReleaseWarning")

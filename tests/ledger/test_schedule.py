@@ -1,4 +1,4 @@
-"""Schedules and their files: written, read with all that is computed, and nothing else is read."""
+"""Schedules and their files: writing, reading with recomputation, and invalid files."""
 
 import json
 from dataclasses import replace
@@ -62,7 +62,7 @@ def test_a_ledger_keeps_it_whole():
 @pytest.mark.parametrize(
     ("change", "says"),
     [
-        ({"epsilon": 0.5}, "must keep epsilon = 0.5; together they cost one person"),
+        ({"epsilon": 0.5}, "must be within epsilon = 0.5; together they cost one person"),
         ({"epsilon": -1}, "epsilon must be"),
         ({"dp_delta": 0}, "dp_delta must be 0 for rule='basic'"),
         ({"rule": "basic"}, "dp_delta must be 0 for rule='basic', and above 0 for the others"),

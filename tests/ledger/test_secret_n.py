@@ -1,4 +1,4 @@
-"""On a data set accounted under add_remove nothing that leaves depends on the number of records but the threshold."""
+"""On a data set under add_remove, only the threshold depends on the number of records."""
 
 import json
 import warnings
@@ -37,7 +37,7 @@ def one(scores, **options):
 
 
 def output(folder, n, options, ask=one):
-    """Everything but the threshold: what is stated, refused, charged, kept and left."""
+    """Everything except the threshold: statements, errors, charges, stored texts and the budget left."""
     ledger = Ledger(folder / f"{n}.db")
     ledger.set_limit("patients", 1.0)
     try:

@@ -1,4 +1,4 @@
-"""A ledger on a PostgreSQL server: who may do what, what is found on reading, what a server must keep to."""
+"""A ledger on a PostgreSQL server: roles, checks on reading, and required server settings."""
 
 # ruff: noqa: S608 - statements that must be refused
 
@@ -59,7 +59,7 @@ def test_limits_are_the_owners_and_new_data_sets_begin_with_one(charged):
 
 
 def test_schedules_are_the_owners_and_hold_everybody(on_server, tmp_path):
-    """Jobs charge what is planned and choose no plan; a ledger that moves takes its schedule along."""
+    """Jobs charge what is planned and cannot set a plan; a moved ledger keeps its schedule."""
     year = budget_plan(4.0, releases=2, looks=5, looks_per_person=1, dp_delta=0)
     jobs, owner = Ledger(on_server.url(JOBS)), Ledger(on_server.url())
     owner.follow("patients", year)
@@ -136,7 +136,7 @@ FORBIDDEN = {
 @pytest.mark.slow
 @pytest.mark.parametrize("what", FORBIDDEN)
 def test_a_charging_role_may_only_add(charged, what):
-    """It tries, and nothing has changed; the ledger goes on."""
+    """The attempt changes nothing, and the ledger still works."""
     assert_nothing_changes(charged, FORBIDDEN[what], JOBS)
 
 
@@ -172,7 +172,7 @@ def test_a_release_belongs_to_the_role_that_paid(charged):
 
 
 def test_names_in_temporary_schemas_are_not_looked_up(charged):
-    """Functions of the same names that a role makes for itself do not stand in for those that guards call."""
+    """Functions with the same names by another role do not replace those that the triggers call."""
     import psycopg
 
     charged.execute("GRANT TEMPORARY ON DATABASE " + charged.database + " TO PUBLIC")
@@ -192,7 +192,7 @@ def test_names_in_temporary_schemas_are_not_looked_up(charged):
 
 
 def test_what_others_put_into_the_public_schema_is_not_run(charged):
-    """Before PostgreSQL 15 everybody may create there; what fits an argument better than the server's own is taken."""
+    """Before PostgreSQL 15 every role may create functions there, and the best match of arguments is called."""
     charged.execute("GRANT CREATE ON SCHEMA public TO PUBLIC")
     made = """public.json_build_array(name, "char", smallint) RETURNS json LANGUAGE plpgsql AS $$ BEGIN
         ALTER TABLE confide.record DISABLE TRIGGER keep;
@@ -206,7 +206,7 @@ def test_what_others_put_into_the_public_schema_is_not_run(charged):
 @pytest.mark.slow
 @pytest.mark.parametrize("body", ['{"kind": "opened"}', write_event(Opened("patients", "add_remove", None))])
 def test_the_owner_takes_out_a_record_that_cannot_be_read(charged, body):
-    """What a charging role can write at worst: the ledger fails closed, and no charge is lost by repairing it."""
+    """The worst record by a charging role: the ledger raises errors, and a repair loses no charge."""
     charged.execute("INSERT INTO confide.record (body) VALUES (%s)", body, role=JOBS)
     for role in (JOBS, OFFICERS):
         with pytest.raises(FormatError):
@@ -255,7 +255,7 @@ ALTERATIONS = [
     slow(product(ALTERATIONS, [None, OFFICERS]), everyday=[(ALTERATIONS[0], None), (ALTERATIONS[1], OFFICERS)]),
 )
 def test_altered_records_are_found_on_reading(charged, change, role):
-    """By someone who may switch the guards off, and switches them on again."""
+    """By a role that may switch the triggers off, and switches them on again."""
     off, on = (f"ALTER TABLE confide.record {word} TRIGGER keep" for word in ("DISABLE", "ENABLE ALWAYS"))
     charged.execute(f"{off}; {change}; {on}")
     with pytest.raises(FormatError):
@@ -362,7 +362,7 @@ def test_more_roles_later_and_names_that_no_server_takes(on_server):
 
 
 def test_passwords_are_nowhere(charged, monkeypatch):
-    """Not in what a ledger looks like, nor in anything that goes wrong."""
+    """The password is neither in a ledger's texts nor in an error."""
     ledger = Ledger(charged.url(JOBS))
     assert pickle.loads(pickle.dumps(ledger)) == ledger  # noqa: S301
     shown = [repr(ledger), str(ledger.path), json.dumps(ledger.export(), default=str)]

@@ -28,7 +28,7 @@ ASK = ("--probabilities", "p_*", "--label", "name", "--alpha", "0.1", "--epsilon
 
 @pytest.fixture
 def said(capfd):
-    """Runs a command; all that it and everything before it printed is searched for the password in the end."""
+    """Runs commands; at the end all their output is searched for the password."""
     printed = []
 
     def run(*arguments: object) -> tuple[int, str]:
@@ -43,7 +43,7 @@ def said(capfd):
 
 @pytest.mark.slow
 def test_the_commands_of_a_ledger(on_server, said, tmp_path):
-    """Jobs charge and are refused; the owner sets limits; auditors read; passwords are nowhere, in files neither."""
+    """Jobs charge up to the limit; the owner sets limits; auditors read; passwords are in no output and no file."""
     owner, jobs, officers = on_server.url(), on_server.url(JOBS), on_server.url(OFFICERS)
     records = write(tmp_path / "records.parquet", class_table())
     paid = ("calibrate", records, *ASK, "--ledger", jobs, "--dataset", "patients", "--out")
@@ -131,7 +131,7 @@ print(done)
 
 @pytest.mark.slow
 def test_eight_processes_race_for_the_last_of_the_budget(on_server):
-    """They start together and ask for 40 releases where 13 fit: exactly 13 are charged."""
+    """Processes request 40 releases at once, of which 13 fit: exactly 13 are charged."""
     Ledger(on_server.url()).set_limit("patients", 1.3)
     command = [sys.executable, "-c", SPEND, on_server.url(JOBS)]
     pipes = {"stdin": subprocess.PIPE, "stdout": subprocess.PIPE, "text": True}
@@ -147,7 +147,7 @@ def test_eight_processes_race_for_the_last_of_the_budget(on_server):
 
 @pytest.mark.slow
 def test_failover_to_a_restored_backup(new_server_ledger, tmp_path):
-    """It is a whole ledger of an earlier day, and charges again what was spent since; the remembered head tells."""
+    """A standby with missing commits charges again what was spent; the stored head detects it."""
     today = new_server_ledger()
     Ledger(today.url()).set_limit("patients", 2.0)
     charge = (Cost(1.0, "add_remove", "m"), request_digest({"a": 1}))
@@ -188,7 +188,7 @@ COMMANDS = {
 
 @pytest.mark.slow
 def test_a_year_is_charged_on_a_server_by_a_role_that_may_only_charge(year, on_server, tmp_path):
-    """Calibrations, evaluations, looks and renewals: charged as planned, answered again for nothing, refused beyond."""
+    """Calibrations, evaluations, looks and renewals: charged as planned, repeated at no cost, errors beyond."""
     for name, words in COMMANDS.items():
         code, out = year(*words, f"{name}.json")
         assert code == 0, out
@@ -231,7 +231,7 @@ def test_a_role_that_may_only_read_draws_nothing(year, said, on_server, tmp_path
 @pytest.mark.slow
 @pytest.mark.parametrize("name", ["recalibrate", "evaluate", "watch"])
 def test_a_run_that_is_interrupted_on_a_server_goes_on(year, on_server, tmp_path, monkeypatch, name):
-    """What was charged stands, nothing was shown; the next run is charged for what it draws."""
+    """The charge stands, nothing was shown; the next run charges again."""
 
     def stop(*arguments):
         os.kill(os.getpid(), signal.SIGTERM)

@@ -1,4 +1,4 @@
-"""Releases of several thresholds with a ledger: what each is charged, and that no part is taken for another."""
+"""Releases of several thresholds with a ledger: the charge of each part, and no confusion of parts."""
 
 import numpy as np
 import pytest

@@ -1,4 +1,4 @@
-"""A release without privacy makes an account's total infinite, everywhere; a limit refuses it."""
+"""A release without privacy makes an account's total infinite; beyond a limit it raises an error."""
 
 import json
 import math

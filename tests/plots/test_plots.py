@@ -43,7 +43,7 @@ def dashed(axes):
     return [line for line in axes.lines if line.get_linestyle() == "--"]
 
 
-def test_a_hundred_long_names_can_be_read(pyplot):
+def test_hundred_long_names_are_readable(pyplot):
     sets, labels = of_classes(100, below=61)
     axes = confide.plot_coverage(sets, labels)
     axes.figure.canvas.draw()
@@ -65,7 +65,7 @@ def test_a_hundred_long_names_can_be_read(pyplot):
     assert axes.get_window_extent().width > 200
 
 
-def test_more_classes_than_a_picture_holds_are_paged():
+def test_many_classes_are_paged():
     sets, labels = of_classes(103, below=0)
     assert "1 to 100 from the least covered of 103" in confide.plot_coverage(sets, labels).get_title()
     last = confide.plot_coverage(sets, labels, page=2)
@@ -74,14 +74,14 @@ def test_more_classes_than_a_picture_holds_are_paged():
         confide.plot_coverage(sets, labels, page=3)
 
 
-def test_the_level_is_the_promise_or_what_is_given():
+def test_level_is_promise_or_argument():
     sets, labels = of_classes(3, below=0)
     assert dashed(confide.plot_coverage(sets, labels, level=0.4))[0].get_xdata()[0] == 0.4
     assert not dashed(confide.plot_coverage(PredictionSets(sets.mask, sets.classes), labels))
     assert dashed(confide.plot_coverage(confide.class_coverage(sets, labels), level=0.9))
 
 
-def test_groups_are_drawn_on_axes_that_are_given(pyplot):
+def test_groups_are_drawn_on_given_axes(pyplot):
     sets, labels = of_classes(4, below=2)
     _, ax = pyplot.subplots()
     assert confide.plot_coverage(sets, labels, groups=np.arange(400) % 4 // 2, ax=ax) is ax
@@ -114,7 +114,7 @@ WATCH = confide.Watch.start(calibration_at(0.5), epsilon=1.0, batch=9, bins=(0, 
         (confide.plot_thresholds, ([],), "releases", confide.InputTypeError),
     ],
 )
-def test_what_cannot_be_drawn_is_refused(call, arguments, argument, kind):
+def test_invalid_arguments_raise(call, arguments, argument, kind):
     with refused(kind, argument):
         call(*arguments)
 
@@ -128,18 +128,18 @@ def test_what_cannot_be_drawn_is_refused(call, arguments, argument, kind):
         lambda: ONE.plot(along=[1, 2]),
     ],
 )
-def test_intervals_that_cannot_be_drawn_are_refused(call):
+def test_invalid_intervals_raise(call):
     with pytest.raises(confide.InputError):
         call()
 
 
-def test_sizes_add_up():
+def test_shares_of_sizes_sum_to_one():
     sets = PredictionSets(np.random.default_rng(0).random((500, 200)) < 0.3)
     bars = confide.plot_sizes(sets)
     assert sum(bar.get_height() for bar in bars.patches) == pytest.approx(1)
 
 
-def test_misses_are_marked_above_thousands_of_records():
+def test_missed_targets_are_marked():
     rng = np.random.default_rng(0)
     x = rng.random(5000)
     y = x + np.where(np.arange(5000) % 100 == 0, 3, 0)
@@ -168,7 +168,7 @@ def test_misses_are_marked_above_thousands_of_records():
     assert "inside" in plain.get_title()
 
 
-def test_prices_are_those_of_plans():
+def test_costs_equal_plans():
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, candidates=20)
     axes = confide.plot_price(chosen, epsilons=[0.5, 1.0], records=[300, 1000])
     drawn = {line.get_label(): list(line.get_ydata()) for line in axes.lines}
@@ -176,7 +176,7 @@ def test_prices_are_those_of_plans():
     assert drawn["ε = 0.5"][0] == pytest.approx(other.expected_coverage)
     assert drawn["ε = 1"][1] == pytest.approx(chosen.expected_coverage)
     assert drawn["this plan: ε = 1, n = 1,000"] == [drawn["ε = 1"][1]]
-    assert drawn["asked for: 0.9"] == [0.9, 0.9]
+    assert drawn["requested: 0.9"] == [0.9, 0.9]
     many = confide.plot_price(chosen, of="excess", epsilons=[1.0], records=[1000])
     assert next(line for line in many.lines if line.get_label() == "ε = 1").get_ydata()[0] == pytest.approx(
         chosen.expected_excess
@@ -185,7 +185,7 @@ def test_prices_are_those_of_plans():
         confide.plot_price(chosen, of="size")
 
 
-def test_prices_in_sizes_are_those_on_the_pilot():
+def test_costs_in_sizes_use_pilot():
     p = np.random.default_rng(0).dirichlet(np.ones(4) / 9, 300)
     pilot = Pilot(confide.lac_score(p, p.argmax(axis=1)), confide.all_scores(p))
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, candidates=20, pilot=pilot)
@@ -195,7 +195,7 @@ def test_prices_in_sizes_are_those_on_the_pilot():
     assert drawn["without privacy"] == [chosen.on_pilot.plain_size]
 
 
-def test_thresholds_follow_the_chain(released):
+def test_thresholds_follow_lineage(released):
     rng, first = np.random.default_rng(0), released
     second = confide.recalibrate(first, rng.random(2000), about={"date": "2026-02"})
     axes = confide.plot_thresholds(second)
@@ -213,7 +213,7 @@ def test_thresholds_follow_the_chain(released):
         confide.plot_thresholds([first, levels])
 
 
-def test_a_watch_shows_its_alarm(released):
+def test_watch_shows_alarm(released):
     watch = confide.Watch.start(released, epsilon=1.0, batch=500)
     for week in range(8):
         watch = watch.look(f"week {week}", [460 if week < 3 else 380, 40 if week < 3 else 120])

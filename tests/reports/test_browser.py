@@ -30,7 +30,7 @@ def pages(tmp_path_factory):
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
 @pytest.mark.parametrize("kind", KINDS)
-def test_draws_without_a_complaint_asks_for_nothing_and_axe_finds_nothing(browser, pages, kind, scheme):
+def test_page_has_no_errors_requests_or_accessibility_findings(browser, pages, kind, scheme):
     sync = pytest.importorskip("axe_playwright_python.sync_playwright")
     with Opened(browser, pages[kind], scheme=scheme) as opened:
         assert (opened.complaints, opened.requests) == ([], [])
@@ -47,7 +47,7 @@ def test_draws_without_a_complaint_asks_for_nothing_and_axe_finds_nothing(browse
         assert len(found.response["passes"]) > 20
 
 
-def test_the_policy_stops_what_the_page_does_not_bring(browser, pages):
+def test_policy_blocks_foreign_scripts_and_requests(browser, pages):
     """The recorder works, and so does the policy: no request leaves, and a script that is smuggled in does not run."""
     with Opened(browser, pages["plan"]) as opened:
         opened.page.evaluate(
@@ -66,7 +66,7 @@ def test_the_policy_stops_what_the_page_does_not_bring(browser, pages):
         assert len([line for line in opened.complaints if "Content Security Policy" in line]) == 2
 
 
-def test_a_notebook_shows_a_page_in_a_frame_that_works(browser, tmp_path):
+def test_page_works_in_notebook_frame(browser, tmp_path):
     made, path = confide.report(calibration(), title=HOSTILE), tmp_path / "notebook.html"
     path.write_text(f"<!doctype html><meta charset=utf-8><h1>Notebook</h1>{made._repr_html_()}", encoding="utf-8")
     with Opened(browser, path) as opened:
@@ -86,7 +86,7 @@ LONG_NAME = "adenocarcinoma, epithelial, moderately differentiated, of the desce
 
 
 @pytest.mark.parametrize("width", [390, 1000])
-def test_names_in_charts_are_whole(browser, tmp_path, width):
+def test_names_in_charts_are_complete(browser, tmp_path, width):
     classes, path = (*CLASSES[:3], LONG_NAME), tmp_path / "named.html"
     confide.report(calibration(), evaluation=evaluation(calibration(), classes)).save(path)
     with Opened(browser, path, width=width) as opened:
@@ -110,7 +110,7 @@ def test_hostile_names_are_shown_as_text(browser, pages):
 POSITIONS = [(0, 0, 0), (1, 3, 3), (3, 3, 4), (2, 0, 5)]
 
 
-def test_the_explorer_shows_what_the_library_says(browser, pages):
+def test_explorer_shows_numbers_of_library(browser, pages):
     made = grid(confide.plan(alpha=0.1, epsilon=1.0, n=1000).request, 1000)
     with Opened(browser, pages["explorer"]) as opened:
         for place in (made.chosen, *POSITIONS):
@@ -134,7 +134,7 @@ def test_the_explorer_shows_what_the_library_says(browser, pages):
         assert opened.page.locator("circle.now:visible").count() == 2
 
 
-def test_sliders_and_everything_else_work_by_keyboard(browser, pages):
+def test_page_works_by_keyboard(browser, pages):
     with Opened(browser, pages["explorer"]) as opened:
         page = opened.page
         page.keyboard.press("Tab")
@@ -167,7 +167,7 @@ def test_sliders_and_everything_else_work_by_keyboard(browser, pages):
 
 @pytest.mark.parametrize("width", [360, 1600])
 @pytest.mark.parametrize("kind", KINDS)
-def test_no_wider_than_the_screen(browser, pages, kind, width):
+def test_page_fits_screen_width(browser, pages, kind, width):
     with Opened(browser, pages[kind], width=width) as opened:
         opened.page.evaluate("document.querySelectorAll('details').forEach((one) => { one.open = true; })")
         assert opened.page.evaluate("document.documentElement.scrollWidth") <= width
@@ -178,7 +178,7 @@ def test_no_wider_than_the_screen(browser, pages, kind, width):
         assert wide == []
 
 
-def test_print_leaves_the_controls_out_and_is_light(browser, pages):
+def test_print_omits_controls_and_is_light(browser, pages):
     with Opened(browser, pages["report"], scheme="dark") as opened:
         page = opened.page
         assert page.evaluate("getComputedStyle(document.body).backgroundColor") == "rgb(18, 24, 30)"
@@ -193,7 +193,7 @@ def test_print_leaves_the_controls_out_and_is_light(browser, pages):
 
 
 @pytest.mark.parametrize("kind", ["report", "federated"])
-def test_the_certificate_can_be_saved_and_the_command_on_the_page_checks_it(browser, pages, kind, tmp_path):
+def test_certificate_can_be_saved_and_checked_by_command(browser, pages, kind, tmp_path):
     with Opened(browser, pages[kind], accept_downloads=True) as opened:
         with opened.page.expect_download() as waiting:
             opened.page.click("#save")
@@ -216,7 +216,7 @@ def test_the_certificate_can_be_saved_and_the_command_on_the_page_checks_it(brow
     assert re.search("altered|checksum", refused.stderr)
 
 
-def test_without_scripts_everything_but_the_sliders_is_there(browser, pages):
+def test_without_scripts_only_sliders_are_missing(browser, pages):
     with Opened(browser, pages["report"]) as scripted, Opened(
         browser, pages["report"], java_script_enabled=False
     ) as opened:  # fmt: skip

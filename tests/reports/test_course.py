@@ -27,12 +27,12 @@ def after(first, thresholds):
     return confide.Calibration(**{**vars(first), "predecessors": line})
 
 
-def test_a_first_release_has_no_course(first):
+def test_first_release_has_no_lineage_section(first):
     assert course(first) is None
     assert 'id="course"' not in confide.report(first).html
 
 
-def test_the_page_shows_every_release_of_the_chain(first):
+def test_page_shows_all_releases_of_lineage(first):
     second = confide.recalibrate(first, RNG.beta(2, 5, 1000), about={"date": "2026-02"})
     html = confide.report(second).html
     section = html[html.index('<section id="course"') : html.index('<section id="variation"')]
@@ -61,7 +61,7 @@ def test_the_page_shows_every_release_of_the_chain(first):
         ([0.5] * 200, 201, 1),
     ],
 )
-def test_whatever_the_thresholds_the_chart_is_within_its_frame(first, thresholds, circles, lines):
+def test_chart_stays_within_frame_for_all_thresholds(first, thresholds, circles, lines):
     output = course(after(first, thresholds))
     (chart,) = output["charts"]
     drawn = chart.chart.svg()
@@ -74,7 +74,7 @@ def test_whatever_the_thresholds_the_chart_is_within_its_frame(first, thresholds
     assert ("+∞" in [text for _, text in chart.chart.y.ticks]) == any(map(math.isinf, thresholds))
 
 
-def test_heights_are_in_order(first):
+def test_points_are_ordered_by_threshold(first):
     (section,) = course(after(first, [0.1, 0.2, 0.4]))["charts"]
     drawn = section.chart.svg()
     low, middle, high = (float(place) for place in re.findall(r'cy="([^"]*)"', drawn)[:3])
@@ -86,7 +86,7 @@ def test_heights_are_in_order(first):
     assert [mark.points for mark in section.chart.marks if isinstance(mark, Line)] == [tuple(enumerate(points))]
 
 
-def test_several_thresholds_have_charts_of_their_own():
+def test_several_thresholds_have_separate_charts():
     levels = [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1]
     some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 14.0, score="lac", **PUBLIC)
     output = course(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))

@@ -21,7 +21,7 @@ OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta"
 
 
 @pytest.mark.parametrize("options", [*OPTIONS[1::2], *slow(OPTIONS[::2])])
-def test_the_page_says_the_numbers_of_plans(options, monkeypatch):
+def test_page_shows_numbers_of_plans(options, monkeypatch):
     few = {"LEVELS": (Fraction(1, 5),), "LOSS_REACH": (0.5, 2.5), "SIZE_REACH": (0.4, 2.0)}
     for name, value in few.items():
         monkeypatch.setattr(f"confide.reports.price.{name}", value)
@@ -44,10 +44,8 @@ def test_the_page_says_the_numbers_of_plans(options, monkeypatch):
             f"{made.records[n]:,} records and ε = {made.epsilons[e]:g}, expect a coverage of {expected}"
             in sentence_shown
         )
-        assert (
-            shown["Expected coverage"] == f"{expected}, where {float(100 * asked.request.level):g}\u00a0% is asked for"
-        )
-        assert shown["Cost of privacy"].startswith(f"{asked.expected_excess:.1f} records")
+        assert shown["Expected coverage"] == f"{expected} instead of {float(100 * asked.request.level):g}\u00a0%"
+        assert shown["Cost of privacy"].startswith(f"{asked.expected_excess:.1f} more records")
         assert shown["Coverage at most, on average"].startswith(f"{100 * asked.coverage_at_most:.2f}\u00a0%")
         assert shown["Records needed"].startswith(f"about {asked.records_needed:,};")
         chances = [
@@ -58,14 +56,14 @@ def test_the_page_says_the_numbers_of_plans(options, monkeypatch):
         rank = asked.nonprivate_rank
         assert shown["Rank without privacy"] == (f"{rank:,}" if rank <= made.records[n] else "+∞")
         if asked.mechanism is None:
-            assert shown["Target rank"] == "none suffices: the answer is +∞"
+            assert shown["Target rank"] == "not possible: the result is +∞"
         else:
             assert float(shown["Target rank"].split(",")[0]) == round(asked.target_rank, 2)
             assert ("above n" in shown["Target rank"]) == (asked.target_rank > made.records[n])
-            assert f"within {round(asked.desert):,} ranks" in shown["Gaps that are jumped"]
+            assert f"within {round(asked.desert):,} ranks" in shown["Gaps in the scores"]
 
 
-def test_the_tables_of_the_price_are_those_of_plans():
+def test_tables_of_cost_equal_plans():
     chosen = confide.plan(alpha=0.05, epsilon=1.0, n=1000).request
     made = grid(chosen, 1000)
     figures = price(made, "set", explorer=False)["figures"]
@@ -91,7 +89,7 @@ def test_pages_of_several_thresholds_with_all_their_plans_are_small():
         assert len(confide.report(release, evaluation=evaluation).html.encode()) < 120_000
 
 
-def test_ladders_stay_inside_of_what_a_plan_accepts():
+def test_ladders_stay_within_range_of_plans():
     for epsilon, n, people in ((1e-6, 1, 1), (1e6, 2**48, 1), (3e-3, 7, 1000)):
         request = confide.plan(0.1, epsilon, n, records_per_person=people, candidates=2).request
         made = grid(replace(request, neighbors="replace_one", n=n), n)
@@ -105,7 +103,7 @@ def test_ladders_stay_inside_of_what_a_plan_accepts():
 @pytest.mark.parametrize(
     "name", ["add_remove", "rho", "people", *slow(["replace_one", "exponential", "delta", "one candidate"])]
 )
-def test_laws_are_distribution_functions_and_their_numbers_those_of_the_library(name):
+def test_laws_are_distribution_functions_with_numbers_of_library(name):
     cal = released(name)
     for law in laws(cal):
         for below in (law.bound, law.expected):
@@ -118,7 +116,7 @@ def test_laws_are_distribution_functions_and_their_numbers_those_of_the_library(
 
 
 @pytest.mark.parametrize("n", [200, 1000, 5000])
-def test_the_mean_on_evenly_spread_scores_is_the_expected_coverage(n):
+def test_mean_on_uniform_scores_is_expected_coverage(n):
     planned = confide.plan(alpha=0.1, epsilon=1.0, n=n, neighbors="replace_one")
     (law,) = plan_laws(planned)
     below, levels = np.array(law.expected), np.array(law.levels)
@@ -126,14 +124,14 @@ def test_the_mean_on_evenly_spread_scores_is_the_expected_coverage(n):
     assert mean == pytest.approx(planned.expected_coverage, abs=2e-3 / np.sqrt(n))
 
 
-def test_without_privacy_the_law_is_the_beta_law_of_the_rank():
+def test_law_without_privacy_is_beta():
     cal = confide.calibrate(np.linspace(0, 1, 500), 0.1, mechanism="none")
     (law,) = laws(cal)
     assert np.allclose(law.bound, beta.cdf(law.levels, cal.mechanism.rank, 501 - cal.mechanism.rank), atol=1e-12)
 
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")
-def test_the_bound_holds_for_thresholds_that_were_drawn():
+def test_bound_holds_for_drawn_thresholds():
     """A thousand calibrations on uniform scores: no more of them below a level than the law says, at LEVEL."""
     from scipy.stats import binom
 
@@ -151,7 +149,7 @@ def test_the_bound_holds_for_thresholds_that_were_drawn():
 
 
 @pytest.mark.slow
-def test_a_page_of_plans_is_made_in_seconds_also_where_every_n_has_its_own_decision():
+def test_page_of_plans_needs_few_decisions():
     """Counted, not timed: decisions at a loss below 1 are shared, and a ladder has two to nine steps."""
     made = grid(confide.plan(0.1, 1.0, 1000, neighbors="replace_one", candidates=50).request, 1000)
     assert (len(made.alphas), len(made.epsilons), len(made.records)) == (4, 5, 6)
@@ -164,7 +162,7 @@ def test_a_page_of_plans_is_made_in_seconds_also_where_every_n_has_its_own_decis
     assert choice._chosen.cache_info().misses - decided <= 60  # of 120 plans
 
 
-def test_no_law_where_the_library_has_none():
+def test_page_without_known_law():
     assert laws(released("too few records")) == ()
     cal = confide.calibrate(np.linspace(0, 1, 500), 0.1, 1.0, mechanism="opendp-quantile")
     assert laws(cal) == ()

@@ -50,7 +50,7 @@ def words(page):
     return re.sub(r"\s+", " ", unescape(re.sub(r"<[^>]+>", " ", text)))
 
 
-def test_what_was_spent_by_whom_on_what_and_what_is_left(ledger):
+def test_spent_and_remaining_budget(ledger):
     said = words(ledger_page(ledger, title="Budget"))
     account = ledger.account("patients")
     for row in (
@@ -63,7 +63,7 @@ def test_what_was_spent_by_whom_on_what_and_what_is_left(ledger):
         "open +∞ (not private) none unlimited",
         "56.25\u00a0% of the limit is spent".replace("\u00a0", " "),
         "by a factor of at most 9.49",  # e^2.25 = 9.488
-        f"Seal of the last record {ledger.seals()[-1]}",
+        f"Hash of the last record {ledger.seals()[-1]}",
         "Left for one more release 1.75",
         "region = north",
     ):
@@ -74,13 +74,13 @@ def test_what_was_spent_by_whom_on_what_and_what_is_left(ledger):
         assert bound.derivation in said
 
 
-def test_remarks_where_they_belong(ledger):
+def test_warnings_of_data_sets(ledger):
     said = words(ledger_page(ledger))
     for remark in (
-        "Charged without a release. 3 releases were charged and never kept",
+        "Charged without a release. 3 releases were charged and never stored",
         "Not private. One release was without privacy",
-        "No limit. Everything that is asked for is charged. confide ledger limit sets one.",
-        "Hardly private. Everything together is practically no protection",
+        "No limit. Every request is charged. confide ledger limit sets one.",
+        "Hardly private. The total privacy loss is practically no protection",
     ):
         assert said.count(remark) == 1
     assert "Nothing is left" not in said
@@ -88,12 +88,14 @@ def test_remarks_where_they_belong(ledger):
     assert "`" not in said
     epsilons = [bound.epsilon for bound in ledger.account("patients").spent(1e-6, adaptive=False).bounds]
     assert len(epsilons) > 1
-    assert "Each rule bounds the same loss by itself. The smallest ε counts" in said
+    assert "Each rule bounds the same loss, and all bounds hold. The smallest ε counts" in said
     ledger.set_limit("patients", 2.0)
-    assert "Nothing is left. Every further release is refused." in words(ledger_page(ledger, dataset="patients"))
+    assert "Nothing is left. The ledger rejects every further release." in words(
+        ledger_page(ledger, dataset="patients")
+    )
 
 
-def test_under_a_schedule_one_person_is_not_in_every_look(ledger):
+def test_schedule_counts_loss_of_one_person(ledger):
     for week in range(9):
         ledger.charge("cardiology", Cost(1.5, "add_remove", "look by discrete-laplace"), digest("look", week))
     said = words(ledger_page(ledger, dataset="cardiology"))
@@ -105,7 +107,7 @@ def test_under_a_schedule_one_person_is_not_in_every_look(ledger):
     assert ledger.account("cardiology").per_person.epsilon == 1.5
 
 
-def test_one_data_set_without_names(ledger):
+def test_one_data_set_without_persons(ledger):
     page = ledger_page(ledger, dataset="patients", who=False, dp_delta=0)
     said = words(page)
     assert "cardiology" not in said
@@ -119,7 +121,7 @@ def test_one_data_set_without_names(ledger):
         ledger_page(ledger, dp_delta=1.0)
 
 
-def test_neither_releases_nor_fingerprints_nor_the_key(ledger):
+def test_page_contains_no_releases_fingerprints_or_key(ledger):
     html = ledger_page(ledger).html
     entries = [entry for account in ledger.accounts().values() for entry in account.entries]
     for secret in (
@@ -134,7 +136,7 @@ def test_neither_releases_nor_fingerprints_nor_the_key(ledger):
     assert "script-src 'none'" in unescape(html)
 
 
-def test_no_ledger_is_too_new_or_too_old_for_a_page(tmp_path):
+def test_empty_ledger_has_page(tmp_path):
     assert "Nothing was charged yet." in words(ledger_page(Ledger(tmp_path / "budget.db")))
     assert confide.report(Ledger(tmp_path / "budget.db"), title="Ours").title == "Ours"
     with refused(InputError, "answers"):
@@ -142,18 +144,18 @@ def test_no_ledger_is_too_new_or_too_old_for_a_page(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_long_ledger_has_a_short_page(tmp_path):
+def test_long_ledger_has_short_page(tmp_path):
     ledger = Ledger(tmp_path / "budget.db", limit=1e6)
     charges = [confide.ledger.Charge(Dataset("p"), Cost(0.5, "add_remove", "m"), digest(k)) for k in range(250)]
     ledger.charge_all(charges)
     page = ledger_page(ledger)
-    assert "the rules that take long are left out" in words(page)
+    assert "slow rules are left out" in words(page)
     assert page.html.count("calibration by m</td>") == MOST_CHARGES
     assert f"{250 - MOST_CHARGES} older charges are in" in words(page)
     assert len(page.html) < 100_000
 
 
-def test_the_course_ends_at_what_was_spent():
+def test_chart_ends_at_total():
     costs = [Cost(0.1 * (k % 7), "add_remove", "m", None, Group(f"p{k % 2}", str(k % 3))) for k in range(20)]
     costs += [Cost(0.3, "add_remove", "m")]
     for k, total in enumerate(running(costs), 1):

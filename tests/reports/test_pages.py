@@ -56,7 +56,7 @@ EVERYDAY = ("add_remove", "too few records")
 
 
 @pytest.mark.parametrize("name", [*EVERYDAY, *slow(sorted(set(OPTIONS) - set(EVERYDAY)))])
-def test_every_kind_of_calibration_has_a_page(name):
+def test_every_kind_of_calibration_has_page(name):
     cal = released(name)
     text = page_of(cal)
     assert len(text.encode()) < MOST_BYTES
@@ -72,7 +72,7 @@ def test_every_kind_of_calibration_has_a_page(name):
 
 
 @pytest.mark.parametrize(("options", "theorem"), [({}, "T1b"), *slow([({"neighbors": "replace_one"}, "T1a")])])
-def test_the_certificate_is_named(options, theorem):
+def test_page_names_certificate(options, theorem):
     """A reader who checks the promise reads which certificate it rests on."""
     cal = calibration(**options)
     assert cal.guarantee.certificate == "two-sided"
@@ -99,7 +99,7 @@ METHODS = {
 @pytest.mark.parametrize(
     "method", ["pps", "pcoqs", "none", *slow(["pps-laplace", "noisy-histogram", "opendp-quantile"])]
 )
-def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
+def test_pages_of_published_methods_state_missing_guarantees(method):
     scores, candidates = np.linspace(0, 1, 1000), confide.Candidates.unit(100)
     cal = confide.calibrate(scores, 0.1, score="lac", candidates=candidates, mechanism=method, **METHODS[method])
     words = words_of(page_of(cal))
@@ -107,8 +107,8 @@ def test_published_methods_have_a_page_that_says_what_they_do_not_give(method):
     assert ("No coverage is promised" in words) == (method in ("opendp-quantile", "pcoqs"))
     assert ("Not private. The threshold is a function" in words) == (method == "none")
     assert ("No ε. The threshold has zero-concentrated privacy" in words) == (method == "pcoqs")
-    assert ("plans of the library’s own mechanism" in words) == (method != "slopes")
-    assert method == "slopes" or words.index("plans of the library’s own mechanism") < words.index("Against ε")
+    assert ("plans for the library’s own mechanism" in words) == (method != "slopes")
+    assert method == "slopes" or words.index("plans for the library’s own mechanism") < words.index("Against ε")
     assert ("exact for continuous scores" in words) == (method == "none")
 
 
@@ -127,7 +127,7 @@ def several() -> dict[str, object]:
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["levels", "groups", "sides", "risk"])
-def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
+def test_releases_with_several_thresholds_have_page(kind, tmp_path):
     release = several()[kind]
     release.save(tmp_path / "release.json")
     text = page_of(release)
@@ -142,17 +142,17 @@ def test_releases_of_several_thresholds_have_a_page(kind, tmp_path):
     assert len(text.encode()) < MOST_BYTES
 
 
-def test_each_side_promises_its_side_and_names_its_score():
+def test_each_side_has_its_promise_and_score():
     words = words_of(page_of(several()["sides"])).replace("\xa0", " ")
     for side in ("below", "above"):
-        assert f"the truth is not {side} the interval for at least 95 % of new records" in words
+        assert f"the true value is not {side} the interval for at least 95 % of new records" in words
     assert "score “cqr_low” and “cqr_high”" in words
     assert "longer intervals" in words
     assert "in the set" not in words
     assert "larger sets" not in words
 
 
-def test_a_bound_on_a_loss_is_not_called_coverage():
+def test_risk_control_is_not_called_coverage():
     text = page_of(several()["risk"])
     words = words_of(text)
     assert "On average, at most 10 % of a record's true labels are missed." in words
@@ -160,7 +160,7 @@ def test_a_bound_on_a_loss_is_not_called_coverage():
     assert "A label is in the set if the model gives it a probability of at least" in words
 
 
-def test_many_classes_and_sizes_are_drawn_in_part_and_tabled_in_full():
+def test_many_classes_are_drawn_in_part_and_listed_in_full():
     cal, k = calibration(), 200
     by_class = np.tile([10, 9, 1000], (k, 1))
     by_class[17, 1] = 0
@@ -180,7 +180,7 @@ def test_many_classes_and_sizes_are_drawn_in_part_and_tabled_in_full():
     assert "class 199 10 0.900" in words
 
 
-def test_a_page_is_a_function_of_the_release_alone(tmp_path):
+def test_page_depends_on_release_alone(tmp_path):
     """Written in one process and read in another, the calibration gives the same page, byte by byte."""
     cal = calibration()
     cal.save(tmp_path / "cal.json")
@@ -193,7 +193,7 @@ def test_a_title_is_escaped_and_checked():
     assert html.escape(HOSTILE, quote=False) in text.replace("&#39;", "'").replace("&#34;", '"')
 
 
-def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
+def test_hostile_names_are_escaped(tmp_path):
     cal = calibration()
     found = evaluation(cal)
     text = page_of(cal, file_name=f"{HOSTILE} 'x.json", evaluation=found)
@@ -203,7 +203,7 @@ def test_hostile_names_of_files_classes_and_silos_are_data(tmp_path):
 
 
 @pytest.mark.parametrize("explorer", [False, True])
-def test_nothing_but_the_policys_own_scripts_and_styles(explorer):
+def test_page_contains_only_scripts_and_styles_of_policy(explorer):
     text = page_of(calibration(), explorer=explorer)
     assert text.count("<script>") == 1 + explorer
     policy = html.unescape(re.search(r'Content-Security-Policy" content="([^"]*)"', text)[1])
@@ -217,7 +217,7 @@ def test_nothing_but_the_policys_own_scripts_and_styles(explorer):
     assert not re.search(r"""\son\w+=|style=""", outside)
 
 
-def test_a_page_is_saved_once_and_prints_in_one_line(tmp_path):
+def test_page_is_saved_once_and_has_short_repr(tmp_path):
     made = confide.report(calibration(), title=HOSTILE)
     assert made.save(tmp_path / "report.html") == tmp_path / "report.html"
     assert (tmp_path / "report.html").read_text(encoding="utf-8") == made.html
@@ -228,7 +228,7 @@ def test_a_page_is_saved_once_and_prints_in_one_line(tmp_path):
     assert made == Page(made.title, made.html)
 
 
-def test_a_notebook_shows_a_page_in_a_frame_of_its_own():
+def test_notebook_shows_page_in_frame():
     made = confide.report(calibration(), title=HOSTILE)
     shown = made._repr_html_()
     assert HOSTILE not in shown
@@ -272,13 +272,13 @@ REFUSED = [
 
 
 @pytest.mark.parametrize("row", REFUSED, ids=str)
-def test_what_has_no_page_is_refused(row):
+def test_invalid_arguments_raise(row):
     row.check()
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize("kind", ["levels", "groups", "classes", "sides", "lengths"])
-def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
+def test_evaluations_are_shown_by_part(kind):
     release, found = pages.several()[kind]
     text = page_of(release, evaluation=found)
     assert HOSTILE not in text
@@ -308,9 +308,11 @@ def test_evaluations_of_several_thresholds_are_shown_part_by_part(kind):
                 else:
                     assert (mark.at[0], mark.x) == (c.value, (c.low, c.high))
                 assert f"{part.n:,} {c.value:.3f} {c.low:.3f} {c.high:.3f}" in words
-        assert (one.by is None) == ("Upright: what is promised for each of them" not in words)
+        assert (one.by is None) == ("Upright: the promise of each of them" not in words)
     assert "Not private. The numbers of this section" in words
-    assert words.count("contains the truth") + words.count("misses the truth") == sum(len(b.examples) for b in blocks)
+    assert words.count("contains the true label") + words.count("misses the true label") == sum(
+        len(b.examples) for b in blocks
+    )
     assert "None" not in words
 
 
@@ -333,8 +335,7 @@ def test_many_levels_and_groups_are_drawn_in_part():
     assert "The 30 least covered of 60 groups" in words_of(page_of(groups, evaluation=measured))
 
 
-@pytest.mark.slow
-def test_an_evaluation_must_have_the_parts_of_its_release():
+def test_evaluation_must_match_parts_of_release():
     """One that was altered by hand to name another release, or other parts, is refused."""
     kinds = pages.several()
     for kind, (release, _) in kinds.items():
@@ -351,7 +352,7 @@ def test_an_evaluation_must_have_the_parts_of_its_release():
         page_of(levels, evaluation=fewer)
 
 
-def test_a_loss_is_shown_as_a_loss():
+def test_risk_control_is_shown_as_loss():
     released = several()["risk"]
     found = evaluate_scores(released, np.linspace(0, 1, 1000))
     words = words_of(page_of(released, evaluation=found))
@@ -361,7 +362,7 @@ def test_a_loss_is_shown_as_a_loss():
     assert "Coverage by end of the interval" in words_of(text)
 
 
-def test_only_an_evaluation_brings_numbers_from_labels_and_the_page_says_so():
+def test_page_marks_evaluation_as_not_private():
     cal = calibration()
     plain, measured = page_of(cal), page_of(cal, evaluation=evaluation(cal))
     assert "Measured on labelled records" not in words_of(plain)
@@ -370,7 +371,7 @@ def test_only_an_evaluation_brings_numbers_from_labels_and_the_page_says_so():
     assert "not covered by ε" in words_of(measured)
 
 
-def test_a_federated_calibration_shows_its_silos(tmp_path):
+def test_federated_page_shows_silos(tmp_path):
     joined, more = federation(tmp_path)
     text = page_of(joined, **more)
     words = words_of(text)
@@ -395,7 +396,7 @@ def test_a_federated_calibration_shows_its_silos(tmp_path):
         page_of(joined, answers=others["answers"])
 
 
-def test_the_command_of_a_plan_makes_the_planned_calibration(tmp_path, monkeypatch, capsys):
+def test_command_of_plan_makes_planned_calibration(tmp_path, monkeypatch, capsys):
     import shlex
 
     import pyarrow
@@ -422,12 +423,12 @@ def test_the_command_of_a_plan_makes_the_planned_calibration(tmp_path, monkeypat
         assert made.privacy == planned.privacy
 
 
-def test_a_plan_that_no_record_number_serves_has_a_page():
+def test_plan_with_too_few_records_has_page():
     words = words_of(page_of(confide.plan(alpha=0.01, epsilon=0.1, n=50, neighbors="replace_one")))
     assert "Nothing would be excluded from any set" in words
 
 
-def test_evaluations_come_back_as_they_were_and_damage_is_refused():
+def test_evaluations_round_trip_and_damage_raises():
     found = evaluation(calibration())
     assert read_evaluation(found.to_json()) == found
     content = json.loads(found.to_json())

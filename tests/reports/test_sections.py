@@ -38,7 +38,7 @@ def released_at(score, threshold):
     [("lac", 1e-6), ("lac", 0.0088), ("lac", 0.5), ("lac", 0.9958), ("lac", 0.999999), ("aps", 0.3), ("aps", 0.9),
      ("aps_randomised", 0.9999), ("margin", -0.99), ("margin", 0.3)],
 )  # fmt: skip
-def test_examples_differ_whatever_the_threshold(score, threshold):
+def test_examples_differ_for_every_threshold(score, threshold):
     release = released_at(score, threshold)
     assert release.threshold == threshold
     example = worked_example(release)
@@ -51,11 +51,11 @@ def test_examples_differ_whatever_the_threshold(score, threshold):
             assert all(held == (float(p) >= 1 - threshold) for p, held in record.labels if float(p) not in (0.0, 1.0))
 
 
-def test_where_all_sets_are_alike_one_record_is_enough():
+def test_equal_sets_show_one_record():
     assert [record.answer for record in worked_example(released_at("top_k", 2.0)).records] == ["{A, B}"]
 
 
-def test_who_what_and_when_and_what_is_missing():
+def test_metadata_and_missing_metadata():
     output = {"model": "resnet <50>", "contact": "dpo@example.org"}
     options = PUBLIC | {"candidates": confide.Candidates.of([0.9]), "score": "lac", "about": output}
     release = confide.calibrate(np.full(400, 0.9), 0.1, 5.0, **options)
@@ -71,7 +71,7 @@ def test_who_what_and_when_and_what_is_missing():
 
 
 @pytest.mark.slow
-def test_what_the_data_have_spent(tmp_path):
+def test_spending_of_data(tmp_path):
     ledger = confide.Ledger(tmp_path / "budget.db", limit=4.0, by="trial office")
     known, scores = {"ledger": ledger, "dataset": "patients"}, np.random.default_rng(0).random(3000)
     confide.calibrate(scores, 0.2, 0.75, score="lac", **known)
@@ -91,21 +91,21 @@ def test_what_the_data_have_spent(tmp_path):
 
 
 @pytest.mark.slow
-def test_a_plan_for_intervals_speaks_of_intervals():
+def test_plan_for_intervals_mentions_intervals():
     words = words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000, score="absolute_residual", unit=1.0)))
-    assert "the truth is in the interval for at least" in words
-    assert "that is, in longer intervals" in words
+    assert "the true value is in the interval for at least" in words
+    assert "that is, longer intervals" in words
     assert not re.search(r"\b[sS]ets\b(?! with a coverage)|in their set\b", words)
     assert "larger sets" in words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
 
 
-def test_the_worst_class_is_named_with_what_helps():
+def test_worst_class_is_named_with_remedy():
     released = calibration()
     text = page_of(released, evaluation=evaluation(released, CLASSES))
     assert re.search(
         r"Least covered class \w+: [\d.]+\s% of [\d,]+ records .*?, less than promised beyond chance", words_of(text)
     )
-    assert "calibrate by class for one to each class" in text
+    assert "Calibrate by class for a promise to each class" in text
     assert re.search(r'<h3 id="by-class">.*?confide calibrate .*? --by-class --out', text, re.DOTALL)
     p = np.random.default_rng(0).dirichlet(np.ones(3), 200)
     fair = words_of(
@@ -116,12 +116,12 @@ def test_the_worst_class_is_named_with_what_helps():
     assert "A promise for every class" not in fair
 
 
-def test_intervals_of_one_width_say_nothing_of_one_record():
+def test_text_about_intervals_of_one_width():
     said = words_of(page_of(released_at("absolute_residual", 1.0)))
-    assert "All of them have one width: it says how far the model errs among all records" in said
+    assert "All of them have one width. It shows how far the model errs among all records" in said
     assert "Short intervals mean that it is sure" not in said
     assert "Short intervals mean that it is sure" in words_of(page_of(released_at("normalised_residual", 1.0)))
-    assert "No file can show that the threshold was drawn with noise" in said
+    assert "No file can prove that the threshold was drawn with noise" in said
 
 
 def test_a_page_is_saved_as_html(tmp_path):
@@ -131,7 +131,7 @@ def test_a_page_is_saved_as_html(tmp_path):
     assert page.save(tmp_path / "x.HTM").exists()
 
 
-def test_a_pilot_gives_the_price_in_sizes_at_every_position():
+def test_pilot_gives_cost_in_sizes():
     p = np.random.default_rng(0).dirichlet(np.ones(4) / 9, 300)
     pilot = Pilot(confide.lac_score(p, p.argmax(axis=1)), confide.all_scores(p))
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, pilot=pilot)
@@ -142,12 +142,12 @@ def test_a_pilot_gives_the_price_in_sizes_at_every_position():
     assert "Price in sets" not in words_of(page_of(confide.plan(alpha=0.1, epsilon=1.0, n=1000)))
 
 
-def test_terms_are_explained_where_they_stand():
+def test_terms_are_explained():
     releases = [calibration(), calibration(neighbors="replace_one", delta=0.1)]
     used = {name for one in releases for rows in provenance_rows(one).values() for name, _ in rows}
     assert used - set(TERMS) <= UNEXPLAINED
     text = page_of(releases[0])
-    for name in ("Slopes per rank, below and above it", "Head start of +∞", "Target rank", "Gaps that are jumped"):
+    for name in ("Slopes per rank, below and above it", "Prior bonus of +∞", "Target rank", "Gaps in the scores"):
         assert re.search(rf"<dt>{re.escape(name)}</dt><dd.*?</dd><dd class=\"means\">", text, re.DOTALL), name
-    assert "this is no contradiction" in text
+    assert "That is no contradiction" in text
     assert "10 records replaced 11.12" in words_of(text)

@@ -113,7 +113,7 @@ def test_records_of_one_person_may_be_alike(people):
     assert binom.pmf(c, 12, least) @ np.exp(people * (-s * c + u * (12 - c))) > 1.01
 
 
-def test_alike_records_are_less_evidence():
+def test_dependent_records_are_less_evidence():
     """Ten thousand records of a thousand people say as much as a thousand do, with the noise that protects people."""
     x, y = np.array([8400]), np.array([1600])
     many = log_e_values(bets([0.88], 10_000, 0.1, per_person=10), x, y)
@@ -154,7 +154,7 @@ def test_false_alarms_within_104_looks_are_as_rare_as_promised(epsilon, n):
     assert binomtest(found, paths, 0.05, alternative="greater").pvalue > LEVEL
 
 
-def test_a_release_that_covers_raises_no_alarm_and_a_drop_does():
+def test_valid_release_raises_no_alarm_and_drop_does():
     rng = np.random.default_rng(5)
 
     def draw(counts):
@@ -173,13 +173,13 @@ ONE_START = {"stake": lambda t, _: float(t == 1) or 1e-300, "cash": lambda *_: 0
 @pytest.mark.parametrize(
     ("n", "epsilon", "records"), [(100, 1.0, 2300), (500, 0.3, 3000), (1000, 0.1, 6000), (200, 0.3, 3600)]
 )
-def test_power_with_one_start_is_what_was_published(n, epsilon, records):
+def test_power_with_one_start_equals_published_power(n, epsilon, records):
     """Records after a drop from .9 to .85 until the alarm with probability .9; to one batch and a tenth."""
     found = looks_to_alarm(0.88, n, epsilon, 0.9, 0.85, **ONE_START)
     assert abs(found * n - records) <= max(n, 0.1 * records)
 
 
-def test_fresh_stakes_find_a_late_drop_sooner():
+def test_fresh_wealth_detects_late_drop_sooner():
     late = {"before": 20, "looks": 52}
     with_stakes = looks_to_alarm(0.88, 100, 1.0, 0.9, 0.85, **late)
     without = looks_to_alarm(0.88, 100, 1.0, 0.9, 0.85, **late, **ONE_START)
@@ -187,7 +187,7 @@ def test_fresh_stakes_find_a_late_drop_sooner():
     assert without * 100 >= 5000
 
 
-def test_power_says_when_looks_are_too_small():
+def test_power_reports_small_looks():
     found = watch_power(0.9, 0.1, 50)
     assert found.small
     assert found.enough == records_enough(0.9, 0.1) == 2221
@@ -222,11 +222,11 @@ def test_the_confidence_sequence_holds_at_all_looks_at_once(p):
     assert binomtest(missed_ever, paths, 0.05, alternative="greater").pvalue > LEVEL
 
 
-def test_a_look_that_says_nothing_excludes_nothing():
+def test_look_without_records_excludes_nothing():
     assert confidence_sequence([0], [0], 100, 0.1) == [(0.0, 1.0)]
 
 
-def test_the_confidence_sequence_narrows_and_notices_change():
+def test_confidence_sequence_narrows_and_shows_change():
     still = confidence_sequence([90] * 60, [10] * 60, 100, 1.0)
     widths = [high - low for low, high in still]
     assert sorted(widths, reverse=True) == widths

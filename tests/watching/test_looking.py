@@ -37,7 +37,7 @@ def taken(state, name="Monday", source=None, **options):
     return watch(batch() if source is None else source, WHAT, RELEASE, state=state, look=name, **options)
 
 
-def test_looks_are_kept_and_go_on(state):
+def test_looks_are_stored_and_continued(state):
     first = taken(state, **START)
     second = taken(state, "Tuesday")
     assert second.looks[0] == first.looks[0]
@@ -46,7 +46,7 @@ def test_looks_are_kept_and_go_on(state):
     assert abs(covered - 460) + abs(missed - 40) < 60  # noise of scale 1 is farther with a chance below 1e-25
 
 
-def test_an_empty_batch_is_a_look_like_any_other(state):
+def test_empty_batch_is_valid_look(state):
     """Whether there are records at all is as secret as their number."""
     assert abs(sum(taken(state, source=batch(0, 0), **START).looks[0].counts)) < 60
     p = class_table(5).slice(0, 0)
@@ -61,7 +61,7 @@ CHOICES = {
 }  # fmt: skip
 
 
-def test_other_choices_after_the_first_look_are_refused(state):
+def test_changed_choices_after_first_look_raise(state):
     before = taken(state, **START)
     for name, value in CHOICES.items():
         with refused(InputError, name):
@@ -92,13 +92,13 @@ NEW = [
 
 
 @pytest.mark.parametrize(("change", "argument"), NEW)
-def test_a_first_look_that_cannot_be(state, change, argument):
+def test_invalid_first_look_raises(state, change, argument):
     good = {"source": batch(), "what": WHAT, "release": RELEASE, "state": state, "look": "Monday", **START}
     Refused(watch, good, change, argument, kind=InputError).check()
     assert not state.exists()
 
 
-def test_a_damaged_state_is_refused_and_left(state):
+def test_damaged_state_raises_and_stays_unchanged(state):
     taken(state, **START)
     text = state.read_text().replace('"Monday"', '"Sunday"')
     state.write_text(text)
@@ -107,13 +107,13 @@ def test_a_damaged_state_is_refused_and_left(state):
     assert state.read_text() == text
 
 
-def test_what_is_worth_a_word_is_said_before_the_first_look(state):
+def test_warnings_come_before_first_look_only(state):
     with pytest.warns(CoverageWarning):
         taken(state, epsilon=0.1, batch=100)
     taken(state, "Tuesday")  # and not again: warnings are errors here
 
 
-def test_looks_are_charged_and_answered_once(state, tmp_path):
+def test_look_is_charged_and_answered_once(state, tmp_path):
     ledger = Ledger(tmp_path / "budget.db", limit=2.5)
     paid = {"ledger": ledger, "dataset": "patients"}
     first = taken(state, **START, **paid)
@@ -135,7 +135,7 @@ def test_looks_are_charged_and_answered_once(state, tmp_path):
     assert kept["counts"] == list(first.looks[0].counts)
 
 
-def test_a_look_that_a_ledger_kept_goes_into_a_state_without_a_new_charge(state, tmp_path):
+def test_look_stored_in_ledger_enters_state_without_charge(state, tmp_path):
     """As after a crash between the ledger and the state."""
     ledger = Ledger(tmp_path / "budget.db")
     paid = {"ledger": ledger, "dataset": "patients"}
@@ -165,7 +165,7 @@ print(main(["show", "watch.json"]), main(["watch", "cal.json", "batch.csv", "--s
 
 
 @pytest.mark.slow
-def test_without_file_locks_looks_are_refused_and_states_are_read(state, tmp_path):
+def test_without_file_locks_looks_raise_and_states_can_be_read(state, tmp_path):
     """Windows has no fcntl: what is imported does not need it, and a look says what to do."""
     before = taken(state, **START)
     RELEASE.save(tmp_path / "cal.json")
@@ -178,7 +178,7 @@ def test_without_file_locks_looks_are_refused_and_states_are_read(state, tmp_pat
 
 
 @pytest.mark.parametrize("suffix", ["parquet", "csv"])
-def test_counts_are_those_of_evaluate(tmp_path, suffix):
+def test_counts_equal_those_of_evaluate(tmp_path, suffix):
     path = write(tmp_path / f"records.{suffix}", class_table(500, lists=False))
     what, released = Classified("p_*", "name"), calibration_at(0.7)
     found = evaluate_table(path, what, released)
@@ -206,7 +206,7 @@ def test_counts_of_parts_follow_the_order_of_the_release(tmp_path):
     assert counts.tolist() == [[found[n].covered, found[n].n - found[n].covered] for n in map(str, classes.parts)]
 
 
-def test_intervals_of_two_sides_are_watched(state):
+def test_two_sided_intervals_can_be_monitored(state):
     rng = np.random.default_rng(2)
     y = rng.normal(size=3000)
     released = confide.calibrate_sides(np.tile([-1.0, 1.0], (3000, 1)), y, 0.1, 1.0)
@@ -217,12 +217,12 @@ def test_intervals_of_two_sides_are_watched(state):
     assert found.looks[0].counts == (covered, 300 - covered)
 
 
-def test_one_level_of_several_is_watched(state):
+def test_one_of_several_levels_can_be_monitored(state):
     found = watch(batch(), WHAT, LEVELS, state=state, look="Monday", alpha=0.2, **START)
     assert found.settings.promised == {"": pytest.approx(LEVELS[0.2].coverage)}
 
 
-def test_unlabelled_needs_sets_and_no_truth(state):
+def test_unlabelled_needs_sets_and_no_labels(state):
     table = class_table(800, lists=False).select(["p_cat", "p_dog", "p_emu"])
     what = Classified("p_*", None, NAMES)
     found = watch(table, what, calibration_at(0.7), state=state, look="Monday", unlabelled=True, **START)
@@ -305,7 +305,7 @@ def killed(tmp_path_factory):
 @pytest.mark.slow
 @pytest.mark.xdist_group("killed looks")
 @pytest.mark.parametrize("step", STEPS)
-def test_a_killed_look_is_neither_lost_nor_counted_twice(killed, step):
+def test_interrupted_look_is_neither_lost_nor_counted_twice(killed, step):
     """Whatever the step, the state is whole, and asking again adds the batch once; it is drawn at most once."""
     folder = killed[step]
     assert json.loads((folder / "status").read_text()) == [signal.SIGKILL], "the process did not die at this step"
@@ -331,7 +331,7 @@ def test_a_killed_look_is_neither_lost_nor_counted_twice(killed, step):
 
 @pytest.mark.slow
 @pytest.mark.xdist_group("killed looks")
-def test_processes_do_not_lose_each_others_looks(killed):
+def test_concurrent_processes_keep_all_looks(killed):
     """Four processes look at once: each of their looks is in the state."""
     folder = killed["together"]
     assert json.loads((folder / "status").read_text()) == [0] * 4

@@ -36,7 +36,7 @@ def watched(*counts, **options):
     return watch
 
 
-def test_an_alarm_stays_and_the_course_goes_on():
+def test_alarm_stays_raised_at_later_looks():
     watch = watched(*[GOOD] * 3, *[BAD] * 4, *[GOOD] * 30)
     alarmed = [point.alarmed for point in watch.points]
     first = alarmed.index(True)
@@ -48,7 +48,7 @@ def test_an_alarm_stays_and_the_course_goes_on():
     assert watched(*[GOOD] * 100).alarm is None
 
 
-def test_a_group_alone_is_named():
+def test_single_group_below_is_named():
     released = confide.GroupCalibration("group", "add_remove", {"a": RELEASE, "b": calibration_at(0.6)})
     watch = Watch.start(released, epsilon=1.0, batch=1000)
     for day in range(8):
@@ -58,7 +58,7 @@ def test_a_group_alone_is_named():
     assert watch.points[-1].parts["a"] < 0
 
 
-def test_sizes_are_compared_with_the_first_look():
+def test_sizes_are_compared_with_first_look():
     watch = watched(*[[10, 700, 220, 70]] * 30, bins=[0, 1, 2, 3])
     assert watch.alarm is None
     assert not watch.points[0].alarmed
@@ -98,7 +98,7 @@ def test_sizes_of_a_private_evaluation_are_a_reference():
         Refused(reference_of, good, change, "reference", kind=InputError).check()
 
 
-def test_a_reference_of_hardly_anything_tests_nothing():
+def test_small_reference_gives_no_tests():
     watch = watched([0, 0, 0, 0], *[[500, 0, 0, 0]] * 20, bins=[0, 1, 2, 3], epsilon=0.1)
     assert watch.alarm is None
     assert watch.named_by(watch.points[-1]) == []
@@ -132,7 +132,7 @@ def test_a_look_costs_what_it_says(neighbors, people):
     tables=st.integers(1, 4),
     one_count=st.booleans(),
 )
-def test_a_statement_is_never_smaller_than_the_loss(neighbors, epsilon, people, tables, one_count):
+def test_privacy_statement_is_at_least_exact_loss(neighbors, epsilon, people, tables, one_count):
     """In fractions: the noise of all counts that one record changes, under every relation, against what is stated."""
     if neighbors == "add_remove":
         one_count = False
@@ -162,7 +162,7 @@ def test_the_noise_that_is_drawn_is_the_stated_one(monkeypatch):
     assert asked == [([90, 10], 0.25)]
 
 
-def test_records_of_one_person_weigh_together():
+def test_records_of_one_person_count_together():
     """The same noise and counts, of people with one record each, and with up to ten that may be alike."""
     one = watched(*[[840, 160]] * 6, epsilon=1.0, batch=1000)
     ten = watched(*[[840, 160]] * 6, epsilon=10.0, batch=1000, records_per_person=10)
@@ -173,7 +173,7 @@ def test_records_of_one_person_weigh_together():
     assert wide.high - wide.low > 1.5 * (narrow.high - narrow.low)
 
 
-def test_a_state_is_read_as_it_was_written():
+def test_state_round_trip():
     for watch in (watched(GOOD, BAD), watched(), watched([1, 2, 3], bins=[0, 1, 2]), watched(error=0.01, looks=7)):
         again = Watch.from_json(watch.to_json())
         assert again == watch == copy.deepcopy(watch)
@@ -204,7 +204,7 @@ FIELDS = [
 ]  # fmt: skip
 
 
-def test_states_that_cannot_be_are_refused():
+def test_invalid_states_raise():
     assert Watch.from_json(altered(lambda content: None)) == watched(GOOD, BAD)
     changes = [lambda content, own=own: content["looks"][0].update(own) for own in LOOKS]
     changes += [lambda content, own=own: content.update(own) for own in FIELDS]
@@ -246,7 +246,7 @@ def test_refusals(row):
     row.check()
 
 
-def test_a_bound_on_a_loss_has_no_coverage_to_watch():
+def test_risk_control_cannot_be_monitored():
     risk = confide.calibrate_losses(np.zeros((3000, 3)), confide.Candidates.of([0, 1, 2]), 0.1, 1.0, loss="x")
     with refused(InputError, "release"):
         promised_of(risk)
@@ -256,19 +256,19 @@ def test_a_bound_on_a_loss_has_no_coverage_to_watch():
     ("n", "tolerance", "delta", "strict"),
     [(1000, 0.02, None, False), (800, 0.02, None, True), (500, 0.05, None, False), (800, 0.02, 0.05, False)],
 )
-def test_a_tolerance_that_luck_exceeds_is_pointed_out(n, tolerance, delta, strict):
+def test_small_tolerance_gives_warning(n, tolerance, delta, strict):
     released = confide.calibrate(np.linspace(0, 1, n), 0.1, 1.0, neighbors="replace_one", delta=delta)
     notes = Watch.start(released, epsilon=1.0, batch=500, tolerance=tolerance).settings.remarks(released)
     assert len(notes) == strict
 
 
-def test_small_looks_are_pointed_out_before_anything_is_charged():
+def test_small_looks_give_warning_before_charge():
     assert len(Watch.start(RELEASE, epsilon=0.1, batch=500).settings.remarks(RELEASE)) == 1
     assert not Watch.start(RELEASE, epsilon=0.1, batch=2500).settings.remarks(RELEASE)
     assert Watch.start(RELEASE, epsilon=1.0, batch=500).settings.remarks(RELEASE, n_typical=200)
 
 
-def test_bins_are_public_and_cover_all_sizes():
+def test_bins_cover_all_sizes():
     for classes in (2, 3, 9, 10, 1000, 10**5):
         bins = size_bins(classes)
         assert bins[0] == 0

@@ -1,13 +1,13 @@
-"""Audits of mechanisms and their claims, made on your own machine.
+"""Audits of mechanisms and their claims, which run on your own machine.
 
-subject.py     a mechanism that can be run, with its claims, also from outside; findings and the report
+subject.py     a mechanism with its claims, from the library or from outside; findings and the report
 library.py     the library's own mechanisms
-exact.py       (1) the loss and (4) coverage, by enumeration of small cases
+exact.py       (1) privacy loss and (4) coverage, by enumeration of small cases
 sampler.py     (2) the noise against its exact law, by chi-square; (5) independence of consecutive calls
 search.py      (3) the worst neighbours, and a lower bound on the true epsilon by running the mechanism on them
-coverage.py    (4) coverage by simulation on nasty distributions
+coverage.py    (4) coverage by simulation on difficult distributions
 membership.py  what an attacker learns about one person from thresholds and prediction sets
-run.py         the checks together: how often mechanisms are run, and how far they are
+run.py         all checks together: number of runs, and progress
 """
 
 from confide.audit.run import BRIEF, LONG, SECONDS, Effort, audit, audit_library, effort_within
@@ -20,5 +20,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

@@ -1,11 +1,11 @@
-"""Coverage by simulation on laws of scores where quantile estimates go wrong, judged by a bet against the claimed mean.
+"""Coverage by simulation on difficult distributions of scores, tested against the claimed mean by betting.
 
-The bet is a p-value for independent values in [0, 1], whatever their law, however small their spread. A gambler starts
-with 1 and bets that values fall below the claim c: each value x multiplies the wealth by 1 + stake (c - x), and stakes
-up to 1/(1-c) never lose more than there is. If the mean of x is at least c, wealth does not grow on average, so that
-it ever exceeds 1/p with probability at most p (Ville 1939). The money is spread over stakes of many sizes, because the
-best one depends on the unknown mean and spread (Waudby-Smith and Ramdas 2024). Values that scatter little refute a
-claim in few runs; Hoeffding's inequality charges them for a spread up to 1.
+The bet gives a p-value for independent values in [0, 1] with any distribution. The initial wealth is 1. A bet with
+fraction b that values fall below the claim c multiplies the wealth by 1 + b (c - x) for each value x. Fractions up to
+1/(1-c) keep the wealth nonnegative. If the mean of x is at least c, the wealth does not grow on average, so the
+probability that it ever exceeds 1/p is at most p (Ville 1939). The wealth is divided among many fractions, because the
+best one depends on the unknown mean and spread (Waudby-Smith and Ramdas 2024). If values vary little, a few runs can
+refute a claim; Hoeffding's inequality would assume a spread of 1.
 """
 
 import math
@@ -18,11 +18,11 @@ from numpy.typing import NDArray
 from confide.audit.subject import Finding, Scores, Subject
 
 STAKES = 0.95 * 0.5 ** np.arange(12)
-"""Stakes as shares of the largest that is allowed; together they make an even bet."""
+"""Betting fractions, relative to the largest possible one; the wealth is divided evenly among them."""
 
 
 def bet_against(values: NDArray[np.float64], claim: float) -> float:
-    """A p-value of "the mean is at least `claim`" for independent values in [0, 1], shape (k,), claim in (0, 1).
+    """P-value of "the mean is at least `claim`" for independent values in [0, 1], shape (k,), claim in (0, 1).
 
     Examples
     --------
@@ -39,7 +39,7 @@ def bet_against(values: NDArray[np.float64], claim: float) -> float:
 
 @dataclass(frozen=True)
 class Nasty:
-    """A law of scores in [0, 1] on which quantile estimates go wrong, with its distribution function."""
+    """A distribution of scores in [0, 1] that is difficult for quantile estimates, with its distribution function."""
 
     sample: Callable[[np.random.Generator, int], Scores]
     cdf: Callable[[float], float]
@@ -73,7 +73,7 @@ NASTY: dict[str, Nasty] = {
 
 
 def check_coverage(subject: Subject, name: str, repeats: int, rng: np.random.Generator, level: float) -> Finding:
-    """The mean coverage of thresholds from fresh calibration data of a nasty law, against the claim, for each size."""
+    """Compare the claim with the mean coverage after fresh calibrations on a difficult distribution, for each size."""
     claim = subject.claims.coverage
     assert claim is not None
     draw, law = subject.large or subject.draw, NASTY[name]

@@ -1,8 +1,8 @@
 """Exact checks of small cases: laws, the privacy loss, and coverage, without any randomness.
 
-The laws of the selectors are computed in another way than the library computes them. Permute-and-flip draws j with
-probability w_j int_0^1 prod_(i != j) (1 - s w_i) ds, w = exp((u - max u)/scale). The integrand is a polynomial in s,
-which Gauss-Legendre quadrature of enough nodes integrates without error.
+The laws of the selectors are computed differently than in the library. Permute-and-flip draws j with probability
+w_j int_0^1 prod_(i != j) (1 - s w_i) ds, w = exp((u - max u)/scale). The integrand is a polynomial in s, for which
+Gauss-Legendre quadrature with enough nodes is exact.
 """
 
 import math
@@ -21,7 +21,7 @@ Floats = NDArray[np.float64]
 
 
 def exact_law(utilities: NDArray[Any], scale: float, selector: Selector) -> Floats:
-    """The law of a selector over a few candidates.
+    """Law of a selector over a few candidates.
 
     Examples
     --------
@@ -46,12 +46,12 @@ def _nodes(count: int) -> tuple[Floats, Floats]:
 
 
 ROUNDING = 1e-9
-"""Log-ratios of laws that were computed in floats."""
+"""Tolerance for log-ratios of laws that were computed in floats."""
 
 
 @dataclass(frozen=True)
 class Worst:
-    """Neighbours, and an event (thresholds) that gives the first away: loss is log(P(event|first)/P(event|second))."""
+    """Neighbours and an event (thresholds) with the loss log(P(event|first)/P(event|second))."""
 
     loss: float
     first: Data
@@ -60,27 +60,27 @@ class Worst:
 
 
 class Laws:
-    """The laws of all small data sets of a subject, each computed once."""
+    """Laws of all small data sets of a subject, each computed once."""
 
     def __init__(self, subject: Subject, law: Law) -> None:
         self._subject, self._law = subject, law
         self._known: dict[Data, Mapping[float, float]] = {}
 
     def of(self, data: Data) -> Mapping[float, float]:
-        """The law under one data set."""
+        """Law for one data set."""
         if data not in self._known:
             self._known[data] = self._law(self._subject.scores(data))
         return self._known[data]
 
     def pairs(self) -> Iterator[tuple[Data, Data]]:
         """Every ordered pair of neighbours."""
-        for one, other in self._subject.pairs():
-            yield one, other
-            yield other, one
+        for first, second in self._subject.pairs():
+            yield first, second
+            yield second, first
 
 
 def worst_pair(laws: Laws) -> Worst:
-    """The pair and the single output with the largest loss."""
+    """Pair and single output with the largest loss."""
     worst: Worst | None = None
     for first, second in laws.pairs():
         p, q = laws.of(first), laws.of(second)
@@ -95,10 +95,10 @@ def worst_pair(laws: Laws) -> Worst:
 
 
 def telling_pair(laws: Laws, runs: int, sigmas: float = 4.5) -> Worst:
-    """The pair and event that an attack with `runs` runs per data set tells apart best.
+    """Pair and event that an attack with `runs` runs per data set distinguishes best.
 
-    Of each pair, the outputs are taken in the order of their likelihood ratio; the event with the largest log-ratio
-    less `sigmas` of its standard errors wins.
+    The outputs of each pair are ordered by their likelihood ratio. The result is the event with the largest log-ratio
+    less `sigmas` of its standard errors.
     """
     best, highest = None, -math.inf
     for first, second in laws.pairs():
@@ -109,8 +109,8 @@ def telling_pair(laws: Laws, runs: int, sigmas: float = 4.5) -> Worst:
             hit, miss = hit + p[threshold], miss + q.get(threshold, 0.0)
             if hit <= 0:
                 continue
-            seen = max(miss, 1 / runs)
-            value = math.log(hit / seen) - sigmas * math.sqrt((1 / hit + 1 / seen) / runs)
+            miss_rate = max(miss, 1 / runs)
+            value = math.log(hit / miss_rate) - sigmas * math.sqrt((1 / hit + 1 / miss_rate) / runs)
             if value > highest:
                 loss = math.log(hit / miss) if miss > 0 else math.inf
                 best, highest = Worst(loss, first, second, frozenset(order[:count])), value
@@ -129,9 +129,9 @@ def check_exact_loss(subject: Subject, worst: Worst) -> Finding:
 
 
 def check_noise_loss(subject: Subject) -> Finding:
-    """The exact loss of Laplace noise on counts, from which the threshold is computed: L1 distance over scale.
+    """Exact loss of Laplace noise on counts, from which the threshold is computed: L1 distance over scale.
 
-    The ratio of the noise's (discrete or continuous) densities at distance d is exp(d/scale) somewhere, per count.
+    The ratio of the noise densities (discrete or continuous) at distance d reaches exp(d/scale), for each count.
     """
     claim, scale = subject.claims.epsilon, subject.noise_scale
     assert claim is not None
@@ -143,7 +143,7 @@ def check_noise_loss(subject: Subject) -> Finding:
 
 
 def check_exact_coverage(subject: Subject) -> Finding:
-    """The smallest coverage over every multiset of exchangeable points; each point in turn is the new one."""
+    """Smallest coverage over all multisets of exchangeable points; each point in turn is the new one."""
     claim, law = subject.small_coverage, subject.law
     assert claim is not None
     assert law is not None

@@ -1,4 +1,4 @@
-"""The library's own mechanisms as subjects, in the very code that `calibrate` runs."""
+"""The library's own mechanisms as subjects, with the same code that `calibrate` runs."""
 
 from collections.abc import Iterator
 from dataclasses import replace
@@ -38,7 +38,7 @@ EPSILON = 1.0
 
 
 def library_subjects() -> Iterator[Subject]:
-    """Every mechanism of the library that claims an epsilon, under every relation it supports."""
+    """All mechanisms of the library that claim an epsilon, with every adjacency that they support."""
     for neighbors in NEIGHBORS:
         for selector in SELECTORS:
             yield slopes_subject(neighbors, selector)
@@ -49,9 +49,9 @@ def library_subjects() -> Iterator[Subject]:
 
 
 def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
-    """The slope mechanism as it is planned for few records and four candidates, and for many and a hundred."""
+    """The slope mechanism as planned for few records and four candidates, and for many records and 100 candidates."""
     m = len(ATOMS)
-    # With these slopes and this rise few records come near the claimed loss.
+    # With these slopes and this rise, few records nearly reach the claimed loss.
     small = plan(
         "0.3",
         EPSILON,
@@ -72,7 +72,7 @@ def slopes_subject(neighbors: Neighbors, selector: Selector) -> Subject:
 
 
 def _pps(neighbors: Neighbors) -> Subject:
-    """The published exponential mechanism; its claim is the published epsilon, of which it spends about half."""
+    """The published exponential mechanism, with the published epsilon as its claim; it spends about half of that."""
     small: PpsOfSecretSize | PrivatePredictionSets
     large: PpsOfSecretSize | PrivatePredictionSets
     if neighbors == "replace_one":
@@ -103,7 +103,7 @@ def _pps_laplace() -> Subject:
 
 
 def _opendp_quantile(neighbors: Neighbors) -> Subject:
-    """OpenDP's quantile, which claims no coverage."""
+    """OpenDP's quantile, which does not claim coverage."""
     mechanism = opendp_quantile_for(Fraction(3, 4), EPSILON, RECORDS if neighbors == "replace_one" else None)
 
     def law(scores: Scores) -> dict[float, float]:
@@ -125,31 +125,31 @@ def _subject(
     noise_scale: float | None = None,
     small_coverage: float | None = None,
 ) -> Subject:
-    """A small instance that selects among EDGES and +inf; a large one: records, mechanism and number of candidates."""
+    """Subject with a small instance that selects among EDGES and +inf; `large`: records, mechanism and candidates."""
     claims = Claims(EPSILON, neighbors, None if large is None else 0.9)
     draw, any_size = partial(threshold, small, Candidates.of(EDGES)), neighbors == "add_remove"
-    made = Subject(
+    subject = Subject(
         f"{name} {neighbors}", claims, draw, law, ATOMS, RECORDS, small_coverage, noise_scale, any_size=any_size
     )
     if large is None:
-        return made
+        return subject
     n, mechanism, m = large
     assert mechanism is not None
-    return replace(made, coverage_sizes=(n,), large=partial(threshold, mechanism, Candidates.unit(m)))
+    return replace(subject, coverage_sizes=(n,), large=partial(threshold, mechanism, Candidates.unit(m)))
 
 
 def threshold(mechanism: Any, candidates: Candidates, scores: Scores) -> float:
-    """One run, from scores to the threshold."""
+    """One run of a mechanism, from scores to the threshold."""
     return float(candidates.values[mechanism.choose(counts(scores, candidates))])
 
 
 def utility_law(mechanism: Any, candidates: Candidates, scores: Scores) -> dict[float, float]:
-    """The exact law of a mechanism that selects by integer utilities."""
+    """Exact law of a mechanism that selects by integer utilities."""
     utilities = mechanism.utilities(counts(scores, candidates))
     law = exact_law(utilities, mechanism.scale, getattr(mechanism, "selector", "exponential"))
     return dict(zip(candidates.values.tolist(), law.tolist(), strict=True))
 
 
 def counts(scores: Scores, candidates: Candidates) -> NDArray[np.int64]:
-    """Counts per bin, without the checks of `ScoreHistogram`: many thousand calls are made."""
+    """Counts per bin, without the checks of `ScoreHistogram`, because many thousand calls are made."""
     return np.bincount(np.searchsorted(candidates.edges, scores), minlength=candidates.size).astype(np.int64)

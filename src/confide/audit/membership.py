@@ -1,10 +1,10 @@
-"""What an attacker learns about one person: a membership-inference game on thresholds and on prediction sets.
+"""A membership-inference game on thresholds and on prediction sets, which shows what they reveal about one person.
 
-The attacker knows the records of everybody else and both things that the person's record might be. A fair coin decides
-whether the calibration data hold the one or the other (a record that misses the threshold, or one that meets it); the
-attacker sees what is released and guesses. Without privacy the threshold of split conformal prediction moves from one
-order statistic to the next, which gives the person away; with epsilon-differential privacy no attacker, however
-clever, is right with probability more than e^epsilon/(1 + e^epsilon).
+The attacker has the records of all other people and two possible records of the person. A fair coin decides which of
+them is in the calibration data: a record that misses the threshold, or one that meets it. The attacker sees the release
+and guesses. Without privacy the threshold of split conformal prediction moves from one order statistic to the next,
+which identifies the record. With epsilon-differential privacy no attacker is right with a probability above
+e^epsilon/(1 + e^epsilon).
 """
 
 import math
@@ -25,18 +25,18 @@ Release = Callable[[Scores], float]
 
 @dataclass(frozen=True)
 class Game:
-    """The result of a membership-inference game.
+    """Result of a membership-inference game.
 
     Parameters
     ----------
     release
-        What was released: `"threshold"` or `"prediction sets"`.
+        The released object: `"threshold"` or `"prediction sets"`.
     accuracy
-        Share of right guesses; 0.5 is guessing.
+        Share of right guesses; 0.5 means guessing.
     interval
         Clopper-Pearson interval of the accuracy at 99 %.
     bound
-        What differential privacy allows at most; 1 without it.
+        Largest probability of a right guess that differential privacy allows; 1 without it.
     """
 
     release: str
@@ -46,7 +46,7 @@ class Game:
 
 
 def split_conformal(alpha: float) -> Release:
-    """The threshold of split conformal prediction, without privacy: the ceil((n+1)(1-alpha))-th smallest score."""
+    """Return a release function: the ceil((n+1)(1-alpha))-th smallest score, as in split conformal prediction."""
 
     def release(scores: Scores) -> float:
         rank = math.ceil(round((len(scores) + 1) * (1 - alpha), 9))
@@ -66,22 +66,22 @@ def play(
     queries: Scores | None = None,
     epsilon: float | None = None,
 ) -> Game:
-    """Play the game: half of the rounds teach the attacker what each world looks like, half are guessed.
+    """Play the game. Before the guesses, the attacker simulates both worlds.
 
     Parameters
     ----------
     release
-        Scores to a threshold.
+        Function from scores to a threshold.
     others
-        The scores that the attacker knows.
+        Scores that the attacker knows.
     low, high
-        The two scores that the person may have.
+        The two possible scores of the person.
     rounds
-        Rounds that are guessed; as many are simulated by the attacker before, in each world.
+        Number of guesses; the attacker simulates as many rounds in each world before.
     rng
-        Tosses the coin.
+        Random generator of the coin.
     queries
-        If given, only memberships of these scores in prediction sets are seen, not the threshold.
+        If given, the attacker sees only which of these scores are in prediction sets, and not the threshold.
     epsilon
         Claimed loss under replace-one, for the bound.
     """
@@ -107,10 +107,10 @@ def play(
 
 
 def demonstrate(epsilon: float, rounds: int, rng: np.random.Generator) -> list[tuple[str, Game]]:
-    """The game at n = 100 and alpha = 0.1, without and with privacy, on thresholds and on prediction sets.
+    """Play the game at n = 100 and alpha = 0.1, without and with privacy, on thresholds and on prediction sets.
 
-    The person's record decides whether the 91st smallest score is 0.80 or 0.85: the worst case for split conformal
-    prediction. The attacker of the prediction sets asks about 200 inputs.
+    The person's record decides whether the 91st smallest score is 0.80 or 0.85. This is the worst case for split
+    conformal prediction. The attacker of the prediction sets asks about 200 inputs.
 
     Examples
     --------
@@ -126,7 +126,7 @@ def demonstrate(epsilon: float, rounds: int, rng: np.random.Generator) -> list[t
     queries = np.linspace(0.005, 1.0, 200)
     games = []
     for who, release, loss in (("split conformal", split_conformal(0.1), None), ("confide", private, epsilon)):
-        for asked in (None, queries):
-            game = play(release, others, 0.1, 0.99, rounds=rounds, rng=rng, queries=asked, epsilon=loss)
+        for visible in (None, queries):
+            game = play(release, others, 0.1, 0.99, rounds=rounds, rng=rng, queries=visible, epsilon=loss)
             games.append((who, game))
     return games

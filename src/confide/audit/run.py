@@ -1,7 +1,7 @@
-"""All checks together, how often each runs a mechanism, and how far an audit is.
+"""All checks together, with the number of runs of each check, and progress.
 
-Every random check gets an equal share of one level, so that an audit of honest mechanisms fails by chance with at most
-that probability (Bonferroni). Enumerations are exact and never fail by chance.
+Every random check gets an equal share of one level, so an audit of honest mechanisms fails by chance with at most that
+probability (Bonferroni). Enumerations are exact and do not fail by chance.
 """
 
 import time
@@ -29,24 +29,24 @@ from confide.audit.subject import Draw, Finding, Report, Scores, Subject, two_en
 from confide.errors import InputError
 
 SECONDS = 120.0
-"""How long a mechanism from outside is audited by default."""
+"""Default duration of an audit of one mechanism from outside, in seconds."""
 
 _TRIAL = 0.2
 
 _LEAST_SEARCH = {"replace_one": 6_500, "add_remove": 20_000}
-"""About how many runs a search takes at least: every data set is run a few times."""
+"""Approximate minimum number of runs of a search, because every data set is run a few times."""
 
 
 @dataclass(frozen=True)
 class Effort:
-    """How often mechanisms are run; 0 leaves a check out.
+    """Number of runs of each check; 0 leaves a check out.
 
     Parameters
     ----------
     sampler
         Runs per data set, for the chi-square test.
     attack
-        Runs per neighbour. The search for neighbours takes three to four times as many, and some thousands at least.
+        Runs per neighbour. The search for neighbours needs three to four times as many, and some thousands at least.
     coverage
         Calibrations per distribution and number of records.
     fresh
@@ -59,7 +59,7 @@ class Effort:
     fresh: int = 0
 
     def runs(self, subject: Subject) -> int:
-        """About how often the subject will be run in all."""
+        """Approximate total number of runs of the subject."""
         claims, law = subject.claims, subject.law is not None
         search = max(3 * self.attack, _LEAST_SEARCH[claims.neighbors]) + 2 * self.attack
         private = 2 * self.attack * law + search * subject.searched + self.fresh
@@ -74,7 +74,7 @@ MOST = Effort(sampler=30_000, attack=1_000_000, coverage=20_000, fresh=40_000)
 
 
 def effort_within(subject: Subject, seconds: float) -> Effort:
-    """As many runs as fit into so many seconds, judged by a short trial; at least `LEAST` and at most `MOST`."""
+    """Effort that fits into a number of seconds, by a short trial; at least `LEAST` and at most `MOST`."""
     few = many = 0.0
     if subject.claims.epsilon is not None:
         few = _speed(subject.draw, two_ends(subject.atoms, subject.records, subject.records // 2))
@@ -84,7 +84,7 @@ def effort_within(subject: Subject, seconds: float) -> Effort:
 
 
 def effort_at(few: float, many: float, seconds: float, sizes: int) -> Effort:
-    """The effort for mechanisms that do so many runs a second with few records, and with many; 0 where no claim is.
+    """Effort from runs per second with few and with many records; 0 runs per second means no such claim.
 
     Examples
     --------
@@ -101,7 +101,7 @@ def effort_at(few: float, many: float, seconds: float, sizes: int) -> Effort:
 
 def _speed(draw: Draw, scores: Scores) -> float:
     """Runs per second."""
-    draw(scores.copy())  # the first may load something
+    draw(scores.copy())  # the first call may load something
     runs, begin = 0, time.perf_counter()
     while (passed := time.perf_counter() - begin) < _TRIAL or not runs:
         draw(scores.copy())
@@ -110,13 +110,13 @@ def _speed(draw: Draw, scores: Scores) -> float:
 
 
 Advance: TypeAlias = Callable[[int], object]
-"""Called with the number of runs since the last call; 0 where more are made than were announced."""
+"""Callback with the number of runs since the last call; 0 if there are more runs than announced."""
 
 _STEP = 64
 
 
 class Runs:
-    """The runs of one subject, about as many as were announced.
+    """Count the runs of one subject, in total about as many as were announced.
 
     Examples
     --------
@@ -133,7 +133,7 @@ class Runs:
         self._left, self._untold, self._advance = announced, 0, advance
 
     def counted(self, draw: Draw) -> Draw:
-        """The same mechanism, with runs that are counted."""
+        """Return the same mechanism, with counted runs."""
 
         def run(scores: Scores) -> float:
             self._untold += 1
@@ -145,7 +145,7 @@ class Runs:
         return run
 
     def end(self) -> None:
-        """Tell of what is left of the announced runs."""
+        """Report the rest of the announced runs."""
         self._tell(self._left)
 
     def _tell(self, runs: int) -> None:
@@ -157,7 +157,7 @@ LEVEL = 1e-4
 
 Exact: TypeAlias = Callable[[], Finding]
 Random: TypeAlias = Callable[[float], Finding]
-"""A check that fails by chance with at most the probability that it is given."""
+"""A check that fails by chance with at most the given probability."""
 
 
 def audit(
@@ -170,25 +170,25 @@ def audit(
     tell: Callable[[str], None] | None = None,
     watch: Callable[[int], Advance] | None = None,
 ) -> Report:
-    """Check every claim of the subjects.
+    """Check all claims of the subjects.
 
     Parameters
     ----------
     subjects
-        What is audited.
+        Mechanisms to audit.
     effort
-        How often mechanisms are run; by default as often as fits into `seconds`.
+        Number of runs; by default as many as fit into `seconds`.
     seconds
-        About how long each subject is audited, if there is no `effort`.
+        Approximate duration for each subject, if there is no `effort`.
     level
         Bound on the probability that honest mechanisms fail, in (0, 1); 1e-4 by default.
     rng
-        Makes the data of the simulations (not the mechanisms' noise); fresh by default.
+        Generator for the data of the simulations, not for the mechanisms' noise; fresh by default.
     tell
-        Called with the name of each subject before it is audited.
+        Callback with the name of each subject before its audit.
     watch
-        Called once with about the number of runs to come; what it returns is called with numbers of runs that were
-        made, which add up to the announced number.
+        Callback with the approximate number of runs, called once. Its result is called with numbers of finished runs,
+        which add up to the announced number.
 
     Examples
     --------
@@ -226,7 +226,7 @@ def audit_library(
     tell: Callable[[str], None] | None = None,
     watch: Callable[[int], Advance] | None = None,
 ) -> Report:
-    """Check every claim of the library's own mechanisms, and OpenDP's sampler across magnitudes."""
+    """Check all claims of the library's own mechanisms, and OpenDP's sampler across magnitudes."""
     advance: list[Advance] = []
 
     def watch_all(runs: int) -> Advance:
@@ -242,7 +242,7 @@ def audit_library(
 
 
 def _checks(subject: Subject, effort: Effort, rng: np.random.Generator) -> tuple[list[Exact], list[Random]]:
-    """Checks that are exact, and checks that may fail by chance."""
+    """Exact checks, and checks that may fail by chance."""
     exact: list[Exact] = []
     random: list[Random] = []
     if subject.law is not None:
@@ -271,10 +271,10 @@ def _with_law(subject: Subject, laws: Laws, effort: Effort, exact: list[Exact], 
 
 
 def _counted(subject: Subject, runs: Runs) -> Subject:
-    """The subject, with runs that are counted."""
+    """Subject with counted runs."""
     large = None if subject.large is None else runs.counted(subject.large)
     return replace(subject, draw=runs.counted(subject.draw), large=large)
 
 
 def _unwatched(runs: int) -> None:
-    """No progress is shown."""
+    """No-op progress callback."""

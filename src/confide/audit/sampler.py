@@ -1,9 +1,9 @@
-"""Checks of the noise: samplers against their exact laws by Pearson's chi-square, and fresh noise in every call.
+"""Checks of the noise: samplers against their exact laws by Pearson's chi-square test, and fresh noise in every call.
 
-For fresh noise, the first calls are made on one of two neighbours each, chosen by a coin. The upper half of the
-outcomes is compared with the next outcomes, and with those at the distance that the first half of the calls makes
-suspicious. Then calls on one data set follow calls on records that are all low or all high, chosen by a coin, and are
-compared with that coin. Each comparison is Fisher's exact test of independent pairs.
+For fresh noise, each of the first calls is made on one of two neighbours, chosen by a coin. The upper half of the
+outcomes is compared with the next outcomes, and with outcomes at the distance where the first half of the calls
+correlates most. Then each call on one data set follows a call on records that are all low or all high, chosen by a
+coin, and is compared with that coin. Each comparison is Fisher's exact test of independent pairs.
 """
 
 import math
@@ -28,13 +28,13 @@ MAGNITUDES: tuple[tuple[tuple[int, ...], float], ...] = (
     ((-(10**15), -(10**15) - 3 * 10**14, -(10**15) - 5 * 10**14), 4.1e14),
     ((2**61, 2**61 - 1, -(2**61)), 1.0),
 )
-"""Utilities and scales from 1 to the end of 64 bits, for OpenDP's sampler by itself."""
+"""Utilities and scales from 1 to the limit of 64 bits, for OpenDP's sampler alone."""
 
 NOISE_SCALES = (0.3, 1.0, 7.3, 1e3, 1e6, 1e12)
 
 
 def chi_square(draws: Sequence[float], law: Mapping[float, float]) -> float:
-    """The p-value of draws under a law; rare outcomes are pooled, and an impossible one gives 0.
+    """P-value of draws under a law; rare outcomes are pooled, and an impossible one gives 0.
 
     Examples
     --------
@@ -55,7 +55,7 @@ def chi_square(draws: Sequence[float], law: Mapping[float, float]) -> float:
     if rare.any():
         pooled = expected[rare].sum()
         expected, observed = np.append(expected[~rare], pooled), np.append(observed[~rare], observed[rare].sum())
-        if pooled < LEAST_EXPECTED and len(expected) > 1:  # still too rare: merge with the smallest of the others
+        if pooled < LEAST_EXPECTED and len(expected) > 1:  # still too rare: merge with the smallest other cell
             smallest = int(np.argmin(expected[:-1]))
             expected[smallest], observed[smallest] = expected[smallest] + pooled, observed[smallest] + observed[-1]
             expected, observed = expected[:-1], observed[:-1]
@@ -74,7 +74,7 @@ def check_sampler(subject: Subject, runs: int, level: float) -> Finding:
 
 
 def check_magnitudes(runs: int, level: float) -> list[Finding]:
-    """OpenDP's two selectors and its discrete Laplace noise by themselves, across magnitudes; three findings."""
+    """Check OpenDP's two selectors and its discrete Laplace noise alone, across magnitudes; three findings."""
     findings = []
     for selector in SELECTORS:
         found = []
@@ -94,18 +94,18 @@ def check_magnitudes(runs: int, level: float) -> list[Finding]:
 
 
 def magnitude_runs(runs: int) -> int:
-    """How often `check_magnitudes` runs OpenDP's selectors."""
+    """Number of runs of OpenDP's selectors in `check_magnitudes`."""
     return len(SELECTORS) * len(MAGNITUDES) * runs
 
 
 def _finding(name: str, found: Sequence[float], level: float, how: str) -> Finding:
-    """The smallest p-value counts, as many times as there are."""
+    """Finding from the smallest p-value, multiplied by their number (Bonferroni)."""
     p = min(1.0, len(found) * min(found))
     return Finding(name, "sampler", level, p, p >= level, f"chi-square p-value{how}, least allowed")
 
 
 def _in_cells(draws: NDArray[np.int64], scale: float) -> tuple[list[float], dict[float, float]]:
-    """Draws in about forty cells of equal width around 0, the outer two open, with the cells' exact probabilities."""
+    """Draws in about forty cells of equal width around 0, the outer two unbounded, with exact cell probabilities."""
     width = max(1, round(scale / 5))
     edges = width * np.arange(-20, 20)  # a cell holds edge < z <= next edge
 
@@ -126,7 +126,7 @@ _PILOT = 30
 
 
 def check_fresh(subject: Subject, runs: int, rng: np.random.Generator, level: float) -> Finding:
-    """Run the subject `runs` times on neighbours whose outcome varies, and test for what one call tells of another."""
+    """Run the subject `runs` times on neighbours with varying outcomes, and test whether calls are independent."""
     data = _most_varied(subject)
     outcomes = np.array([outcome(subject.draw, data[coin]) for coin in rng.integers(2, size=runs // 2)])
     coins = rng.integers(2, size=runs // 4)
@@ -155,7 +155,7 @@ def repeats(bits: Bits) -> tuple[float, float]:
 
 
 def _most_varied(subject: Subject) -> tuple[Scores, Scores]:
-    """Neighbours at the two ends whose outcomes divide most evenly; they are run by turns."""
+    """Neighbours at the two ends whose outcomes divide most evenly; they are run in turn."""
     n, more = subject.records, int(subject.claims.neighbors == "add_remove")
     pairs = [
         (two_ends(subject.atoms, n, high), two_ends(subject.atoms, n + more, high + 1))
@@ -166,7 +166,7 @@ def _most_varied(subject: Subject) -> tuple[Scores, Scores]:
 
 
 def _upper_half(outcomes: NDArray[np.float64]) -> Bits:
-    """Which outcomes lie above the cut that divides them most evenly; it takes no notice of their order."""
+    """Outcomes above the cut that divides them most evenly; their order is not used."""
     values, counts = np.unique(outcomes, return_counts=True)
     below = np.cumsum(counts) / len(outcomes)
     cut: Bits = outcomes > values[np.abs(below - 0.5).argmin()]
@@ -174,14 +174,14 @@ def _upper_half(outcomes: NDArray[np.float64]) -> Bits:
 
 
 def _apart(bits: Bits, lag: int) -> tuple[Bits, Bits]:
-    """Pairs of entries `lag` apart, no position in two of them: so the pairs are independent if the calls are."""
+    """Pairs of entries `lag` apart without common positions, so that pairs are independent if the calls are."""
     first = np.arange(len(bits) - lag)
     first = first[first // lag % 2 == 0]
     return bits[first], bits[first + lag]
 
 
 def _suspicious(bits: Bits, most: int) -> int:
-    """The distance, from 1 to `most`, at which bits correlate most."""
+    """Distance, from 1 to `most`, at which bits correlate most."""
     centered = bits - bits.mean()
     spectrum = np.abs(np.fft.rfft(centered, 2 * len(bits))) ** 2
     correlation = np.abs(np.fft.irfft(spectrum))[1 : most + 1] / np.sqrt(len(bits) - np.arange(1, most + 1))
@@ -189,7 +189,7 @@ def _suspicious(bits: Bits, most: int) -> int:
 
 
 def _dependence(one: Bits, two: Bits) -> float:
-    """The p-value of Fisher's exact test."""
+    """P-value of Fisher's exact test."""
     from scipy.stats import fisher_exact
 
     table = [[int((one & two).sum()), int((one & ~two).sum())], [int((~one & two).sum()), int((~one & ~two).sum())]]

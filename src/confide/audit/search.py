@@ -1,12 +1,12 @@
-"""Attacks: neighbouring data sets and an event that tell most, and a lower bound on the true epsilon from fresh runs.
+"""Attacks: search for the most revealing neighbours and event, and a lower bound on the true epsilon from fresh runs.
 
 If an event has probability at least p under one data set and at most q under its neighbour, epsilon >= log(p/q). Both
-are bounded by Clopper-Pearson intervals at half the level each, from runs that did not choose the event. The lower
-bound exceeds the true epsilon with probability at most the level.
+are bounded by Clopper-Pearson intervals at half the level each, from runs that were not used to choose the event. The
+lower bound exceeds the true epsilon with probability at most the level.
 
 Without a law the search tries all pairs briefly, the better half for longer, and so on. Draws under a data set are
-kept, so a chain of neighbours costs hardly more than its members. The search only guides the attack, which runs
-everything afresh.
+stored, so a chain of neighbours costs hardly more than its members. The search only chooses the attack, which runs
+everything again.
 """
 
 import math
@@ -24,22 +24,22 @@ from confide.audit.subject import Draw, Finding, Scores, Subject, two_ends
 from confide.mechanisms import Neighbors
 
 SIZES = (20, 100, 500)
-"""Numbers of records that are tried after the small data sets, where the subject allows it."""
+"""Numbers of records that are tried after the small data sets, if the subject allows them."""
 
 RAISED = -math.inf
-"""The outcome of a run that ended in an error: an error tells as much as a threshold."""
+"""Outcome of a run that raised an error; an error can reveal as much as a threshold."""
 
 _FINALISTS, _FEWEST = 12, 6
 
 CHAIN = (*range(131), *(n + step for n in (200, 256, 500, 512, 1000) for step in (-1, 0, 1)))
-"""Numbers of records at which one more is tried; with gaps, over which no pair is made."""
+"""Numbers of records at which one more is tried; pairs are not made across gaps."""
 
 _NEAR = (-4, -2, -1, 0, 1, 2, 4)
 _GOLDEN = 0.6180339887498949
 
 
 class Pair(NamedTuple):
-    """Two neighbouring data sets, and what they are."""
+    """Two neighbouring data sets with a description."""
 
     first: Scores
     second: Scores
@@ -47,10 +47,10 @@ class Pair(NamedTuple):
 
 
 def two_end_pairs(atoms: tuple[float, ...], n: int, split: list[int], neighbors: Neighbors) -> Iterator[Pair]:
-    """Pairs in which one record can matter: it changes sides, or appears, in data at the two ends, split as given.
+    """Pairs in which one record can matter: it changes sides, or is added, in data at the two ends, split as given.
 
-    Also with one more record next to an end: a threshold mechanism loses most where one candidate gains the penalty
-    that another sheds.
+    Variants have one more record next to an end. A threshold mechanism loses most if one candidate gains the penalty
+    that another one loses.
     """
     m, gone = len(atoms), int(neighbors == "replace_one")
     low, high, known = 0, m - 1, set()
@@ -78,7 +78,7 @@ def two_end_pairs(atoms: tuple[float, ...], n: int, split: list[int], neighbors:
 
 
 def spread_pairs(n: int, neighbors: Neighbors) -> Iterator[Pair]:
-    """Records that all differ, over the range or crowded at an end; one goes far out, in, or onto another."""
+    """Pairs of distinct records, over the range or near an end; one record moves out, in, or onto another."""
     wide = (np.arange(n) + 0.5) / n
     last, middle = n - 1, n // 2
     for data, about in ((wide, "spread"), (wide / 1000, "crowded near 0"), (1 - wide[::-1] / 1000, "crowded near 1")):
@@ -102,7 +102,7 @@ def spread_pairs(n: int, neighbors: Neighbors) -> Iterator[Pair]:
 
 
 def chains(atoms: tuple[float, ...]) -> Iterator[Pair]:
-    """One more record, for many numbers of records: scattered over the range, or all at one end."""
+    """Pairs with one more record, for many numbers of records: scattered over the range, or all at one end."""
     scattered = np.modf(_GOLDEN * np.arange(1, CHAIN[-1] + 2))[0]
     for base, about in ((scattered, "scattered"), (np.full_like(scattered, atoms[0]), "all low"),
                         (np.full_like(scattered, atoms[-1]), "all high")):  # fmt: skip
@@ -112,7 +112,7 @@ def chains(atoms: tuple[float, ...]) -> Iterator[Pair]:
 
 
 def steepest(law: Callable[[int], NDArray[np.float64]], n: int) -> int:
-    """Where along 0..n a law, given by draws, changes most: the widest difference is halved, again and again."""
+    """Position in 0..n at which a law, given by draws, changes most; the widest difference is halved repeatedly."""
     known = {k: law(k) for k in (0, n)}
     for _ in range(n.bit_length() + 3):
         wide = [(a, b) for a, b in pairwise(sorted(known)) if b - a > 1]
@@ -124,12 +124,12 @@ def steepest(law: Callable[[int], NDArray[np.float64]], n: int) -> int:
 
 
 def around(center: int, n: int) -> list[int]:
-    """Splits of n records near one."""
+    """Splits of n records near one split."""
     return sorted({center + step for step in _NEAR if 0 <= center + step <= n} | {0, n})
 
 
 def _distance(one: NDArray[np.float64], two: NDArray[np.float64]) -> float:
-    """The largest difference between two empirical distribution functions."""
+    """Largest difference between two empirical distribution functions."""
     points = np.concatenate([one, two])
     below = [np.searchsorted(np.sort(draws), points, side="right") / len(draws) for draws in (one, two)]
     return float(np.abs(below[0] - below[1]).max())
@@ -141,7 +141,7 @@ _CUTS, _VALUES, _SIGMAS = 16, 64, 4.5
 
 @dataclass(frozen=True)
 class Event:
-    """Thresholds: some by value, and all t with low < t <= high for some (low, high)."""
+    """A set of thresholds: single values, and all t with low < t <= high for some intervals (low, high)."""
 
     values: frozenset[float] = frozenset()
     intervals: tuple[tuple[float, float], ...] = ()
@@ -151,9 +151,9 @@ class Event:
 
 
 def best_event(p: Draws, q: Draws, runs: int) -> tuple[float, Event]:
-    """The event likelier under p that promises most for an attack with `runs` runs, and what it promises.
+    """Event that is more likely under p and has the largest score for an attack with `runs` runs, with its score.
 
-    The promise is the log-ratio of its frequencies, less one standard error of these draws, less 4.5 of the attack's.
+    The score is the log-ratio of the frequencies, less one standard error of these draws, less 4.5 of the attack's.
 
     Examples
     --------
@@ -172,10 +172,10 @@ def best_event(p: Draws, q: Draws, runs: int) -> tuple[float, Event]:
 
 
 def _events(p: Draws, q: Draws) -> Iterator[tuple[float, float, Event]]:
-    """Events with their counts under p and q: frequent values, tails, and cells that are likelier under p."""
+    """Events with their counts under p and q: frequent values, tails, and cells that are more likely under p."""
     values, where = np.unique(np.concatenate([p, q]), return_inverse=True)
     counts = np.array([np.bincount(part, minlength=len(values)) for part in (where[: len(p)], where[len(p) :])])
-    if len(values) > _VALUES:  # between cuts, thresholds are not distinguished
+    if len(values) > _VALUES:  # thresholds between cuts are not distinguished
         ends = np.unique(np.quantile(where, np.linspace(0, 1, _CUTS + 1)[1:], method="nearest"))
         cells = np.diff(np.cumsum(counts, axis=1)[:, ends], axis=1, prepend=0)
         highs = values[ends]
@@ -204,7 +204,7 @@ def _union(events: list[Event]) -> Event:
 
 @dataclass(frozen=True)
 class Target:
-    """Neighbours, and an event that is likelier under the first of them."""
+    """Neighbours, and an event that is more likely under the first of them."""
 
     first: Scores
     second: Scores
@@ -213,14 +213,14 @@ class Target:
 
 
 class Seen:
-    """What was drawn under each data set, and more on demand."""
+    """Stored draws under each data set; further draws are made on demand."""
 
     def __init__(self, draw: Draw) -> None:
         self._draw = draw
         self._outcomes: dict[bytes, list[float]] = {}
 
     def of(self, scores: Scores, runs: int) -> NDArray[np.float64]:
-        """The first `runs` outcomes under a data set, in the order in which they were drawn."""
+        """Return the first `runs` outcomes under a data set, in the order of their draws."""
         outcomes = self._outcomes.setdefault(scores.tobytes(), [])
         while len(outcomes) < runs:
             outcomes.append(outcome(self._draw, scores))
@@ -236,9 +236,9 @@ def outcome(draw: Draw, scores: Scores) -> float:
 
 
 def search(subject: Subject, runs: int) -> Target:
-    """The pair and event for an attack with `runs` runs per data set, found in 3 to 4 x `runs` runs.
+    """Find the pair and event for an attack with `runs` runs per data set, in 3 to 4 x `runs` runs.
 
-    However few they are, every data set is run six times. A mechanism that fails on ordinary data raises its own error.
+    Every data set is run at least six times. If a mechanism fails on ordinary data, its own error is raised.
     """
     subject.draw(two_ends(subject.atoms, subject.records, subject.records // 2))
     seen = Seen(subject.draw)
@@ -254,8 +254,8 @@ def search(subject: Subject, runs: int) -> Target:
 
 
 def _best(seen: Seen, pair: Pair, effort: int, runs: int) -> tuple[float, Target]:
-    one, two = seen.of(pair.first, effort), seen.of(pair.second, effort)
-    forth, back = best_event(one, two, runs), best_event(two, one, runs)
+    first, second = seen.of(pair.first, effort), seen.of(pair.second, effort)
+    forth, back = best_event(first, second, runs), best_event(second, first, runs)
     if forth[0] >= back[0]:
         return forth[0], Target(pair.first, pair.second, forth[1], pair.about)
     return back[0], Target(pair.second, pair.first, back[1], pair.about)
@@ -281,7 +281,7 @@ def _pairs(subject: Subject, seen: Seen, brief: int) -> Iterator[Pair]:
 
 
 def lower_bound(hits: int, misses: int, runs: int, level: float) -> float:
-    """A lower bound on log(p/q) from `hits` of `runs` under one data set and `misses` of `runs` under the other.
+    """Lower bound on log(p/q) from `hits` of `runs` under one data set and `misses` of `runs` under the other.
 
     Examples
     --------
@@ -298,13 +298,13 @@ def lower_bound(hits: int, misses: int, runs: int, level: float) -> float:
 
 
 def check_attack(subject: Subject, worst: Worst, runs: int, level: float) -> Finding:
-    """Attack the pair and event that the enumeration found most telling."""
+    """Attack the most revealing pair and event of the enumeration."""
     first, second = subject.scores(worst.first), subject.scores(worst.second)
     return _attack(subject, "attack", Target(first, second, Event(worst.event), "chosen by enumeration"), runs, level)
 
 
 def check_search(subject: Subject, runs: int, level: float) -> Finding:
-    """Search neighbours of many sizes and shapes, and attack the pair and event that look most telling."""
+    """Search neighbours of many sizes and shapes, and attack the most revealing pair and event."""
     return _attack(subject, "search", search(subject, runs), runs, level)
 
 

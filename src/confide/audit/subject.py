@@ -1,10 +1,10 @@
-"""The subject of an audit: a mechanism that can be run on scores, its claims, and what the checks find.
+"""The subject of an audit: a mechanism that runs on scores, with its claims, and the findings of the checks.
 
-Other people's mechanisms are named `module:callable` on the command line. The callable takes scores, a float64 array
-of shape (n,) with values in [0, 1] where larger means less conforming, runs the mechanism once, and returns a
-threshold (a float, possibly +inf). Its claims are arguments of the audit, or attributes of the callable with the same
-names. It may have an attribute `law`: a function of the same scores that returns the exact law of the threshold as a
-dictionary from thresholds to probabilities. With a law, the loss is found by enumeration.
+On the command line, mechanisms from outside are named `module:callable`. The callable takes scores, a float64 array of
+shape (n,) with values in [0, 1] where larger means less conforming. It runs the mechanism once and returns a threshold
+(a float, possibly +inf). Its claims are arguments of the audit, or attributes of the callable with the same names. It
+may have an attribute `law`: a function of the same scores that returns the exact law of the threshold as a dictionary
+from thresholds to probabilities. With a law, the loss is computed by enumeration.
 """
 
 import importlib
@@ -28,30 +28,30 @@ from confide.support import Level, exact_level, one_of, privacy_loss
 
 Scores: TypeAlias = NDArray[np.float64]
 Draw: TypeAlias = Callable[[Scores], float]
-"""Runs the mechanism once: scores of shape (n,) to a threshold, possibly +inf."""
+"""Function that runs the mechanism once: scores of shape (n,) to a threshold, possibly +inf."""
 
 Law: TypeAlias = Callable[[Scores], Mapping[float, float]]
-"""The exact law of the threshold: each value it can take, with its probability."""
+"""Function that returns the exact law of the threshold: each possible value with its probability."""
 
 Data: TypeAlias = tuple[int, ...]
-"""A small data set: how many records have each of the subject's atoms as their score."""
+"""A small data set: number of records with each of the subject's atoms as their score."""
 
 COVERAGE_SIZES = (50, 499, 500)
-"""Few records, where a rank more or less weighs most, and many, even and odd."""
+"""Few records, for which one rank matters most, and many, even and odd."""
 
 
 @dataclass(frozen=True)
 class Claims:
-    """What a mechanism claims.
+    """Claims of a mechanism.
 
     Parameters
     ----------
     epsilon
-        Pure differential-privacy loss of one record, or None if none is claimed.
+        Pure differential-privacy loss of one record, or None without such a claim.
     neighbors
-        The relation it is claimed for.
+        Adjacency of the claim.
     coverage
-        Marginal coverage P(score <= threshold) for exchangeable scores, or None if none is claimed.
+        Marginal coverage P(score <= threshold) for exchangeable scores, or None without such a claim.
     """
 
     epsilon: float | None
@@ -66,27 +66,27 @@ class Subject:
     Parameters
     ----------
     name
-        Shown in the report.
+        Name in the report.
     claims
-        What is checked.
+        Claims to check.
     draw
-        Runs it once.
+        Function that runs the mechanism once.
     law
-        Its exact law, or None if it can only be run.
+        Exact law, or None if the mechanism can only be run.
     atoms
-        Score values that small data sets are made of, increasing.
+        Score values of small data sets, increasing.
     records
-        The number of records in small data sets (under `add_remove`, the largest).
+        Number of records in small data sets (under `add_remove`, the largest number).
     small_coverage
-        Coverage claimed for small data sets of up to `records` records (exactly `records` if their number is public),
+        Claimed coverage for small data sets of up to `records` records (exactly `records` if their number is public),
         or None.
     noise_scale
-        If the threshold is a function of counts over the atoms with Laplace noise of this scale, and of nothing else
-        private, that scale: the loss of the noisy counts is then known exactly. Else None.
+        Scale of Laplace noise on counts over the atoms, if the threshold depends on private data only through these
+        noisy counts. Their loss is then computed exactly. Else None.
     large
         A larger instance for coverage by simulation; None to use `draw`.
     coverage_sizes
-        The numbers of records for coverage by simulation.
+        Numbers of records for coverage by simulation.
     any_size
         Whether `draw` may be attacked with other numbers of records than `records`.
     """
@@ -105,20 +105,20 @@ class Subject:
 
     @property
     def searched(self) -> bool:
-        """Whether neighbours are to be searched: unless enumeration sees them all."""
+        """Whether to search for neighbours: yes, unless enumeration includes all of them."""
         return self.law is None or self.any_size
 
     def scores(self, data: Data) -> Scores:
-        """A small data set as scores."""
+        """Scores of a small data set."""
         return np.repeat(np.array(self.atoms, dtype=np.float64), data)
 
     def datasets(self, n: int) -> Iterator[Data]:
-        """Every data set of n records."""
+        """All data sets of n records."""
         for cuts in itertools.combinations_with_replacement(range(n + 1), len(self.atoms) - 1):
             yield tuple(np.diff([0, *cuts, n]).tolist())
 
     def pairs(self) -> Iterator[tuple[Data, Data]]:
-        """Every pair of neighbouring data sets of up to `records` records, each pair once."""
+        """All pairs of neighbouring data sets of up to `records` records, each pair once."""
         if self.claims.neighbors == "add_remove":
             for n in range(1, self.records):
                 for data in self.datasets(n):
@@ -136,7 +136,7 @@ def _changed(data: Data, changes: Mapping[int, int]) -> Data:
 
 
 def two_ends(atoms: tuple[float, ...], n: int, high: int) -> Scores:
-    """Of n records, so many of them at the highest atom and the others at the lowest."""
+    """Scores of n records, `high` of them at the highest atom and the others at the lowest."""
     return np.repeat(np.array([atoms[0], atoms[-1]]), (n - high, high))
 
 
@@ -144,12 +144,12 @@ ATOMS = (0.05, 0.35, 0.65, 0.95)
 
 
 def load(spec: str) -> Any:
-    """The callable that `module:callable` names; modules of the working folder are found.
+    """Import the callable of `module:callable`; the working folder is on the module path.
 
     Raises
     ------
     InputError
-        If the form is wrong, or the module or its member cannot be imported.
+        If the form is wrong, or the module or callable cannot be imported.
     """
     module, colon, name = spec.partition(":")
     if not (colon and module and name):
@@ -157,7 +157,7 @@ def load(spec: str) -> Any:
     if str(Path.cwd()) not in sys.path:
         sys.path.insert(0, str(Path.cwd()))
     try:
-        found = getattr(importlib.import_module(module), name)
+        mechanism = getattr(importlib.import_module(module), name)
     except (ImportError, AttributeError) as error:
         raise InputError(
             "mechanism",
@@ -165,9 +165,9 @@ def load(spec: str) -> Any:
             got=type(error).__name__,
             remedy="Install the module, or run the audit in its folder",
         ) from None
-    if not callable(found):
-        raise InputTypeError("mechanism", f"must name a callable; {spec!r} does not", got=type(found).__name__)
-    return found
+    if not callable(mechanism):
+        raise InputTypeError("mechanism", f"must name a callable; {spec!r} does not", got=type(mechanism).__name__)
+    return mechanism
 
 
 def foreign_subject(
@@ -180,25 +180,25 @@ def foreign_subject(
     records: int = 8,
     least_records: int | None = None,
 ) -> Subject:
-    """A subject from a callable; claims that are not given are taken from its attributes.
+    """Make a subject from a callable; claims that are not given are taken from its attributes.
 
     Parameters
     ----------
     mechanism
-        Scores to a threshold, as described in this module.
+        Function from scores to a threshold, as described in this module.
     epsilon, alpha
-        Claimed loss and claimed miscoverage; at least one of them.
+        Claimed privacy loss and claimed miscoverage level; at least one of them.
     neighbors
-        The relation of the loss; `"replace_one"` unless given.
+        Adjacency of the loss; `"replace_one"` by default.
     records
         Size of the small data sets for enumeration and attack.
     least_records
-        The least number of records for which the coverage is claimed; 50 unless given.
+        Smallest number of records for which coverage is claimed; 50 by default.
 
     Raises
     ------
     InputError
-        If nothing is claimed.
+        If there is no claim.
 
     Examples
     --------
@@ -225,12 +225,12 @@ def foreign_subject(
         return threshold
 
     def checked_law(scores: Scores) -> Mapping[float, float]:
-        found = {float(t): float(p) for t, p in mechanism.law(scores).items()}
-        if any(p < 0 for p in found.values()) or abs(sum(found.values()) - 1) > 1e-6:
+        law = {float(t): float(p) for t, p in mechanism.law(scores).items()}
+        if any(p < 0 for p in law.values()) or abs(sum(law.values()) - 1) > 1e-6:
             raise InputError(
                 "law", f"must consist of probabilities that add up to 1; that of mechanism {name!r} does not"
             )
-        return found
+        return law
 
     least = getattr(mechanism, "least_records", 0) if least_records is None else least_records
     sizes = tuple(n for n in COVERAGE_SIZES if n >= least) or (least,)
@@ -240,22 +240,22 @@ def foreign_subject(
 
 @dataclass(frozen=True)
 class Finding:
-    """The result of one check.
+    """Result of one check.
 
     Parameters
     ----------
     subject
-        What was checked.
+        Name of the subject.
     check
         `"exact loss"`, `"sampler"`, `"attack"`, `"search"`, `"fresh noise"`, `"exact coverage"` or `"coverage"`.
     claim
-        The number that was claimed.
+        Claimed number.
     found
-        The number that was found, to be compared with the claim.
+        Number that the check found, to be compared with the claim.
     passed
-        Whether the claim stands.
+        Whether the check found nothing against the claim.
     detail
-        One line on how it was found.
+        One line that describes the check.
     """
 
     subject: str
@@ -273,11 +273,11 @@ class Report:
     Parameters
     ----------
     findings
-        One per check.
+        Findings, one per check.
     level
         Bound on the probability that an audit of honest mechanisms fails by chance, over all its checks together.
     versions
-        The installed versions that were audited.
+        Installed versions that were audited.
 
     Examples
     --------
@@ -295,11 +295,11 @@ class Report:
 
     @property
     def passed(self) -> bool:
-        """Whether every claim stands."""
+        """Whether all checks passed."""
         return all(finding.passed for finding in self.findings)
 
     def to_json(self) -> str:
-        """The report as a JSON document."""
+        """Return the report as a JSON document."""
         content = {
             "kind": "confide.audit",
             "schema": 1,
@@ -335,11 +335,11 @@ _WORDS = {
     "exact coverage": ("coverage, all small cases", "at least"),
     "coverage": ("coverage, simulated", "at least"),
 }
-"""For each check: what was checked, and how to read the claim."""
+"""Subject of each check, and the relation of the found number to the claim."""
 
 
 def _lines(subject: str, findings: list[Finding]) -> list[str]:
-    """The table of one subject: simulations that passed are one line, checks that failed are explained."""
+    """Table of one subject: passed simulations share one line, and failed checks are explained."""
     lines = [f"{subject:<38}  {'claimed':<16}  {'found':<9}  verdict"]
     covering = [finding for finding in findings if finding.check == "coverage" and finding.passed]
     if covering:

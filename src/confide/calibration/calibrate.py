@@ -268,8 +268,8 @@ def calibrate_groups(
     true labels of the records, and every class has its own coverage guarantee.
 
     Groups are disjoint, so under `add_remove` each may spend the whole budget. A replaced record can leave one group
-    and enter another: under `replace_one` each group spends half of it (docs/theory-groups.md). Group sizes stay secret
-    under both. A group with too few records gets the threshold +inf.
+    and enter another: under `replace_one` each group spends half of it (docs/theory.md, section 6). Group sizes stay
+    secret under both. A group with too few records gets the threshold +inf.
 
     Parameters
     ----------

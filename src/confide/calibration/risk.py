@@ -3,7 +3,7 @@
 Let L(t) be a loss that does not increase with the threshold t and ends at 0. Each record is turned into one number, the
 critical threshold S = inf{t : L(t) <= bound * u} with u uniform and independent of everything. Then P(S > t | record) =
 L(t)/bound. Therefore the expected loss of a released threshold is at most `risk` exactly if the threshold covers S with
-probability 1 - risk/bound. Calibration, privacy and all guarantees apply unchanged (docs/theory-risk.md, Theorem 1).
+probability 1 - risk/bound. Calibration, privacy and all guarantees apply unchanged (docs/theory.md, Theorem R1).
 The problem is that of Angelopoulos, Bates, Fisch, Lei and Schuster, "Conformal risk control", ICLR 2024.
 """
 
@@ -213,7 +213,7 @@ def stated_risk(risk: Level | None, options: Mapping[str, Any]) -> Level:
 # Risk control for segmentation: the share of an image's true area that a mask misses, one record per image.
 #
 # A pixel of class k is in the mask at the threshold t if 1 - p_k <= t. Therefore the share of true pixels that a mask
-# misses decreases with t and ends at 0: Theorem 1 of docs/theory-risk.md. The critical threshold of an image is the
+# misses decreases with t and ends at 0: Theorem R1 of docs/theory.md. The critical threshold of an image is the
 # score of one of its true pixels, chosen at random. Only this number of an image is kept.
 
 

@@ -1,8 +1,8 @@
-"""What is installed here, what files were made with, and what is known against either; for who answers for privacy.
+"""Check the installation and files for known defects, for people who are responsible for privacy.
 
-advisories.json   what is known against versions: each with its source
-installation.py   packages, whether their files are those that were installed, which advisories concern them
-folders.py        files below a path, what they state of their making; `doctor`, which joins all, and `Checkup`
+advisories.json   known defects of versions, each with its source
+installation.py   packages, hashes of their files, and advisories that affect them
+folders.py        files below a path and the versions that made them; `doctor`, which joins both, and `Checkup`
 """
 
 from confide.checkup.folders import Checkup, Found, doctor
@@ -12,5 +12,4 @@ __all__ = ["Advisory", "Checkup", "Found", "Package", "Part", "advisories", "doc
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

@@ -1,6 +1,6 @@
-"""Files below a path, what they state of their making, and `doctor`, which joins files and installation.
+"""Files below a path, the versions that made them, and `doctor`, which joins files and installation.
 
-What a document states about how it was made is read as data; `confide verify` checks claims.
+The statements of a document about versions are read without checks; `confide verify` checks claims.
 """
 
 import json
@@ -48,21 +48,21 @@ _DRAWN = {
     "confide.federated.answer",
     "confide.federated.silo-report",
 }
-"""Kinds whose own numbers came out of a sampler."""
+"""Kinds whose own numbers were drawn by a sampler."""
 
 _JOINED = {"confide.noisy-labels", "confide.federated.calibration", "confide.federated.several"}
-"""Kinds that were computed from what others drew."""
+"""Kinds that were computed from drawn numbers of others."""
 
 _FACTS = ("kind", "score", "method")
 
 
 def stated(content: Mapping[str, Any]) -> Stated:
-    """What a document states, and what stands within it.
+    """Versions and facts that a document states, including the documents in it.
 
     Raises
     ------
     FormatError
-        If what it says of versions cannot be shown.
+        If its statement about versions cannot be displayed.
 
     Examples
     --------
@@ -74,7 +74,7 @@ def stated(content: Mapping[str, Any]) -> Stated:
 
 
 def kept_by_ledger(text: str) -> Stated:
-    """What a ledger's kept release states: a document, or numbers with the versions that drew them; else nothing."""
+    """Statements of a stored release: a document, or numbers with the versions that drew them; else nothing."""
     try:
         value = parse_object(json.dumps({"kept": json.loads(text)}))["kept"]
     except (ValueError, RecursionError):
@@ -121,12 +121,12 @@ def _facts(value: Any) -> Iterator[tuple[str, str]]:
 
 
 def readable(content: Mapping[str, Any]) -> None:
-    """Refuse a document of a schema that this version does not know.
+    """Raise `FormatError` for a document with a schema that this version cannot read.
 
     Raises
     ------
     FormatError
-        If it was written by a newer version, or has no schema.
+        If a newer version wrote the document, or it has no schema.
     """
     schema = content.get("schema")
     if not isinstance(schema, int) or isinstance(schema, bool) or not 1 <= schema <= 3:
@@ -140,25 +140,25 @@ _LOOKED_AT = {
     Kind.RELEASE, Kind.SIGNED, Kind.PRIVATE_EVALUATION, Kind.WATCH, Kind.LABELLING, Kind.ANSWER, Kind.REPORT,
     Kind.EXPORT, Kind.LEDGER,
 }  # fmt: skip
-"""What states how it was made. Keys, plans and policies are not opened."""
+"""Kinds that state versions. Keys, plans and policies are not opened."""
 
 UNKNOWN = "versions not stated: made by 0.1 or a development version"
 
 
 @dataclass(frozen=True)
 class Found:
-    """A file of ours.
+    """A file of confide.
 
     Parameters
     ----------
     path, kind
-        Where it is, and what it is.
+        Path and kind of the file.
     made
-        The versions with which it was made, each way once.
+        Distinct version sets that made the file.
     advisories
-        The names of what is known against them.
+        Identifiers of advisories that concern them.
     wrong
-        Why it cannot be used; empty if nothing is known.
+        Reason why the file cannot be used; empty if there is none.
     """
 
     path: str
@@ -169,16 +169,16 @@ class Found:
 
     @property
     def making(self) -> str:
-        """With what it was made, for people."""
+        """Text about the versions that made the file."""
         texts = []
         for made in self.made:
-            how = "" if made.drawn else " (nothing was drawn with them)"
+            how = "" if made.drawn else " (they drew no numbers)"
             texts.append(f"{versions_text(dict(made.versions))}{how}" if made.versions else UNKNOWN)
-        return "; ".join(dict.fromkeys(texts)) or "nothing in it was made with noise"
+        return "; ".join(dict.fromkeys(texts)) or "no number in it has noise"
 
     @property
     def doubt(self) -> str:
-        """Why no advisory can be excluded; empty if versions are stated, or if its kind did not state them in 0.1."""
+        """Reason why no advisory can be excluded; empty if versions are stated, or if 0.1 did not state them."""
         if self.kind in (Kind.RELEASE, Kind.SIGNED) and self.made and not any(made.versions for made in self.made):
             return "no versions are stated: no advisory can be excluded"
         for made in self.made:
@@ -190,7 +190,7 @@ class Found:
 
 
 def look(paths: Sequence[str | Path], known: Sequence[Advisory]) -> tuple[tuple[Found, ...], int]:
-    """Our files below these paths, and how many others there are. Links to folders are not followed.
+    """Files of confide below these paths, and the number of other files. Links to folders are not followed.
 
     Raises
     ------
@@ -213,7 +213,7 @@ def look(paths: Sequence[str | Path], known: Sequence[Advisory]) -> tuple[tuple[
 
 
 def _below(start: Path) -> Iterator[tuple[Path, str]]:
-    """Files, each with why it cannot be opened, in order of their names."""
+    """Files in the order of their names, each with the reason why it cannot be opened, or an empty string."""
     failed: list[OSError] = []
     if not start.is_dir():
         yield start, _refusal(start)
@@ -228,7 +228,7 @@ def _below(start: Path) -> Iterator[tuple[Path, str]]:
 
 
 def _refusal(path: Path) -> str:
-    """Why a file cannot be opened; what is no regular file, as a link to nowhere or a pipe, is none of ours."""
+    """Reason why a file cannot be opened; paths that are not regular files count as other files."""
     if not path.is_file():
         return ""
     try:
@@ -252,18 +252,18 @@ def _one(path: Path, known: Sequence[Advisory]) -> Found | None:
 
 def _of_document(path: Path, kind: Kind) -> Stated:
     if path.stat().st_size > MOST_BYTES:
-        raise FormatError("file", f"must have at most {MOST_BYTES:,} bytes, as all files of confide have")
+        raise FormatError("file", f"must have at most {MOST_BYTES:,} bytes, like all files of confide")
     try:
         content = parse_object(path.read_text(encoding="utf-8"), integer_bits=2**14)
     except (ValueError, MemoryError):
-        raise FormatError("file", "must be valid JSON", "a file that is cut off or damaged") from None
+        raise FormatError("file", "must be valid JSON", "a truncated or damaged file") from None
     readable(content)
     _check(content, kind)
     return stated(content)
 
 
 def _check(content: dict[str, Any], kind: Kind) -> None:
-    """Refuse a document whose checksum or signature does not fit. An export of a ledger has neither."""
+    """Raise if the checksum or signature of a document does not match. An export of a ledger has neither."""
     if "signature" in content:
         check_integrity(content)
     elif kind is not Kind.EXPORT:
@@ -271,7 +271,7 @@ def _check(content: dict[str, Any], kind: Kind) -> None:
 
 
 def _of_ledger(path: Path) -> Stated:
-    """What a ledger keeps, read from a copy: SQLite writes next to a ledger that is only read."""
+    """Statements of a ledger, read from a copy, because SQLite writes files next to a ledger even to read it."""
     with TemporaryDirectory() as folder:
         copy = Path(folder, "copy.ledger")
         for ending in ("", "-wal"):
@@ -299,24 +299,24 @@ def _short(error: Exception) -> str:
 
 @dataclass(frozen=True, repr=False)
 class Checkup(Described):
-    """What is installed and what was made with what, and what is known against it.
+    """Installed versions, versions that made files, and advisories about them.
 
     Parameters
     ----------
     python, system
-        The version of Python, and the system.
+        Version of Python, and the system.
     packages, parts
-        What is always needed, and what is optional.
+        Required packages, and optional parts.
     sampler, locks
-        Whether the secure sampler draws, and files can be locked.
+        Whether the secure sampler draws, and whether files can be locked.
     advisories
-        What is known against the installed versions.
+        Advisories about the installed versions.
     files
-        The files of confide below the paths that were given.
+        Files of confide below the given paths.
     others
-        How many other files there are.
+        Number of other files.
     known
-        All advisories by name, for those that concern files.
+        All advisories, including those that concern only files.
     """
 
     python: str
@@ -332,7 +332,7 @@ class Checkup(Described):
 
     @property
     def findings(self) -> tuple[str, ...]:
-        """What needs attention, one line each; none if all is well."""
+        """Lines about problems, one for each; empty if there are none."""
         found = [f"{one.package} {self._version(one.package)} has {one.id}: {one.what}" for one in self.advisories]
         found += [f"{one.name}: {one}" for one in self.packages if not one.supported or one.version is None]
         found += [f"{one.name}: files {one.files}" for one in self.packages if one.files.startswith("changed")]
@@ -345,7 +345,7 @@ class Checkup(Described):
         return tuple(dict.fromkeys(found))
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values."""
+        """JSON values."""
         return {
             "python": self.python,
             "system": self.system,
@@ -390,7 +390,7 @@ class Checkup(Described):
             f"  do: {one.remedy}\n  see: {one.reference}"
             for one in self._concerned()
         ]
-        if self.files or self.others:  # who asks about files reads about them first
+        if self.files or self.others:  # with files, the result about files comes first
             there = sum(not one.missing for one in self.parts)
             parts = f"optional parts: {there} of {len(self.parts)} are installed; doctor without files names them"
             return "\n\n".join([f"{verdict}\n\n{self._files()}", *concerned, f"{installed}\n{parts}"])
@@ -398,7 +398,7 @@ class Checkup(Described):
         return "\n\n".join([installed, *([parts] if self.parts else []), *concerned, verdict])
 
     def _files(self) -> str:
-        """Files by what they were made with; what cannot be used comes first."""
+        """Files grouped by the versions that made them; unusable files come first."""
         alike: dict[str, list[str]] = {}
         for one in sorted(self.files, key=lambda one: not one.wrong):
             state = f"cannot be used: {one.wrong}" if one.wrong else f"made with: {one.making}"
@@ -420,29 +420,29 @@ class Checkup(Described):
 
 
 def doctor(*paths: str | Path) -> Checkup:
-    """Look at what is installed and at files, and say what is known against them. No network is asked.
+    """Check the installation and files for known defects, without network access.
 
     Parameters
     ----------
     *paths
-        Files, and folders with all that is below them: releases, private evaluations, watches, statements about
-        labels, silos' answers and reports, ledgers and their exports. Other files are counted, and not opened.
+        Files, and folders with all files below them: releases, private evaluations, watches, statements about
+        randomised labels, silos' answers and reports, ledgers and their exports. Other files are counted, not opened.
 
     Returns
     -------
     Checkup
-        `print` shows all of it; `findings` is empty if nothing is known against it.
+        `print` shows everything; `findings` is empty if there are no known problems.
 
     Raises
     ------
     InputError
         If a path does not exist.
     MissingExtraError
-        If `packaging`, which `confide[standard]` brings, is not installed.
+        If `packaging`, which is part of `confide[standard]`, is not installed.
 
     Notes
     -----
-    Files are read as data: checksums and signatures are checked, claims are not computed again (`confide verify`).
+    Checksums and signatures of files are checked. Claims are not recomputed (`confide verify` does that).
 
     Examples
     --------

@@ -1,8 +1,6 @@
-"""What is installed, and which advisories concern it.
+"""Installed packages and advisories about them.
 
-What is known against versions: a list that people can read, and what of it concerns a package or a file.
-
-What is installed, from metadata alone; whether files are those that were installed; whether the sampler draws.
+Versions come from package metadata. The module also checks file hashes and whether the sampler draws.
 """
 
 import base64
@@ -29,14 +27,14 @@ _COMPARED = {">=": operator.ge, "<": operator.lt}
 
 
 class Made(NamedTuple):
-    """The versions behind one number, or nothing where they are not stated; whether it was drawn with them."""
+    """Versions behind one number, empty if they are not stated, and whether they drew the number."""
 
     versions: tuple[tuple[str, str], ...]
     drawn: bool
 
 
 class Stated(NamedTuple):
-    """How everything in a document was made, each way once; and pairs such as ("score", "lac") that it states."""
+    """Distinct version sets in a document, and facts such as ("score", "lac") that it states."""
 
     made: tuple[Made, ...]
     facts: frozenset[tuple[str, str]]
@@ -49,16 +47,16 @@ class Advisory:
     Parameters
     ----------
     id
-        Its name: the package and the number of its public report.
+        Identifier: package and number of its public report.
     package, versions
-        Whose defect, and in which versions, as pip writes ranges.
+        Package with the defect, and affected versions, as pip writes ranges.
     concerns
-        Which files: `{"drawn": True}` for all that was drawn with these versions; lists by `score`, `method` or `kind`
-        for those that state one of these, or something that begins so; nothing for the installation alone.
+        Affected files: `{"drawn": True}` for all numbers that these versions drew; lists by `score`, `method` or `kind`
+        for files that state one of these values or a value that begins with it; empty for the installation only.
     what, releases, remedy
-        What goes wrong, which releases are concerned, and what to do.
+        Description of the defect, affected releases, and what to do.
     reference
-        Where it stands.
+        Source of the report.
     """
 
     id: str
@@ -71,9 +69,9 @@ class Advisory:
     reference: str
 
     def affects(self, version: str | None) -> bool:
-        """Whether a version is among those with the defect; a text that is no version is not.
+        """Whether a version has the defect; a string that is not a version does not.
 
-        What was published before the version that has no defect may have it, unlike in ranges of pip.
+        Unlike in ranges of pip, pre-releases of the first version without the defect count as affected.
 
         Examples
         --------
@@ -90,7 +88,7 @@ class Advisory:
         return all(compared(Version(version), end) for compared, end in ends)
 
     def concerns_file(self, stated: Stated) -> bool:
-        """Whether a file states that it was made so."""
+        """Whether the statements of a file match the advisory."""
         if self.concerns.get("drawn"):
             return any(made.drawn and self._of(made) for made in stated.made)
         begins = [(name, text) for name in ("kind", "score", "method") for text in self.concerns.get(name, ())]
@@ -98,7 +96,7 @@ class Advisory:
         return said and any(map(self._of, stated.made))
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values."""
+        """JSON values."""
         return asdict(self)
 
     def _of(self, made: Made) -> bool:
@@ -106,7 +104,7 @@ class Advisory:
 
 
 def is_version(text: str) -> bool:
-    """Whether a text is a version of a package, so that it can be compared with ranges.
+    """Whether a string is a package version, so that it can be compared with ranges.
 
     Examples
     --------
@@ -124,14 +122,14 @@ def is_version(text: str) -> bool:
 
 @lru_cache(maxsize=1)
 def advisories() -> tuple[Advisory, ...]:
-    """All that are known to this version of confide, which asks no network."""
+    """All advisories of this version of confide; there is no network access."""
     text = files("confide.checkup").joinpath("advisories.json").read_text(encoding="utf-8")
     return tuple(Advisory(**entry) for entry in json.loads(text)["advisories"])
 
 
 NEEDED = ("numpy", "scipy", "opendp")
 CHECKED = ("confide", "opendp")
-"""Whose files are compared with the list that came with them."""
+"""Packages whose files are compared with the hashes in their metadata."""
 
 UNLOCKS = {
     "standard": "the command line, tables, estimators, pages, federations",
@@ -163,14 +161,14 @@ class Package:
     Parameters
     ----------
     name, version
-        The version is None if it is not installed.
+        Name, and version or None if the package is not installed.
     wanted
-        The versions that confide asks for, empty for any.
+        Version range that confide requires, empty for any.
     supported
-        Whether the version is one of them.
+        Whether the version is in the range.
     files
-        Of confide and OpenDP, whether the installed files are those that were installed: "as installed", "editable",
-        "not known", or "changed: ..." with the first names.
+        For confide and OpenDP, whether the files match their hashes: "as installed", "editable", "not known", or
+        "changed: ..." with the first names.
     """
 
     name: str
@@ -187,7 +185,7 @@ class Package:
 
 @dataclass(frozen=True)
 class Part:
-    """An optional part of confide: the extra that brings it, what it unlocks, and the packages that it needs."""
+    """An optional part of confide: its extra, what it adds, and the packages that it needs."""
 
     extra: str
     unlocks: str
@@ -200,7 +198,7 @@ class Part:
 
     @property
     def unsupported(self) -> tuple[Package, ...]:
-        """Packages in versions that confide does not ask for."""
+        """Packages in versions outside of the required range."""
         return tuple(one for one in self.packages if one.version is not None and not one.supported)
 
     def __str__(self) -> str:
@@ -211,7 +209,7 @@ class Part:
 
 
 def packages() -> tuple[Package, ...]:
-    """Confide itself and what it always needs."""
+    """Confide itself and its required packages."""
     wanted = {one.name: one for one in _requirements("")}
     found = [Package("confide", _version("confide"), files=_files("confide"))]
     for name in NEEDED:
@@ -221,7 +219,7 @@ def packages() -> tuple[Package, ...]:
 
 
 def parts() -> tuple[Part, ...]:
-    """What is optional."""
+    """Optional parts of confide."""
     declared = metadata.metadata("confide").get_all("Provides-Extra") or []
     return tuple(
         Part(extra, UNLOCKS.get(extra, "more"), tuple(sorted(map(_package, _requirements(extra)), key=_name)))
@@ -230,23 +228,23 @@ def parts() -> tuple[Part, ...]:
 
 
 def sampler() -> str:
-    """Whether the secure sampler is there and draws."""
+    """Whether the secure sampler is installed and draws."""
     from confide.noisy_counts import draw_counts
     from confide.selection import check_sampler
 
     try:
         check_sampler()
-        drawn = set(draw_counts([0] * 64, 1.0).tolist())  # all alike: less than once in 10^21
+        drawn = set(draw_counts([0] * 64, 1.0).tolist())  # all equal: less than once in 10^21
     except MissingExtraError:
-        return "not installed: releases can be applied, and none can be made"
+        return "not installed: releases can be applied but not made"
     except (ImportError, OSError) as error:
         return f"broken: {type(error).__name__} when OpenDP is loaded"
-    return "draws; it cannot be seeded" if len(drawn) > 1 else "broken: it draws the same number again and again"
+    return "draws; it cannot be seeded" if len(drawn) > 1 else "broken: it draws the same number repeatedly"
 
 
 def locks() -> str:
-    """Whether one process at a time can hold a file, which watches need."""
-    return "there (fcntl)" if has_locks() else "no fcntl: looks of a watch are refused here; ledgers are safe"
+    """Whether files can be locked for one process, which watches need."""
+    return "available (fcntl)" if has_locks() else "no fcntl: looks of a watch are not possible here; ledgers are safe"
 
 
 def _name(package: Package) -> str:
@@ -272,7 +270,7 @@ def _package(wanted: "Requirement") -> Package:
 
 
 def _requirements(extra: str) -> "Iterator[Requirement]":
-    """What an extra asks for beyond what is always needed; without one, what is."""
+    """Requirements of an extra beyond the required packages; without an extra, the required packages."""
     with needs_extra(RANGE, "standard"):
         from packaging.requirements import Requirement
 
@@ -289,7 +287,7 @@ def _requirements(extra: str) -> "Iterator[Requirement]":
 
 
 def _files(name: str) -> str:
-    """Whether a package's files have the hashes that its list of files states."""
+    """Whether the files of a package match the hashes in its metadata."""
     try:
         found = metadata.distribution(name)
     except metadata.PackageNotFoundError:
@@ -308,7 +306,7 @@ def _files(name: str) -> str:
 
 
 def _digest(file: metadata.PackagePath) -> str | None:
-    """The hash as a list of files states it; None if the file is not there."""
+    """Hash of a file in the format of package metadata; None if the file does not exist."""
     try:
         with Path(str(file.locate())).open("rb") as stream:
             found = hashlib.file_digest(stream, "sha256").digest()

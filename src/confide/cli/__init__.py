@@ -1,7 +1,7 @@
 """The command line: `confide calibrate`, `predict`, `evaluate`, `plan`, `show`, `report`, `demo` and more.
 
-Here stands no more than what runs without the packages of the command line, which are optional. It imports little, so
-that Ctrl-C is answered from the first moment on.
+This module runs without the optional packages of the command line. It imports little, so that Ctrl-C works from the
+start.
 """
 
 import sys
@@ -17,12 +17,12 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments
-        Without the program's name; by default those of the process.
+        The arguments without the program's name; by default those of the process.
     """
     with interruptible():
         try:
             return _run(arguments)
-        except BaseException:  # an import that is interrupted may raise anything
+        except BaseException:  # an interrupted import may raise anything
             if received():
                 return say_interrupted()
             raise

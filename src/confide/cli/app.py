@@ -1,4 +1,4 @@
-"""The commands and their help; completion by the shell; what happens, on stderr, by `--verbose` or by CONFIDE_LOG."""
+"""The program with its commands, shell completion, and logging on stderr by `--verbose` or CONFIDE_LOG."""
 
 import os
 import subprocess
@@ -29,7 +29,7 @@ _LEVELS = ("info", "debug")
 
 
 def wanted_level(times: int) -> str | None:
-    """The level that is asked for: once verbose is `info`, twice `debug`; else what the environment says, or nothing.
+    """The log level: `info` for one `--verbose`, `debug` for two; else that of the environment variable, or None.
 
     Examples
     --------
@@ -40,17 +40,17 @@ def wanted_level(times: int) -> str | None:
         return _LEVELS[min(times, len(_LEVELS)) - 1]
     named = os.environ.get(LOG, "").strip().lower()
     if named and named not in _LEVELS:
-        raise click.UsageError(f"the environment variable {LOG} must be {' or '.join(_LEVELS)}; found another text")
+        raise click.UsageError(f"the environment variable {LOG} must be {' or '.join(_LEVELS)}; got another text")
     return named or None
 
 
 @contextmanager
 def told_on_stderr(level: str) -> Iterator[None]:
-    """Within the block the library's events of this level and above are lines on stderr."""
+    """Within the block, print the library's events of this level and above on stderr."""
     import logging
 
     class Lines(logging.Formatter):
-        """A line for each event that cannot steer a terminal, with its time in UTC."""
+        """One line for each event, with its time in UTC and without control characters."""
 
         def format(self, record: logging.LogRecord) -> str:
             """`2026-11-22T10:00:00Z INFO confide.ledger charged dataset=a`."""
@@ -96,18 +96,18 @@ Register-ArgumentCompleter -Native -CommandName %(prog_name)s -ScriptBlock {
 
 
 class PowerShell(ShellComplete):
-    """What click lacks: completion by PowerShell."""
+    """Completion by PowerShell, which click does not support."""
 
     name = "powershell"
     source_template = _POWERSHELL
 
     def get_completion_args(self) -> tuple[list[str], str]:
-        """The words before the one that is typed, and that one."""
+        """The complete words, and the word being typed."""
         words, typed = os.environ.get("COMP_WORDS", "").split()[1:], os.environ.get("COMP_WORD", "")
         return (words[:-1] if typed and words else words), typed
 
     def format_completion(self, item: CompletionItem) -> str:
-        """A word and its help; PowerShell wants some text."""
+        """A word and its help, or the word again: PowerShell requires a text."""
         return f"{item.value}\t{(item.help or str(item.value)).splitlines()[0]}"
 
 
@@ -115,19 +115,19 @@ add_completion_class(PowerShell)
 
 
 def _shell() -> str:
-    """The shell that runs: PowerShell says so, others are the user's."""
+    """The name of the current shell: PowerShell by its environment variable, others by SHELL."""
     if os.environ.get("PSModulePath"):  # noqa: SIM112
         return "powershell"
     name = Path(os.environ.get("SHELL", "")).name
     if get_completion_class(name) is None:
-        raise click.UsageError("the environment variable SHELL must name bash, zsh or fish; found another shell")
+        raise click.UsageError("the environment variable SHELL must name bash, zsh or fish; got another shell")
     return name
 
 
 def _script(command: click.Command, shell: str) -> str:
-    found = get_completion_class(shell)
-    assert found is not None
-    return found(command, {}, _PROGRAM, _VARIABLE).source()
+    completion = get_completion_class(shell)
+    assert completion is not None
+    return completion(command, {}, _PROGRAM, _VARIABLE).source()
 
 
 def _show(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
@@ -137,7 +137,7 @@ def _show(context: click.Context, parameter: click.Parameter, wanted: bool) -> N
 
 
 def _install(context: click.Context, parameter: click.Parameter, wanted: bool) -> None:
-    """Write the script where the shell looks, or where a line of its start file then looks."""
+    """Write the script to the shell's folder, or to a file that a line of its start file reads."""
     if not wanted or context.resilient_parsing:
         return
     shell, home = _shell(), Path.home()
@@ -158,20 +158,22 @@ def _install(context: click.Context, parameter: click.Parameter, wanted: bool) -
         before = start.read_text(encoding="utf-8") if start.is_file() else ""
         if line not in before:
             start.write_text(f"{before.rstrip()}\n{line}\n".lstrip(), encoding="utf-8")
-    click.echo(f"{shell} completion installed in {place}; it takes effect once the shell is started anew")
+    click.echo(f"{shell} completion installed in {place}; it takes effect after you restart the shell")
     context.exit()
 
 
 def _profile() -> Path:
-    """The start file of PowerShell, which alone knows where it is."""
+    """The start file of PowerShell, as PowerShell reports it."""
     for name in ("pwsh", "powershell"):
         try:
-            told = subprocess.run([name, "-NoProfile", "-Command", "echo $PROFILE"], capture_output=True, text=True)  # noqa: S603
+            process = subprocess.run([name, "-NoProfile", "-Command", "echo $PROFILE"], capture_output=True, text=True)  # noqa: S603
         except FileNotFoundError:
             continue
-        if told.returncode == 0:
-            return Path(told.stdout.strip())
-    raise click.UsageError("PowerShell does not say where its profile is; --show-completion prints the script")
+        if process.returncode == 0:
+            return Path(process.stdout.strip())
+    raise click.UsageError(
+        "PowerShell does not report the path of its profile; use --show-completion to print the script"
+    )
 
 
 install_completion = click.Option(
@@ -189,8 +191,8 @@ show_completion = click.Option(
 
 _HELP = """Prediction sets with a coverage guarantee and a differential-privacy guarantee.
 
-The usual way: plan, calibrate on records with known truth, predict for new ones; evaluate, watch, show, verify and
-report look back, and doctor says what is installed and known."""
+A typical order: plan, calibrate on records with true labels, predict for new records. Use evaluate, watch, show, verify
+and report after a release, and doctor to check the installation."""
 
 _EXIT_CODES = "Exit codes:\n" + "\n".join(f"{code:>5}  {meaning}" for code, meaning in IN_WORDS.items())
 
@@ -209,7 +211,7 @@ def _confide(context: click.Context, verbose: int) -> None:
         context.with_resource(told_on_stderr(level))
 
 
-_VERBOSE = f"Before a command: say on stderr what happens, nothing private; -vv says more. Or set {LOG}=info."
+_VERBOSE = f"Before a command: log on stderr, nothing private; -vv logs more. Or set {LOG}=info."
 
 budget = Group("budget", commands=[budget_plan], help="Plan a year's releases within one total per person.")
 

@@ -1,6 +1,6 @@
-"""`confide calibrate` and `recalibrate`: a table of records in, a private release, or the one that renews it, out.
+"""`confide calibrate` and `recalibrate`: a private release from a table of records.
 
-Also `confide sql`, the query that counts where nothing here may look, and calibrations from the counts that it gave.
+Also `confide sql`, which prints a query that counts in a warehouse, and calibrations from its counts.
 """
 
 import json
@@ -49,7 +49,7 @@ from confide.warehouse import CountingPlan, counting_query, dbt_macro, read_coun
 
 @dataclass(frozen=True, kw_only=True)
 class RequestOptions:
-    """What is asked of a calibration, whoever counts."""
+    """The options of a calibration request, for tables and warehouses."""
 
     columns: Columns
     alpha: str | None = None
@@ -65,14 +65,14 @@ class RequestOptions:
 
     @property
     def levels(self) -> str | list[str]:
-        """The level of --alpha, which is needed, or several."""
+        """The level of --alpha, or several; it is required."""
         if self.alpha is None:
             raise click.UsageError("Missing option '--alpha'.")
         levels = levels_of(self.alpha)
         return levels if len(levels) > 1 else levels[0]
 
     def arguments(self, what: What | None) -> dict[str, Any]:
-        """What a table, or the plan of a warehouse, is asked."""
+        """The arguments of a request to a table or to the plan of a warehouse."""
         alpha, people = self.levels, self.people.people
         candidates = chosen_candidates(self.candidates, self.unit, what)
         privacy = self.privacy
@@ -87,15 +87,15 @@ class RequestOptions:
         return {**own, **read, **self.groups.arguments(), **vars(privacy)}
 
     def plan(self) -> CountingPlan:
-        """The plan by which a warehouse counts."""
+        """The plan for counting in a warehouse."""
         what = self.columns.what()
         arguments = self.arguments(what)
         if what is None:
-            raise click.UsageError(f"say which columns to count, by {self.columns.ways}")
+            raise click.UsageError(f"name the columns to count: {self.columns.ways}")
         return CountingPlan.of(what, **arguments)
 
     def of_table(self, source: Source, shifted: ShiftOptions, budget: LedgerOptions, words: Any) -> TableRequest:
-        """What a table is asked, its public choices checked before anything is opened."""
+        """The request to a table; its public choices are checked before anything is opened."""
         what = self.columns.what()
         arguments, shift = self.arguments(what), shifted.arguments()
         if self.groups.asked:
@@ -103,29 +103,29 @@ class RequestOptions:
         if self.n is not None and arguments["neighbors"] != "replace_one":
             raise InputError(
                 "n",
-                "must be left out with --neighbors add_remove, which keeps their number secret",
+                "must be left out with --neighbors add_remove, where the number of records is secret",
                 remedy="See --n-typical",
             )
         if shift and not isinstance(arguments["alpha"], str):
             raise click.UsageError(
-                "weights belong to one threshold: give one level in --alpha, or leave the weights out"
+                "weights need a single threshold: give one level in --alpha, or leave the weights out"
             )
         return TableRequest.of(source.what(what, self.columns.ways), **arguments, **shift, about=words)
 
 
 @dataclass(frozen=True)
 class CountsOptions:
-    """What came back from the query of `confide sql`, instead of a table."""
+    """The result of the query of `confide sql`, instead of a table."""
 
     counts: tuple[Path, ...] = ()
     plan: Path | None = None
 
     def planned(self, request: RequestOptions) -> CountingPlan:
-        """The plan that the counts answer: of a file, or of the options of a request."""
+        """The plan of the counts: from a file, or from the options of a request."""
         if self.plan is not None:
             return CountingPlan.load(self.plan)
         if request.alpha is None and request.columns.task is None:
-            raise click.UsageError("--counts need the request that they answer: --plan FILE, or its options anew")
+            raise click.UsageError("--counts needs its request: --plan FILE, or the same options again")
         return request.plan()
 
 
@@ -141,14 +141,14 @@ def calibrate(
     about: tuple[str, ...] = (),
     output: PrintedOutput,
 ) -> None:
-    r"""Calibrate on records with known truth, privately.
+    r"""Calibrate privately on records with true labels.
 
-    TABLE holds one record per row. One threshold is drawn, with noise, from
-    their scores: of class probabilities and labels, of predictions and
-    targets, or ready-made. The file that is written holds it, what it
-    promises, and the privacy it cost; nothing else about the records leaves.
-    Every run costs its epsilon anew, unless --ledger knows it.
-    docs/command-line.md explains every option at length.
+    TABLE has one record per row. A private threshold is selected from their
+    scores: of class probabilities and labels, of predictions and targets, or
+    ready-made. The output file contains the threshold, its guarantee and its
+    privacy cost, and nothing else about the records. Every run spends epsilon
+    again, unless --ledger recognises the same request with the same data.
+    docs/command-line.md explains every option.
 
     Example:
 
@@ -164,16 +164,16 @@ def calibrate(
     if label_epsilon is not None:
         _from_noisy_labels(source, label_epsilon, request, words, output)
         return
-    asked = request.of_table(source, shifted, budget, words)
+    table_request = request.of_table(source, shifted, budget, words)
     output.check(Kind.RELEASE, *source.files, *budget.files, request.schedule)
-    known = request.n is not None or not asked.request.public_n
-    early = known and not request.groups.asked
-    tells = asked.request.neighbors == "replace_one"
-    _release(asked, source, budget, request.groups.partition, output, early=early, tells_left_out=tells)
+    cost_known = request.n is not None or not table_request.request.public_n
+    early = cost_known and not request.groups.asked
+    public = table_request.request.neighbors == "replace_one"
+    _release(table_request, source, budget, request.groups.partition, output, early=early, tells_left_out=public)
 
 
 def _release(
-    asked: TableRequest,
+    request: TableRequest,
     source: Source,
     budget: LedgerOptions,
     partition: str | None,
@@ -182,24 +182,24 @@ def _release(
     early: bool,
     tells_left_out: bool,
 ) -> Release:
-    """The release of what a table is asked, paid for, written and printed; early refusals come before it is opened."""
+    """Pay for, write and print a release; with `early` the limit is checked before the table is opened."""
     with budget.paying() as receipt:
         account = budget.account(source.file)
-        asked = replace(asked, payer=Payer(**account, partition=partition))
-        if account and early:  # what the ledger's limit does not allow is refused before all else
-            asked.prepared.refuse_early()
+        request = replace(request, payer=Payer(**account, partition=partition))
+        if account and early:  # check the ledger's limit first
+            request.prepared.refuse_early()
         with output.new(Kind.RELEASE) as part, source.opened(source.file, "counting") as (table, progress):
-            released: Release = asked.release(table, progress)
+            released: Release = request.release(table, progress)
             left_out = source.left_out(table) if tells_left_out else {}  # else it is secret
             part.write_text(released.to_json(), encoding="utf-8")
-    report_release(released, asked.request, receipt, left_out, output)
+    report_release(released, request.request, receipt, left_out, output)
     return released
 
 
 def _from_noisy_labels(
     source: Source, label_epsilon: str, request: RequestOptions, words: Mapping[str, str] | None, output: PrintedOutput
 ) -> None:
-    """The same from labels that were randomised before anybody saw them."""
+    """Release a calibration from randomised labels."""
     what = request.columns.what()
     assert isinstance(what, Classified)
     try:
@@ -209,7 +209,7 @@ def _from_noisy_labels(
         loss, read = LabelStatement.load(label_epsilon), (label_epsilon,)
     _ = request.levels
     candidates = chosen_candidates(request.candidates, request.unit, what)
-    asked = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
+    label_request = asked_of_labels(one_level(str(request.alpha)), loss, what.score, request.privacy.delta, candidates)
     output.check(Kind.RELEASE, *source.files, *read)
     with (
         LedgerOptions().paying() as receipt,
@@ -217,7 +217,7 @@ def _from_noisy_labels(
         source.opened(source.file, "counting") as (opened, progress),
     ):
         released = calibrate_noisy_label_table(
-            opened, what, asked, about=words, skip_incomplete=source.skip_incomplete, progress=progress
+            opened, what, label_request, about=words, skip_incomplete=source.skip_incomplete, progress=progress
         )
         left_out = source.left_out(opened)
         part.write_text(released.to_json(), encoding="utf-8")
@@ -231,7 +231,7 @@ def _from_counts(
     words: Mapping[str, str] | None,
     output: PrintedOutput,
 ) -> None:
-    """The same from counts that a warehouse made."""
+    """Release a calibration from the counts of a warehouse."""
     plan, partition = counted.planned(request), request.groups.partition
     output.check(Kind.RELEASE, *counted.counts, counted.plan, *budget.files, request.schedule)
     with budget.paying() as receipt, output.new(Kind.RELEASE) as part:
@@ -243,7 +243,7 @@ def _from_counts(
             check_partition(budget.ledger, partition)
         if account and partition is not None:
             if plan.column is None:
-                raise click.UsageError("--partition must be left out: the plan divides no records into groups")
+                raise click.UsageError("--partition must be left out: the plan has no groups")
             account["partition"] = partition
         released = plan.calibrate(counts, **account, about=words)
         part.write_text(released.to_json(), encoding="utf-8")
@@ -252,7 +252,7 @@ def _from_counts(
 
 @dataclass(frozen=True)
 class Renewing:
-    """What a renewal asks anew; the rest is read off the release."""
+    """The options of a renewal; the rest of the request comes from the release."""
 
     epsilon: float | None = None
     rho: float | None = None
@@ -262,7 +262,7 @@ class Renewing:
     candidates: str | None = None
 
     def arguments(self, schedule: Path | None) -> dict[str, Any]:
-        """What it asks anew, the loss also by a schedule."""
+        """The options as arguments; a schedule can set the privacy loss."""
         return {**vars(scheduled(schedule, "calibration", self)), "candidates": parsed(self.candidates)}
 
 
@@ -273,20 +273,21 @@ def recalibrate(
     columns: Columns,
     groups: GroupOptions,
     weight_column: str | None = None,
-    asked: Renewing,
+    renewing: Renewing,
     people: PeopleOptions,
     budget: LedgerOptions,
     schedule: Path | None = None,
     about: tuple[str, ...] = (),
     output: PrintedOutput,
 ) -> None:
-    r"""Renew a release on new records with known truth.
+    r"""Renew a release on new records with true labels.
 
-    What is asked - level, score, relation, groups, loss - is read off
-    the release; name the columns of TABLE again. Candidates are spread around
-    the earlier threshold, half of them as if there were none. The cost is that
-    of a new release (--epsilon: by default that of the earlier one) and adds
-    up for people who are in both. The file names all that it renewed.
+    The request (level, score, adjacency, groups, privacy loss) is that of the
+    release; name the columns of TABLE again. Half of the candidates are near
+    the earlier threshold, the others as without one. It costs as much as a
+    new release (--epsilon: by default that of the earlier one), and the costs
+    add up for people who are in both. The file lists all releases that it
+    renews.
 
     Example:
 
@@ -294,7 +295,7 @@ def recalibrate(
         --probabilities 'p_*' --label label --out february.json
     """
     previous, records = source.separate()
-    release, words, n = load_release(previous), stated_words(about), asked.n
+    release, words, n = load_release(previous), stated_words(about), renewing.n
     columns_read = _what(columns, release, previous)
     again = TableRequest.again(
         release,
@@ -304,7 +305,7 @@ def recalibrate(
         people=people.people,
         skip_incomplete=records.skip_incomplete,
         about=words,
-        **asked.arguments(schedule),
+        **renewing.arguments(schedule),
     )
     request = again.request
     terms = next(iter(request.parts.values())).terms
@@ -312,7 +313,7 @@ def recalibrate(
     if release.disjoint:
         check_partition(budget.ledger, groups.partition)
     if n is not None and not request.public_n:
-        raise InputError("n", "must be left out: the number of records, or of those in each group, stays secret")
+        raise InputError("n", "must be left out: the number of records, in all or in each group, is secret")
     output.check(Kind.RELEASE, previous, *records.files, *budget.files, schedule)
     known, public = n is not None or not request.public_n, request.public_n
     released = _release(again, records, budget, groups.partition, output, early=known, tells_left_out=public)
@@ -321,7 +322,7 @@ def recalibrate(
 
 
 def _what(columns: Columns, release: Release, path: Path) -> What | None:
-    """What is read of each record, for the score or the loss of the release; None if no columns were named."""
+    """The columns for the score or the loss of the release; None if none were named."""
     if release.bounded is not None:
         if columns.task not in (None, "losses") and columns.truth is None:
             raise InputError(
@@ -341,7 +342,7 @@ def _what(columns: Columns, release: Release, path: Path) -> What | None:
 
 
 def expected_of(released: Any, request: Request) -> Plan | None:
-    """What one threshold is expected to cost, by the request that it answers; None where that says nothing."""
+    """The plan with the expected cost of one threshold; None where it is not informative."""
     if not isinstance(released, Calibration) or not isinstance(released.mechanism, Slopes) or remarks(released):
         return None
     (part,) = request.parts.values()
@@ -354,10 +355,9 @@ def expected_of(released: Any, request: Request) -> Plan | None:
 def report_release(
     released: Any, request: Request | None, receipt: Receipt, left_out: Mapping[str, int], output: PrintedOutput
 ) -> None:
-    """Print a release, what it is expected to cost, what was warned of, and what was charged.
+    """Print a release, its expected cost, warnings, and the charge.
 
-    The request is that of one threshold, or tells how many records of each group were taken for granted; None for noisy
-    labels, which were paid for elsewhere.
+    The request is None for noisy labels, whose cost was paid elsewhere.
     """
     plan = None if request is None else expected_of(released, request)
     guessed = None if request is None else guessed_for_groups(released, request)
@@ -367,7 +367,7 @@ def report_release(
     if plan is not None:
         expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
         expected["records_needed"] = plan.records_needed
-        source = ", a public guess: the true number stays secret"
+        source = ", a public guess: the true number is secret"
         if released.size is not None:
             source = ", those of the design for the noisy number"
         cost = (
@@ -402,7 +402,7 @@ def report_release(
 
 
 def guessed_for_groups(released: Release, request: Request) -> int | None:
-    """The number of records of each group that candidates were chosen for, where nobody stated one; else None."""
+    """The assumed number of records of each group, if the request states none; else None."""
     if not released.disjoint or request.n_typical is not None or request.mechanism != "slopes":
         return None
     return typical_of_groups(len(released.parts), max(part.guarantee.n_min or 1 for part in released.parts.values()))
@@ -434,15 +434,15 @@ def sql(
         --alpha 0.1 --epsilon 1 --plan plan.json > count.sql
     """
     check_output(plan, Kind.COUNTING, request.schedule, force=force)
-    asked, dialects = request.plan(), split(dialect)
+    counting_plan, dialects = request.plan(), split(dialect)
     if dbt:
-        text = dbt_macro(asked, dialects)
+        text = dbt_macro(counting_plan, dialects)
     elif table is None:
         raise click.UsageError("Missing option '--table'.")
     elif len(dialects) > 1:
         raise click.UsageError("--dialect must be one, but with --dbt")
     else:
-        text = counting_query(asked, dialects[0], table)
+        text = counting_query(counting_plan, dialects[0], table)
     if plan is not None:
-        asked.save(plan, overwrite=force)
+        counting_plan.save(plan, overwrite=force)
     say(text.rstrip("\n"))

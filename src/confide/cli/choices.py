@@ -1,4 +1,4 @@
-"""Public choices as they are typed: levels, candidates, shifts, words."""
+"""Parsing of public choices: levels, candidates, shifts, metadata."""
 
 import math
 from collections.abc import Callable, Mapping, Sequence
@@ -27,28 +27,28 @@ def split(text: str) -> list[str]:
 
 
 def levels_of(alpha: str) -> list[str]:
-    """The levels between commas; whole numbers among them are a decimal comma."""
-    found = split(alpha)
-    if len(found) > 1 and any(one.isdigit() for one in found):
+    """Split levels at commas; whole numbers among them indicate a decimal comma."""
+    levels = split(alpha)
+    if len(levels) > 1 and any(level.isdigit() for level in levels):
         raise click.UsageError(
-            f"--alpha must be levels; found {alpha!r}: a comma separates levels, write 0.1 with a point"
+            f"--alpha must be levels; got {alpha!r}: a comma separates levels, write 0.1 with a point"
         )
-    return found
+    return levels
 
 
 def one_level(alpha: str) -> str:
-    """The level; several are another command's."""
+    """Check that there is one level, and return it."""
     levels_of(alpha)
     if "," in alpha:
         raise click.UsageError(
-            f"--alpha is one level here; found {alpha!r}. `confide calibrate` divides --epsilon evenly among several: "
-            "plan each of them with its share"
+            f"--alpha must be one level here; got {alpha!r}. `confide calibrate` divides --epsilon evenly among "
+            "several levels: plan each of them with its share"
         )
     return alpha
 
 
 def stated_words(stated: Sequence[str]) -> Mapping[str, str] | None:
-    """What --about says, however often it is given; None if it is not.
+    """The metadata of all --about options; None if there are none.
 
     Examples
     --------
@@ -57,7 +57,7 @@ def stated_words(stated: Sequence[str]) -> Mapping[str, str] | None:
     """
     pairs = [text.partition("=")[::2] for text in stated]
     if wrong := [text for text in stated if "=" not in text]:
-        raise click.UsageError(f"--about must be KEY=TEXT, as model=NAME; found {wrong[0]!r}")
+        raise click.UsageError(f"--about must be KEY=TEXT, such as model=NAME; got {wrong[0]!r}")
     if len(dict(pairs)) != len(pairs):
         raise click.UsageError("--about must name every key once")
     return check_about({key.strip(): text.strip() for key, text in pairs}) if pairs else None
@@ -89,11 +89,11 @@ def _guess(text: str) -> float:
     if not isinstance(earlier, Calibration):
         raise InputError(
             "candidates",
-            f"file {text!r} holds a release of several thresholds",
+            f"file {text!r} contains a release of several thresholds",
             remedy="Give one number, or renew it with confide recalibrate, which spreads candidates around each",
         )
     if not math.isfinite(earlier.threshold):
-        raise InputError("candidates", f"the release in file {text!r} has the threshold +inf, which is no guess")
+        raise InputError("candidates", f"the release in file {text!r} has the threshold +inf, which cannot be a guess")
     return earlier.threshold
 
 
@@ -107,16 +107,19 @@ _FORMS: dict[str, tuple[Callable[..., Candidates | Spread], tuple[_Field, ...]]]
 }
 
 
-_NEEDED = {"around": "the guess, as around:0.93 or around:released.json", "published": "a number, as published:212"}
+_NEEDED = {
+    "around": "a guess, such as around:0.93 or around:released.json",
+    "published": "a number, such as published:212",
+}
 
 
 def parse_candidates(spec: str) -> Candidates | Spread | int:
-    """The candidates that a text stands for, how they are spread, or their number.
+    """Parse candidates: a list, a spread, or a number of candidates.
 
     Raises
     ------
     InputError
-        If the text has no known form, a number in it cannot be used, or a file in it holds no release of one threshold.
+        If the text has no known form, a number in it is invalid, or a file in it is not a release of one threshold.
 
     Examples
     --------
@@ -154,33 +157,33 @@ def parse_candidates(spec: str) -> Candidates | Spread | int:
 
 
 def chosen_candidates(spec: str | None, unit: float | None, what: What | None) -> AnyCandidates:
-    """The candidates that --candidates or --unit ask for; None for those that suit the score."""
+    """The candidates of --candidates or --unit; None for the default of the score."""
     if unit is None:
         return parsed(spec)
     if not isinstance(what, Regressed | Scored):
-        raise click.UsageError("--unit belongs to --prediction or --score-column")
+        raise click.UsageError("--unit needs --prediction or --score-column")
     return what.kind.spread(unit)
 
 
 def parsed(spec: str | None) -> AnyCandidates:
-    """The candidates that --candidates asks for, or how they are spread."""
+    """The candidates of --candidates: a list, a spread, or a number."""
     return None if spec is None else parse_candidates(spec)
 
 
 def parsed_list(spec: str | None) -> Candidates | None:
-    """The same where only a list will do."""
-    found = parsed(spec)
-    if isinstance(found, Spread | int):
-        raise InputError("candidates", "must be the list that losses belong to, as unit:1000", got=repr(spec))
-    return found
+    """The candidates of --candidates, which must be a list."""
+    candidates = parsed(spec)
+    if isinstance(candidates, Spread | int):
+        raise InputError("candidates", "must be the list of the losses, such as unit:1000", got=repr(spec))
+    return candidates
 
 
-# A population that is a known shift away
+# Known shifts of the population
 
 
 @dataclass(frozen=True)
 class ClassShiftOptions:
-    """By how much classes are more or less frequent among new records."""
+    """Options for a known shift of class shares."""
 
     class_weights: str | None = None
     source_shares: str | None = None
@@ -188,7 +191,7 @@ class ClassShiftOptions:
 
     @property
     def shift(self) -> ClassShift | None:
-        """What they ask for; None if nothing."""
+        """The class shift; None if no option was given."""
         if self.class_weights is not None:
             return ClassShift.of_weights(named_numbers("--class-weights", self.class_weights))
         if self.source_shares is None or self.target_shares is None:
@@ -199,13 +202,13 @@ class ClassShiftOptions:
 
 @dataclass(frozen=True)
 class ShiftOptions(ClassShiftOptions):
-    """The same, or a weight for each record."""
+    """Options for a known shift of class shares, or weights of records."""
 
     weight_column: str | None = None
     weight_bound: float | None = None
 
     def arguments(self) -> dict[str, Any]:
-        """What `calibrate_table` takes of them; nothing if no shift is asked for."""
+        """The arguments for `calibrate_table`; empty without a shift."""
         shift = self.shift
         if shift is None and self.weight_column is None:
             return {}
@@ -213,19 +216,19 @@ class ShiftOptions(ClassShiftOptions):
 
 
 def named_numbers(option: str, text: str) -> dict[str, str]:
-    """Numbers by name.
+    """Parse numbers by name.
 
     Examples
     --------
     >>> named_numbers("--class-weights", "A=0.5, B=2")
     {'A': '0.5', 'B': '2'}
     """
-    found: dict[str, str] = {}
+    numbers: dict[str, str] = {}
     for pair in split(text):
         name, equals, number = pair.rpartition("=")
         if not equals or not name:
-            raise click.UsageError(f"{option} must be like A=0.5,B=2; found {pair!r}")
-        if name in found:
-            raise click.UsageError(f"{option} must have every class once; found {name!r} twice")
-        found[name] = number
-    return found
+            raise click.UsageError(f"{option} must be NAME=NUMBER pairs such as A=0.5,B=2; got {pair!r}")
+        if name in numbers:
+            raise click.UsageError(f"{option} must have every class once; got {name!r} twice")
+        numbers[name] = number
+    return numbers

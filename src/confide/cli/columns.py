@@ -1,4 +1,4 @@
-"""The options that say which columns are read: what was typed, checked for sense before the table is opened."""
+"""The options that name columns, checked before the table is opened."""
 
 from dataclasses import dataclass
 from typing import ClassVar, Literal, TypeAlias
@@ -20,12 +20,12 @@ _COMPUTED = {
     "--prediction": ["absolute_residual", "gamma"],
     "--prediction LOWER,UPPER": ["cqr", "cqr_low", "cqr_high", SIDES],
 }
-"""The scores that the command line computes, by the columns that they need; the first is the default."""
+"""The scores that the command line computes, by the option of their columns; the first is the default."""
 
 
 @dataclass(frozen=True)
 class Columns:
-    """The columns that are read, and what is made of them; a command has those fields that it needs."""
+    """The columns to read, and the score; a command has the fields that it needs."""
 
     probabilities: str | None = None
     classes: str | None = None
@@ -45,7 +45,7 @@ class Columns:
 
     @property
     def predictions(self) -> str | tuple[str, str]:
-        """The column of predicted numbers, or those of the lower and the upper quantile."""
+        """The column of predicted numbers, or the columns of the lower and the upper quantile."""
         text = self.prediction or ""
         match split(text) if "," in text else [text]:
             case [one]:
@@ -53,16 +53,16 @@ class Columns:
             case [lower, upper]:
                 return lower, upper
             case names:
-                raise click.UsageError(f"--prediction names one column, or two, LOWER,UPPER; found {len(names)}")
+                raise click.UsageError(f"--prediction must name one column, or two, LOWER,UPPER; got {len(names)}")
 
     @property
     def class_columns(self) -> str | tuple[str, ...]:
-        """What --probabilities names: a pattern, one column, or several between commas."""
+        """The columns of --probabilities: a pattern, one column, or several between commas."""
         return _column_names(str(self.probabilities))
 
     @property
     def class_names(self) -> tuple[str, ...] | None:
-        """The names given with --classes."""
+        """The names of --classes."""
         return None if self.classes is None else tuple(split(self.classes))
 
     @property
@@ -73,14 +73,14 @@ class Columns:
         return "--prediction" if isinstance(self.predictions, str) else "--prediction LOWER,UPPER"
 
     def to_predict(self, release: Release, path: object) -> What | None:
-        """What is read to predict; None if no columns were named."""
+        """The columns for a prediction; None if none were named."""
         if self.probabilities is None and self.prediction is None:
             return None
         self.check_logits(release, path)
         if release.bounded:
             if self.probabilities is None:
                 raise InputError(
-                    "calibration", f"{str(path)!r} is one of sets of labels", remedy="Name their --probabilities"
+                    "calibration", f"{str(path)!r} is for sets of labels", remedy="Name their --probabilities"
                 )
             return Losses(probabilities=self.class_columns, classes=self.class_names)
         check_fits(self.way, release, path)
@@ -89,7 +89,7 @@ class Columns:
         return Regressed(self.predictions, None, _score_of(release))
 
     def check_logits(self, release: Release, path: object) -> None:
-        """Refuse --logits of sets of labels, and say if a release was made from logits and none are named."""
+        """Reject --logits for sets of labels; warn if a release was computed from logits and none are named."""
         if self.logits and release.bounded:
             raise click.UsageError("--logits must be left out for sets of labels: write the sigmoid of their logits")
         if self.probabilities is None or self.logits:
@@ -102,7 +102,7 @@ class Columns:
 
     @property
     def task(self) -> Task | None:
-        """What the columns are for; None if none were named."""
+        """The task of the columns; None if none were named."""
         given: dict[Task, str | None] = {
             "score": self.score_column,
             "classification": self.probabilities,
@@ -115,7 +115,7 @@ class Columns:
         return task
 
     def what(self, candidates: Candidates | None = None) -> What | None:
-        """What is read of each record; None if no columns were named."""
+        """The columns to read; None if none were named."""
         match self.task:
             case "score":
                 return Scored(str(self.score_column), self.score)
@@ -138,7 +138,7 @@ class Columns:
         return None
 
     def to_evaluate(self, release: Release, path: object, candidates: Candidates | None = None) -> What | None:
-        """What is read to evaluate a release, whose score counts."""
+        """The columns for an evaluation with the score of a release."""
         what = self.what(candidates)
         self.check_logits(release, path)
         if isinstance(what, Scored):
@@ -152,7 +152,7 @@ class Columns:
         return what
 
     def _check_score(self, task: Task) -> None:
-        """Any name for a column of scores, else one that these columns give."""
+        """Check --score: any name for a column of scores, else a score that these columns give."""
         if task in ("score", "losses") or _computes(self.way, self.score):
             return
         names = ", ".join(_COMPUTED[self.way])
@@ -160,8 +160,7 @@ class Columns:
             one_of = "one of " if "," in names else ""
             raise click.UsageError(f"--score must be left out, or be {one_of}{names}, with {self.way}")
         raise click.UsageError(
-            f"--score must be one of {names} with {self.way}, with its parameters; another score belongs to "
-            "--score-column"
+            f"--score must be one of {names} with {self.way}, with its parameters; for other scores use --score-column"
         )
 
 
@@ -170,7 +169,7 @@ def _column_names(text: str) -> str | tuple[str, ...]:
 
 
 def check_fits(way: str, release: Release, path: object) -> None:
-    """Refuse a release that was made for another score than these columns give."""
+    """Check that a release is for the score that these columns give."""
     for part in release.parts.values():
         made_for = part.score
         if made_for is None:
@@ -181,7 +180,7 @@ def check_fits(way: str, release: Release, path: object) -> None:
             )
         if _computes(way, made_for):
             continue
-        remedy = "only its own program computes that score; use threshold from `confide show` there"
+        remedy = "only its own program computes that score; use the threshold of `confide show` there"
         if right := next((other for other in _COMPUTED if _computes(other, made_for)), None):
             remedy = f"name the columns with {right}"
         raise InputError(

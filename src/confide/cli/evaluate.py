@@ -1,4 +1,4 @@
-"""`confide evaluate`: how often the sets contain the truth, on a table that says it; with `--epsilon` privately."""
+"""`confide evaluate`: coverage on a table with true labels; with `--epsilon` privately."""
 
 import json
 from collections.abc import Mapping
@@ -37,7 +37,7 @@ PUBLISHABLE = "These numbers are private: they may be published."
 
 @dataclass(frozen=True)
 class PrivateOptions:
-    """What a private evaluation may cost, and what it is about; without --epsilon none of them."""
+    """The options of a private evaluation, which need --epsilon."""
 
     epsilon: float | None = None
     neighbors: str | None = None
@@ -49,7 +49,7 @@ class PrivateOptions:
     width_bins: str | None = None
 
     def asking(self, account: Mapping[str, Any]) -> Asking | None:
-        """What is asked privately; None without --epsilon."""
+        """The request of a private evaluation; None without --epsilon."""
         if self.epsilon is None:
             return None
         given = {name: value for name, value in vars(self).items() if value is not None}
@@ -77,19 +77,20 @@ def evaluate(
     schedule: Path | None = None,
     output: Findings,
 ) -> int:
-    r"""Measure coverage and set size on records with known truth.
+    r"""Measure coverage and set size on records with true labels.
 
-    TABLE holds records that were not used for calibration. First it is said
-    whether all of them together are covered less than promised, by more than
-    luck in calibrating explains: then the records, the model or a column are
-    others. The promise is an average: the class, the group (--by, any column)
-    and the set size that are covered least are named, too, and all that are
-    covered less than promised beyond chance. The numbers are computed from the records without noise: they
-    are not private. Share them only if you may speak of these records.
+    TABLE has records that were not used for calibration. The output first
+    states whether their coverage is below the promised one by more than chance
+    in the calibration explains. If so, the records, the model or a column
+    differ from those of the calibration. The promise is an average. The output
+    therefore also lists the class, the group (--by, any column) and the set
+    size with the least coverage, and all that are below it beyond chance. The
+    numbers are computed without noise: they are not private. Share them only
+    if you may publish facts about these records.
 
-    With --epsilon they are counted with noise, and may be published: coverage
-    over all, by class, by set size, and by group (--by with --groups), with
-    intervals that hold all at once, noise included.
+    With --epsilon the counts have noise, and may be published: coverage over
+    all, by class, by set size, and by group (--by with --groups), with
+    intervals that hold simultaneously, noise included.
 
     Example:
 
@@ -116,7 +117,7 @@ def evaluate(
                 found = evaluate_table_privately(
                     opened, what, released, asking, people=bounded, progress=progress, **read
                 )
-            public = asking is None or asking.neighbors == "replace_one"  # else their number is secret
+            public = asking is None or asking.neighbors == "replace_one"  # otherwise their number is secret
             left_out = source.left_out(opened) if public else {}
     output.write(found.to_json())
     if isinstance(found, PrivateEvaluation):
@@ -129,8 +130,8 @@ def evaluate(
 def _tell(
     found: Evaluation | LevelEvaluation, released: Release, output: Findings, left_out: Mapping[str, Any]
 ) -> None:
-    """Print an evaluation: for people, or as one JSON document."""
-    notes = [*remarks(released), *(shortfall_notes(found) if output.as_json else [])]  # else they are in the text
+    """Print an evaluation, as text or as JSON."""
+    notes = [*remarks(released), *(shortfall_notes(found) if output.as_json else [])]  # the text contains them
     for note in notes:
         warn(note)
 
@@ -143,7 +144,7 @@ def _tell(
 
 
 def _tell_private(found: PrivateEvaluation, receipt: Receipt, output: Findings, left_out: Mapping[str, Any]) -> None:
-    """The same of a private one, and what it cost."""
+    """Print a private evaluation and its cost."""
     notes = [*receipt.heard.notes, *(shortfall_notes(found) if output.as_json else [])]
     for note in notes:
         warn(note)
@@ -163,11 +164,11 @@ def _numbers(text: str) -> tuple[float, ...]:
         raise click.UsageError("--width-bins must be numbers between commas, such as 1,2,5") from None
 
 
-# Findings in words, beside the promise of the release
+# Results compared with the promise of the release
 
 
 def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
-    """Coverage beside the promise, sizes, and a table of what has thresholds of its own; level by level."""
+    """Coverage compared with the promise, sizes, and a table of parts with their own thresholds; level by level."""
     if isinstance(found, Evaluation):
         parts: tuple[Section, ...] = (described(found, _promise(found, release), release.bounded),)
     else:
@@ -179,7 +180,7 @@ def evaluated(found: Evaluation | LevelEvaluation, release: Release) -> str:
 
 
 def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[Mapping[str, Any]]:
-    """The same parts as JSON values; of several levels with their alpha. A bound on a loss has none."""
+    """The parts with the least coverage as JSON values, with alpha for several levels; none for a bound on a loss."""
     if isinstance(found, LevelEvaluation):
         return [
             {"alpha": str(alpha), **one.fields()} for alpha, each in found.levels.items() for one in worst_parts(each)
@@ -188,31 +189,31 @@ def worst_fields(found: Evaluation | LevelEvaluation, release: Release) -> list[
 
 
 def shortfall_fields(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[Mapping[str, Any]]:
-    """Where coverage over all lies below the promise, as JSON values, by statement."""
+    """Total coverage below the promise, as JSON values, by statement."""
     return [{"of": name, **one.fields()} for name, one in found.shortfalls.items()]
 
 
 def shortfall_notes(found: Evaluation | LevelEvaluation | PrivateEvaluation) -> list[str]:
-    """The same in words."""
+    """Total coverage below the promise, in words."""
     return [sentence_of(name, one) for name, one in found.shortfalls.items()]
 
 
 def refuse_unjudged(release: Release) -> None:
-    """Refuse to fail below a promise of which it is not known how far luck in calibrating may fall short."""
+    """Reject --fail-below-promise for a release without a known law of its coverage over calibrations."""
     if not has_law(release):
         raise InputError(
             "fail_below_promise",
             ("needs a release with a promise, and a law of how coverage varies from calibration to calibration"),
-            remedy="This one has none; leave the option out, and read the interval",
+            remedy="This one has none; leave the option out, and compare the interval",
         )
 
 
 def exit_code(found: Evaluation | LevelEvaluation | PrivateEvaluation, *, fail: bool) -> int:
-    """That of a claim that does not hold, if it is asked for and a promise is broken."""
+    """`CLAIM_FAILED` if `fail` is set and a promise is broken, else `DONE`."""
     return CLAIM_FAILED if fail and any(one.broken for one in found.shortfalls.values()) else DONE
 
 
 def _promise(found: Evaluation, release: Release) -> str:
-    if release.by == "side":  # of both ends together, which have promises of their own
+    if release.by == "side":  # for both ends together; each has its own promise
         return f"coverage at least {coverage_text(found.promised)}"
     return "; ".join(f"for {name}: {text}" if name else text for name, text in release.promises.items())

@@ -15,13 +15,13 @@ TERMINATED = 143
 IN_WORDS = {
     DONE: "done (warnings, if any, are on stderr)",
     USAGE: "the command line was not understood",
-    REFUSED: "refused: an input, or a file that cannot be read or written",
-    EXISTS: "the output exists already; --force replaces it if it is of the same kind",
-    CLAIM_FAILED: "a claim that was checked, or a condition that was asked, does not hold",
-    ALARM: "a watch raised its alarm: a finding, no error; its state was written",
+    REFUSED: "an input was rejected, or a file cannot be read or written",
+    EXISTS: "the output already exists; --force replaces it if it is of the same kind",
+    CLAIM_FAILED: "a checked claim or a requested condition does not hold",
+    ALARM: "a monitor raised its alarm: a result, not an error; its state was written",
     FOUND: "`doctor` has a finding: an advisory, changed or damaged files",
     INTERNAL: "an internal error, please report it",
     INTERRUPTED: "interrupted",
-    PIPE_CLOSED: "the reader of the output went away",
+    PIPE_CLOSED: "the reader of the output closed it",
     TERMINATED: "terminated",
 }

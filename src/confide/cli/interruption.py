@@ -1,7 +1,7 @@
-"""Ctrl-C and SIGTERM end a command at once, and unwind it, so that unfinished files are removed.
+"""Handling of Ctrl-C and SIGTERM: a command stops at once, and unfinished files are removed.
 
-The exception alone is not enough: libraries that import others on the way (pyarrow looks for pandas) swallow it. So the
-signal is remembered, and looked at after every batch.
+The exception alone does not suffice, because libraries that import others (pyarrow imports pandas) swallow it. The
+signal is therefore stored, and checked after every batch.
 """
 
 import signal
@@ -34,7 +34,7 @@ def interruptible() -> Iterator[None]:
 
 
 def check_interruption() -> None:
-    """Raise `KeyboardInterrupt` if a signal was received, even if the first exception got lost."""
+    """Raise `KeyboardInterrupt` if a signal was received, even if the first exception was swallowed."""
     if _received:
         raise KeyboardInterrupt
 
@@ -45,7 +45,7 @@ def received() -> int | None:
 
 
 def say_interrupted() -> int:
-    """Say that the command was ended by a signal, and return its exit code."""
+    """Report that a signal ended the command, and return its exit code."""
     word, code = ("terminated", TERMINATED) if received() == signal.SIGTERM else ("interrupted", INTERRUPTED)
     sys.stderr.write(f"error: {word}: unfinished output was removed\n")
     return code

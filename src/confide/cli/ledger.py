@@ -1,4 +1,4 @@
-"""`confide ledger`: what has been spent on which data, and where that is kept."""
+"""`confide ledger`: commands about privacy budgets and their storage."""
 
 import json
 from pathlib import Path
@@ -14,20 +14,20 @@ from confide.support import Kind
 
 @command("ledger list")
 def list_(*, file: str, as_json: bool = False) -> None:
-    """List the data sets with what was spent and what remains.
+    """List the data sets with the budget spent and left.
 
     Example: confide ledger list budget.db
     """
     found = Ledger(file, create=False).snapshot()
     accounts = found.accounts
     rows = [{k: v for k, v in plain(a).items() if k != "entries"} for a in accounts.values()]
-    told = [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]
-    tell(lambda: {"datasets": told}, found, as_json=as_json)
+    datasets = [row | {"releases": len(a.entries)} for row, a in zip(rows, accounts.values(), strict=True)]
+    tell(lambda: {"datasets": datasets}, found, as_json=as_json)
 
 
 @command("ledger show")
 def show(*, file: str, dataset: str, dp_delta: float = 0.0, as_json: bool = False) -> None:
-    """Show every charge on a data set, what all of them cost together, and how that figure comes about.
+    """Show every charge of a data set, their total, and its derivation.
 
     Example: confide ledger show budget.db patients --dp-delta 1e-6
     """
@@ -47,25 +47,25 @@ def limit(
     neighbors: Neighbors = "add_remove",
     as_json: bool = False,
 ) -> None:
-    """Set or lift the limit of a data set; the ledger is made if it does not exist.
+    """Set or remove the limit of a data set; create the ledger if it does not exist.
 
     Example: confide ledger limit budget.db patients 2.0
     """
-    wanted = None if epsilon is None else (epsilon, dp_delta)
+    new_limit = None if epsilon is None else (epsilon, dp_delta)
     with heard() as said:
-        account = Ledger(file).set_limit(dataset, wanted, neighbors=neighbors)
+        account = Ledger(file).set_limit(dataset, new_limit, neighbors=neighbors)
     said.warn()
     tell(lambda: plain(account), f"{account.dataset}: {account.summary}", as_json=as_json)
 
 
 @command("ledger follow")
 def follow(*, file: str, schedule: Path, dataset: str, as_json: bool = False) -> None:
-    """Let charges to a data set follow a schedule: what is not in it is refused.
+    """Hold charges to a data set to a schedule: other charges raise an error.
 
-    A ledger file that is not there is made. The data set gets the schedule's
-    total as its limit, unless it has one. A later schedule replaces an
-    earlier one, if what was spent and all of the later one together keep the
-    limit.
+    The command creates a missing ledger file. The data set gets the schedule's
+    total as its limit, unless it has one. A later schedule replaces an earlier
+    one, if the budget spent and the whole later schedule together are within
+    the limit.
 
     Example: confide ledger follow budget.db schedule.json --dataset patients
     """
@@ -78,7 +78,7 @@ def follow(*, file: str, schedule: Path, dataset: str, as_json: bool = False) ->
 
 @command("ledger export")
 def export(*, file: str, output: OptionalOutput) -> None:
-    """Write everything in a ledger as one JSON document.
+    """Write the contents of a ledger as one JSON document.
 
     Example: confide ledger export budget.db --out budget.json
     """
@@ -98,10 +98,10 @@ def report(
     title: str | None = None,
     output: Output,
 ) -> None:
-    """Write a page for those who answer for privacy: what was spent by whom.
+    """Write a page for privacy officers about the budget spent.
 
-    What was spent on what and when, what is left, what is planned, and what
-    everything costs together by each rule. One HTML file that loads nothing.
+    It lists the charges with their times and accounts, the budget left and
+    planned, and the total by each rule. One HTML file that loads nothing.
 
     Example:
 
@@ -117,10 +117,10 @@ def report(
 
 @command("ledger init")
 def init(*, server: str, charge_role: tuple[str, ...] = (), read_role: tuple[str, ...] = ()) -> None:
-    """Make a ledger on a PostgreSQL server, or let more roles use it.
+    """Create a ledger on a PostgreSQL server, or let more roles use it.
 
     The role of the address owns it and sets limits; jobs use a role of
-    --charge-role. Passwords: in the file that PGPASSFILE names.
+    --charge-role. Put passwords into the file that PGPASSFILE names.
 
     Example:
 
@@ -136,10 +136,10 @@ def init(*, server: str, charge_role: tuple[str, ...] = (), read_role: tuple[str
 
 @command("ledger move")
 def move_(*, old: str, new: str, charge_role: tuple[str, ...] = (), read_role: tuple[str, ...] = ()) -> None:
-    r"""Move a ledger, whole, to another place; the old one is closed.
+    r"""Move a whole ledger to another location; the old one is closed.
 
-    If it is interrupted, ask for the same again: it goes on, and there are
-    never two ledgers that can be charged.
+    If it is interrupted, run the same command again. There are never two
+    ledgers that can be charged.
 
     Example:
 
@@ -152,10 +152,10 @@ def move_(*, old: str, new: str, charge_role: tuple[str, ...] = (), read_role: t
 
 @command("ledger check")
 def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None:
-    """Check every seal of a ledger, and whether it still has what it had.
+    """Check every hash of a ledger, and that no charge is missing.
 
-    A backup that was put back has forgotten charges and shows nothing of it.
-    With --head, a small file on another machine, that is found.
+    A restored backup lacks charges, and does not show it. With --head, a small
+    file on another machine, the command detects it.
 
     Example:
 
@@ -167,7 +167,7 @@ def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None
     number, seal = len(found.seals), found.seals[-1] if found.seals else ""
     if head is not None:
         check_head(opened, head)
-    right = f"{number:,} records, every seal is right{f'; the last is {seal}' if seal else ''}"
+    right = f"{number:,} records, every hash is correct{f'; the last is {seal}' if seal else ''}"
     moved = None if found.moved_to is None else f"moved to {found.moved_to}"
     tell(lambda: {"records": number, "seal": seal, "moved_to": found.moved_to}, right, moved, as_json=as_json)
 
@@ -175,6 +175,6 @@ def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None
 ledger = Group(
     "ledger",
     commands=[list_, show, limit, follow, export, report, init, move_, check],
-    help="What has been spent on which data (list, show, limit, follow, export, report), and where that is kept "
+    help="Account for privacy budgets (list, show, limit, follow, export, report), and manage ledgers "
     "(init, move, check).",
 )

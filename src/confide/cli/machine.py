@@ -1,4 +1,4 @@
-"""What is asked of this machine: `confide audit`, `doctor` and `demo`."""
+"""Commands about this installation: `confide audit`, `doctor` and `demo`."""
 
 import json
 import sys
@@ -19,7 +19,7 @@ from confide.support import Kind
 
 @dataclass(frozen=True)
 class Subject:
-    """A mechanism of somebody else, and what it claims."""
+    """An external mechanism, and its claims."""
 
     mechanism: str | None = None
     epsilon: float | None = None
@@ -33,11 +33,11 @@ class Subject:
 def audit(
     *, subject: Subject, seconds: float | None = None, long: bool = False, level: float = 1e-4, output: Findings
 ) -> int:
-    """Check the privacy and coverage claims on this machine, against the installed versions.
+    """Check the privacy and coverage claims on this machine, with the installed versions.
 
     Enumerates small cases exactly, tests the sampler against its exact law, attacks the worst neighbours of many sizes,
-    tests whether every call has fresh noise, and checks coverage on nasty distributions. Nothing is read but the
-    programs. Takes about two minutes of one processor (--long: twenty). Exit code 5 if a claim fails.
+    tests whether every call has fresh noise, and checks coverage on difficult distributions. It reads no data. It takes
+    about two minutes of one processor (--long: twenty). Exit code 5 if a claim fails.
 
     Example: confide audit --mechanism mine:threshold --epsilon 1 --alpha 0.1
     """
@@ -65,14 +65,14 @@ def audit(
 
 @command("doctor")
 def doctor(*, paths: tuple[Path, ...] = (), as_json: bool = False) -> int:
-    """Say what is installed, what files were made with, and what is known against it.
+    """Check the installation and files for known defects.
 
-    Versions of confide, of OpenDP and of what it stands on; whether installed
-    files are those that were installed; whether the sampler draws; which
-    optional parts there are. Of every release, evaluation, watch, answer or
-    ledger below the PATHs: with what it was made, whether it is damaged, and
-    which advisories concern it. Nothing is sent, run or written. Exit code 7
-    if there is something to look at.
+    Reports the versions of confide, OpenDP and other dependencies, whether
+    installed files were changed, whether the sampler draws, and which optional
+    parts are installed. For every release, evaluation, monitor, answer or
+    ledger below the PATHs it reports the versions that made it, damage, and
+    advisories that affect it. Nothing is sent, run or written. Exit code 7 if
+    there is a finding.
 
     Example:
 
@@ -89,11 +89,11 @@ def doctor(*, paths: tuple[Path, ...] = (), as_json: bool = False) -> int:
 
 @command("demo")
 def demo(*, out: Path = Path("demo-output"), force: bool = False) -> None:
-    """See it work on real data, with an explanation.
+    """Run an example on real data, with explanations.
 
     Takes some seconds: trains a model on handwritten digits, calibrates it
-    privately, predicts sets for unseen images, and leaves the calibration, the
-    sets and the probabilities as files to go on with.
+    privately, predicts sets for unseen images, and writes the calibration, the
+    sets and the probabilities to files that you can continue with.
 
     Example:
 

@@ -1,4 +1,4 @@
-"""What a command prints: text for people, or one line of JSON for machines; and where it may write."""
+"""Output of commands: text or one line of JSON; and checks of output files."""
 
 import json
 import math
@@ -27,7 +27,7 @@ from confide.tables import Progress, refuse_existing_predictions
 
 
 def say(text: str) -> None:
-    """Print a line, or several, on stdout; whatever was read from files cannot steer the terminal."""
+    """Print lines on stdout, with control characters escaped."""
     sys.stdout.write(harmless(text) + "\n")
 
 
@@ -37,7 +37,7 @@ def warn(text: str) -> None:
 
 
 def note(text: str) -> None:
-    """Print what is worth a word and no warning on stderr."""
+    """Print a note on stderr."""
     sys.stderr.write(f"note: {one_line(text)}\n")
 
 
@@ -47,19 +47,19 @@ EXPECTED = (CoverageWarning, EarlierReleaseWarning, SimilarNameWarning)
 
 @dataclass(frozen=True)
 class Heard:
-    """What the library warned of while a command worked, which the command prints in its place."""
+    """The library's warnings during a command, which the command prints itself."""
 
     kinds: tuple[type[Warning], ...]
     caught: list[warnings.WarningMessage]
 
     @property
     def earlier(self) -> list[EarlierReleaseWarning]:
-        """Of releases that were paid for before."""
+        """The warnings about earlier releases."""
         return [one.message for one in self.caught if isinstance(one.message, EarlierReleaseWarning)]
 
     @property
     def notes(self) -> list[str]:
-        """Everything else that is expected, each text once."""
+        """The texts of all other expected warnings, each once."""
         expected = [one for one in self.caught if issubclass(one.category, self.kinds)]
         return list(dict.fromkeys(str(one.message) for one in expected if one.message not in self.earlier))
 
@@ -69,13 +69,13 @@ class Heard:
             warn(text)
 
     def fields(self) -> dict[str, Any]:
-        """All of it as JSON values."""
+        """All warnings as JSON values."""
         return {"earlier": [time for one in self.earlier for time in one.made], "warnings": self.notes}
 
 
 @contextmanager
 def heard(*kinds: type[Warning]) -> Iterator[Heard]:
-    """What the library warns of is kept for the command to print, of these kinds or of all that are expected."""
+    """Capture the library's warnings of these kinds, by default of `EXPECTED`, for the command to print."""
     with warnings.catch_warnings(record=True) as caught:
         for kind in (*EXPECTED, *kinds):
             warnings.simplefilter("always", kind)
@@ -83,7 +83,7 @@ def heard(*kinds: type[Warning]) -> Iterator[Heard]:
 
 
 def tell(document: Callable[[], Mapping[str, Any]], *texts: object, as_json: bool) -> None:
-    """Print one JSON document, or these texts in its place, one below the other; what is None is nothing to tell."""
+    """Print a JSON document, or else these texts, one below the other; None is skipped."""
     if as_json:
         emit(document())
         return
@@ -98,7 +98,7 @@ def emit(document: Mapping[str, Any]) -> None:
 
 
 def plain(value: Any) -> Any:
-    """A value without NaN and infinities, which JSON cannot hold: infinities become texts.
+    """Replace NaN and infinities, which JSON does not have: infinities become texts.
 
     Examples
     --------
@@ -115,7 +115,7 @@ def plain(value: Any) -> Any:
 
 
 def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | None, force: bool) -> None:
-    """Refuse an output that cannot be written, or would replace an input, before any work is done."""
+    """Check before any work that an output can be written, and replaces no input."""
     if path is None:
         return
     path = as_place(path)
@@ -134,7 +134,7 @@ def check_output(path: str | Place | None, kind: Kind, *inputs: str | Place | No
 
 
 def left_out_text(found: Mapping[str, Any]) -> str | None:
-    """How many records were left out, if that may be known."""
+    """The number of records left out, if it is public."""
     if "left_out" not in found:
         return None
     count = found["left_out"]
@@ -143,10 +143,10 @@ def left_out_text(found: Mapping[str, Any]) -> str | None:
 
 @contextmanager
 def progress_bar(title: str, total: Callable[[], int | None]) -> Iterator[Progress]:
-    """A function to be told of every batch of rows. The bar says which share is done, not how many rows there are.
+    """Yield a function to call with the number of rows of every batch. The bar shows a share, not a number of rows.
 
-    `total` is asked for the number of rows only if somebody watches; None shows a bar that merely moves, and the time,
-    until the function's method `share` is told how many tasks of how many are done.
+    `total` is called for the number of rows only on a terminal. If it returns None, the bar moves without a share and
+    shows the elapsed time, until the function's method `share` is called with the numbers of finished and of all tasks.
     """
     if not sys.stderr.isatty():
         yield lambda rows: check_interruption()
@@ -171,12 +171,12 @@ class _Watched:
         self._bar.advance(self._task, rows)
 
     def share(self, done: int, total: int) -> None:
-        """Show which share of the tasks is done."""
+        """Show the share of finished tasks."""
         self._bar.update(self._task, completed=done, total=total)
 
 
 def _measured() -> tuple[Any, Any]:
-    """Columns for the share and the time that is left, where the total is known; else for the time that has passed."""
+    """Columns for the share and the remaining time if the total is known, else for the elapsed time."""
     from rich.progress import TaskProgressColumn, TimeElapsedColumn, TimeRemainingColumn
 
     class Share(TaskProgressColumn):

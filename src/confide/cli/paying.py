@@ -1,4 +1,4 @@
-"""Who pays, and what for: the ledger that is charged, the receipt, and a schedule that says what may be spent."""
+"""Charges of commands: the ledger, the receipt, and options taken from a schedule."""
 
 import logging
 from collections.abc import Iterator
@@ -36,11 +36,11 @@ _Options = TypeVar("_Options", bound="DataclassInstance")
 
 _LOGGER = "confide.ledger"
 
-NO_LEDGER = "no ledger: the losses of all runs about the same people add up, and --ledger keeps the sum"
+NO_LEDGER = "no ledger: the losses of all runs about the same people add up, and --ledger records the sum"
 
 
 class _Charges(logging.Handler):
-    """Keeps the costs that the library says it charged."""
+    """Collects the costs of the library's `charged` events."""
 
     def __init__(self) -> None:
         super().__init__()
@@ -55,14 +55,14 @@ class _Charges(logging.Handler):
 
 @dataclass(frozen=True)
 class Receipt:
-    """What was charged while a command worked, and what was warned of.
+    """The charges and warnings of a command.
 
     Parameters
     ----------
     ledger, dataset
-        What was typed; None without a ledger.
+        The values of the options; None without a ledger.
     new
-        Whether the ledger is a file that did not exist yet.
+        True if the ledger is a file that did not exist before.
     """
 
     ledger: str | None
@@ -72,18 +72,18 @@ class Receipt:
     _charges: _Charges = field(init=False, default_factory=_Charges)
 
     def text(self) -> str:
-        """One line: what was charged, spent, and is left; or that nothing keeps the sum."""
+        """One line with the charge and the account, or a note that there is no ledger."""
         if (account := self._account) is None:
             return NO_LEDGER
         return f"charged {decimal_form(self._charged())} to {account.dataset!r}: {account.summary}"
 
     def fields(self) -> dict[str, Any]:
-        """The same as JSON values; None without a ledger."""
+        """The charge and the account as JSON values; None without a ledger."""
         if (account := self._account) is None:
             return {"ledger": None}
-        found = plain(account)
-        told = {name: found[name] for name in ("dataset", "spent", "limit", "remaining")}
-        return {"ledger": {"ledger": self.ledger, "new": self.new, "charged": self._charged(), **told}}
+        values = plain(account)
+        totals = {name: values[name] for name in ("dataset", "spent", "limit", "remaining")}
+        return {"ledger": {"ledger": self.ledger, "new": self.new, "charged": self._charged(), **totals}}
 
     @cached_property
     def _account(self) -> Account | None:
@@ -97,7 +97,7 @@ class Receipt:
 
 @dataclass(frozen=True)
 class LedgerOptions:
-    """Who pays."""
+    """The options of the ledger and the data set."""
 
     ledger: str | None = None
     dataset: str | None = None
@@ -109,12 +109,12 @@ class LedgerOptions:
 
     @property
     def files(self) -> tuple[Path | None, ...]:
-        """The files that are read, or written, to account for the release."""
+        """The files that accounting reads or writes."""
         return file_of(self.ledger), self.ledger_key
 
     @contextmanager
     def paying(self, *kinds: type[Warning]) -> Iterator[Receipt]:
-        """Within the block the ledger may be made and charged, of which the receipt tells; warnings as in `heard`."""
+        """Yield a receipt of the ledger's charges within the block; warnings as in `heard`."""
         path = file_of(self.ledger)
         logger = logging.getLogger(_LOGGER)
         with heard(*kinds) as warned:
@@ -129,10 +129,10 @@ class LedgerOptions:
                 logger.setLevel(before)
         if receipt.new and path is not None:
             where = "the current folder" if path.parent == Path() else str(path.parent)
-            note(f"new ledger {path.name} made in {where}: nothing was charged in it before")
+            note(f"created the ledger {path.name} in {where}: it has no earlier charges")
 
     def account(self, file: str) -> dict[str, Any]:
-        """The ledger and the data set that the options name, for `calibrate_table`; nothing without them."""
+        """The ledger and the data set as arguments for `calibrate_table`; empty without them."""
         if self.ledger is None or self.dataset is None:
             return {}
         if self.ledger_key is not None and not Path(file).is_file():
@@ -160,23 +160,23 @@ def _read_key(path: Path) -> bytes:
 
 
 def scheduled(file: Path | None, kind: str, options: _Options, people: People | None = None) -> _Options:
-    """The options of a command with what a schedule says of its kind in the place of those that were not given.
+    """Fill the options of a command from a schedule's entry for its kind.
 
     Parameters
     ----------
     file
-        The schedule; without one the options stay as they are.
+        The schedule; without one the options are returned unchanged.
     kind
         `"calibration"`, `"evaluation"` or `"look"`.
     options
-        A group of options, some of which a schedule may speak of.
+        A group of options, some of which a schedule may contain.
     people
-        Whose records are bounded, if that is asked; then this bound stands for --records-per-person.
+        The bound on records per person, if there is one; it replaces --records-per-person.
 
     Raises
     ------
     InputError
-        If an option says something else than the schedule, or it has none of this kind.
+        If an option contradicts the schedule, or the schedule does not contain this kind.
     """
     if file is None:
         return options
@@ -186,7 +186,7 @@ def scheduled(file: Path | None, kind: str, options: _Options, people: People | 
     if people is not None and people.most > most:
         raise InputError(
             "max_records_per_person",
-            f"must be at most what --schedule says, {most} in one release",
+            f"must be at most {most} records in one release, as in --schedule",
             got=str(people.most),
         )
     stated: dict[str, Any] = {
@@ -202,16 +202,16 @@ def scheduled(file: Path | None, kind: str, options: _Options, people: People | 
     for option, value in given.items():
         if option in typed and value != stated[option]:
             if option == "rho":
-                raise InputError(option, "must be left out with --schedule, which says what this may spend")
-            said = f"must be left out with --schedule, which says {stated[option]}"
-            raise InputError(option, said, got=str(value))
+                raise InputError(option, "must be left out with --schedule, which states the budget")
+            requirement = f"must be left out with --schedule, which states {stated[option]}"
+            raise InputError(option, requirement, got=str(value))
     if people is not None:
         stated["records_per_person"] = given.get("records_per_person")
     return replace(options, **{option: stated[option] for option in given})
 
 
 def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selector: str | None) -> None:
-    """Refuse to renew what was asked for otherwise than a schedule says; `selector` is None if the method has none.
+    """Check that a renewed request agrees with a schedule; `selector` is None if the method has none.
 
     Raises
     ------
@@ -234,6 +234,6 @@ def refuse_another_request(file: Path | None, privacy: PrivacyStatement, selecto
         if not right:
             raise InputError(
                 "release",
-                f"was made with {name} {was}, and --schedule says {stated}",
+                f"was made with {name} {was}, and --schedule states {stated}",
                 remedy="Begin a new chain with `confide calibrate --schedule`",
             )

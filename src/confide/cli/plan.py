@@ -1,4 +1,4 @@
-"""`confide plan` and `budget plan`: what a calibration, or a year, will promise and cost, before data are touched."""
+"""`confide plan` and `budget plan`: guarantees and costs of a calibration, or a year, computed without data."""
 
 from dataclasses import asdict, dataclass
 from typing import Any
@@ -19,7 +19,7 @@ from confide.watching import WatchPower, watch_power
 
 @dataclass(frozen=True)
 class WatchOptions:
-    """A watch of the planned calibration."""
+    """The options of a monitor of the planned calibration."""
 
     watch_batch: int | None = None
     watch_epsilon: float | None = None
@@ -28,7 +28,7 @@ class WatchOptions:
     looks: int | None = None
 
     def power(self, made: Plan) -> WatchPower | None:
-        """How soon it sees a drop; None if that is not asked."""
+        """The detection delay of a drop; None without --watch-batch."""
         if self.watch_batch is None:
             return None
         given = {"epsilon": self.watch_epsilon, "tolerance": self.tolerance, "drop": self.drop, "looks": self.looks}
@@ -53,13 +53,13 @@ def plan(
     explorer: bool = False,
     output: Findings,
 ) -> None:
-    """Say what a calibration will promise and cost, without private data.
+    """Compute guarantee and cost of a calibration, without private data.
 
-    --score names the score that thresholds are for (default: lac). With
-    --pilot, a PUBLIC sample, the plan says how large sets and intervals will
-    be. With --out it is written as a page, too, with --explorer one on which
-    epsilon, n and alpha can be moved. With --watch-batch it says how many records a watch needs to see
-    a drop of coverage.
+    --score is the score of the thresholds (default: lac). With --pilot, a
+    PUBLIC sample, the plan states how large sets and intervals will be. With
+    --out it is also written as a page, with --explorer one with sliders for
+    epsilon, n and alpha. With --watch-batch it states how many records a
+    monitor needs to detect a drop of coverage.
 
     Example:
 
@@ -71,7 +71,7 @@ def plan(
     score = pilot.columns.score or ("lac" if what is None else what.kind.name)
     options = {"score": score, "candidates": parsed(candidates), "unit": unit, **vars(privacy)}
     options |= {"class_weights": shifted.shift, "weight_bound": weight_bound}
-    made = make_plan(level, n=n, **options)  # public choices are refused before anything is opened
+    made = make_plan(level, n=n, **options)  # checks public choices before anything is opened
     sample, left_out = pilot.sample()
     if sample is not None:
         made = make_plan(level, n=n, **options, pilot=sample)
@@ -113,7 +113,7 @@ def _document(made: Plan) -> dict[str, object]:
 
 @dataclass(frozen=True)
 class Year:
-    """What is planned; the arguments of `budget_plan`."""
+    """The arguments of `budget_plan`."""
 
     epsilon: float
     dp_delta: float = 1e-6
@@ -132,11 +132,11 @@ class Year:
 def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str = "0.1", output: Findings) -> None:
     r"""Divide one total per person among a year's releases, from public numbers.
 
-    All rules of composition are compared: what each release may spend, how
-    much its threshold will cover, and from how many records on the noise of a
-    look counts less than chance. With --out the schedule is written:
-    --schedule takes what a release may spend from it, and `confide ledger
-    follow` has a ledger enforce it.
+    Compares all rules of composition: the epsilon of each release, the
+    expected coverage of its threshold, and the number of records from which
+    noise adds less than sampling to a look. With --out the schedule is
+    written: --schedule takes the epsilon of a release from it, and `confide
+    ledger follow` makes a ledger enforce it.
 
     Example:
 
@@ -148,9 +148,9 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
     with progress_bar("composing", lambda: None):
         schedules = by_rules(**vars(year))
         if rule not in ("best", *schedules):
-            adding = "with --dp-delta 0 epsilons add up; give a delta above 0, or --rule basic"
+            adding = "with --dp-delta 0 only epsilons add up; give a delta above 0, or --rule basic"
             why = adding if year.dp_delta == 0 else "pip install 'confide[accounting]' first"
-            raise InputError("rule", f"{rule} cannot be had: {why}")
+            raise InputError("rule", f"{rule} is not available: {why}")
         chosen = best_of(schedules, sizes, level) if rule == "best" else schedules[rule]  # type: ignore[index]
         rules = {name: [_worth(one, entry, sizes, level) for entry in one.entries] for name, one in schedules.items()}
     if output.out is not None:
@@ -166,12 +166,12 @@ def budget_plan(*, year: Year, rule: str = "best", n: str = "1000", alpha: str =
 
 def _whole(text: str) -> int:
     if not text.isdecimal() or len(text) > 18:
-        raise click.UsageError(f"--n must be whole numbers between commas; found {text!r}")
+        raise click.UsageError(f"--n must be whole numbers between commas; got {text!r}")
     return int(text)
 
 
 def _worth(schedule: Schedule, entry: Planned, sizes: list[int], alpha: str) -> dict[str, Any]:
-    """What one of a kind spends, and what that is worth."""
+    """The epsilon of one release of a kind, and its expected coverage or least number of records."""
     worth: dict[str, Any] = {"kind": entry.kind, "epsilon": entry.epsilon}
     if entry.kind == "calibration":
         coverage = [schedule.plan(size, alpha).expected_coverage for size in sizes]
@@ -185,4 +185,4 @@ def _row(entry: Planned, worth: dict[str, Any], sizes: list[int]) -> tuple[str, 
         coverage = ", ".join(f"{share:.3f}" for share in worth["expected_coverage"])
         drawn = str(entry.selector).replace("_", "-")
         return entry.words, f"{each}, {drawn}; expected coverage {coverage} with {', '.join(map(str, sizes))} records"
-    return entry.words, f"{each}; from {worth['records']} records on its noise counts less than chance"
+    return entry.words, f"{each}; with {worth['records']} records or more, noise adds less than sampling does"

@@ -1,4 +1,4 @@
-"""`confide predict`: sets or intervals for the rows of a table; and `randomise-labels`, which writes a table, too."""
+"""`confide predict`: sets or intervals for a table; `confide randomise-labels`: a table with noisy labels."""
 
 import json
 from collections.abc import Mapping
@@ -43,7 +43,7 @@ def predict(
     r"""Predict sets of classes, or intervals, for new records.
 
     The output is a file or a folder, or with --out-table a new table in the
-    same database. It gets the columns of TABLE (without the probabilities)
+    same database. It has the columns of TABLE (without the probabilities)
     and, for classes, prediction_set (a list of class names; in CSV a JSON
     array) and set_size; for numbers, lower and upper; for several levels such
     columns for each. Predicting costs no privacy.
@@ -60,7 +60,7 @@ def predict(
     release.check_group(released, of_classes=False)
     place = None if out is None or ("://" in out and names_spark(source.file)) else as_place(out)
     if place is not None and not is_folder(str(out)):
-        _ = file_format(place)  # refuses unknown endings
+        _ = file_format(place)  # checks the ending
         check_output(place, Kind.PREDICTIONS, *source.files, release.calibration, force=force)
     elif place is not None:
         refuse_existing_folder(place)
@@ -105,13 +105,13 @@ def _empty(empty: int, rows: int) -> str:
 
 
 def _too_many_empty(released: Release, found: Mapping[str, float]) -> list[str]:
-    """More empty sets than the promise leaves out: the first visible sign of a shift, without any truth."""
+    """A warning if there are too many empty sets for the promise: a sign of a shift that needs no true labels."""
     empty, rows = int(found.get("empty_sets", 0)), int(found["rows"])
     if not empty or released.bounded or count_shortfall(released, rows - empty, rows) is None:
         return []
     return [
-        f"{empty:,} of {rows:,} sets are empty, and an empty set never holds the true label: so many that the "
-        "promise cannot hold for these records; other records than those that calibrated, or another model?"
+        f"{empty:,} of {rows:,} sets are empty, and an empty set never contains the true label: so many that the "
+        "promise cannot hold for these records. Check that records and model are those of the calibration"
     ]
 
 
@@ -137,26 +137,26 @@ def randomise_labels(
     budget: LedgerOptions,
     as_json: bool = False,
 ) -> None:
-    r"""Randomise labels before they leave, one by one.
+    r"""Randomise labels one by one, before they are shared.
 
-    Each label stays with probability e^epsilon/(e^epsilon + K - 1), and else
-    becomes one of the K - 1 others: whoever sees the new table learns little
-    of any one label. Other columns are NOT protected, and stay as they are.
-    Every run costs its epsilon anew, unless --ledger knows it; what is
-    computed from the new table costs nothing more:
-    `confide calibrate --label-epsilon FILE.labels.json`.
+    Each label stays with probability e^epsilon/(e^epsilon + K - 1), and
+    otherwise becomes one of the K - 1 others. A reader of the new table learns
+    little about any one label. Other columns are NOT protected, and are not
+    changed. Every run spends its epsilon again, unless --ledger recognises the
+    same request with the same data. Computations from the new table have no
+    further cost: `confide calibrate --label-epsilon FILE.labels.json`.
 
     Example:
 
       confide randomise-labels labels.csv --label label --classes no,yes \
         --epsilon 1 --out noisy.csv
     """
-    beside = Path(f"{out}.labels.json")
-    _ = file_format(out)  # refuses unknown endings
-    for path, kind in ((out, Kind.TABLE), (beside, Kind.LABELLING)):
+    statement_path = Path(f"{out}.labels.json")
+    _ = file_format(out)  # checks the ending
+    for path, kind in ((out, Kind.TABLE), (statement_path, Kind.LABELLING)):
         check_output(path, kind, *source.files, *budget.files, force=False)
-    if beside.exists():
-        raise OutputExistsError("output", f"{str(beside)!r} exists already", remedy="Choose another name")
+    if statement_path.exists():
+        raise OutputExistsError("output", f"{str(statement_path)!r} already exists", remedy="Choose another name")
     with budget.paying() as receipt:
         account = budget.account(source.file)
         with source.opened(source.file, "randomising") as (opened, progress):
@@ -171,16 +171,16 @@ def randomise_labels(
                 progress=progress,
                 **account,
             )
-    write_text(beside, statement.to_json(), overwrite=False)
+    write_text(statement_path, statement.to_json(), overwrite=False)
     receipt.heard.warn()
     if not as_json:
         for one in receipt.heard.earlier:
             warn(str(one))
-    told = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(beside)}
+    saved = {"out": str(out), "statement": json.loads(statement.to_json()), "saved": str(statement_path)}
     tell(
-        lambda: {**told, **receipt.heard.fields(), **receipt.fields()},
+        lambda: {**saved, **receipt.heard.fields(), **receipt.fields()},
         statement,
         receipt.text(),
-        f"saved: {out}, {beside}",
+        f"saved: {out}, {statement_path}",
         as_json=as_json,
     )

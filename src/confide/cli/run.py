@@ -1,6 +1,6 @@
-"""The program: runs a command and turns whatever happens into an exit code and at most one line on stderr.
+"""The program: runs a command, and turns errors into an exit code and at most one line on stderr.
 
-The library's messages are said in the words of the command line: an argument is called by the option that gives it.
+Messages of the library are translated: an argument is called by its option.
 """
 
 import os
@@ -23,7 +23,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     Parameters
     ----------
     arguments
-        Without the program's name; by default those of the process.
+        The arguments without the program's name; by default those of the process.
     """
     command = _command()
     options = options_of(command, sys.argv[1:] if arguments is None else arguments)
@@ -53,12 +53,12 @@ def _answer(error: BaseException, options: Mapping[str, str]) -> int:
             return _say(in_options(str(error), options), EXISTS)
         case ConfideError():
             return _say(in_options(str(error), options), REFUSED)
-        case SystemExit(code=0):  # the shell was told how to complete
+        case SystemExit(code=0):  # after a completion script
             return DONE
         case BrokenPipeError() | SystemExit():  # click itself exits when a pipe is closed
             os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())  # Python flushes once more at its end
             return PIPE_CLOSED
-        case OSError(strerror=str()):  # without one, its text may be an engine's own
+        case OSError(strerror=str()):  # without strerror, its text may come from a database engine
             return _say(f"{error.filename}: {error.strerror}" if error.filename else str(error.strerror), REFUSED)
         case _:
             return _unexpected(error)
@@ -80,11 +80,11 @@ def _usage(error: click.ClickException) -> str:
 
 
 def _unexpected(error: BaseException) -> int:
-    """An error of ours: its text may hold data, so only its type is named."""
+    """An internal error: its text may contain data, so that only its type is shown."""
     if os.environ.get("CONFIDE_TRACEBACK") == "1":
         raise error
     kind = type(error).__name__
-    hint = "CONFIDE_TRACEBACK=1 shows where it arose (and may show data)"
+    hint = "CONFIDE_TRACEBACK=1 shows where it occurred (and may show data)"
     return _say(f"internal error ({kind}), please report it; the environment variable {hint}", INTERNAL)
 
 
@@ -107,13 +107,13 @@ _GIVEN_BY = {
     "names": "groups",
     "previous": "calibration",
 }
-"""The parameters of commands that stand for arguments of another name."""
+"""Arguments of the library by parameters of commands with another name."""
 
 _QUOTED = r"""(?<!\w)(?:'(?:\\.|[^'\\])*'|"(?:\\.|[^"\\])*")"""
 
 
 def options_of(command: click.Command, words: Sequence[str]) -> dict[str, str]:
-    """The options of the command that words of a command line name, by the arguments that they give."""
+    """The options of the command in a command line, by the arguments that they set."""
     for word in words:
         if not isinstance(command, click.Group):
             break
@@ -123,11 +123,11 @@ def options_of(command: click.Command, words: Sequence[str]) -> dict[str, str]:
 
 
 _AS_BEFORE = {"recalibrate": "calibrate"}
-"""Commands that read a request off a release, and the command whose options said it when the release was made."""
+"""Commands that take a request from a release, and the command whose options stated the request."""
 
 
 def unknown_option(name: str, command: click.Command, commands: click.Command) -> str:
-    """What is said of an option that a command lacks: that the release says it, or which options have a name like it.
+    """The message about an unknown option: the release contains it, or options with similar names.
 
     Examples
     --------
@@ -137,21 +137,21 @@ def unknown_option(name: str, command: click.Command, commands: click.Command) -
     """
     earlier = options_of(commands, [_AS_BEFORE.get(str(command.name), "")])
     if name in earlier.values():
-        return f"{name} must be left out: the release that is renewed says it, and the new one keeps it"
-    known = {opt.lstrip("-"): opt for one in command.params if isinstance(one, click.Option) for opt in one.opts}
+        return f"{name} must be left out: it is taken from the release that is renewed"
+    names = {opt.lstrip("-"): opt for one in command.params if isinstance(one, click.Option) for opt in one.opts}
     typed = name.lstrip("-")
-    alike = get_close_matches(typed, known, cutoff=0.65)
+    close = get_close_matches(typed, names, cutoff=0.65)
     if len(typed) > 2:
-        alike = [one for one in known if one.startswith(typed[:4])] or alike
-    meant = f"; did you mean {' or '.join(known[one] for one in alike)}?" if alike else ""
-    return f"No such option: {name}{meant}"
+        close = [one for one in names if one.startswith(typed[:4])] or close
+    hint = f"; did you mean {' or '.join(names[one] for one in close)}?" if close else ""
+    return f"No such option: {name}{hint}"
 
 
 def in_options(message: str, options: Mapping[str, str]) -> str:
-    """A message in which options stand for arguments; what is quoted, such as a column or a file, stays as it is.
+    """Replace arguments in a message by their options; quoted parts, such as a column or a file, are not changed.
 
-    A name that is also a word counts as an argument where messages speak of arguments: at the beginning, before "must",
-    "belongs" or "=", and after "with". A table whose columns are refused is the file that was named, not `--table`.
+    A name that is also a word is an argument at the beginning, before "must", "belongs" or "=", and after "with". A
+    table with invalid columns is the file argument, not `--table`.
 
     Examples
     --------
@@ -179,7 +179,7 @@ def in_options(message: str, options: Mapping[str, str]) -> str:
             return found["quoted"]
         if found["set"]:
             value = found["value"].strip("[]")
-            if re.fullmatch(r"[\w.+:-]+", bare := value.strip("'\"")):  # else a shell needs the quotes, too
+            if re.fullmatch(r"[\w.+:-]+", bare := value.strip("'\"")):  # otherwise a shell needs the quotes
                 value = bare
             return options[found["set"]] if value == "True" else f"{options[found['set']]} {value}"
         return re.sub(rf"\b(?:{name})\b", lambda word: options[word[0]], found[0])

@@ -1,4 +1,4 @@
-"""What a file says: `confide show` in words, `verify` computed again, `sign` signed, `report` as a page for people."""
+"""Commands about files: `confide show`, `verify`, `sign` and `report`."""
 
 import json
 import math
@@ -90,15 +90,14 @@ from confide.watching import Watch
 
 @command("show")
 def show(*, file: Path | None = None, records: int = 1, calibration: Path | None = None, as_json: bool = False) -> None:
-    """Print what a release promises and what privacy it cost.
+    """Print the promise and the privacy cost of a release.
 
-    FILE is what `confide calibrate` or `confide federated aggregate` wrote, or
-    a release of several thresholds. It is checked: every claim is computed
-    again from the mechanisms that the file states. It may also be what
-    `confide evaluate --out` wrote; a watch; a schedule of `confide budget
-    plan`; a plan of `confide sql`; or a public file, a plan, a policy, an
-    answer or a report of a silo: signatures are checked, and the fingerprints
-    printed that people compare.
+    FILE is a release of `confide calibrate` or `confide federated aggregate`.
+    Every claim is recomputed from the mechanisms that the file states. FILE may
+    also be an output of `confide evaluate --out`, a monitor, a schedule of
+    `confide budget plan`, or a plan of `confide sql`. It may also be a public
+    file, a plan, a policy, an answer or a report of a silo: signatures are
+    checked, and the fingerprints are printed for comparison.
 
     Example:
 
@@ -115,7 +114,7 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
         except Refusal as refusal:
             raise InputError("path", f"{str(path)!r} cannot be used: {refusal}") from None
         if k != 1:
-            raise InputError("records", f"must be 1 for {kind}", remedy="It belongs to releases")
+            raise InputError("records", f"must be 1 for {kind}", remedy="It is for releases")
     else:
         shown = _document(load(path), k)
     for note in () if as_json else shown.warnings:
@@ -124,7 +123,7 @@ def show(*, file: Path | None = None, records: int = 1, calibration: Path | None
 
 
 class Shown(NamedTuple):
-    """The description of a file, and the same as JSON values."""
+    """The description of a file, as text and as JSON values."""
 
     section: Section
     document: Mapping[str, Any]
@@ -132,34 +131,34 @@ class Shown(NamedTuple):
 
 
 def _with(value: object, *facts: tuple[str, str], lead: str = "") -> Section:
-    """The description of a value, with facts below that its file states."""
-    found = describe(value)
-    return replace(found, parts=(*found.parts, Section("", lead, facts)))
+    """The description of a value, followed by facts of its file."""
+    section = describe(value)
+    return replace(section, parts=(*section.parts, Section("", lead, facts)))
 
 
 def _document(found: Document, k: int) -> Shown:
-    """A release, a private evaluation or a watch; what the first two cost k records."""
+    """A release or a private evaluation, with its privacy loss for k records, or a monitor."""
     if isinstance(found, Watch):
-        made = dict.fromkeys(versions_text(look.versions) for look in found.looks)
+        versions = dict.fromkeys(versions_text(look.versions) for look in found.looks)
         alarm = None if found.alarm is None else found.alarm.look.name
-        section = _with(found, *(("made with", one) for one in made))
+        section = _with(found, *(("made with", one) for one in versions))
         return Shown(section, {"watch": json.loads(found.to_json()), "alarm": alarm})
     losses: dict[str, float] = {relation: found.privacy.loss(relation, k) for relation in NEIGHBORS}
-    told: dict[str, Any] = {"records": k, "losses": losses}
+    values: dict[str, Any] = {"records": k, "losses": losses}
     if isinstance(found, PrivateEvaluation):
         n = "secret" if found.question.n is None else str(found.question.n)
-        said = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
-        section = _with(found, *_losses(found.privacy, k), *said, ("made with", versions_text(found.versions)))
-        return Shown(section, {"evaluation": json.loads(found.to_json()), **told, "warnings": []})
+        rows = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
+        section = _with(found, *_losses(found.privacy, k), *rows, ("made with", versions_text(found.versions)))
+        return Shown(section, {"evaluation": json.loads(found.to_json()), **values, "warnings": []})
     released = as_release(found)
     if isinstance(released.privacy, LabelPrivacy):
         losses["replace_label"] = released.privacy.label_loss(k)
     notes = list(remarks(released))
-    told |= {"records_needed": most_needed(released.parts.values()), "warnings": notes}
+    values |= {"records_needed": most_needed(released.parts.values()), "warnings": notes}
     making = _making(released) if isinstance(released, Calibration) else ()
     facts = (*_words(released), *_losses(released.privacy, k), *making, *course(released))
     section = _with(released, *facts, lead=renewed(released))
-    return Shown(section, {"calibration": json.loads(released.to_json()), **told}, notes)
+    return Shown(section, {"calibration": json.loads(released.to_json()), **values}, notes)
 
 
 def _counting(path: Path) -> Shown:
@@ -174,9 +173,9 @@ def _schedule(path: Path) -> Shown:
 
 
 def _labelling(path: Path) -> Shown:
-    beside = LabelStatement.load(path)
-    section = _with(beside, ("made with", versions_text(beside.versions)))
-    return Shown(section, {"labelling": json.loads(beside.to_json())})
+    statement = LabelStatement.load(path)
+    section = _with(statement, ("made with", versions_text(statement.versions)))
+    return Shown(section, {"labelling": json.loads(statement.to_json())})
 
 
 def _measured(path: Path) -> Shown:
@@ -187,28 +186,28 @@ def _measured(path: Path) -> Shown:
 
 
 def _file(what: str, facts: Sequence[tuple[str, str]], **document: Any) -> Shown:
-    """A file of a federation in one sentence, and what it states."""
+    """A file of a federation: one sentence, and its facts."""
     return Shown(Section(what, what, parts=(Section("", facts=tuple(facts)),)), document)
 
 
 def _silo(path: Path) -> Shown:
     silo = read_silo(path)
-    known = {"silo": silo.fields(), "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
-    return _file(f"public file of {silo.name!r}", silo_rows(silo), **known)
+    values = {"silo": silo.fields(), "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
+    return _file(f"public file of {silo.name!r}", silo_rows(silo), **values)
 
 
 def _keys(path: Path) -> Shown:
     silo = SiloKeys.load(path).face()
     rows = [("name", silo.name), ("fingerprint", fingerprint(silo.identity))]
-    told = {"name": silo.name, "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
-    return _file(f"private keys of {silo.name!r}, to be sent to nobody", rows, keys=told)
+    values = {"name": silo.name, "identity": silo.identity, "fingerprint": fingerprint(silo.identity)}
+    return _file(f"private keys of {silo.name!r}: send them to no one", rows, keys=values)
 
 
 def _plan(path: Path) -> Shown:
     plan, envelope = read_plan(read_text(path))
     unsigned = [("signed by", envelope.signer), *((f"silo {silo.name}", "not signed") for silo in plan.silos)]
-    who = identity_rows(plan, silos=True) or unsigned
-    told = {
+    identities = identity_rows(plan, silos=True) or unsigned
+    values = {
         **_plans(plan),
         "digest": plan.digest,
         "signer": envelope.signer,
@@ -217,13 +216,13 @@ def _plan(path: Path) -> Shown:
         "fingerprints": {silo.name: fingerprint(silo.identity) for silo in plan.silos},
     }
     if plan.coordinator is not None:
-        told["coordinator"] = fingerprint(plan.coordinator.identity)
-        told["roster"] = roster_number([plan.coordinator, *plan.silos])
-    return Shown(_with(plan, *who), told)
+        values["coordinator"] = fingerprint(plan.coordinator.identity)
+        values["roster"] = roster_number([plan.coordinator, *plan.silos])
+    return Shown(_with(plan, *identities), values)
 
 
 def _plans(plan: AnyPlan) -> dict[str, Any]:
-    """The fields and promises of a plan, or of each of several by its level or group."""
+    """The fields and promises of a plan, or of each level or group of a plan."""
     if isinstance(plan, SeveralPlans):
         parts = [{"name": str(name), **_plans(part)} for name, part in plan.parts.items()]
         return {"by": plan.by, "neighbors": plan.neighbors, "plans": parts}
@@ -233,19 +232,19 @@ def _plans(plan: AnyPlan) -> dict[str, Any]:
 
 
 def answer_rows(head: MessageHead) -> list[tuple[str, str]]:
-    """Whose answer it is, to which plan, and when it was made."""
+    """The silo, plan and time of an answer."""
     return [
         ("silo", head.silo),
         ("answered", head.answered),
         ("plan", head.plan),
         ("session", head.session),
-        ("signed by", f"{head.signer} (aggregate checks that it is the silo's key)"),
+        ("signed by", f"{head.signer} (aggregate checks that this is the silo's key)"),
         ("made with", versions_text(head.versions)),
     ]
 
 
 def round_rows(head: RoundHead) -> list[tuple[str, str]]:
-    """Whose sum is opened, by whom."""
+    """The plan of a sum, and the share holder that helps to reconstruct it."""
     return [
         ("opener", head.opener),
         ("on the list", f"{head.listed} silos"),
@@ -262,7 +261,7 @@ def _answer(path: Path) -> Shown:
 
 def _opening(path: Path) -> Shown:
     head = opening_head(read_text(path))
-    return _file(f"what the coordinator asks of {head.opener!r}", round_rows(head), opening=head._asdict())
+    return _file(f"request of the coordinator to {head.opener!r}", round_rows(head), opening=head._asdict())
 
 
 def _part(path: Path) -> Shown:
@@ -303,7 +302,7 @@ _BY_KIND: Mapping[Kind, Callable[[Path], Shown]] = {
 
 
 def _words(released: Release) -> list[tuple[str, str]]:
-    """The classes that a release is for, and what it says of itself."""
+    """The classes and the metadata of a release."""
     classes, about = classes_of(released), about_of(released)
     rows = [] if classes is None else [("classes", class_list(classes))]
     if released.disjoint and all(part.coverage for part in released.parts.values()):
@@ -311,7 +310,7 @@ def _words(released: Release) -> list[tuple[str, str]]:
         rows.append(("shares", f"the promise holds whatever the shares of the {some} are among new records"))
     rows += [(ABOUT[key].lower(), text) for key, text in about.items()]
     if isinstance(released, Calibration):
-        return rows  # which says the rest of how it was made, too
+        return rows  # its other rows contain the versions
     return [*rows, *(("made with", text) for text in dict.fromkeys(map(_versions, released.parts.values())))]
 
 
@@ -337,7 +336,7 @@ def _losses(privacy: PrivacyStatement, k: int) -> list[tuple[str, str]]:
 
 
 def _unlimited(privacy: PrivacyStatement, relation: str) -> str:
-    """Why a loss is infinite."""
+    """The reason for an infinite loss."""
     if relation == "add_remove":
         return "unlimited: the number is public"
     return "unlimited: zCDP alone, no epsilon" if privacy.concentrated_only else "unlimited: not private"
@@ -360,9 +359,9 @@ def _mechanism(released: Calibration) -> str:
         among = f"; number {released.k} of {len(released.answered)} answers in order" if released.k else ""
         return f"{released.plan.method}, in {len(released.answered)} silos{among}"
     if isinstance(released, OwnShare):
-        return f"the larger of the common threshold and what {released.silo!r} answered; {_mechanism(released.common)}"
+        return f"the larger of the common threshold and the answer of {released.silo!r}; {_mechanism(released.common)}"
     if mechanism is None:
-        return "none: +inf was answered without touching the data"
+        return "none: +inf was returned without reading the data"
     if isinstance(mechanism, NoisyLabels):
         return (
             f"noisy-labels, {mechanism.classes} classes: counts of covered labels, corrected for noise, of at least "
@@ -383,7 +382,7 @@ def _mechanism(released: Calibration) -> str:
 
 
 def renewed(release: Release) -> str:
-    """What a release renews, where its candidates come from, and for which records its promise is.
+    """The release that a release renews, the origin of its candidates, and the records of its promise.
 
     Examples
     --------
@@ -408,7 +407,7 @@ def renewed(release: Release) -> str:
 
 
 def condition(release: Release) -> str:
-    """For which records the promise of a warm start is, and what is left of it for others."""
+    """The condition of the promise after a warm start, and the coverage that remains without it."""
     missed = [miss_if_reused(part) for part in parts_of(release).values() if is_warm(part)]
     least = None if None in missed else 1 - max(one for one in missed if one is not None)
     left = "no coverage" if least is None else f"only {math.floor(1000 * least) / 10:g} % coverage"
@@ -419,7 +418,7 @@ def condition(release: Release) -> str:
 
 
 def course(release: Release) -> list[tuple[str, str]]:
-    """A row for each release of the chain: its number and its date, and what it released."""
+    """A row for each release of the chain: number, date and threshold."""
     line = predecessors_of(release)
     if not line:
         return []
@@ -440,29 +439,29 @@ def course(release: Release) -> list[tuple[str, str]]:
     return rows
 
 
-# Verified
+# Verification
 
 
 @command("verify")
 def verify(
     *,
     file: Path | None = None,
-    asked: Conditions,
+    required: Conditions,
     signer: Path | None = None,
     answer: tuple[Path, ...] = (),
     previous: tuple[Path, ...] = (),
     calibration: Path | None = None,
     as_json: bool = False,
 ) -> int:
-    r"""Check a release: its claims, its chain, who signed it, and your conditions.
+    r"""Check a release: its claims, its chain, its signature, and your conditions.
 
-    Every claim is computed again from what the file states; a file that claims
-    more than follows is refused (exit code 3). Of a federation it is said who
-    signed the release and what its threshold was made from. No file shows
-    that a threshold was drawn with noise: that rests on whoever ran the
-    calibration. Exit code 5, and a line for each reason, if the release is not
-    private, does not meet a condition, is not signed by --signer, an --answer
-    does not count in it, or a --previous release is not what its chain says.
+    Every claim is recomputed from the file; a file that claims more than
+    follows gives exit code 3. For a federation the output states who signed
+    the release and which answers its threshold was computed from. No file
+    shows that a threshold was drawn with noise: this rests on those who ran
+    the calibration. Exit code 5, and a line for each reason, if the release is
+    not private, does not meet a condition, is not signed by --signer, does not
+    count an --answer, or its chain contradicts a --previous release.
 
     Example:
 
@@ -472,17 +471,18 @@ def verify(
     path = named_release(file, calibration)
     released, key = read_as(path, read_signed)
     public = None if signer is None else read_silo(signer)
-    conditions = asked.check(released, key)
-    head = f"claims: computed again, and they hold\n{released}"
+    conditions = required.check(released, key)
+    head = f"claims: recomputed, and they hold\n{released}"
     if isinstance(released, FederatedRelease):
         if previous:
             raise InputError(
-                "previous", f"{str(path)!r} is a federated calibration, which renews none: leave --previous out"
+                "previous",
+                f"{str(path)!r} is a federated calibration, which cannot renew a release: leave --previous out",
             )
         signed, what = verify_federated(released, public, [read_text(one) for one in answer]), "thresholds"
     else:
         if answer:
-            raise InputError("answer", f"{str(path)!r} is no federated calibration: leave --answer out")
+            raise InputError("answer", f"{str(path)!r} is not a federated calibration: leave --answer out")
         what = "noisy counts" if isinstance(released, Watch | PrivateEvaluation) else "thresholds"
         signed = signed_by(key, public, what)
     chain, broken = _chain(released, previous)
@@ -494,10 +494,10 @@ def verify(
 def sign_release(*, file: Path, keys: Path, output: Output) -> None:
     """Sign a release of one machine, for `confide verify --signer`.
 
-    RELEASE is what `confide calibrate` or `recalibrate` wrote. Every claim is
-    computed again first. The signed file is read wherever a release is; keys
-    and their public file come from `confide federated keygen`. (A federation's
-    release is signed by `confide federated aggregate --keys`.)
+    RELEASE is a release of `confide calibrate` or `recalibrate`. Every claim is
+    recomputed first. All commands that read a release read the signed file as
+    well. `confide federated keygen` creates keys and their public file. (A
+    federation's release is signed by `confide federated aggregate --keys`.)
 
     Example:
 
@@ -508,20 +508,20 @@ def sign_release(*, file: Path, keys: Path, output: Output) -> None:
 
 
 def _untold(what: str) -> str:
-    """What no file can show, signed or not."""
-    return f"not shown: that the {what} were drawn with noise; that rests on whoever ran the calibration"
+    """The statement about noise, which no file can show."""
+    return f"not shown: that the {what} were drawn with noise; this rests on those who ran the calibration"
 
 
 def _chain(released: Document, previous: Sequence[Path]) -> tuple[list[str], Sequence[str]]:
-    """Whether the earlier releases are those that the chain names: what was found, and what is wrong."""
+    """Compare the earlier releases with the chain; return findings and errors."""
     if not predecessors_of(released) and not previous:
         return [], []
-    told = links(released, [load(path) for path in previous])
-    return [f"chain: this is release {len(predecessors_of(released)) + 1}", *told.found], told.wrong
+    result = links(released, [load(path) for path in previous])
+    return [f"chain: this is release {len(predecessors_of(released)) + 1}", *result.found], result.wrong
 
 
 def _told(found: Sequence[str], wrong: Sequence[str], *, as_json: bool) -> int:
-    """Print what was found, and what is wrong, and return the exit code."""
+    """Print findings and errors, and return the exit code."""
     lines = [line for text in found for line in text.splitlines()]
     tell(lambda: {"holds": not wrong, "found": lines, "wrong": wrong}, *found, as_json=as_json)
     for line in wrong:
@@ -545,14 +545,14 @@ def report(
     explorer: bool = False,
     output: Output,
 ) -> None:
-    """Write a page that people can read: promise, protection, price, making.
+    """Write an HTML page about a release: promise, privacy, cost, provenance.
 
-    RELEASE is a file that `confide calibrate` or `confide federated aggregate`
-    wrote, or one of several thresholds. Every claim is computed again first.
-    The page is one HTML file that loads nothing; without --evaluation it holds
-    nothing about the records but the release. With --ledger it says what the
-    data had spent before and with it, with --explorer it has sliders that try
-    other values of epsilon, alpha and n.
+    RELEASE is a release of `confide calibrate` or `confide federated
+    aggregate`. Every claim is recomputed first. The page is one HTML file that
+    loads nothing; without --evaluation it contains nothing about the records
+    except the release. With --ledger it states the budget spent before and
+    with this release. With --explorer it has sliders for other values of
+    epsilon, alpha and n.
 
     Example:
 
@@ -576,7 +576,7 @@ def report(
     )
     output.save(page.html)
     if isinstance(measured, PrivateEvaluation):
-        whole = "" if not released.privacy.is_private else ": all of it may be published"
+        whole = "" if not released.privacy.is_private else ": the whole page may be published"
         say(f"The page shows a private evaluation{whole}.")
     elif measured is not None:
-        say("The page shows numbers from labelled records: that part is not private.")
+        say("The page shows numbers from labelled records: this part is not private.")

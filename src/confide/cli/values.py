@@ -1,6 +1,6 @@
-"""What commands are given, as values: groups of options, whose fields name rows of `confide.cli.options`.
+"""Groups of options as values. Their fields name rows of `confide.cli.options`.
 
-Which options go together is said in `confide.cli.command`, and checked before a value is made.
+Options that exclude or need each other are listed in `confide.cli.command`, and checked before a value is created.
 """
 
 from collections.abc import Iterator, Sequence
@@ -23,7 +23,7 @@ from confide.tables import People, Progress, What, files_of, open_table, read_pi
 
 @dataclass(frozen=True, kw_only=True)
 class ReadingOptions:
-    """How a table is read, whichever it is."""
+    """The options for reading a table."""
 
     table: str | None = None
     skip_incomplete: bool = False
@@ -31,7 +31,7 @@ class ReadingOptions:
 
     @contextmanager
     def opened(self, file: str, doing: str, *, write: bool = False) -> Iterator[tuple[Any, Progress]]:
-        """The open table, and a progress bar."""
+        """Open the table, with a progress bar."""
         with (
             open_table(file, self.table, write=write, decimal=self.decimal) as opened,
             progress_bar(doing, opened.row_count) as progress,
@@ -39,13 +39,13 @@ class ReadingOptions:
             yield opened, progress
 
     def left_out(self, opened: Any) -> dict[str, int]:
-        """How many records were left out, for those who may know their number."""
+        """The number of records left out, for use where it is public."""
         return {"left_out": opened.left_out()} if self.skip_incomplete else {}
 
 
 @dataclass(frozen=True, kw_only=True)
 class PilotOptions:
-    """A public sample, and what is read of it."""
+    """The options of a public sample."""
 
     pilot: str | None = None
     reading: ReadingOptions
@@ -53,18 +53,18 @@ class PilotOptions:
 
     @property
     def files(self) -> tuple[Place, ...]:
-        """The files that are read."""
+        """The input files."""
         return () if self.pilot is None else files_of(self.pilot)
 
     def what(self) -> What | None:
-        """What is read of each record; refused if there is a sample and no columns were named."""
+        """The columns to read, which a sample requires."""
         what = self.columns.what()
         if self.pilot is not None and what is None:
             raise click.UsageError(f"--pilot needs {self.columns.ways}")
         return what
 
     def sample(self) -> tuple[Pilot | None, dict[str, int]]:
-        """The sample, and how many of its records were left out; None if there is none."""
+        """The sample, or None, and the number of its records left out."""
         what, reading = self.what(), self.reading
         if self.pilot is None or what is None:
             return None, {}
@@ -75,43 +75,43 @@ class PilotOptions:
 
 @dataclass(frozen=True, kw_only=True)
 class Source(ReadingOptions):
-    """The table that is read."""
+    """The input table."""
 
     file: str
 
     @property
     def files(self) -> tuple[Place, ...]:
-        """The files of this machine, or objects of a store, that are read."""
+        """The input files, or objects of a store."""
         return files_of(self.file)
 
     @contextmanager
     def open(
         self, doing: str, what: What | None, ways: str, *, write: bool = False
     ) -> Iterator[tuple[Any, What, Progress]]:
-        """The open table, what is read of it, and a progress bar; columns that nobody named are asked for by ways."""
+        """Open the table, with its columns and a progress bar; missing columns raise an error that lists `ways`."""
         with self.opened(self.file, doing, write=write) as (opened, progress):
             if what is None:
-                raise InputError("probabilities", f"say which columns to read, by {ways}", remedy=opened.existing())
+                raise InputError("probabilities", f"name the columns to read: {ways}", remedy=opened.existing())
             yield opened, what, progress
 
     def what(self, what: What | None, ways: str) -> What:
-        """The same before anything else: a table is opened only to say what it has."""
+        """The columns; without them the table is opened for an error that lists its columns."""
         if what is None:
-            with self.open("reading", what, ways) as (_, asked, _):
-                return asked
+            with self.open("reading", what, ways) as (_, columns, _):
+                return columns
         return what
 
 
 @dataclass(frozen=True, kw_only=True)
 class OptionalSource(Source):
-    """The same, where something else may be read in its place."""
+    """An input table that may be replaced by another input."""
 
     file: str = ""
 
 
 @dataclass(frozen=True, kw_only=True)
 class SourceOfRelease(Source):
-    """The table that is read, and the release that it is for; also typed as two arguments, RELEASE TABLE."""
+    """The input table and its release; both may also be typed as two arguments, RELEASE TABLE."""
 
     second: str | None = None
     calibration: Path | None = None
@@ -125,34 +125,34 @@ class SourceOfRelease(Source):
 
 
 def named_release(*named: Any) -> Any:
-    """The release, by the argument or by --calibration, of which no more than one was typed."""
-    found = next((one for one in named if one is not None), None)
-    if found is None:
+    """The release, from the argument or from --calibration; at most one was typed."""
+    release = next((one for one in named if one is not None), None)
+    if release is None:
         raise click.UsageError("Missing option '--calibration'.")
-    return found
+    return release
 
 
 @dataclass(frozen=True)
 class Released:
-    """The release that a command works with, or its calibration of one level, and the column of its groups."""
+    """The options of an input release: its file, one level, and the column of its groups."""
 
     calibration: Path
     alpha: str | None = None
     by: str | None = None
 
     def load(self) -> Release:
-        """The release, or that of the level."""
+        """Load the release, or its calibration of one level."""
         release = load_release(self.calibration)
         if self.alpha is None:
             return release
         if release.by != "level":
-            raise InputError("alpha", "belongs to a calibration of several levels")
+            raise InputError("alpha", "needs a calibration of several levels")
         return release.at(self.alpha)
 
     def check_group(self, release: Release, *, of_classes: bool, any_groups: bool = False) -> None:
-        """Refuse thresholds per group, or per class where the columns do not say it, without --by.
+        """Check that --by is given for thresholds per group, or per class without a label column.
 
-        The reverse, too, unless `any_groups` may be looked at.
+        Without such thresholds --by must be left out, unless `any_groups` is set.
         """
         needed = release.asks_groups(sets=not of_classes)
         if needed and self.by is None:
@@ -166,7 +166,7 @@ class Released:
 
 @dataclass(frozen=True)
 class PrivacyOptions:
-    """What a release may cost, and how it is drawn."""
+    """The options of the privacy budget and of the selection."""
 
     epsilon: float | None = None
     rho: float | None = None
@@ -180,7 +180,7 @@ class PrivacyOptions:
 
 @dataclass(frozen=True)
 class PeopleOptions:
-    """How many records of each person count."""
+    """The options that bound the records of each person."""
 
     person: str | None = None
     max_records_per_person: int | None = None
@@ -189,7 +189,7 @@ class PeopleOptions:
 
     @property
     def people(self) -> People | None:
-        """Who owns which record; None if that is not asked."""
+        """The bound on records per person; None if there is none."""
         if self.person is None or self.max_records_per_person is None or self.order is None:
             return None
         return People(self.person, self.max_records_per_person, tuple(split(self.order)), self.sample)
@@ -197,7 +197,7 @@ class PeopleOptions:
 
 @dataclass(frozen=True)
 class GroupOptions:
-    """What thresholds depend on."""
+    """The options of groups and classes."""
 
     by: str | None = None
     groups: str | None = None
@@ -206,69 +206,69 @@ class GroupOptions:
 
     @property
     def asked(self) -> bool:
-        """Whether there is more than one threshold."""
+        """Whether thresholds for groups or classes are requested."""
         return self.by is not None or self.by_class
 
     def arguments(self) -> dict[str, Any]:
-        """What a table is asked of them; nothing for one threshold."""
+        """The arguments of a request to a table; empty for one threshold."""
         groups = None if self.groups is None else tuple(split(self.groups))
         return {"by": self.by, "groups": groups, "by_class": self.by_class} if self.asked else {}
 
 
 def check_partition(ledger: str | None, partition: str | None) -> None:
-    """Refuse groups of a ledger without the name of their division, and the name without a ledger."""
+    """Check that --partition is given with --ledger, and only then."""
     if (ledger is None) != (partition is None):
-        raise click.UsageError("--partition, the name of the division into groups, belongs to --ledger; give both")
+        raise click.UsageError("--partition, the name of the division into groups, and --ledger must be given together")
 
 
 class _Written:
-    """A file that a command writes, or may write."""
+    """An output file."""
 
     out: Path | None
     force: bool
 
     def check(self, kind: Kind, *inputs: str | Place | None) -> None:
-        """Refuse a file that cannot be written, or would replace an input, before any work is done."""
+        """Check before any work that the file can be written, and replaces no input."""
         check_output(self.out, kind, *inputs, force=self.force)
 
     def new(self, kind: Kind) -> AbstractContextManager[Path]:
-        """Where to write the file, which is there once the block is left in peace."""
+        """A path to write to; the output file appears when the block ends without an error."""
         assert self.out is not None
         return new_file(self.out, overwrite=self.force, kind=kind)
 
     def write(self, text: str) -> None:
-        """Write the file, whole or not at all, if one is asked for."""
+        """Write the file as a whole or not at all, if there is one."""
         if self.out is not None:
             write_text(self.out, text, overwrite=self.force)
 
     def saved(self, what: str = "saved") -> str | None:
-        """Where it is, if one is."""
+        """A line with the path of the file, if there is one."""
         return None if self.out is None else f"{what}: {self.out}"
 
 
 @dataclass(frozen=True)
 class Output(_Written):
-    """The file that a command writes."""
+    """A required output file."""
 
     out: Path
     force: bool = False
 
     def save(self, text: str, what: str = "saved") -> None:
-        """Write the file, and say so."""
+        """Write the file, and print its path."""
         self.write(text)
         say(f"{what}: {self.out}")
 
 
 @dataclass(frozen=True)
 class PrintedOutput(Output):
-    """The same, and whether it is printed as JSON."""
+    """A required output file, and the choice of printing JSON."""
 
     as_json: bool = False
 
 
 @dataclass(frozen=True)
 class OptionalOutput(_Written):
-    """A file that may be written, too."""
+    """An optional output file."""
 
     out: Path | None = None
     force: bool = False
@@ -276,11 +276,11 @@ class OptionalOutput(_Written):
 
 @dataclass(frozen=True)
 class Findings(OptionalOutput):
-    """The same, beside what is printed."""
+    """An optional output file, and the choice of printing JSON."""
 
     as_json: bool = False
 
 
 def names_in(texts: Sequence[str]) -> list[str] | None:
-    """All names in options that may be repeated; None if none was typed."""
+    """All names in repeatable options; None if none was typed."""
     return [name for text in texts for name in split(text)] or None

@@ -1,4 +1,4 @@
-"""`confide watch`: whether a release still covers what it promised, batch by batch, privately."""
+"""`confide watch`: monitor the coverage of a release privately, batch by batch."""
 
 import math
 from dataclasses import dataclass
@@ -24,7 +24,7 @@ from confide.watching import watch as take_look
 
 @dataclass(frozen=True)
 class Settings:
-    """What the first look fixes for all."""
+    """The settings that the first look fixes for all looks."""
 
     epsilon: float | None = None
     batch: int | None = None
@@ -36,8 +36,8 @@ class Settings:
     unlabelled: bool = False
     reference: Path | None = None
 
-    def asked(self, schedule: Path | None) -> dict[str, Any]:
-        """What was typed, or a schedule says, as arguments of `confide.watching`."""
+    def arguments(self, schedule: Path | None) -> dict[str, Any]:
+        """The options, or the entry of a schedule, as arguments of `confide.watching`."""
         reference = None if self.reference is None else PrivateEvaluation.load(self.reference)
         spent = vars(scheduled(schedule, "look", self))
         return {**spent, "unlabelled": self.unlabelled or None, "reference": reference}
@@ -58,14 +58,14 @@ def watch(
     schedule: Path | None = None,
     output: Findings,
 ) -> int:
-    r"""Watch coverage batch by batch, privately; exit code 6 is an alarm.
+    r"""Monitor coverage privately, batch by batch; exit code 6 is an alarm.
 
-    TABLE is a new batch of records with known truth, of a day or a week. Two
-    noisy counts of it are kept, and with those of all looks before it is said
-    whether coverage is still at least what the release promised, minus a
-    tolerance. A false alarm has probability --error at most, ever, however
-    often one looks. Whoever is in one batch loses epsilon once, in k batches
-    k times. The first look, which needs --epsilon and --batch, fixes them.
+    TABLE is a new batch of records with true labels, of a day or a week. One
+    batch is one look. Two noisy counts of it are stored. With those of all
+    earlier looks they test whether coverage is still at least the promised
+    one, minus a tolerance. The probability of a false alarm is at most --error
+    over all looks together. A person in k batches spends epsilon k times. The
+    first look needs --epsilon and --batch and fixes them.
 
     Example:
 
@@ -82,8 +82,8 @@ def watch(
     Released(release, None, by).check_group(one, of_classes=columns.task == "score" and not settings.unlabelled)
     output.check(Kind.PAGE, *records.files, release, state, schedule)
     refuse_input(state, [*records.files, release, settings.reference])
-    asked = settings.asked(schedule)
-    before = opened(state, one, what, **asked)  # public choices are refused before anything is opened
+    arguments = settings.arguments(schedule)
+    before = opened(state, one, what, **arguments)  # checks public choices before anything is opened
     notes = list(remarks(one))
     if not before.looks:
         notes += before.settings.remarks(one, n_typical)
@@ -103,7 +103,7 @@ def watch(
                 by=by,
                 skip_incomplete=records.skip_incomplete,
                 progress=progress,
-                **asked,
+                **arguments,
                 **account,
             )
     heard = receipt.heard
@@ -114,8 +114,8 @@ def watch(
         output.write(report(after).html)
 
     def document() -> dict[str, Any]:
-        told = {"earlier": bool(heard.earlier), "warnings": [*notes, *heard.notes]}
-        return {**_document(after, name), **told, **receipt.fields()}
+        warned = {"earlier": bool(heard.earlier), "warnings": [*notes, *heard.notes]}
+        return {**_document(after, name), **warned, **receipt.fields()}
 
     texts = *heard.earlier, *_look_texts(after, name, budget), receipt.text(), output.saved()
     tell(document, *texts, as_json=output.as_json)
@@ -123,20 +123,20 @@ def watch(
 
 
 def _look_name(look: str | None, budget: LedgerOptions) -> str:
-    """The name of the look; without one the cell of the group that it is paid for as."""
+    """The name of the look; by default the cell of its group."""
     if look is not None:
         return look
     if budget.group is None or "=" not in budget.group:
-        raise click.UsageError("--look is missing: what this batch is called, as 2026-03-02")
+        raise click.UsageError("--look is missing: a name of this batch, such as 2026-03-02")
     return budget.group.partition("=")[2]
 
 
 def _say_start(before: Watch) -> None:
-    """What is promised before the first look, and how soon a drop is seen."""
+    """Print the settings before the first look, and the detection delay of a drop."""
     made = before.settings
-    say(f"a new watch; its first look fixes everything here\n{before}")
+    say(f"a new monitor; its first look fixes these settings\n{before}")
     if before.of_sizes:
-        say("the larger the reference is, the smaller the drift that is seen")
+        say("a larger reference detects smaller drifts")
         return
     level = min(made.promised.values())
     size = max(1, made.batch // len(made.promised))
@@ -145,35 +145,35 @@ def _say_start(before: Watch) -> None:
             level, made.noise_epsilon, size, tolerance=made.tolerance, drop=made.tolerance + 0.03, looks=made.looks,
             error=made.error, per_person=min(made.records_per_person, size),
         )  # fmt: skip
-        say(power.seen + ("" if len(made.promised) == 1 else " of a part, if it were watched alone"))
+        say(power.seen + ("" if len(made.promised) == 1 else " of a part, if it were monitored alone"))
     if made.tolerance:
         least = records_for(made.tolerance, level)
-        say(f"the tolerance suits a release from {least:,} records or more: of fewer, luck alone can raise the alarm")
+        say(f"the tolerance suits a release from {least:,} records or more: with fewer, chance can raise the alarm")
 
 
 def _look_texts(after: Watch, name: str, budget: LedgerOptions) -> list[str]:
-    """What was counted, where the watch stands, and what more its losses add up to."""
+    """The counts of a look, the state of the monitor, and a note about the ledger."""
     made = after.settings
     point = next(one for one in after.points if one.look.name == name)
     counts = point.look.counts
     if after.of_sizes:
-        told = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, made.bin_names, strict=True))
-        told = f"look {name!r}, with noise: {told}"
+        sizes = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, made.bin_names, strict=True))
+        text = f"look {name!r}, with noise: {sizes}"
     else:
         covered, missed = sum(counts[::2]), sum(counts[1::2])
-        told = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
+        text = f"look {name!r}, with noise: {covered:,} covered, {missed:,} missed"
         if made.records_per_person == 1:  # the interval needs independent records
             low, high = coverage_interval(
                 [covered], [missed], made.noise_epsilon, guess=max(made.least), noises=len(made.promised)
             )
-            told += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
+            text += f"; its coverage {low[0]:.3f} to {high[0]:.3f} (95 % interval, for this look alone)"
     if budget.ledger is None or budget.group is not None:
-        return [told, after.standing]
+        return [text, after.standing]
     return [
-        told,
+        text,
         after.standing,
-        "this look adds up with all others in the ledger; where nobody is in two looks, --group look=NAME counts "
-        "them side by side",
+        "this look adds up with all others in the ledger; if no person is in two looks, --group look=NAME counts "
+        "only the largest",
     ]
 
 

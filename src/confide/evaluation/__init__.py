@@ -1,17 +1,17 @@
-"""A release and labelled records come in; coverage and sizes leave, by class, size, group and level.
+"""Evaluate a release on labelled records: coverage and sizes, by class, size, group and level.
 
-counts.py           the one counter, of records by part and outcome; names of groups
+counts.py           counts of records by part and outcome; names of groups
 parts.py            Part: coverage of a part of the records, private or not; the least covered part of each kind
-values.py           Evaluation, LevelEvaluation: in words, as JSON, read with every number computed again
-evaluate.py         what is counted at each level of a release: evaluate_sets, evaluate_intervals, evaluate_scores
-metrics.py          coverage of sets and intervals as a whole, by class, by group, by set size
+values.py           Evaluation, LevelEvaluation: text, JSON, and a reader that recomputes every number
+evaluate.py         counts at each level of a release: evaluate_sets, evaluate_intervals, evaluate_scores
+metrics.py          coverage of sets and intervals in all, by class, by group, by set size
 masks.py            missed area and size of masks
 
-With noise, which makes an evaluation private:
+Private evaluations, which add noise to the counts:
 
-intervals.py        public lists of parts; noisy counts to intervals that hold all at once
-question.py         the public question and its privacy, PrivateEvaluation, its files
-private_release.py  the order of a private evaluation: refuse, count, charge, draw, keep
+intervals.py        public lists of parts; simultaneous intervals from noisy counts
+question.py         the public query and its privacy, PrivateEvaluation, its files
+private_release.py  order of a private evaluation: check, count, charge, draw, store
 """
 
 from typing import TypeAlias
@@ -65,5 +65,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

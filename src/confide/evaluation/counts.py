@@ -1,7 +1,7 @@
-"""One counter for every evaluation: labelled records by part and by outcome, added up batch by batch.
+"""Counts for every evaluation: labelled records by part and by outcome, added up batch by batch.
 
-An evaluation that is not private shows the counts as they are; a private one adds noise to them first. Nothing else is
-kept of a record. Groups that have no threshold of their own are those that the records name, at most 1000.
+An evaluation that is not private reports these counts; a private one adds noise first. No other data of a record are
+kept. Groups without thresholds of their own take their names from the records; at most 1000 are allowed.
 """
 
 from collections.abc import Sequence
@@ -16,21 +16,21 @@ from confide.errors import InputError, InputTypeError
 from confide.support import Name, canonical, refuse_marked
 
 SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
-"""What holds in which outcomes of sides: both ends hold, the lower one fails, the upper one fails, both fail."""
+"""Outcomes of sides in which each statement holds; 0: both ends hold, 1: lower fails, 2: upper fails, 3: both fail."""
 
 
 @dataclass(frozen=True)
 class Look:
-    """What is seen of n records at one level of a release, before anything is counted.
+    """Coverage and sizes of n records at one level of a release, before counting.
 
     Parameters
     ----------
     covered
         bool, shape (n,).
     size
-        The sizes of their sets, or the widths of their intervals, shape (n,); None of scores.
+        Sizes of the sets, or widths of the intervals, shape (n,); None for scores.
     ends
-        Whether the lower and the upper end of their intervals hold, if each has a threshold of its own.
+        Whether the lower and the upper end of the intervals hold, if each end has its own threshold; else None.
     """
 
     covered: NDArray[np.bool_]
@@ -39,7 +39,7 @@ class Look:
 
 
 def outcomes_of(looks: Sequence[Look]) -> NDArray[Any]:
-    """The outcome of each record: of several levels, which are nested, how many do not cover it; of one, whether.
+    """Outcome of each record: the number of nested levels that do not cover it; 1 or 0 for one level.
 
     Examples
     --------
@@ -61,14 +61,14 @@ def _missed(covered: NDArray[np.bool_]) -> NDArray[np.uint8]:
 
 
 class Counts:
-    """How many records there are of each part and outcome, and what their sets or intervals measure together.
+    """Numbers of records by part and outcome, and the sum of their set sizes or interval widths by part.
 
     Parameters
     ----------
     parts
-        How many parts each division has; several are crossed, and of none all records are one part.
+        Number of parts of each division. Several divisions are crossed; without any, all records are one part.
     outcomes
-        How many outcomes a record can have; the first one is that it is covered.
+        Number of possible outcomes of a record; the first means covered.
 
     Examples
     --------
@@ -89,11 +89,11 @@ class Counts:
         Parameters
         ----------
         places
-            The part of each record in each division, shape (n,).
+            Part of each record in each division, shape (n,).
         outcome
-            Of each record, shape (n,): integers, or whether it is missed.
+            Outcome of each record, shape (n,): an integer, or whether the record is missed.
         measured
-            The size of its set, or the width of its interval, shape (n,).
+            Set size or interval width of each record, shape (n,).
         """
         *parts, outcomes = self.cells.shape
         with np.errstate(over="ignore"):
@@ -108,23 +108,23 @@ class Counts:
 
     @property
     def n(self) -> NDArray[np.int64]:
-        """Records of each part."""
+        """Number of records of each part."""
         records: NDArray[np.int64] = self.cells.sum(axis=-1)
         return records
 
     def held(self, outcomes: Sequence[int] = (0,)) -> NDArray[np.int64]:
-        """Records of each part with one of some outcomes; those that are covered, if none are named."""
+        """Number of records of each part with one of the outcomes; by default the covered ones."""
         records: NDArray[np.int64] = self.cells[..., list(outcomes)].sum(axis=-1)
         return records
 
     def rows(self) -> list[tuple[int, int, float]]:
-        """Records, covered records, and what their sets or intervals measure together, of each part of one division."""
+        """Records, covered records, and sum of set sizes or widths, for each part of one division."""
         columns = (np.atleast_1d(column).tolist() for column in (self.n, self.held(), self.measured))
         return list(zip(*columns, strict=True))
 
 
 class NamedCounts(Counts):
-    """The same by groups that have no threshold of their own, whose names are those that the records tell."""
+    """`Counts` by groups without thresholds of their own, whose names come from the records."""
 
     def __init__(self) -> None:
         super().__init__((0,))
@@ -132,16 +132,16 @@ class NamedCounts(Counts):
 
     @property
     def names(self) -> tuple[str, ...]:
-        """The groups that occurred, in the order of their parts."""
+        """Names of the groups that occur, in the order of their parts."""
         return tuple(self._places)
 
     def add_groups(self, groups: ArrayLike, outcome: NDArray[Any], measured: NDArray[Any] | None = None) -> None:
-        """Count records: the group of each, and the rest as in `add`.
+        """Count records with the group of each; the other arguments are as in `add`.
 
         Raises
         ------
         InputError, InputTypeError
-            If a record has no group, groups are no names, or there are more than 1000.
+            If a record has no group, a group is not a name, or there are more than 1000.
         """
         names, place = group_names(groups, len(outcome))
         own = [self._places.setdefault(name, len(self._places)) for name in names]
@@ -158,24 +158,24 @@ MOST_SUBGROUPS = 1000
 
 
 class TooManyGroupsError(InputError):
-    """More different groups than an evaluation has parts for."""
+    """More different groups than an evaluation allows."""
 
 
 def too_many_groups(argument: str = "groups", column: str = "") -> TooManyGroupsError:
-    """The error for more than 1000 groups; `column` is the name of the column that has them."""
+    """Return the error for more than 1000 groups; `column` is the name of their column."""
     found = f"more in column {column!r}" if column else "more"
     remedy = "Give groups of people, not the names of records"
     return TooManyGroupsError(argument, f"must have at most {MOST_SUBGROUPS:,} different values", found, remedy)
 
 
 def refuse_many_groups(number: int) -> None:
-    """Refuse more than 1000 groups."""
+    """Raise `TooManyGroupsError` for more than 1000 groups."""
     if number > MOST_SUBGROUPS:
         raise too_many_groups()
 
 
 def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]]:
-    """The different names of groups, as texts, and the position of each record's group among them.
+    """Distinct group names as strings, and the position of each record's group among them.
 
     Examples
     --------
@@ -187,7 +187,7 @@ def group_names(groups: ArrayLike, n: int) -> tuple[list[str], NDArray[np.int64]
 
 
 def named_groups(groups: ArrayLike, n: int) -> tuple[list[Name], NDArray[np.int64]]:
-    """The same with the names as they are: texts or integers.
+    """As `group_names`, with the names as given: strings or integers.
 
     Examples
     --------

@@ -1,6 +1,6 @@
-"""What labelled records are evaluated by: sets, intervals or scores, at every level of a release, batch by batch.
+"""Count labelled records for an evaluation: sets, intervals or scores, at every level of a release, batch by batch.
 
-Prediction sets are counted by true class, by size and by group; intervals and scores in all, by group and by side.
+Prediction sets are counted by true class, size and group. Intervals and scores are counted in all, by group and side.
 """
 
 from __future__ import annotations
@@ -39,13 +39,13 @@ def fingerprint(release: Release) -> str:
 
 
 def division_of(release: Release) -> Division | None:
-    """What has a threshold of its own in a release."""
+    """Kind of the parts that have their own thresholds in a release; None for one threshold."""
     by = release.by
     return None if by is None or by == "loss" or by == "level" else by
 
 
 def class_keys(release: Release, names: Sequence[object]) -> list[str | int]:
-    """The classes of a release, in the order of the columns, whose names may be texts that read like them.
+    """Classes of a release in the order of the columns; column names may be the strings of integer classes.
 
     Raises
     ------
@@ -61,28 +61,28 @@ def class_keys(release: Release, names: Sequence[object]) -> list[str | int]:
     some = ", ".join(list(by_text)[:10]) + (", ..." if len(by_text) > 10 else "")
     raise InputError(
         "classes",
-        f"must be the {len(release.parts)} that were calibrated ({some})",
+        f"must be the {len(release.parts)} calibrated classes ({some})",
         got=f"{len(texts)} columns or other names",
         remedy="Give the names in the order of the columns",
     )
 
 
 def evaluation_of(release: Release, hits: int, n: int) -> Evaluation:
-    """The evaluation of a release on n records of which `hits` are covered, without what else was counted."""
+    """Evaluation of a release from the number of records and of covered records, without further parts."""
     covered, short = coverage_from_counts(hits, n, CONFIDENCE), count_shortfall(release, hits, n)
     division = division_of(release)
     return Evaluation(fingerprint(release), release.promised, covered, by=division, shortfall=short)
 
 
 class LevelCounts:
-    """What is counted at one level of a release.
+    """Counts at one level of a release.
 
     Parameters
     ----------
     release
-        One calibration, or one with a threshold per group, class or side.
+        A calibration, or a release with a threshold per group, class or side.
     classes
-        The K class names of sets, which are counted by class and by size; none of intervals and scores.
+        The K class names of sets, which are counted by class and size; empty for intervals and scores.
     """
 
     def __init__(self, release: Any, classes: Sequence[object]) -> None:
@@ -94,7 +94,7 @@ class LevelCounts:
         self.measured, self.examples = False, list[Example]()
 
     def places(self, groups: ArrayLike | None, n: int) -> NDArray[np.int64] | None:
-        """The position of each record's group, or true class, among those with a threshold; None if none has one."""
+        """Position of each record's group or true class among those with a threshold; None for one threshold."""
         if not self.names:
             return None
         if groups is None:
@@ -102,7 +102,7 @@ class LevelCounts:
         return as_positions("groups", groups, self.names, n)
 
     def add(self, look: Look, groups: ArrayLike | None, truth: NDArray[np.int64] | None = None) -> None:
-        """Count records: what is seen of them, their groups and, of sets, the positions of their true classes."""
+        """Count records: their coverage and sizes, their groups and, for sets, the positions of their true classes."""
         outcome = outcomes_of([look])
         self.measured = look.size is not None
         place = self.places(groups, len(outcome))
@@ -116,7 +116,7 @@ class LevelCounts:
             self.by_size.add([look.size], outcome)
 
     def keep(self, mask: NDArray[np.bool_], truth: NDArray[np.int64], groups: ArrayLike | None) -> None:
-        """Keep the first records as they are, as many as `mask` has rows."""
+        """Store the first records as examples, as many as `mask` has rows."""
         place = self.places(groups, len(truth)) if len(mask) else None
         for i, inside in enumerate(mask):
             members = tuple(self.classes[k] for k in np.flatnonzero(inside))
@@ -124,7 +124,7 @@ class LevelCounts:
             self.examples.append(Example(members, self.classes[truth[i]], group))
 
     def covered_and_missed(self) -> NDArray[np.int64]:
-        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or of all."""
+        """Covered and missed records, int64, shape (parts, 2): of each group or class with a threshold, or in all."""
         if self.names:
             return self.own.cells
         if self.by == "class" and self.classes:
@@ -134,7 +134,7 @@ class LevelCounts:
         return np.array([[covered, self.all.n - covered]])
 
     def result(self) -> Evaluation:
-        """The evaluation of all records so far."""
+        """Evaluation of all records so far."""
         measure: Measure | None = None
         if self.measured:
             measure = "members" if self.classes else "mean_width"
@@ -157,18 +157,18 @@ class LevelCounts:
 
 
 class Tally:
-    """The counts of every level of a release, which has one level if it is not a release of several."""
+    """Counts at every level of a release; a release without levels has one."""
 
     def __init__(self, release: Release, classes: Sequence[object] = ()) -> None:
         self.release = release
         self.levels = [LevelCounts(release.at(alpha), classes) for alpha in release.levels]
 
     def looks(self, *arrays: Any) -> list[Look]:
-        """What is seen of records, whose arrays `add` would take, level by level; nothing is counted."""
+        """Coverage and sizes of records at each level, without counting them; arguments are those of `add`."""
         raise NotImplementedError
 
     def result(self) -> Evaluation | LevelEvaluation:
-        """The evaluation of all records so far."""
+        """Evaluation of all records so far."""
         found = [counts.result() for counts in self.levels]
         if self.release.by != "level":
             one: Evaluation = found[0]
@@ -186,28 +186,28 @@ def evaluate_sets(
     u: Uniforms = None,
     examples: int = 0,
 ) -> Evaluation | LevelEvaluation:
-    """Evaluate the sets that a release makes for labelled records; not private.
+    """Evaluate the sets that a release gives for labelled records; not private.
 
     Parameters
     ----------
     release
-        One calibration, or one with several levels, each of which is evaluated, or with a threshold per group or class,
-        of a classification score.
+        Release of a classification score. If it has several levels, each is evaluated. Groups or classes may have
+        their own thresholds.
     probabilities, classes, u
         As in `predict_set`; shape (n, K).
     labels
-        True classes, shape (n,): integers in [0, K), or names where the columns have some, from `classes`, a data frame
-        or the release.
+        True classes, shape (n,): integers in [0, K), or class names if the columns have names from `classes`, a data
+        frame or the release.
     groups
-        The group of each record, shape (n,). Needed for thresholds per group; with any other release coverage is
-        measured group by group (`Evaluation.subgroups`).
+        Group of each record, shape (n,). Required for thresholds per group. With any other release, coverage is also
+        reported by group (`Evaluation.subgroups`).
     examples
-        How many records to keep as they are, at most 1000; the first ones.
+        Number of records to store as examples, 0 to 1000; the first ones are used.
 
     Raises
     ------
     InputError, InputTypeError
-        If the release makes no sets, or an argument does not fit it.
+        If the release does not give sets, or an argument does not fit it.
 
     Examples
     --------
@@ -234,7 +234,7 @@ def evaluate_sets(
 def labelled_sets(
     release: Release, probabilities: ArrayLike, labels: ArrayLike, classes: Sequence[object] | None
 ) -> tuple[NDArray[Any], NDArray[np.int64], Sequence[object]]:
-    """Probabilities of shape (n, K), positions of the true classes of shape (n,), and the K class names, checked."""
+    """Check labelled records: probabilities (n, K), positions of the true classes (n,), and the K class names."""
     p, own = class_columns(probabilities, classes)
     n, k = p.shape
     names = names_for(release, own, k)
@@ -251,7 +251,7 @@ class SetTally(Tally):
     names
         The K class names, in the order of the columns.
     examples
-        How many records to keep as they are.
+        Number of records to store as examples.
     """
 
     def __init__(self, release: Release, names: Sequence[object], examples: int = 0) -> None:
@@ -281,11 +281,11 @@ class SetTally(Tally):
     def looks(
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
     ) -> list[Look]:
-        """Which records are covered, and the sizes of their sets, level by level."""
+        """Coverage of records and sizes of their sets, level by level."""
         return [_seen(mask, y) for mask in self._masks(probabilities, groups, u)]
 
     def _masks(self, probabilities: NDArray[Any], groups: ArrayLike | None, u: Uniforms) -> Iterator[NDArray[np.bool_]]:
-        """The sets of records at each level, bool, shape (n, K)."""
+        """Sets of records at each level, bool, shape (n, K)."""
         uniforms = None
         if self.randomised or u is not None:
             uniforms = as_uniforms("u", u, len(probabilities), self.randomised)
@@ -308,12 +308,12 @@ def evaluation_from_counts(
     groups: Sequence[Part] = (),
     subgroups: Sequence[Part] = (),
 ) -> Evaluation:
-    """An evaluation of sets from counts.
+    """Make an evaluation of sets from counts.
 
     Parameters
     ----------
     release
-        What the sets were made with: one calibration, or one with a threshold per group or class.
+        The release that gave the sets: a calibration, or one with a threshold per group or class.
     names
         The K class names.
     by_class
@@ -321,7 +321,7 @@ def evaluation_from_counts(
     by_size
         int64, shape (K + 1, 2): records and covered records, by set size.
     groups, subgroups
-        The groups that occur, for thresholds per group, and groups without thresholds of their own.
+        Parts for groups with their own thresholds, and for groups without.
 
     Examples
     --------
@@ -358,23 +358,23 @@ def evaluate_intervals(
     groups: ArrayLike | None = None,
     difficulty: ArrayLike | None = None,
 ) -> Evaluation | LevelEvaluation:
-    """Evaluate the intervals that a release makes for records with known targets; not private.
+    """Evaluate the intervals that a release gives for records with known targets; not private.
 
     Parameters
     ----------
     release
-        Anything that has thresholds of a regression score; of several levels, each is evaluated.
+        Release of a regression score. If it has several levels, each is evaluated.
     predictions, difficulty
         As in `predict_interval`: shape (n,), or (n, 2) for quantiles.
     targets
         True values, finite, shape (n,).
     groups
-        The group of each record, shape (n,): needed for thresholds per group, else a check group by group.
+        Group of each record, shape (n,). Required for thresholds per group; else coverage is also reported by group.
 
     Raises
     ------
     InputError, InputTypeError
-        If the release makes no intervals, or an argument does not fit it.
+        If the release does not give intervals, or an argument does not fit it.
 
     Examples
     --------
@@ -392,7 +392,7 @@ def evaluate_intervals(
 
 
 def known_targets(targets: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
-    """True values, finite, shape (n,); there may be none only where `empty` says so."""
+    """True values, finite, shape (n,); an empty array is allowed only if `empty` is true."""
     truth = as_vector("targets", targets, empty=empty)
     refuse_infinite("targets", truth)
     return truth
@@ -429,7 +429,7 @@ class IntervalTally(Tally):
         groups: ArrayLike | None = None,
         difficulty: ArrayLike | None = None,
     ) -> list[Look]:
-        """Which records are covered, and how wide their intervals are, level by level; for two sides also by end."""
+        """Coverage and interval widths of records at each level; with a threshold per side also for each end."""
         seen = []
         for counts in self.levels:
             own = groups if counts.names else None
@@ -448,20 +448,20 @@ class IntervalTally(Tally):
 def evaluate_scores(
     release: Release, scores: ArrayLike, *, groups: ArrayLike | None = None
 ) -> Evaluation | LevelEvaluation:
-    """Evaluate the conformity scores of true labels: covered are those up to the threshold; not private.
+    """Evaluate the nonconformity scores of true labels; not private. Scores up to the threshold are covered.
 
-    For a bound on a loss the scores are critical thresholds (`false_negative_thresholds`, `critical_thresholds`) and
-    the share beyond the released threshold, times the bound, is an unbiased estimate of the loss.
+    For risk control the scores are critical thresholds (`false_negative_thresholds`, `critical_thresholds`). The share
+    beyond the released threshold, times the bound of the loss, is an unbiased estimate of the loss.
 
     Parameters
     ----------
     release
-        Anything but thresholds per side; of several levels, each is evaluated.
+        Any release except one with thresholds per side. If it has several levels, each is evaluated.
     scores
-        Shape (n,), of labelled records.
+        Scores of labelled records, shape (n,).
     groups
-        For thresholds per group or class: the group, or the true class, of each record, shape (n,). With any other
-        release coverage is measured group by group.
+        For thresholds per group or class: group or true class of each record, shape (n,). With any other release,
+        coverage is also reported by group.
 
     Raises
     ------
@@ -485,7 +485,7 @@ def evaluate_scores(
 
 
 def known_scores(scores: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
-    """Scores of true labels, not NaN, shape (n,); there may be none only where `empty` says so."""
+    """Scores of true labels, not NaN, shape (n,); an empty array is allowed only if `empty` is true."""
     array = as_vector("scores", scores, empty=empty)
     refuse_marked("scores", np.isnan(array), "must not be NaN", "that are")
     return array
@@ -511,12 +511,12 @@ class ScoreTally(Tally):
             counts.add(seen, groups)
 
     def looks(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> list[Look]:
-        """Which records are covered, level by level."""
+        """Coverage of records, level by level."""
         exact = scores.astype(np.float64)
         return [Look(exact <= self._thresholds(counts, groups, len(scores))) for counts in self.levels]
 
     @staticmethod
     def _thresholds(counts: LevelCounts, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:
-        """The threshold of each record; one for all if there are no groups."""
+        """Threshold of each record; one value for all without groups."""
         own, place = np.array([part.threshold for part in counts.release.parts.values()]), counts.places(groups, n)
         return own if place is None else own[place]

@@ -1,15 +1,16 @@
-"""From noisy counts to statements with intervals that hold all at once: a function of public numbers and counts alone.
+"""Simultaneous intervals from noisy counts: a function of public numbers and of the noisy counts alone.
 
-Public lists of parts divide the records. A record is in one part of every partition, so a partition costs what one
-count costs, however many parts it has (under `replace_one` what two cost). Several partitions are published one by one,
-each with its share of epsilon, or crossed: one table of all combinations with the whole epsilon, whose cells are added
-up.
+Public lists divide the records into parts. A record is in one part of every partition, so a partition costs as much as
+one count, for any number of parts (as much as two under `replace_one`). Several partitions are published one by one,
+each with its share of epsilon, or crossed. Crossed means one table of all combinations with the whole epsilon, whose
+cells are added up.
 
-The chance of a miss, a = 1 - confidence, is divided evenly among the families of statements (Bonferroni): for each
-promise the coverage over all and that of each partition, and for each partition into bins their shares. Within a
-partition the intervals for coverage are independent given the parts' sizes, so each may miss with 1 - (1 - a')^(1/k)
-(Sidak); shares of bins are not, and divide a' by k. The mean of a number that was binned follows from its shares on the
-same event: it is at least, and at most, what a linear program over the shares' intervals says, and costs no chance.
+The error probability a = 1 - confidence is divided evenly among the families of statements (Bonferroni). For each
+promise these are the coverage over all records and the coverage by each partition, and for each partition into bins the
+shares of its bins. Within a partition the coverage intervals are independent given the part sizes, so each may miss
+with probability 1 - (1 - a')^(1/k) (Sidak). Shares of bins are not independent and divide a' by k. The mean of a binned
+number follows from its shares on the same event. It lies between the two optima of a linear program over the intervals
+of the shares, at no further error.
 """
 
 import math
@@ -28,37 +29,37 @@ from confide.noisy_counts import coverage_interval, coverage_share, one_count_in
 from confide.support import as_number, check_names, several
 
 PartKind: TypeAlias = Literal["class", "group", "size", "width"]
-"""By what records are divided: the true class, a column, the size of the set, the width of the interval."""
+"""Property that divides the records: true class, a column, set size, or interval width."""
 
 OTHER = "(other)"
-"""The part of records whose group is not in the public list."""
+"""Part of the records whose group is not in the public list."""
 
 SIZE_EDGES = (0, 1, 2, 3, 4, *(digit * 10**power for power in range(9) for digit in (5, 10, 20)))
-"""Where bins of set sizes begin."""
+"""Lower ends of the bins of set sizes."""
 
 MOST_PARTS = 100_000
 MOST_ADDED = 30
-"""Cells that are added up for the coverage over all; above that it gets counts of its own."""
+"""Maximum number of cells that are summed for coverage over all records; above it, coverage has its own counts."""
 
 _MOST_WIDTHS = 100
 
 
 @dataclass(frozen=True)
 class Partition:
-    """Parts of the records, by a public list.
+    """Division of the records into parts by a public list.
 
     Parameters
     ----------
     kind
-        By what records are divided.
+        Property that divides the records.
     names
-        The parts.
+        Names of the parts.
     promised
-        What each part is promised, if each has a threshold of its own.
+        Promised coverage of each part, if each has its own threshold; else None.
     edges
-        Of bins: where each begins, increasing; the first one holds everything below the second.
+        Of bins: the lower ends, increasing. The first bin contains everything below the second edge.
     most
-        The largest set size; infinite for widths.
+        Largest set size; infinite for widths.
     """
 
     kind: PartKind
@@ -76,7 +77,7 @@ class Partition:
 
     @property
     def binned(self) -> bool:
-        """Whether the parts are bins of a number, of which shares are stated."""
+        """Whether the parts are bins of a number, whose shares are reported."""
         return self.kind in ("size", "width")
 
     def __len__(self) -> int:
@@ -84,17 +85,17 @@ class Partition:
 
 
 def class_parts(names: Sequence[object], promised: Sequence[float] | None = None) -> Partition:
-    """The true classes, all of them."""
+    """Partition by all true classes."""
     return Partition("class", tuple(map(str, names)), None if promised is None else tuple(promised))
 
 
 def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = None) -> Partition:
-    """Groups by a public list; without thresholds of their own with a part for every other record.
+    """Partition by a public list of groups; without thresholds of their own, a part for all other records is added.
 
     Raises
     ------
     InputError
-        If two names are the same, or one is that of the part for other records.
+        If two names are equal, or one is the name of the part for other records.
 
     Examples
     --------
@@ -110,7 +111,7 @@ def group_parts(names: Sequence[str | int], promised: Sequence[float] | None = N
 
 
 def size_parts(classes: int) -> Partition:
-    """Set sizes from 0 to the number of classes, the larger ones in bins.
+    """Partition by set size, from 0 to the number of classes; larger sizes are binned.
 
     Examples
     --------
@@ -124,7 +125,7 @@ def size_parts(classes: int) -> Partition:
 
 
 def width_parts(bins: Sequence[float]) -> Partition:
-    """Widths of intervals between public numbers: below the first, from each to the next, from the last on.
+    """Partition by interval width: below the first number, between successive numbers, and from the last number on.
 
     Raises
     ------
@@ -146,12 +147,12 @@ def width_parts(bins: Sequence[float]) -> Partition:
 
 
 def arrangement(sizes: Sequence[int]) -> tuple[tuple[int, ...], ...]:
-    """Which partitions are crossed in which table, from their numbers of parts alone.
+    """Choose which partitions are crossed in which table, from their numbers of parts alone.
 
-    m partitions one by one have m times the noise in each count, so m^2 times its variance; crossed, a count is a sum
-    of as many noises as there are combinations of the other partitions. They are crossed where that is never more. The
-    coverage over all is added up from the table with the fewest cells; where that has more than 30, it gets a table
-    with one cell.
+    m partitions one by one have m times the noise in each count, so m^2 times its variance. In a crossed table a count
+    is a sum of as many noises as the other partitions have combinations. Partitions are crossed if that is at most m^2.
+    Coverage over all records is the sum of the table with the fewest cells. If that has more than 30 cells, coverage
+    gets a table with one cell.
 
     Examples
     --------
@@ -173,7 +174,7 @@ _LEAST_ERROR = 1e-9
 
 @dataclass(frozen=True)
 class PrivateMean:
-    """Bounds for a mean, which hold together with all intervals, and an estimate in between for display."""
+    """Bounds of a mean that hold together with all intervals, and an estimate between them for display."""
 
     value: float | None
     low: float
@@ -182,18 +183,18 @@ class PrivateMean:
 
 @dataclass(frozen=True)
 class PrivateFinding:
-    """What is stated of one promise.
+    """Statements about one promise.
 
     Parameters
     ----------
     coverage
-        Over all records.
+        Coverage over all records.
     parts
-        By class, group, size of the set or width of the interval, as far as it was asked.
+        Coverage by class, group, set size or interval width, as requested.
     shares
-        Of each size of the set, or width of the interval.
+        Share of each set size or interval width.
     mean_size
-        Of the sets.
+        Mean size of the sets.
     """
 
     coverage: Part
@@ -204,22 +205,22 @@ class PrivateFinding:
 
 @dataclass(frozen=True)
 class Cells:
-    """Noisy counts by table, and what they mean.
+    """Noisy counts by table, with their meaning.
 
     Parameters
     ----------
     partitions, tables
-        Which partitions are crossed in which table.
+        The partitions, and which of them are crossed in which table.
     noisy
-        The counts of each table: one axis for each of its partitions, and one for outcomes.
+        Counts of each table: one axis for each of its partitions, and a last axis for outcomes.
     held
-        For each statement the outcomes in which it holds, and the others.
+        For each statement the outcomes in which it holds, and the other outcomes.
     noise
-        One over the scale of the noise.
+        One divided by the scale of the noise.
     n
-        The public number of records, or None.
+        Public number of records, or None.
     one_count
-        Whether covered records alone were counted.
+        Whether only covered records were counted.
     """
 
     partitions: tuple[Partition, ...]
@@ -231,13 +232,13 @@ class Cells:
     one_count: bool
 
     def of_all(self) -> tuple[NDArray[np.int64], int]:
-        """Counts by outcome, shape (outcomes,), and how many noises each has: from the table with fewest cells."""
+        """Counts by outcome, shape (outcomes,), from the table with the fewest cells; and the noises in each count."""
         rows = [prod(table.shape[:-1]) for table in self.noisy]
         place = rows.index(min(rows))
         return self.noisy[place].reshape(rows[place], -1).sum(axis=0), rows[place]
 
     def of_parts(self, partition: int) -> tuple[NDArray[np.int64], int]:
-        """Counts by part and outcome, shape (parts, outcomes), and how many noises each has."""
+        """Counts by part and outcome, shape (parts, outcomes), and the number of noises in each count."""
         place = next(i for i, table in enumerate(self.tables) if partition in table)
         axis, cells = self.tables[place].index(partition), self.noisy[place]
         moved = np.moveaxis(cells, axis, 0)
@@ -246,7 +247,7 @@ class Cells:
 
 
 def find(cells: Cells, statements: Mapping[str, float], error: float) -> dict[str, PrivateFinding]:
-    """What is stated of each promise, all at once with a chance of at most `error` to miss."""
+    """Statements about each promise; the probability that any of them is wrong is at most `error`."""
     each = family_error(cells.partitions, len(statements), error)
     shares = {
         partition.kind: _shares(cells, place, each)
@@ -268,12 +269,12 @@ def find(cells: Cells, statements: Mapping[str, float], error: float) -> dict[st
 
 
 def family_error(partitions: Sequence[Partition], statements: int, error: float) -> float:
-    """The chance of a miss that each family of statements has.
+    """Error probability of each family of statements.
 
     Raises
     ------
     InputError
-        If a single interval of some family would be left with less than 1e-9.
+        If an interval of some family would have an error probability below 1e-9.
 
     Examples
     --------
@@ -285,14 +286,14 @@ def family_error(partitions: Sequence[Partition], statements: int, error: float)
     if each / max([1, *map(len, partitions)]) < _LEAST_ERROR:
         raise InputError(
             "confidence",
-            "must leave each interval a chance of 1e-9 to miss",
-            remedy="Ask for a smaller confidence, or for fewer parts",
+            "must leave each interval an error probability of at least 1e-9",
+            remedy="Choose a smaller confidence, or fewer parts",
         )
     return each
 
 
 def over_all(cells: Cells, name: str, promised: float, error: float) -> Part:
-    """Coverage over all records, with an interval that misses it with a chance of at most `error`."""
+    """Coverage over all records, with an interval that misses with probability at most `error`."""
     counts, noises = cells.of_all()
     if cells.one_count:
         assert cells.n is not None
@@ -310,7 +311,7 @@ def _by_part(cells: Cells, place: int, name: str, promised: float, error: float)
     partition = cells.partitions[place]
     counts, noises = cells.of_parts(place)
     held, others = cells.held[name]
-    first = partition.kind == "size"  # the empty set covers nobody: only its share is stated
+    first = partition.kind == "size"  # the empty set covers no label, so only its share is reported
     names, levels = partition.names[first:], (partition.promised or (promised,) * len(partition))[first:]
     x, y = counts[first:, list(held)].sum(axis=1), counts[first:, list(others)].sum(axis=1)
     own = (len(held) * noises, len(others) * noises)
@@ -326,7 +327,7 @@ def _noisy_parts(
     promised: Sequence[float | None],
     n: int | None,
 ) -> tuple[Part, ...]:
-    """Parts of noisy counts, of covered and of missed records, with their intervals; n is the number of all records."""
+    """Parts from noisy counts of covered and missed records, with their intervals; n is the number of all records."""
     x, y = counts
     shares = coverage_share(x, y, None if n is None else np.full(len(x), n)).tolist()
     shown = [None if math.isnan(share) else share for share in shares]
@@ -335,7 +336,7 @@ def _noisy_parts(
 
 
 def _shares(cells: Cells, place: int, error: float) -> tuple[Part, ...]:
-    """The share of all records in each bin, as parts: "covered" are those in the bin."""
+    """Share of all records in each bin, as parts: "covered" records are those in the bin."""
     partition = cells.partitions[place]
     counts, noises = cells.of_parts(place)
     inside = counts.sum(axis=1)
@@ -357,11 +358,11 @@ def _shares(cells: Cells, place: int, error: float) -> tuple[Part, ...]:
 
 
 def _mean(partition: Partition, shares: Sequence[Part]) -> PrivateMean:
-    """Bounds for the mean of what was binned: the extremes over all shares within their intervals that add up to 1."""
+    """Bounds for the mean of a binned number: extremes over all shares in their intervals that add up to 1."""
     least = np.array(partition.edges)
     most = np.array([*(edge - 1 for edge in partition.edges[1:]), partition.most])
     low, high = np.array([one.low for one in shares]), np.array([one.high for one in shares])
-    if math.fsum(low) > 1 or math.fsum(high) < 1:  # no shares fit: one of the intervals misses, and nothing is known
+    if math.fsum(low) > 1 or math.fsum(high) < 1:  # no shares fit, so an interval misses: use the trivial bounds
         bounds = float(least[0]), float(most[-1])
     else:
         bounds = _extreme(least, low, high), -_extreme(-most[::-1], low[::-1], high[::-1])
@@ -372,16 +373,16 @@ def _mean(partition: Partition, shares: Sequence[Part]) -> PrivateMean:
 
 
 def _extreme(values: NDArray[np.float64], low: NDArray[np.float64], high: NDArray[np.float64]) -> float:
-    """The least mean of increasing values whose shares lie in [low, high] and add up to 1."""
+    """Smallest mean of increasing values whose shares lie in [low, high] and add up to 1."""
     room = np.diff(np.minimum(np.cumsum(high - low), 1 - math.fsum(low)), prepend=0.0)
     return _weighed(values, low + room)
 
 
 def _weighed(values: NDArray[np.float64], weights: NDArray[np.float64]) -> float:
-    """The sum of products, to the last digit the same on every machine: files state it."""
+    """Sum of products, correctly rounded, so that files contain the same digits on every machine."""
     return math.fsum(values * weights)
 
 
 def _guess(promised: float) -> str:
-    """A public guess of the coverage: what is promised, away from 0 and 1."""
+    """Public guess of the coverage: the promised value, moved away from 0 and 1."""
     return f"{min(max(round(promised, 2), 0.01), 0.99):.2f}"

@@ -1,4 +1,4 @@
-"""Masks of images whose truth is known: how much area they miss, and how large they are. Not private."""
+"""Evaluate masks of images with known true masks: missed area and predicted area. Not private."""
 
 from __future__ import annotations
 
@@ -18,23 +18,23 @@ from confide.support import Described, Section
 
 @dataclass(frozen=True, repr=False)
 class MaskEvaluation(Described):
-    """Validity beside efficiency, over images. Not private.
+    """Missed area and size of masks over images. Not private.
 
     Parameters
     ----------
     n
-        Images.
+        Number of images.
     missed_area
-        The loss that was bounded, on average over images; one without true area counts with 0.
+        The bounded loss, averaged over images; an image without true area counts as 0.
     risk
-        What was promised: at most that, in expectation.
+        Promised upper bound of the expected loss.
     area_ratio
-        The predicted area over the true area, both summed over images; NaN without any true area.
+        Predicted area divided by true area, both summed over images; NaN without any true area.
     missed_by_class
-        For each class that counts, by its name or number: the share of its pixels missed, on average over the images
-        that have some; NaN if none has.
+        Share of missed pixels of each class, by its name or number, averaged over the images in which it occurs; NaN
+        if it occurs in none. Classes that do not count are left out.
     shortfall
-        Where the loss surely exceeds what was promised, and luck in calibrating does not explain it: what was found.
+        Finding that the loss exceeds the promise by more than chance in calibration explains; else None.
 
     Examples
     --------
@@ -68,14 +68,14 @@ class MaskEvaluation(Described):
 def evaluate_masks(
     images: Iterable[tuple[ArrayLike, ArrayLike]], calibration: RiskCalibration, *, ignore_index: int = -100
 ) -> MaskEvaluation:
-    """How much true area the masks of a calibration miss, and how large they are. Not private.
+    """Evaluate the missed true area and the size of the masks of a calibration. Not private.
 
     Parameters
     ----------
     images, ignore_index
-        As in `calibrate_masks`: other images than those.
+        As in `calibrate_masks`; use images that did not calibrate.
     calibration
-        From `calibrate_masks`.
+        Result of `calibrate_masks`.
 
     Examples
     --------
@@ -95,7 +95,7 @@ def evaluate_masks(
 
 
 def area_counts(mask: Any, truth: Any, ignore_index: int) -> NDArray[np.int64]:
-    """Pixels of each class of an image: true, missed and predicted, int64, shape (K, 3); numpy's or a tensor's.
+    """True, missed and predicted pixels of each class of an image, int64, shape (K, 3); for NumPy arrays and tensors.
 
     Examples
     --------
@@ -110,7 +110,7 @@ def area_counts(mask: Any, truth: Any, ignore_index: int) -> NDArray[np.int64]:
 
 
 def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class: bool) -> float:
-    """The share of an image's true area that is missed, of what `area_counts` gives; 0 without any."""
+    """Share of missed true area of an image, from its `area_counts`; 0 without true area."""
     true, missed, _ = np.delete(counts, background, axis=0).T if background is not None else counts.T
     if not true.any():
         return 0.0
@@ -118,7 +118,7 @@ def missed_share(counts: NDArray[np.int64], background: int | None, *, by_class:
 
 
 def evaluation_of_areas(counts: Iterable[NDArray[np.int64]], calibration: RiskCalibration) -> MaskEvaluation:
-    """The evaluation of what `area_counts` gives for each image."""
+    """Evaluation from the `area_counts` of each image."""
     area, known = area_of(calibration), classes_of(calibration)
     images = list(counts)
     if not images:

@@ -1,6 +1,6 @@
-"""Coverage of prediction sets and intervals with its exact confidence interval, as a whole and by part.
+"""Coverage of prediction sets and intervals with exact confidence intervals, in all and by part.
 
-Not private: it uses labels.
+Not private, because it uses labels.
 """
 
 from __future__ import annotations
@@ -41,16 +41,16 @@ def coverage(
     Parameters
     ----------
     covered
-        Prediction sets or intervals; or bool, shape (n,): whether each record's truth is in its set.
+        Prediction sets or intervals; or bool, shape (n,), true if the set of a record contains its true label.
     labels
-        The true labels of sets, or the targets of intervals, shape (n,). Without sets it must be left out.
+        True labels of sets, or targets of intervals, shape (n,). Must be left out if `covered` is boolean.
     confidence
         Confidence of the interval, in (0, 1).
 
     Raises
     ------
     InputError, InputTypeError
-        If there are no records, the labels do not fit the sets, or `covered` is neither sets, intervals nor boolean.
+        If there are no records, the labels do not fit the sets, or `covered` is not sets, intervals or boolean.
 
     Examples
     --------
@@ -62,18 +62,18 @@ def coverage(
         if labels is None:
             what = "labels" if isinstance(covered, PredictionSets) else "targets"
             raise InputTypeError(
-                "labels", f"must be given with {type(covered).__name__}: the true {what}, in their order"
+                "labels", f"must be given with {type(covered).__name__}, as the true {what} in the same order"
             )
         return covered.coverage(labels, confidence)
     if isinstance(covered, tuple) and len(covered) == 2 and labels is not None:
         raise InputTypeError(
             "covered",
-            "must be sets or intervals, if labels are given",
+            "must be sets or intervals if labels are given",
             got="a pair of arrays",
             remedy="Wrap it: confide.PredictionIntervals(lower, upper)",
         )
     if labels is not None:
-        requirement = "must be left out unless covered are prediction sets or intervals"
+        requirement = "must be left out unless covered is prediction sets or intervals"
         raise InputTypeError("labels", requirement, got=f"covered of type {type(covered).__name__}")
     return share_covered(as_array("covered", covered), confidence)
 
@@ -85,17 +85,17 @@ class CoverageTable(Described):
     Parameters
     ----------
     names
-        What each part is: a class, a group or a range of set sizes.
+        Name of each part: a class, a group or a range of set sizes.
     n, hits
-        Records and covered records per part, int64.
+        Numbers of records and of covered records of each part, int64.
     coverage, low, high
-        Share covered (NaN for an empty part) and its exact interval, float64.
+        Share of covered records (NaN for an empty part) and its exact interval, float64.
     size
-        Mean set size, or mean width of intervals (NaN for an empty part), float64.
+        Mean set size or mean interval width (NaN for an empty part), float64.
     confidence
         Confidence of each interval.
     measure
-        What `size` is: `size` of sets, or `width` of intervals.
+        Meaning of `size`: `size` of sets, or `width` of intervals.
     """
 
     names: tuple[object, ...]
@@ -110,11 +110,11 @@ class CoverageTable(Described):
 
     @property
     def worst(self) -> float:
-        """The smallest coverage of a part that has records."""
+        """Smallest coverage of a part that has records."""
         return float(np.nanmin(self.coverage))
 
     def surely_below(self, level: float) -> NDArray[np.bool_]:
-        """Which parts are covered less than a level, shape of `n`: by intervals that hold for all of them at once.
+        """Parts with coverage below a level, boolean, shape of `n`, by intervals that hold for all parts at once.
 
         Examples
         --------
@@ -135,7 +135,7 @@ class CoverageTable(Described):
         return f"{some.size} parts, n={int(self.n.sum())}, worst {str(self.names[worst])!r} {self.coverage[worst]:.3f}"
 
     def _rows(self) -> list[tuple[str, ...]]:
-        """One row for each part that has records, as texts."""
+        """One row of strings for each part that has records."""
         return [
             (str(self.names[i]), f"{self.n[i]}", f"{self.coverage[i]:.3f}", f"{self.low[i]:.3f} to {self.high[i]:.3f}",
              f"{self.size[i]:.2f}" if self.measure == "size" else f"{self.size[i]:.4g}")
@@ -167,16 +167,16 @@ def group_coverage(
     sets
         Prediction sets or intervals.
     labels
-        The true labels of sets, or the targets of intervals, shape (n,).
+        True labels of sets, or targets of intervals, shape (n,).
     groups
-        The group of each record, texts or integers, shape (n,); at most 1000 different ones.
+        Group of each record, strings or integers, shape (n,); at most 1000 different groups.
     confidence
         Confidence of each interval of coverage.
 
     Raises
     ------
     InputError, InputTypeError
-        If a record has no group, groups are no names, or there are more than 1000.
+        If a record has no group, a group is not a name, or there are more than 1000.
 
     Examples
     --------
@@ -200,7 +200,8 @@ def size_coverage(
     Parameters
     ----------
     bins
-        Increasing integers: parts are the sizes from one up to before the next, the last part is open.
+        Increasing integers that begin with 0. Each part contains the sizes from one to just below the next; the last
+        part has no upper end.
 
     Examples
     --------
@@ -221,7 +222,7 @@ def size_coverage(
 
 
 def false_negative_rate(sets: PredictionSets, truth: ArrayLike) -> NDArray[np.float64]:
-    """The share of its true labels that each set misses, float64, shape (n,); 0 for a record without true labels.
+    """Share of its true labels that each set misses, float64, shape (n,); 0 for a record without true labels.
 
     Examples
     --------

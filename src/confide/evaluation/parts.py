@@ -1,7 +1,7 @@
-"""Coverage of a part of the records: a class, a group, a set size, one end of intervals. One value, private or not.
+"""Coverage of a part of the records: a class, a group, a set size, one end of intervals. Private and not private.
 
-`exact_parts` makes parts of counts, with exact intervals; `confide.evaluation.intervals` makes them of noisy counts.
-Also here: which parts are surely covered less than promised, and the least covered part of each kind.
+`exact_parts` makes parts from exact counts, with exact intervals. `confide.evaluation.intervals` uses noisy counts.
+This module also finds the parts that are covered less than promised beyond chance, and the least covered part.
 """
 
 import math
@@ -21,10 +21,10 @@ SIDES = ("lower end", "upper end")
 MOST_NAMED = 10
 
 Division: TypeAlias = Literal["group", "class", "side"]
-"""What has a threshold of its own."""
+"""Kind of the parts that have their own thresholds."""
 
 Measure: TypeAlias = Literal["members", "mean_width"]
-"""What is known of a part besides its coverage: labels in its sets, or the mean width of its intervals."""
+"""Measure of a part in addition to coverage: labels in its sets, or the mean width of its intervals."""
 
 
 @dataclass(frozen=True)
@@ -34,17 +34,17 @@ class Part:
     Parameters
     ----------
     name
-        Of the class, the group or the end, or the set size; "" for all records.
+        Name of the class, group or end, or the set size; "" for all records.
     covered, missed
-        Records, or noisy counts of them, which may be negative.
+        Numbers of records, or noisy counts of them, which may be negative.
     value
-        The share that is covered; None if nothing is counted.
+        Share of covered records; None if nothing is counted.
     low, high
-        Its interval: exact with confidence 95 %; of a private evaluation together with all its others.
+        Interval of the share: exact at confidence 95 %, or simultaneous with all others of a private evaluation.
     promised
-        The coverage that is promised for this part; None if the promise is about the average.
+        Promised coverage of this part; None if the promise is an average over all parts.
     members
-        Labels in all the sets of the part together; None without sets.
+        Total number of labels in the sets of the part; None without sets.
     mean_width
         Mean width of the intervals of the part; None without intervals.
     """
@@ -61,27 +61,27 @@ class Part:
 
     @property
     def n(self) -> int:
-        """Number of records, or of noisy counts."""
+        """Number of records, or the sum of the noisy counts."""
         return self.covered + self.missed
 
     @property
     def coverage(self) -> CoverageEstimate:
-        """Share covered, with its exact interval; of an evaluation that is not private."""
+        """Share of covered records with its exact interval; only for an evaluation that is not private."""
         return CoverageEstimate(self.covered / self.n, self.low, self.high, CONFIDENCE, self.n)
 
     @property
     def mean_size(self) -> float | None:
-        """Labels per set; None without sets."""
+        """Mean number of labels in a set; None without sets."""
         return None if self.members is None else self.members / self.n
 
     @property
     def promise(self) -> float:
-        """The coverage that is promised for this part; 0 if it has no promise of its own."""
+        """Promised coverage of this part; 0 without a promise of its own."""
         return 0.0 if self.promised is None else self.promised
 
     @property
     def below(self) -> bool:
-        """Whether the interval lies below what is promised for the part."""
+        """Whether the interval lies below the promise of this part."""
         return self.promised is not None and self.high < self.promised
 
 
@@ -91,7 +91,7 @@ def exact_parts(
     promised: Sequence[float | None] = (),
     measure: Measure | None = None,
 ) -> tuple[Part, ...]:
-    """The parts that occur, from the records, covered records and sum of sizes or widths of each.
+    """Parts that occur, from the records, covered records and sum of sizes or widths of each.
 
     Examples
     --------
@@ -121,42 +121,42 @@ def exact_parts(
 
 
 def mean_of(total: float, n: int) -> float:
-    """The mean of n widths from their sum, which may be infinite."""
+    """Mean of n widths from their sum, which may be infinite."""
     return total / n if math.isfinite(total) else math.inf
 
 
 PartName: TypeAlias = Literal["class", "group", "end", "set size"]
-"""What a part of the records is."""
+"""Kind of a part of the records."""
 
 _PLURAL = {"class": "classes", "group": "groups", "end": "ends", "set size": "set sizes"}
 _REMEDY = {
-    "class": "The promise is an average over all classes; calibrate by class for one to each class.",
-    "group": "The promise is an average over all groups; calibrate by group for one to each group.",
-    "set size": "The promise is an average over all set sizes, and none can be made to each; another score, such as "
-    "aps, may even them out.",
+    "class": "The promise is an average over all classes. Calibrate by class for a promise to each class.",
+    "group": "The promise is an average over all groups. Calibrate by group for a promise to each group.",
+    "set size": "The promise is an average over all set sizes; a promise to each is not possible. Another score, such "
+    "as aps, may reduce the differences.",
 }
-"""What helps, where coverage over all is what was promised."""
+"""Advice, if only the coverage over all parts is promised."""
 
 
 @dataclass(frozen=True)
 class WorstPart:
-    """The least covered of all parts of one kind, and those that are surely covered less than was promised.
+    """Least covered of all parts of one kind, and the parts that are covered less than promised beyond chance.
 
     Parameters
     ----------
     kind
-        What the parts are.
+        Kind of the parts.
     part
-        The one with the smallest share of covered records.
+        Part with the smallest share of covered records.
     below
-        The parts whose exact interval lies below what is promised, with intervals that hold for all parts at once with
-        probability 95 % (Bonferroni), the least covered first: looking at the worst of many does not mislead.
+        Parts whose exact interval lies below the promise, the least covered first. The intervals hold for all parts at
+        once with probability 95 % (Bonferroni), so that the selection of the worst part is accounted for.
     parts
-        How many there are.
+        Number of parts.
     promised
-        The smallest coverage that is promised for any part in `below`, or for the least covered one.
+        Smallest promised coverage of a part in `below`, or that of the least covered part.
     broken
-        Whether coverage over all falls short of the promise: then no advice about parts helps.
+        Whether coverage over all records falls short of the promise. Then advice about parts does not help.
     """
 
     kind: PartName
@@ -168,7 +168,7 @@ class WorstPart:
 
     @property
     def sentence(self) -> str:
-        """Which parts are covered less than promised beyond chance, and what helps; empty if none are."""
+        """Parts that are covered less than promised beyond chance, with advice; empty without such parts."""
         if not self.below:
             return ""
         called = "size " if self.kind == "set size" else ""
@@ -180,15 +180,15 @@ class WorstPart:
             remedy = ""
         elif self.part.promised is not None:
             remedy = (
-                "Each of them has a promise of its own, on average over calibrations: this calibration fell short of "
-                "it, or these records differ from those that calibrated."
+                "Each of them has its own promise, on average over calibrations. This calibration fell short of it, or "
+                "these records differ from the calibration set."
             )
         are = "is" if len(self.below) == 1 else "are"
         chance = f"beyond chance ({100 * CONFIDENCE:g} %, all {_PLURAL[self.kind]} at once)"
         return f"{some} {are} covered less than {coverage_text(self.promised)} {chance}: {names}. {remedy}".rstrip()
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values."""
+        """JSON values of the finding."""
         one = self.part
         least = {"name": one.name, "n": one.n, "coverage": one.value, "low": one.low, "high": one.high}
         below = [part.name for part in self.below]
@@ -197,7 +197,7 @@ class WorstPart:
 
 
 def worst_part(kind: PartName, parts: tuple[Part, ...], promised: float, *, broken: bool) -> WorstPart:
-    """The least covered of some parts, and those that are surely below what is promised on average or to each."""
+    """Least covered part, and the parts below the promise, which is an average or one for each part."""
     least, below = min(parts, key=_share), surely_below(parts, promised)
     return WorstPart(
         kind, least, below, len(parts), min(promise_to(one, promised) for one in below or (least,)), broken
@@ -205,9 +205,9 @@ def worst_part(kind: PartName, parts: tuple[Part, ...], promised: float, *, brok
 
 
 def surely_below(parts: Sequence[Part], promised: float) -> tuple[Part, ...]:
-    """The parts that are covered less than promised, each for itself or all alike, the least covered first.
+    """Parts that are covered less than promised, by their own or the common promise, the least covered first.
 
-    Decided by Clopper-Pearson intervals that hold for all parts at once with probability 95 %.
+    The test uses Clopper-Pearson intervals that hold for all parts at once with probability 95 %.
     """
     if not parts:
         return ()
@@ -219,14 +219,14 @@ def surely_below(parts: Sequence[Part], promised: float) -> tuple[Part, ...]:
 def below_at_once(
     hits: NDArray[np.int64], n: NDArray[np.int64], promised: ArrayLike, confidence: float
 ) -> NDArray[np.bool_]:
-    """Which parts are covered less than promised, by exact intervals that hold for all of them at once."""
+    """Parts that are covered less than promised, by exact intervals that hold for all parts at once."""
     parts = max(int(np.count_nonzero(n)), 1)
     _, tops = exact_interval(hits, n, 1 - (1 - confidence) / parts)
     return np.asarray((n > 0) & (tops < np.asarray(promised)))
 
 
 def promise_to(part: Part, promised: float) -> float:
-    """What is promised of a part: its own promise, or that of all records."""
+    """Promised coverage of a part: its own promise, or the promise for all records."""
     return promised if part.promised is None else part.promised
 
 
@@ -235,7 +235,7 @@ def _share(part: Part) -> float:
 
 
 def interval_text(value: float | None, low: float, high: float) -> str:
-    """An estimate with its interval, rounded outwards.
+    """Format an estimate with its interval, rounded outwards.
 
     Examples
     --------
@@ -247,7 +247,7 @@ def interval_text(value: float | None, low: float, high: float) -> str:
 
 
 def outwards(low: float, high: float) -> tuple[str, str]:
-    """The ends of an interval with three decimals, rounded outwards; whole numbers without.
+    """Format the ends of an interval with three decimals, rounded outwards; whole numbers without decimals.
 
     Examples
     --------

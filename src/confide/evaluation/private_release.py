@@ -1,13 +1,11 @@
-"""Private evaluations of records: counted, charged, drawn and kept.
+"""Private evaluation of labelled records: count, charge, draw and store.
 
-Records are counted as in any evaluation, by what a tally sees of them. **Private**: only `draw` lets any count out.
+Records are counted as in any evaluation. Exact counts are secret; only `draw` returns numbers, which have noise.
 
-Asking for a private evaluation: the public question, who pays for it, and the order in which it is answered.
+The order is that of every release (`confide.ledger.Bill.settle`). Check the limit of the ledger, compare the request
+with stored answers, charge, draw, store.
 
-The order is that of every release (`confide.ledger.Bill.settle`): refuse what the limit does not allow, compare with
-what the ledger has answered, charge, draw, keep.
-
-Labelled records in arrays, evaluated as they are or privately: what they are says how they are counted.
+`evaluate_arrays` evaluates labelled records in arrays, privately or not. The names of the arrays choose the kind.
 """
 
 import json
@@ -67,14 +65,14 @@ if TYPE_CHECKING:
 
 
 class CellTally:
-    """The exact counts of the cells that a question asks for.
+    """Exact counts of the cells of a question.
 
     Parameters
     ----------
     tally
-        What says of records whether they are covered, and how large their sets or intervals are.
+        Tally that gives coverage and set sizes or interval widths of records.
     question
-        What is counted; its n is not looked at.
+        The cells to count; its `n` is not used.
     """
 
     def __init__(self, tally: Tally, question: Question) -> None:
@@ -90,11 +88,11 @@ class CellTally:
         Parameters
         ----------
         *arrays, **more
-            As the tally takes them.
+            Arguments of the tally's `looks`.
         groups
-            The names of their groups, or classes, where these have thresholds of their own.
+            Names of the groups or classes of the records, if these have their own thresholds.
         places
-            The positions of their groups in the public list, shape (n,), -1 where they are not in it.
+            Positions of the groups in the public list, shape (n,); -1 for a group that is not in the list.
         """
         looks = self._tally.looks(*arrays, groups, **more)
         classes = arrays[1] if isinstance(self._tally, SetTally) else places
@@ -105,15 +103,15 @@ class CellTally:
 
     @property
     def total(self) -> int:
-        """How many records there are."""
+        """Number of records."""
         return int(self._tables[0].cells.sum())
 
     def content(self) -> bytes:
-        """All counts as bytes: the same for the same data, wherever they were counted."""
+        """All counts as bytes, which are the same for the same data on every machine and engine."""
         return b"".join(counts.cells.astype("<i8").tobytes() for counts in self._tables)
 
     def draw(self, question: Question, confidence: float) -> PrivateEvaluation:
-        """The private evaluation, from fresh noise; `question` is that of the counts, with n where it is public."""
+        """Draw the private evaluation with fresh noise; `question` is the counted one, with `n` if it is public."""
         cells = [counts.cells.ravel() for counts in self._tables]
         exact = [cells[0][:1]] if question.one_count else cells
         noisy = tuple(tuple(draw_counts(counts, question.noise).tolist()) for counts in exact)
@@ -123,47 +121,47 @@ class CellTally:
 def _axis(
     partition: Partition, look: Look, classes: NDArray[np.int64] | None, groups: NDArray[np.int64] | None
 ) -> NDArray[np.int64]:
-    """The part of each record."""
+    """Part of each record."""
     if partition.binned:
         assert look.size is not None
         place = np.searchsorted(np.array(partition.edges), look.size, side="right") - 1
-        return np.maximum(place, 0)  # an interval whose ends have crossed has no width
-    found = classes if partition.kind == "class" else groups
-    if found is None:
+        return np.maximum(place, 0)  # an interval whose ends are crossed has no width
+    positions = classes if partition.kind == "class" else groups
+    if positions is None:
         raise InputError("groups", f"must be given to evaluate coverage by {partition.kind}")
-    return np.where(found < 0, len(partition) - 1, found)
+    return np.where(positions < 0, len(partition) - 1, positions)
 
 
 _MECHANISM = "evaluation by discrete-laplace"
 
 PARTS = ("class", "size")
-"""By what the coverage of sets may be asked besides over all and by group."""
+"""Divisions of sets by which coverage can be requested, in addition to coverage over all records and by group."""
 
 
 @dataclass(frozen=True)
 class Asking:
-    """How a release is to be evaluated privately; all of it public.
+    """Request for a private evaluation of a release; all of it is public.
 
     Parameters
     ----------
     epsilon
-        Privacy loss per person.
+        Privacy loss for each person.
     neighbors
-        The relation: `"add_remove"` keeps the number of records secret, `"replace_one"` makes it public.
+        Adjacency: `"add_remove"` keeps the number of records secret, `"replace_one"` makes it public.
     records_per_person
-        The most records of one person.
+        Maximum number of records of one person.
     confidence
         Probability that all intervals hold at once.
     n
-        The number of records, under `replace_one` only; counted by default.
+        Number of records, only with `replace_one`; counted by default.
     parts
-        Of sets: by what coverage is asked besides over all, out of `"class"` and `"size"`; both by default, and `()`
-        for coverage over all alone. What has thresholds of its own is always asked.
+        For sets: divisions by which coverage is reported, from `"class"` and `"size"`. The default is both; `()` is
+        coverage over all records only. Parts with their own thresholds are always reported.
     group_names
-        All groups there are, a public list that is not taken from the records; a record of another group is counted in
-        a part of its own, `"(other)"`.
+        All groups, a public list that is not taken from the records. Records of other groups are counted in the part
+        `"(other)"`.
     width_bins
-        Of intervals: public numbers between which widths are counted.
+        For intervals: public numbers between which widths are counted.
     ledger, dataset, again
         As in `confide.calibrate`.
     """
@@ -187,9 +185,9 @@ class Asking:
                 object.__setattr__(self, name, tuple(several(name, values)))
 
     def question(self, release: Release, tally: Tally, n: int | None) -> Question:
-        """The question about a release, checked; `n` is used where it is public."""
+        """Return the checked question about a release; `n` is used if it is public."""
         if self.n is not None and self.neighbors != "replace_one":
-            raise InputError("n", "must be left out with neighbors='add_remove', where it is secret")
+            raise InputError("n", "must be left out with neighbors='add_remove', because it is secret")
         partitions = _partitions(self, release, tally)
         outcome, statements = private_statements(release)
         question = Question(
@@ -216,45 +214,45 @@ def answer(
     *,
     charge_first: bool = False,
 ) -> PrivateEvaluation:
-    """Count, charge and draw.
+    """Answer a request for a private evaluation: count, charge and draw.
 
     Parameters
     ----------
     asking, release
-        What is asked of which release.
+        The request, and the release to evaluate.
     tally
-        What says of records whether they are covered.
+        Tally that gives the coverage of records.
     count
-        Hands all records to the function that it is given, `CellTally.add`.
+        Function that passes all records to its argument, which is `CellTally.add`.
     charge_first
-        Charge before anybody looks at the records, because an engine does.
+        Charge before the records are read, because a database engine reads them.
     """
     first = asking.question(release, tally, asking.n or 1)
-    _payment(asking, first)  # an account that keeps n secret refuses whatever n is
+    _payment(asking, first)  # an account with secret n raises for every n
     confidence = float(exact_level("confidence", asking.confidence))
 
     def counted() -> CellTally:
         cells = CellTally(tally, first)
         count(cells.add)
         if asking.n is not None and cells.total != asking.n:
-            raise InputError("n", f"must be the number of records that count, {cells.total}", got=str(asking.n))
+            raise InputError("n", f"must be the number of counted records, {cells.total}", got=str(asking.n))
         return cells
 
     _point_out_same_people(asking)
     _point_out_many_of_one_person(asking)
-    known = None
+    exact = None
     if asking.neighbors == "replace_one" and asking.n is None:
         if charge_first and asking.ledger is not None:
             requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
             raise InputError("n", requirement)
-        known = counted()
-        if not known.total:
+        exact = counted()
+        if not exact.total:
             raise InputError("n", "must be at least 1 with neighbors='replace_one'", got="no records")
-    question = first if known is None else asking.question(release, tally, known.total)
+    question = first if exact is None else asking.question(release, tally, exact.total)
     payment = _payment(asking, question)
     tell("evaluation", "evaluating privately", epsilon=question.epsilon, neighbors=question.neighbors)
     _refuse_unwritable(question, confidence, kept=payment is not None)
-    look = counted if known is None else lambda: known
+    look = counted if exact is None else lambda: exact
     if payment is None:
         return look().draw(question, confidence).judged(release)
     from confide.ledger import pay
@@ -270,14 +268,14 @@ def answer(
 
 
 def _compact(evaluation: PrivateEvaluation) -> str:
-    """The text that a ledger keeps: that of the file, without blanks."""
+    """Text that a ledger stores: that of the file, without blanks."""
     return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
 
 
 def _refuse_unwritable(question: Question, confidence: float, *, kept: bool) -> None:
-    """Refuse, before anything is charged or drawn, what cannot be written; and what no ledger keeps, where one must.
+    """Raise before a charge or a draw if the evaluation cannot be written, or is too long for its ledger.
 
-    Numbers take at most twice the room of empty ones.
+    Numbers need at most twice the length of zeros.
     """
     written = _compact(empty(question, confidence))
     if not kept:
@@ -287,15 +285,15 @@ def _refuse_unwritable(question: Question, confidence: float, *, kept: bool) -> 
     if 2 * len(written) > MOST_RELEASE:
         raise InputError(
             "parts",
-            f"must be fewer with a ledger, which keeps at most {MOST_RELEASE:,} characters of a release",
-            remedy="Ask for parts=()",
+            f"must be fewer with a ledger, which stores at most {MOST_RELEASE:,} characters of a release",
+            remedy="Use parts=()",
         )
 
 
 def _payment(asking: Asking, question: Question) -> "Payment | None":
     if asking.ledger is None and asking.dataset is None:
         if asking.again:
-            raise InputError("again", "must be left out without a ledger, which alone remembers earlier releases")
+            raise InputError("again", "must be left out without a ledger, which alone stores earlier releases")
         return None
     from confide.ledger import make_payment
 
@@ -304,7 +302,7 @@ def _payment(asking: Asking, question: Question) -> "Payment | None":
 
 
 def _point_out_same_people(asking: Asking) -> None:
-    """Warn if a data set was calibrated on: evaluation records should be others."""
+    """Warn if the data set was used for calibration, because evaluation records should be others."""
     if asking.ledger is None or asking.dataset is None:
         return
     from confide.ledger import Dataset, known
@@ -313,24 +311,24 @@ def _point_out_same_people(asking: Asking) -> None:
     account = known(asking.ledger.accounts(), name)
     if account is not None and any(entry.kind == "calibration" for entry in account.entries):
         text = (
-            f"dataset {account.dataset!r} has a calibration in the ledger: if these are the records that the threshold "
-            "was made from, it covers them better than new ones, and the intervals do not hold; evaluate on others"
+            f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "
+            "records, it covers them better than new ones, and the intervals do not hold: evaluate other records"
         )
         warnings.warn(text, CoverageWarning, stacklevel=outside())
 
 
 def _point_out_many_of_one_person(asking: Asking) -> None:
-    """Warn if records of one person are counted as if they were independent."""
+    """Warn if a person may have several records, which the intervals treat as independent."""
     if asking.records_per_person > 1:
         text = (
-            f"records_per_person is {asking.records_per_person}: the privacy holds, but the intervals take all records "
-            "for independent, and those of one person may not be; keep one record of each person"
+            f"records_per_person is {asking.records_per_person}: the privacy guarantee holds, but the intervals assume "
+            "independent records, and those of one person may be dependent. Keep one record of each person"
         )
         warnings.warn(text, CoverageWarning, stacklevel=outside())
 
 
 def private_statements(release: Release) -> tuple[Outcome, dict[str, float]]:
-    """What is seen of a record, and what a release promises, by the names of a private evaluation."""
+    """Outcome of a private evaluation of a release, and the promised coverage of each of its statements."""
     if release.by == "level":
         return "levels", {level_name(alpha): part.promised for alpha, part in release.parts.items()}
     if release.by == "side":
@@ -355,7 +353,7 @@ def _partitions(asking: Asking, release: Release, tally: Tally) -> tuple[Partiti
             found.append(size_parts(len(classes)))
     if release.asks_groups(sets=isinstance(tally, SetTally)):
         if asking.group_names is not None:
-            raise InputError("group_names", f"must be left out, because the release names every {division}")
+            raise InputError("group_names", f"must be left out, because the release names each {division}")
         promised = [part.coverage for part in release.parts.values()]
         names = list(map(str, release.parts))
         found.append(class_parts(names, promised) if division == "class" else group_parts(names, promised))
@@ -371,7 +369,7 @@ def _partitions(asking: Asking, release: Release, tally: Tally) -> tuple[Partiti
 
 
 def _wanted(asking: Asking, tally: Tally, several: bool) -> tuple[str, ...]:
-    """By what coverage is asked besides over all and by group."""
+    """Divisions of sets for which coverage is requested."""
     if not isinstance(tally, SetTally):
         if asking.parts:
             raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
@@ -379,10 +377,10 @@ def _wanted(asking: Asking, tally: Tally, several: bool) -> tuple[str, ...]:
     if asking.parts is None:
         return ("class",) if several else PARTS
     named = [asking.parts] if isinstance(asking.parts, str) else asking.parts
-    unknown = [one for one in named if one not in PARTS]
+    unknown = [name for name in named if name not in PARTS]
     if isinstance(asking.parts, str) or unknown:
         found = "str" if not unknown else repr(unknown[0])
-        raise InputError("parts", f"must be a list out of {', '.join(map(repr, PARTS))}, or empty", got=found)
+        raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=found)
     if several and "size" in asking.parts:
         raise InputError(
             "parts",
@@ -396,7 +394,7 @@ _TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
 
 
 class Beside(TypedDict, total=False):
-    """What calls that evaluate arrays take besides, each some of it: `evaluate_sets` and its kin tell what it means."""
+    """Further arguments of calls that evaluate arrays; `evaluate_sets` and the related functions describe them."""
 
     classes: Sequence[object]
     u: Uniforms
@@ -407,20 +405,21 @@ class Beside(TypedDict, total=False):
 def evaluate_arrays(
     release: Release, asking: Asking | None, arrays: dict[str, Any], groups: ArrayLike | None, **more: Unpack[Beside]
 ) -> Evaluation | LevelEvaluation | PrivateEvaluation:
-    """Evaluate a release on arrays, privately if something is asked at a price.
+    """Evaluate a release on arrays, privately if there is a request.
 
     Parameters
     ----------
     release
-        Whatever can be evaluated.
+        Any release.
     asking
-        The price and what is asked for it; None for numbers that are not private.
+        The request for a private evaluation; None for numbers that are not private.
     arrays
-        `probabilities` and `labels`, `predictions` and `targets`, or `scores`, as the calls for each take them.
+        `probabilities` and `labels`, `predictions` and `targets`, or `scores`, as in `evaluate_sets`,
+        `evaluate_intervals` and `evaluate_scores`.
     groups
-        The group of each record.
+        Group of each record.
     **more
-        Of these calls: `classes`, `u`, `difficulty`, `examples`.
+        Further arguments of these functions: `classes`, `u`, `difficulty`, `examples`.
 
     Examples
     --------
@@ -435,7 +434,7 @@ def evaluate_arrays(
         raise InputError("probabilities", requirement, got=", ".join(arrays) or "none of them")
     truth = _TRUTHS[given[0]]
     if truth is not None and truth not in arrays:
-        raise InputError(truth, f"must be given with {given[0]}: the truth of each record")
+        raise InputError(truth, f"must be given with {given[0]}, as the true value of each record")
     refuse_other_rows(**arrays, groups=groups, u=more.get("u"), difficulty=more.get("difficulty"))
     if asking is None:
         calls: dict[str, Callable[..., Any]] = {
@@ -444,24 +443,24 @@ def evaluate_arrays(
         found: Evaluation | LevelEvaluation = calls[given[0]](release, *arrays.values(), groups=groups, **more)
         return found
     if more.pop("examples", 0):
-        raise InputError("examples", "must be left out with epsilon, because records as they are cannot be private")
+        raise InputError("examples", "must be left out with epsilon, because single records cannot be private")
     tally, records = _counted(release, arrays, more)
     n = len(records[0])
     own = release.asks_groups(sets=isinstance(tally, SetTally))
     if (groups is not None) != (own or asking.group_names is not None):
-        requirement = "must be given with group_names, their public list, and only then"
+        requirement = "must be given if and only if group_names, their public list, is given"
         raise InputError("groups", requirement)
     listed: Sequence[Any] = list(release.parts) if own else ()
     places = None if groups is None else _places(groups, n, listed or asking.group_names or ())
 
     def count(add: Callable[..., None]) -> None:
-        add(*records, groups=groups if own else None, places=places, **more)  # of `more`, u or the difficulty is left
+        add(*records, groups=groups if own else None, places=places, **more)  # `more` contains only u or difficulty
 
     return answer(asking, release, tally, count)
 
 
 def _counted(release: Release, arrays: dict[str, Any], more: Beside) -> tuple[Tally, tuple[Any, ...]]:
-    """What counts records, and the records, checked; there may be none."""
+    """Tally for the arrays, and the checked records; there may be no records."""
     if "probabilities" in arrays:
         p, y, names = labelled_sets(release, arrays["probabilities"], arrays["labels"], more.pop("classes", None))
         return SetTally(release, names), (p, y)
@@ -472,7 +471,7 @@ def _counted(release: Release, arrays: dict[str, Any], more: Beside) -> tuple[Ta
 
 
 def _places(groups: ArrayLike, n: int, names: Sequence[Any]) -> NDArray[np.int64]:
-    """The position of each record's group in the public list, -1 where it is not in it."""
-    found, place = group_names(groups, n)
+    """Position of each record's group in the public list; -1 for a group that is not in the list."""
+    distinct, place = group_names(groups, n)
     public = {canonical(name): i for i, name in enumerate(names)}
-    return np.array([public.get(name, -1) for name in found], dtype=np.int64)[place]
+    return np.array([public.get(name, -1) for name in distinct], dtype=np.int64)[place]

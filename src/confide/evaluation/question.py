@@ -1,9 +1,9 @@
-"""A private evaluation as a value: a public question, noisy counts, and nothing else that depends on records.
+"""A private evaluation as a value: a public question and noisy counts. Nothing else in it depends on records.
 
-Every record falls into one cell of every table: by its part of each partition, and by its outcome. Cells are counted,
-and each count gets discrete Laplace noise. What is stated follows from the noisy counts and public numbers
-(`confide.evaluation.intervals`). A file contains it, and reading computes it again; numbers that follow are compared
-within 1e-6, because other machines may round the last digits differently.
+Every record is in one cell of every table, by its part of each partition and by its outcome. Cells are counted, and
+each count gets discrete Laplace noise. The statements follow from the noisy counts and public numbers
+(`confide.evaluation.intervals`). A file contains them and the reader recomputes them. Computed numbers are compared
+within 1e-6, because machines may round the last digits differently.
 """
 
 import math
@@ -61,8 +61,7 @@ from confide.support import (
 )
 
 Outcome: TypeAlias = Literal["covered", "levels", "sides"]
-"""What is seen of a record: covered or missed; the first level that covers it, or none; which ends of its interval
-hold."""
+"""Outcome of a record: covered or missed; the first level that covers it, or none; which ends of its interval hold."""
 
 KIND = "confide.private-evaluation"
 SIDES = tuple(SIDE_OUTCOMES)
@@ -72,18 +71,18 @@ MOST_CELLS = 2_000_000
 
 @dataclass(frozen=True)
 class CountPrivacy:
-    """The privacy of counts with discrete Laplace noise: the noise of each count follows, and so does the statement.
+    """Privacy of counts with discrete Laplace noise, from which the noise and the privacy statement follow.
 
     Parameters
     ----------
     neighbors, epsilon, records_per_person
-        The relation, the loss of one person, and the most records of one person.
+        Adjacency, privacy loss of one person, and maximum number of records of one person.
     public_n
         Whether the number of records is public.
     tables
-        How many tables are counted: a record is in one cell of each.
+        Number of counted tables; a record is in one cell of each.
     one_count
-        Whether a replaced record changes one count of a table, not two: only the covered records of n are counted.
+        Whether a replaced record changes one count of a table instead of two, because only covered records are counted.
 
     Examples
     --------
@@ -110,50 +109,50 @@ class CountPrivacy:
 
     @property
     def changes(self) -> int:
-        """By how much one record changes all counts together: a cell of each table, or two if it is replaced."""
+        """Largest change of all counts by one record: one cell of each table, or two if the record is replaced."""
         return self.tables * (2 if self.neighbors == "replace_one" and not self.one_count else 1)
 
     @property
     def noise(self) -> float:
-        """One over the scale of the noise of each count, rounded down."""
+        """Parameter of the noise, one divided by its scale, rounded down."""
         return float_below(Fraction(self.epsilon) / (self.records_per_person * self.changes))
 
     @property
     def statement(self) -> PrivacyStatement:
-        """The loss of all counts together; that of one record is rounded up.
+        """Privacy loss of all counts together; the loss of one record is rounded up.
 
-        Replacing a record is removing one and adding another: it costs twice as much. If n is public, an added record
-        shows in n itself.
+        Replacing a record means removing one and adding another, which costs twice as much. If n is public, adding a
+        record changes n itself.
         """
         k = self.records_per_person
-        one = float_above(Fraction(self.epsilon) / k)
+        single = float_above(Fraction(self.epsilon) / k)
         if self.neighbors == "add_remove":
-            return PrivacyStatement("add_remove", self.epsilon, k, one, 2 * one, None)
-        return PrivacyStatement("replace_one", self.epsilon, k, None if self.public_n else one / 2, one, None)
+            return PrivacyStatement("add_remove", self.epsilon, k, single, 2 * single, None)
+        return PrivacyStatement("replace_one", self.epsilon, k, None if self.public_n else single / 2, single, None)
 
 
 @dataclass(frozen=True)
 class Question:
-    """What is asked of labelled records, and at which price: all of it public.
+    """Query about labelled records and its privacy loss; all of it is public.
 
     Parameters
     ----------
     calibration
-        SHA-256 of the release that is evaluated.
+        SHA-256 of the evaluated release.
     neighbors, epsilon, records_per_person
-        Privacy: the relation, the loss of one person, and how many records a person owns at most.
+        Adjacency, privacy loss of one person, and maximum number of records of one person.
     n
-        The number of records if it is public (`replace_one`); None if it is secret.
+        Number of records if it is public (`replace_one`); None if it is secret.
     outcome
-        What is seen of a record.
+        Outcomes that are counted.
     statements
-        What is promised, by name: "" for the release as a whole, levels as `alpha 1/10`, the ends of intervals.
+        Promised coverage by name: "" for the release as a whole, `alpha 1/10` for levels, or the ends of intervals.
     partitions
-        By what records are divided.
+        Divisions of the records into parts.
     tables
-        Which partitions are crossed in which table.
+        Positions of the partitions that are crossed in each table.
     loss
-        For a bound on a loss: its name and its largest value; coverage is then that of critical thresholds.
+        For risk control: name and largest value of the loss. Coverage is then that of critical thresholds.
     """
 
     calibration: str
@@ -173,7 +172,7 @@ class Question:
         for name, value in plain.items():
             object.__setattr__(self, name, value)
         if (self.n is None) != (self.neighbors == "add_remove"):
-            raise InputError("n", "must be given with neighbors='replace_one', and only then: otherwise it is secret")
+            raise InputError("n", "must be given if and only if neighbors is 'replace_one'; else it is secret")
         self._check_statements()
         used = {place for table in self.tables for place in table}
         if used != set(range(len(self.partitions))) or any(len(set(table)) != len(table) for table in self.tables):
@@ -181,7 +180,7 @@ class Question:
         if len({part.kind for part in self.partitions}) != len(self.partitions) or not self.tables:
             raise InputError("partitions", "must be of different kinds, and be in at least one table")
         if sum(prod(self.shape(table)) for table in self.tables) > MOST_CELLS:
-            raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Ask for fewer parts at once")
+            raise InputError("tables", f"must have at most {MOST_CELLS:,} counts", remedy="Request fewer parts at once")
 
     def _check_statements(self) -> None:
         names = tuple(self.statements)
@@ -190,13 +189,13 @@ class Question:
             raise InputError("statements", "must be those of the outcome, with a coverage in [0, 1] each")
         rising = list(self.statements.values())
         if self.outcome == "levels" and not (rising == sorted(rising) and all(n.startswith("alpha ") for n in names)):
-            raise InputError("statements", "must be named by alpha, from the least coverage on, for levels")
+            raise InputError("statements", "must be named by alpha for levels, in increasing order of coverage")
         if self.loss is not None:
             positive_number("bound", self.loss[1])
 
     @property
     def cost(self) -> CountPrivacy:
-        """The privacy of all counts together."""
+        """Privacy of all counts together."""
         return CountPrivacy(
             self.neighbors,
             self.epsilon,
@@ -208,59 +207,59 @@ class Question:
 
     @property
     def outcomes(self) -> int:
-        """How many outcomes a record can have."""
+        """Number of possible outcomes of a record."""
         return {"covered": 2, "sides": 4}.get(self.outcome, len(self.statements) + 1)
 
     def shape(self, table: tuple[int, ...]) -> tuple[int, ...]:
-        """The shape of a table: its partitions, and outcomes."""
+        """Shape of a table: one axis for each of its partitions, and one for outcomes."""
         return (*(len(self.partitions[place]) for place in table), self.outcomes)
 
     @property
     def cells(self) -> list[int]:
-        """How many counts each table has."""
+        """Number of counts in each table."""
         return [1] if self.one_count else [prod(self.shape(table)) for table in self.tables]
 
     @property
     def one_count(self) -> bool:
-        """Whether the count of covered records says all: n is public, and the others are missed."""
+        """Whether only covered records are counted, because n is public and all others are missed."""
         return self.n is not None and self.outcome == "covered" and self.tables == ((),)
 
     @property
     def noise(self) -> float:
-        """One over the scale of the noise of each count."""
+        """Parameter of the noise of each count, one divided by its scale."""
         return self.cost.noise
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The loss of all counts together."""
+        """Privacy loss of all counts together."""
         return self.cost.statement
 
     def statement_cells(self, name: str) -> tuple[tuple[int, ...], tuple[int, ...]]:
-        """The outcomes in which a statement holds, and the others."""
+        """Outcomes in which a statement holds, and the other outcomes."""
         held = SIDE_OUTCOMES[name] if self.outcome == "sides" else tuple(range(list(self.statements).index(name) + 1))
         return held, tuple(place for place in range(self.outcomes) if place not in held)
 
 
 @dataclass(frozen=True, repr=False)
 class PrivateEvaluation(Document):
-    """Coverage on labelled records with a differential-privacy guarantee: it may be published.
+    """Coverage on labelled records with a differential-privacy guarantee, so that it may be published.
 
-    Made by `confide.evaluate` with an epsilon. Intervals hold for finite samples, noise included, all of them at once
-    with probability `confidence`, if the records are independent of each other and of those that were calibrated on.
+    `confide.evaluate` with an epsilon returns it. Intervals hold for finite samples and include the noise. All of them
+    hold at once with probability `confidence`, if records are independent of each other and of the calibration set.
 
     Parameters
     ----------
     question
-        What was asked: public.
+        The public query.
     confidence
         Probability that all intervals hold at once.
     counts
-        The noisy counts of each table, in the order of its cells.
+        Noisy counts of each table, in the order of its cells.
     versions
-        The libraries that drew them; empty where the file does not say.
+        Versions of the libraries that drew the counts; empty if the file does not state them.
     shortfalls
-        By statement: where coverage over all lies below the promise, and luck in calibrating does not explain it. They
-        follow from the counts and the release, and are in no file.
+        Findings by statement that coverage over all records lies below the promise by more than chance in calibration
+        explains. They follow from the counts and the release, and are not stored in files.
 
     Examples
     --------
@@ -290,27 +289,27 @@ class PrivateEvaluation(Document):
 
     @property
     def calibration(self) -> str:
-        """SHA-256 of the release that was evaluated."""
+        """SHA-256 of the evaluated release."""
         return self.question.calibration
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy loss of the evaluation."""
+        """Privacy loss of the evaluation."""
         return self.question.privacy
 
     @property
     def epsilon(self) -> float:
-        """The loss of one person."""
+        """Privacy loss of one person."""
         return self.question.epsilon
 
     @cached_property
     def findings(self) -> Mapping[str, PrivateFinding]:
-        """What is stated of the release as a whole (""), of each level (`alpha 1/10`), and of the ends of intervals."""
+        """Findings about the release as a whole (""), each level (`alpha 1/10`), and the ends of intervals."""
         return find(self._cells(), self.question.statements, 1 - self.confidence)
 
     @property
     def finding(self) -> PrivateFinding:
-        """What is stated of the release as a whole; of several levels see `findings`."""
+        """Finding about the release as a whole; see `findings` for several levels."""
         return next(iter(self.findings.values()))
 
     def __getitem__(self, alpha: Level) -> PrivateFinding:
@@ -321,40 +320,43 @@ class PrivateEvaluation(Document):
 
     @property
     def coverage(self) -> Part:
-        """Coverage over all, with its interval; of several levels that of the first."""
+        """Coverage over all records with its interval; for several levels, that of the first."""
         return self.finding.coverage
 
     @property
     def classes(self) -> tuple[Part, ...]:
-        """Coverage by class, of all public classes; empty if it was not asked."""
+        """Coverage of each public class; empty if it was not requested."""
         return self.finding.parts.get("class", ())
 
     @property
     def groups(self) -> tuple[Part, ...]:
-        """Coverage by group, of all public groups; empty if it was not asked."""
+        """Coverage of each public group; empty if it was not requested."""
         return self.finding.parts.get("group", ())
 
     @property
     def sizes(self) -> tuple[Part, ...]:
-        """Coverage by size of the set; empty if it was not asked."""
+        """Coverage by set size; empty if it was not requested."""
         return self.finding.parts.get("size", ())
 
     @property
     def mean_size(self) -> PrivateMean | None:
-        """Bounds for the mean size of sets; None if sizes were not asked."""
+        """Bounds of the mean set size; None if set sizes were not requested."""
         return self.finding.mean_size
 
     def judged(self, release: Release) -> "PrivateEvaluation":
-        """The same with its shortfalls, from the release that was evaluated."""
-        of = {"": release} | {level_name(alpha): release.at(alpha) for alpha in release.levels}
+        """Return a copy with its shortfalls, computed from the evaluated release."""
+        releases = {"": release} | {level_name(alpha): release.at(alpha) for alpha in release.levels}
         if release.by == "side":
-            of |= dict(zip(SIDES[1:], release.parts.values(), strict=True))
-        cells, found = self._cells(), {}
+            releases |= dict(zip(SIDES[1:], release.parts.values(), strict=True))
+        cells, shortfalls = self._cells(), {}
         for name, promised in self.question.statements.items():
             c = over_all(cells, name, promised, CHANCE / 2)
-            if c.value is not None and (short := shortfall_at(of[name], c.value, c.high, self.question.n)) is not None:
-                found[name] = short
-        return replace(self, shortfalls=found)
+            if (
+                c.value is not None
+                and (short := shortfall_at(releases[name], c.value, c.high, self.question.n)) is not None
+            ):
+                shortfalls[name] = short
+        return replace(self, shortfalls=shortfalls)
 
     def _cells(self) -> Cells:
         q = self.question
@@ -379,13 +381,13 @@ class PrivateEvaluation(Document):
 
 
 def empty(question: Question, confidence: float) -> PrivateEvaluation:
-    """The evaluation whose counts are all 0, from public numbers alone."""
+    """Evaluation with all counts 0, from public numbers alone."""
     counts = tuple((0,) * cells for cells in question.cells)
     return PrivateEvaluation(question, confidence, counts, library_versions())
 
 
 def level_name(alpha: Fraction) -> str:
-    """What a level is called among the statements.
+    """Name of a level among the statements.
 
     Examples
     --------
@@ -402,15 +404,15 @@ _CALLED = {"class": "class", "group": "group", "size": "sets of size", "width": 
 
 
 def described(findings: Mapping[str, PrivateFinding], loss: tuple[str, float] | None) -> tuple[Section, ...]:
-    """Coverage with what is promised, part by part, a section for each level.
+    """Coverage and promise of each part, one section for each level.
 
-    Of more than 30 parts those are shown whose intervals end lowest; files have all of them.
+    Above 30 parts, those with the lowest upper interval ends are shown; files contain all parts.
     """
     return tuple(Section("", facts=_facts(name, finding, loss)) for name, finding in findings.items())
 
 
 def hold_together(findings: Mapping[str, PrivateFinding], confidence: float) -> str:
-    """What all intervals mean together."""
+    """Sentence about the simultaneous confidence of all intervals."""
     number = sum(map(_intervals, findings.values())) + _shared(next(iter(findings.values())))
     together = f"the {number} intervals hold together" if number > 1 else "the interval holds"
     return f"{together} with probability {100 * confidence:g} %, noise included"
@@ -423,8 +425,8 @@ def _facts(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -
         rows = [(f"coverage, {name}" if name else "coverage", covered_text(finding.coverage))]
     for kind, parts in finding.parts.items():
         shown = sorted(parts, key=_seeming)[:MOST_SHOWN] if len(parts) > MOST_SHOWN else parts
-        tell = covered_text if loss is None else lambda part: _loss(part, loss[1])
-        rows += [(f"{_CALLED[kind]} {part.name}", tell(part)) for part in shown]
+        text_of = covered_text if loss is None else lambda part: _loss(part, loss[1])
+        rows += [(f"{_CALLED[kind]} {part.name}", text_of(part)) for part in shown]
         if len(parts) > len(shown):
             rows.append((f"{len(parts) - len(shown)} more", "in the file"))
     for kind, shares in ({} if name else finding.shares).items():
@@ -436,7 +438,7 @@ def _facts(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -
 
 
 def covered_text(part: Part) -> str:
-    """Share, interval and promise."""
+    """Share, interval and promise, as text."""
     below = ", below that beyond chance" if part.below else ""
     return f"{interval_text(part.value, part.low, part.high)}; {coverage_text(part.promise)} is promised{below}"
 
@@ -449,7 +451,7 @@ def _loss(part: Part, bound: float) -> str:
 
 
 def _seeming(part: Part) -> tuple[float, float]:
-    """Sorts parts by the upper end of the interval, then by the share."""
+    """Sort key of parts: upper end of the interval, then the share."""
     return part.high, 1.0 if part.value is None else part.value
 
 
@@ -458,7 +460,7 @@ def _intervals(finding: PrivateFinding) -> int:
 
 
 def _shared(finding: PrivateFinding) -> int:
-    """Intervals that are the same for all promises: shares, and the mean."""
+    """Number of intervals that all promises share: shares of bins, and the mean."""
     return sum(map(len, finding.shares.values())) + (finding.mean_size is not None)
 
 
@@ -470,7 +472,7 @@ _HEXADECIMAL = frozenset("0123456789abcdef")
 
 
 def _partition_shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """Which fields a partition has, by its kind."""
+    """Fields of a partition, by its kind."""
     kind = {"kind": shapes.choice("class", "group", "size", "width")}
     match content.get("kind"):
         case "size":
@@ -548,12 +550,12 @@ _ANSWER: shapes.Shape = {
 
 
 def question_fields(question: Question) -> dict[str, Any]:
-    """A question as JSON values: with the data, what makes two requests one."""
+    """JSON values of a question; together with the data they identify a request."""
     return shapes.write_shape(question, _QUESTION)
 
 
 def found_fields(evaluation: PrivateEvaluation) -> dict[str, Any]:
-    """What follows from the counts, as JSON values by statement."""
+    """JSON values of the findings, by statement."""
     return {name or "release": _finding_fields(finding) for name, finding in evaluation.findings.items()}
 
 
@@ -596,7 +598,7 @@ def _read(fields: Fields) -> PrivateEvaluation:
 
 
 def _same(stated: Any, found: Any) -> bool:
-    """Whether two JSON values are the same, numbers within 1e-6."""
+    """Whether two JSON values are equal, numbers within 1e-6."""
     if isinstance(found, Mapping):
         same_keys = isinstance(stated, Mapping) and stated.keys() == found.keys()
         return same_keys and all(_same(stated[key], value) for key, value in found.items())

@@ -1,7 +1,7 @@
-"""An evaluation that is not private, as a value, in words and as JSON.
+"""An evaluation that is not private: value, text and JSON.
 
-A file states shares and intervals for its readers. They are computed again from its counts, and counts that contradict
-each other are refused.
+A file contains shares and intervals for its readers. The library recomputes them from the counts, and raises
+`FormatError` if counts contradict each other.
 """
 
 import json
@@ -51,16 +51,16 @@ _MOST_SUBGROUPS = 30
 
 
 def described(found: "Evaluation", promise: str, loss: tuple[str, float] | None = None, title: str = "") -> Section:
-    """Coverage, what is promised, sizes, and what has thresholds of its own.
+    """Coverage, promise, sizes, and parts with their own thresholds.
 
-    Where a loss is bounded, its name and largest value say what coverage stands for.
+    For risk control `loss` gives the name and the largest value of the loss, which is shown instead of coverage.
     """
     c = found.coverage
     rows = [("coverage", str(c))] if loss is None else [(f"loss {loss[0]!r}", _loss(c, loss[1]))]
     rows.append(("promise", promise))
     sizes = ((name, getattr(found, name)) for name in _SHOWN)
-    told = {name: f"{100 * v:.1f} %" if name in _SHARES else short_number(v) for name, v in sizes if v is not None}
-    rows += [(_SHOWN[name], text) for name, text in told.items()]
+    texts = {name: f"{100 * v:.1f} %" if name in _SHARES else short_number(v) for name, v in sizes if v is not None}
+    rows += [(_SHOWN[name], text) for name, text in texts.items()]
     own: Sequence[Part] = found.classes if found.by == "class" else found.groups
     below = set(surely_below(own, found.promised))
     rows += [(f"{found.by} {part.name}" if found.by != "side" else part.name, _own(part, below)) for part in own]
@@ -70,21 +70,21 @@ def described(found: "Evaluation", promise: str, loss: tuple[str, float] | None 
     below = set(surely_below(found.subgroups, found.promised))
     rows += [(f"group {part.name}", _own(part, below, found.promised)) for part in _least_covered(found.subgroups)]
     worst = worst_parts(found)
-    for one in worst:
-        if one.part not in (*own, *found.subgroups):  # these have their rows
-            rows += _worst(one)
+    for finding in worst:
+        if finding.part not in (*own, *found.subgroups):  # these have their rows
+            rows += _worst(finding)
     return Section(title, facts=tuple(rows), warnings=broken, notes=tuple(one.sentence for one in worst if one.below))
 
 
 def _least_covered(parts: Sequence[Part]) -> Sequence[Part]:
-    """All of them, or of very many the least covered, the worst first."""
+    """All parts, or the least covered ones, the worst first, if there are very many."""
     if len(parts) <= _MOST_SUBGROUPS:
         return parts
     return sorted(parts, key=lambda part: part.coverage.value)[:_MOST_SUBGROUPS]
 
 
 def _worst(one: WorstPart) -> list[tuple[str, str]]:
-    """The least covered part, and those that are surely below, if they are others."""
+    """Rows of the least covered part, and of other parts that are below the promise beyond chance."""
     others = [part for part in one.below if part != one.part][:MOST_NAMED]
     return [
         (f"worst {one.kind}", f"{one.part.name}: {_against(one.part, one)}"),
@@ -102,7 +102,7 @@ def _below(promised: float) -> str:
 
 
 def _subgroup_losses(found: "Evaluation", bound: float) -> list[tuple[str, str]]:
-    """What each group loses, for a bound on a loss."""
+    """Loss of each group, for risk control."""
     above = surely_below(found.subgroups, found.promised)
     return [
         (
@@ -119,7 +119,7 @@ def _loss(c: CoverageEstimate, bound: float) -> str:
 
 
 def _own(part: Part, below: Collection[Part] = (), promised: float | None = None) -> str:
-    """The row of a part, which may have a promise of its own; what all are promised otherwise."""
+    """Row of a part, with its own promise; `promised` is the common promise otherwise."""
     size = "" if part.mean_size is None else f", {short_number(part.mean_size)} classes per set"
     width = "" if part.mean_width is None else f", width {short_number(part.mean_width)}"
     own = "" if part.promised is None else f"; coverage at least {coverage_text(part.promised)} is promised"
@@ -130,14 +130,14 @@ def _own(part: Part, below: Collection[Part] = (), promised: float | None = None
 
 KIND = "confide.evaluation"
 SCHEMAS = (1, 2)
-"""The second one has subgroups."""
+"""Schema 2 has subgroups."""
 MOST_EXAMPLES = 1000
-NOT_PRIVATE = "These numbers come straight from the records: they are not private."
+NOT_PRIVATE = "These numbers are computed from the records without noise: they are not private."
 
 
 @dataclass(frozen=True)
 class Example:
-    """One record that the user asked to see as it is: its set, its true label, and its group if that matters."""
+    """A record that the user chose to show: its set, its true label, and its group if groups have thresholds."""
 
     members: tuple[str, ...]
     truth: str
@@ -146,33 +146,33 @@ class Example:
 
 @dataclass(frozen=True, repr=False)
 class Evaluation(Described):
-    """Coverage and sizes on labelled records. Every number here is a function of them, without noise.
+    """Coverage and sizes on labelled records. All numbers are computed from the records without noise.
 
     Parameters
     ----------
     calibration
         SHA-256 of the release's JSON.
     promised
-        The coverage that it guarantees.
+        Coverage that the release guarantees.
     coverage
-        Share of records whose truth is covered, with its exact interval.
+        Share of records whose true label is covered, with its exact interval.
     mean_size, singletons, empty
-        Mean number of classes per set, share of sets with one class, share without any; None without sets.
+        Mean number of classes in a set, share of sets with one class, share of empty sets; None without sets.
     mean_width
         Mean width of the intervals; None without intervals.
     classes, sizes
-        The classes that occur, and the set sizes that occur; empty without sets.
+        Classes that occur, and set sizes that occur; empty without sets.
     groups
-        The groups that occur, or the two ends of intervals, if each has a threshold of its own.
+        Groups that occur, or the two ends of intervals, if each has its own threshold.
     by
-        What has a threshold of its own; None if the release has one threshold.
+        Kind of the parts with their own thresholds; None if the release has one threshold.
     examples
-        Records that the user chose to show; usually none.
+        Records that the user chose to show; usually empty.
     subgroups
-        Groups of records, by any column, that have no threshold of their own: a check whom the average leaves out.
+        Groups of records, by any column, without thresholds of their own. They show which groups are covered less.
     shortfall
-        Where coverage over all lies below the promise, and luck in calibrating does not explain it: what was found.
-        It follows from the counts and the release, and is in no file.
+        Finding that coverage over all records lies below the promise by more than chance in calibration explains; else
+        None. It follows from the counts and the release, and is not stored in files.
     """
 
     calibration: str
@@ -194,13 +194,13 @@ class Evaluation(Described):
         return Section("Evaluation", parts=(described(self, self._promise),), notes=(NOT_PRIVATE,))
 
     def judged(self, release: Release) -> "Evaluation":
-        """The same with its shortfall, from the release that was evaluated; files do not say it."""
+        """Return a copy with its shortfall, computed from the evaluated release; files do not contain it."""
         c = self.coverage
         return replace(self, shortfall=count_shortfall(release, round(c.value * c.n), c.n))
 
     @property
     def shortfalls(self) -> dict[str, Shortfall]:
-        """The shortfall, if there is one, under the name "": as of several levels, and of a private evaluation."""
+        """The shortfall under the name "", or no entry; the form is that of several levels."""
         return {} if self.shortfall is None else {"": self.shortfall}
 
     @property
@@ -214,28 +214,28 @@ class Evaluation(Described):
         return f"coverage {self.coverage}, {coverage_text(self.promised)} is promised{short}{size}{width}, not private"
 
     def to_json(self) -> str:
-        """The evaluation as a JSON document with a schema version."""
+        """Return the evaluation as a JSON document with a schema version."""
         return _json(self.fields())
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values; what does not apply is left out."""
+        """JSON values; fields that do not apply are left out."""
         return {**_head([self]), **self.counted_fields()}
 
     def counted_fields(self) -> dict[str, Any]:
-        """The same without what every evaluation begins with."""
+        """JSON values without the header."""
         return shapes.write_shape(self, _COUNTED)
 
 
 @dataclass(frozen=True, repr=False)
 class LevelEvaluation(Described):
-    """Coverage and sizes at each of several levels, on the same records.
+    """Coverage and sizes at several levels, on the same records.
 
     Parameters
     ----------
     calibration
         SHA-256 of the release's JSON.
     levels
-        Miscoverage level to `Evaluation`, levels decreasing; each names the calibration of its level.
+        Miscoverage level to `Evaluation`, levels decreasing; each contains the checksum of its own level.
     """
 
     calibration: str
@@ -248,16 +248,16 @@ class LevelEvaluation(Described):
             raise InputError("levels", "must be one or more evaluations of the same records")
         shares = [one.coverage.value for one in found]
         if shares != sorted(shares):
-            raise InputError("levels", "must cover more, the smaller alpha is", got="a smaller set that covers more")
+            raise InputError("levels", "must cover more at a smaller alpha", got="a smaller alpha that covers less")
         object.__setattr__(self, "levels", MappingProxyType(ordered))
 
     def judged(self, release: Release) -> "LevelEvaluation":
-        """The same with the shortfall of each level, from the release that was evaluated."""
+        """Return a copy with the shortfall of each level, computed from the evaluated release."""
         return replace(self, levels={alpha: one.judged(release.parts[alpha]) for alpha, one in self.levels.items()})
 
     @property
     def shortfalls(self) -> dict[str, Shortfall]:
-        """The levels that cover surely less than they promise, by name."""
+        """Levels that cover less than promised beyond chance, by name."""
         return {f"alpha {float(a):g}": one.shortfall for a, one in self.levels.items() if one.shortfall is not None}
 
     def __getitem__(self, alpha: Level) -> Evaluation:
@@ -288,21 +288,21 @@ class LevelEvaluation(Described):
         return f"coverage {levels}{short}, n={next(iter(self.levels.values())).coverage.n}, not private"
 
     def to_json(self) -> str:
-        """The evaluation as a JSON document with a schema version."""
+        """Return the evaluation as a JSON document with a schema version."""
         return _json(self.fields())
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values."""
+        """JSON values."""
         return {**_head(self.levels.values()), **shapes.write_shape(self, _LEVELS)}
 
 
 def _head(evaluations: Iterable[Evaluation]) -> dict[str, Any]:
-    """How a document begins: one with subgroups, which version 0.1 could not read, has schema 2."""
+    """Header of a document; with subgroups, which version 0.1 could not read, the schema is 2."""
     return {"kind": KIND, "schema": SCHEMAS[any(one.subgroups for one in evaluations)], "private": False}
 
 
 class Sizes(TypedDict, total=False):
-    """What is known of all sets together."""
+    """Sizes of all sets together."""
 
     mean_size: float
     singletons: float
@@ -310,7 +310,7 @@ class Sizes(TypedDict, total=False):
 
 
 def shares(classes: Sequence[Part], sizes: Sequence[Part], n: int) -> Sizes:
-    """Mean size, singletons and empty sets, from the parts."""
+    """Mean size, and shares of sets with one class and of empty sets, from the parts."""
     having = {part.name: part.n for part in sizes}
     return {
         "mean_size": sum(part.members or 0 for part in classes) / n,
@@ -320,9 +320,9 @@ def shares(classes: Sequence[Part], sizes: Sequence[Part], n: int) -> Sizes:
 
 
 def worst_parts(found: Evaluation) -> tuple[WorstPart, ...]:
-    """The least covered class, group and set size of an evaluation, with all that are surely below what is promised.
+    """Least covered class, group and set size of an evaluation, with all parts below the promise beyond chance.
 
-    The empty set is no size to compare: it covers no record, and its share is stated on its own.
+    Empty sets are left out, because they cover no record; their share is reported separately.
 
     Examples
     --------
@@ -353,7 +353,7 @@ MOST_PARTS = 100_000
 MOST_LEVELS = 1000
 _MOST_RECORDS, _MOST_MEMBERS = 2**48, 2**62
 _NOT_READ = ("worst", "warnings", "left_out", "shortfalls")
-"""What `confide evaluate --json` states in addition, which follows from the rest or concerns the run."""
+"""Further fields of `confide evaluate --json`, which follow from the rest or describe the run."""
 
 
 def _covers(values: Mapping[str, Any]) -> bool:
@@ -362,7 +362,7 @@ def _covers(values: Mapping[str, Any]) -> bool:
 
 
 def _read_parts(rows: Sequence[Mapping[str, Any]]) -> tuple[Part, ...]:
-    """Parts whose shares and intervals are computed again."""
+    """Parts with recomputed shares and intervals."""
     if not 0 < len(rows) <= MOST_PARTS or not all(map(_covers, rows)):
         raise ValueError
     parts = exact_parts(
@@ -432,7 +432,7 @@ _COUNTED: shapes.Shape = {
 
 
 def _evaluation(values: Mapping[str, Any]) -> Evaluation:
-    """The evaluation of the fields of a document, whose counts must agree."""
+    """Evaluation from the fields of a document, whose counts must agree."""
     stated = dict(values)
     for name in ("classes", "sizes", "groups", "subgroups", "examples"):
         stated[name] = stated[name] or ()
@@ -452,9 +452,9 @@ def _evaluation(values: Mapping[str, Any]) -> Evaluation:
 
 
 def _check_parts(found: Evaluation, n: int, covered: int) -> None:
-    """Refuse parts that contradict each other or the whole."""
+    """Raise `FormatError` if parts contradict each other or the whole."""
     if (found.by in ("group", "side")) != bool(found.groups):
-        raise FormatError("evaluation.by", "must be 'group' or 'side' if there are groups, and only then")
+        raise FormatError("evaluation.by", "must be 'group' or 'side' if and only if there are groups")
     has_sets, members = bool(found.sizes), sum(part.members or 0 for part in found.sizes)
     for name in ("classes", "sizes", "subgroups", *(["groups"] if found.by == "group" else [])):
         parts: tuple[Part, ...] = getattr(found, name)
@@ -462,10 +462,10 @@ def _check_parts(found: Evaluation, n: int, covered: int) -> None:
             continue
         if any((part.members is not None) != has_sets for part in parts):
             raise FormatError(
-                f"evaluation.{name}", "must count labels in sets if the evaluation is of sets, and only then"
+                f"evaluation.{name}", "must count labels in sets if and only if the evaluation is of sets"
             )
         if sum(part.n for part in parts) != n or sum(part.covered for part in parts) != covered:
-            raise FormatError(f"evaluation.{name}", "must add up to all records, and to all that are covered")
+            raise FormatError(f"evaluation.{name}", "must add up to all records, and to all covered records")
         if has_sets and sum(part.members or 0 for part in parts) != members:
             raise FormatError(f"evaluation.{name}", "must add up to the labels in all sets")
     if found.by == "side":
@@ -473,16 +473,16 @@ def _check_parts(found: Evaluation, n: int, covered: int) -> None:
     if has_sets:
         _check_sizes(found)
     if len(found.examples) > min(MOST_EXAMPLES, n):
-        raise FormatError("evaluation.examples", f"must be at most {MOST_EXAMPLES}, and no more than there are records")
+        raise FormatError("evaluation.examples", f"must be at most {MOST_EXAMPLES}, and no more than the records")
 
 
 def _check_sides(ends: Sequence[Part], n: int, covered: int) -> None:
-    """Two ends of every interval; a truth is covered if both hold."""
+    """Check the two ends of intervals; a true value is covered if both hold."""
     if tuple(part.name for part in ends) != SIDES or any(part.n != n for part in ends):
         raise FormatError("evaluation.groups", "must be the lower and the upper end of the intervals of all records")
     low, high = (part.covered for part in ends)
     if not max(0, low + high - n) <= covered <= min(low, high):
-        raise FormatError("evaluation.groups", "must be ends that both hold for the records that are covered")
+        raise FormatError("evaluation.groups", "must be ends that both hold for the covered records")
 
 
 def _check_sizes(found: Evaluation) -> None:
@@ -493,7 +493,7 @@ def _check_sizes(found: Evaluation) -> None:
             raise FormatError("evaluation.sizes", "must be named by numbers")
         if part.members != int(part.name) * part.n or (part.name == "0" and part.covered):
             raise FormatError(
-                "evaluation.sizes", "must have as many labels as their names state; empty sets cover nothing"
+                "evaluation.sizes", "must have as many labels as their names state; empty sets cover no label"
             )
     if len({int(part.name) for part in found.sizes}) != len(found.sizes):
         raise FormatError("evaluation.sizes", "must be different numbers")
@@ -540,7 +540,7 @@ def read_evaluation(text: str) -> Evaluation | LevelEvaluation:
     try:
         content = parse_object(text)
     except (TypeError, ValueError):
-        raise FormatError("file", "must be an evaluation, which is one JSON object") from None
+        raise FormatError("file", "must be an evaluation, as one JSON object") from None
     if content.get("kind") != KIND:
         raise foreign_file(text, FileKind.EVALUATION, "Make one with `confide evaluate --out FILE`")
     if content.get("schema") not in SCHEMAS:

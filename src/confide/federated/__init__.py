@@ -1,7 +1,7 @@
-"""One-shot federated calibration: plan -> answer -> aggregate, free of any engine.
+"""One-shot federated calibration: plan, answer and aggregate, independent of any engine.
 
-Each silo sends one small message about its own scores; the coordinator makes one threshold with a coverage guarantee,
-and nobody learns more about a patient than the stated privacy loss allows.
+Each silo sends one small message about its own scores. The coordinator computes one threshold with a coverage
+guarantee. The stated privacy loss bounds what any party learns about a patient.
 
 Examples
 --------
@@ -107,5 +107,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

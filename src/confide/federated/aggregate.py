@@ -1,4 +1,4 @@
-"""What runs at the coordinator: a plan and the messages in, a calibration certified for those who answered out."""
+"""The coordinator's step: a calibration from a plan and the silos' messages, certified for those that answered."""
 
 import warnings
 from collections.abc import Sequence
@@ -20,7 +20,7 @@ def aggregate(
     keys: SiloKeys | None = None,
     drop_refused: bool = False,
 ) -> FederatedRelease:
-    """Make the threshold, or those of several plans, from the answers of the silos that answered.
+    """Make the threshold, or the thresholds of several plans, from the silos' answers.
 
     Parameters
     ----------
@@ -29,14 +29,14 @@ def aggregate(
     answers
         The messages. A copy of a message counts once.
     parts
-        For sums with dropouts: what the openers sent, of `open_part`. The silos whose answers were listed are
-        those that answered; later answers are left out.
+        For sums with dropouts: the share holders' messages from `open_part`. The silos that count are those on their
+        list; later answers are left out.
     keys
-        The coordinator's private keys, which signed the plan: the calibration is signed with them, and carries what
-        its threshold was made from, so that `verify` can tell. By default it is not signed.
+        The coordinator's private keys, which signed the plan. The calibration is signed with them, and contains the
+        evidence for its threshold, which `verify` checks. By default it is not signed.
     drop_refused
-        Leave messages out that are malformed, altered, foreign, late, out of range or contradict another of the same
-        silo, and record why, instead of refusing them all. Their silos count as not having answered.
+        Leave out messages that are malformed, altered, foreign, late, out of range or contradict another one of the
+        same silo, and record the code, instead of raising a `Refusal`. Their silos count as missing.
 
     Returns
     -------
@@ -46,18 +46,18 @@ def aggregate(
     Warns
     -----
     CoverageWarning
-        If replies lie so far apart that silos are hardly alike, as the promise assumes: see `unlike_replies`.
+        If replies differ so much that silos are hardly IID, as the guarantee assumes: see `unlike_replies`.
 
     Raises
     ------
     Refusal
-        Naming the message's silo and what is wrong.
+        With the message's silo and the reason.
     InputError
         If the keys are not those that signed the plan.
     """
     read, envelope = read_plan(plan)
     if keys is not None and keys.face().signing != envelope.signer:
-        raise InputError("keys", "must be the coordinator's, which signed the plan", got="others")
+        raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
     messages, refused = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
     if far := unlike_replies(read, replies_of(read, messages)):
@@ -72,13 +72,13 @@ def aggregate(
     return made if keys is None else _readable(sign_release(made, keys, [messages[i] for i in who if i in messages]))
 
 
-def _readable(made: FederatedRelease) -> FederatedRelease:
-    """What was signed, read back as everybody will read it."""
-    if made.signature is not None:
+def _readable(release: FederatedRelease) -> FederatedRelease:
+    """The signed release, after a check that its file can be read."""
+    if release.signature is not None:
         try:
-            type(made).from_json(made.to_json())
+            type(release).from_json(release.to_json())
         except FormatError as error:
             raise InputError(
-                "release", f"cannot be signed: {error}", remedy="Leave keys out, or ask for a smaller plan"
+                "release", f"cannot be signed: {error}", remedy="Leave keys out, or make a smaller plan"
             ) from None
-    return made
+    return release

@@ -1,6 +1,6 @@
-"""A silo's own records as counts over the candidates of a plan: one row of them, or one for each group.
+"""The answer of a silo: a signed message from one plan and the silo's scores.
 
-What runs in a silo: one plan and the silo's own scores in, one small signed message out.
+The scores are counted over the candidates of the plan, in one row or in one row for each group or side.
 """
 
 from collections.abc import Mapping
@@ -24,16 +24,16 @@ from confide.scores import named_by
 from confide.support import Name, library_versions, tell
 
 Scores = ArrayLike | ScoreHistogram | Mapping[Any, ArrayLike | ScoreHistogram]
-"""Scores, their counts over the candidates of a plan; for groups the counts of each by its name, for sides either."""
+"""Scores, or their counts over the candidates of a plan; for groups the counts by name, for sides either by name."""
 
 
 def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) -> NDArray[np.int64]:
-    """Counts over the candidates of the plan, int64, shape (m,); for groups, classes or sides shape (asks, m).
+    """Counts over the candidates of the plan, int64, shape (m,); for groups, classes or sides shape (parts, m).
 
     Raises
     ------
     InputError, InputTypeError
-        If these are no scores that the plan is for, or `groups` are missing, too many or unknown to it.
+        If the scores do not match the plan, or `groups` are missing, not allowed, or not in the plan.
     """
     one = plan.asks[0]
     if plan.by == "side":
@@ -41,7 +41,7 @@ def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) ->
             raise InputError("scores", f"must be given for both sides, by the names {' and '.join(plan.names)}")
         rows = [_histogram(ask, scores[name]).counts for name, ask in zip(plan.names, plan.asks, strict=True)]
         if rows[0].sum() != rows[1].sum():
-            raise InputError("scores", "must be of the same records for both sides", got="other numbers of them")
+            raise InputError("scores", "must be of the same records for both sides", got="different numbers of scores")
         return np.array(rows)
     if plan.by is None or plan.by == "level":
         if groups is not None or isinstance(scores, Mapping):
@@ -51,17 +51,17 @@ def count_for(plan: AnyPlan, scores: Scores, groups: ArrayLike | None = None) ->
     if isinstance(scores, Mapping):
         if groups is not None or set(scores) != set(names):
             raise InputError(
-                "scores", f"must be counted for the {len(names)} groups of the plan, by their names, without groups"
+                "scores", f"must be counts by name for the {len(names)} groups of the plan, without groups"
             )
         return np.array([_histogram(one, scores[name]).counts for name in names])
     if groups is None or isinstance(scores, ScoreHistogram):
         what = "the class" if plan.by == "class" else "the group"
-        raise InputError("groups", f"must be given, {what} of each score: the plan has a threshold for each")
+        raise InputError("groups", f"must state {what} of each score: the plan has a threshold for each")
     _check_named(one, scores)
     array = as_vector("scores", scores, empty=True)
     refuse_other_rows(scores=scores, groups=groups)
     place = as_positions("groups", groups, names, len(array))
-    ScoreHistogram.from_scores(array, one.candidates, one.score)  # names a bad score by its place among all of them
+    ScoreHistogram.from_scores(array, one.candidates, one.score)  # an error states the position among all scores
     return np.array([_histogram(one, array[place == i]).counts for i in range(len(names))])
 
 
@@ -78,7 +78,7 @@ def _check_named(plan: FederatedPlan, scores: ArrayLike | ScoreHistogram) -> Non
     try:
         named_by(scores, plan.score, plan.classes)
     except InputError as error:
-        raise InputError("scores", f"must be those that the plan is for: {error}") from None
+        raise InputError("scores", f"must match the plan: {error}") from None
 
 
 def answer(
@@ -91,46 +91,46 @@ def answer(
     groups: ArrayLike | None = None,
     now: datetime | None = None,
 ) -> str:
-    """Answer a plan once; asked again, return the same message.
+    """Answer a plan once. A repeated call returns the same message.
 
-    The plan is checked first, then the scores are counted, then the loss is charged durably in the silo's ledger, then
-    the mechanism runs, and the message is stored there before it is returned. Two processes that are asked for the same
-    plan at once return the same message: the second waits for the first.
+    The plan is checked and the scores are counted. Then the loss is charged durably in the silo's ledger, and the
+    mechanism runs. The message is stored in the ledger before it is returned. If two processes answer the same plan at
+    once, the second waits for the first and returns the same message.
 
     Parameters
     ----------
     plan
-        The signed plan, or several plans under one signature: then this is one message for all of them.
+        The signed plan, or several plans under one signature, which one message answers together.
     scores
-        The silo's conformity scores, shape (n,), or a histogram of them over the plan's candidates; for groups or
-        classes also one histogram for each, by its name; for two sides the scores, or a histogram, of each by the names
+        The silo's nonconformity scores, shape (n,), or a histogram of them over the plan's candidates. For groups or
+        classes also one histogram for each, by name. For two sides the scores or the histogram of each, by the names
         `cqr_low` and `cqr_high`.
     keys
         The silo's private keys.
     policy
-        What the silo agrees to.
+        The silo's policy.
     ledger
-        Its budget ledger, which remembers answers and charges them.
+        The silo's budget ledger, which stores answers and charges.
     groups
-        Where the plan has a threshold for each group or class: that of each score, shape (n,).
+        If the plan has a threshold for each group or class: that of each score, shape (n,).
     now
-        The present time, with a time zone; by default the clock.
+        The present time, with a time zone; by default that of the system clock.
 
     Returns
     -------
     str
-        A signed JSON message: the index of one candidate for each plan, a masked vector, or sealed shares.
+        A signed JSON message: the index of one candidate for each part, a masked vector, or encrypted shares.
 
     Warns
     -----
     OtherDataWarning
-        If the plan was answered before, and the scores are others now: the old message is returned all the same.
+        If the plan was answered before from other scores. The old message is returned all the same.
 
     Raises
     ------
     Refusal
-        With a code of `confide.federated.refusals`. Whether a silo refuses may depend on its data only where a score is
-        invalid (`InputError`); that text must not travel.
+        With a code of `confide.federated.refusals`. The outcome depends on the silo's data only where a score is
+        invalid (`InputError`). The text of that error must not be sent to another party.
     """
     time = now or datetime.now(UTC)
     read, envelope = read_plan(plan)
@@ -143,9 +143,9 @@ def answer(
     def look() -> NDArray[np.int64]:
         refuse_served(keys.memory, read.session)
         if read.closed(time):
-            raise Refusal("late", "the plan is closed; ask for a new one")
+            raise Refusal("late", "the plan is closed; request a new one")
         if ledger.has_opened(read):
-            raise Refusal("late", "this silo has helped to open the sum of the others; ask for a new plan")
+            raise Refusal("late", "this silo has helped to open the sum of the others; request a new plan")
         counts = count_for(read, scores, groups)
         counted = int(counts.sum()) // (len(counts) if read.by == "side" else 1)
         if read.silos[own].size not in (None, counted):
@@ -177,12 +177,11 @@ def answer(
 
 
 def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
-    """The place of a silo in a plan that names it with its keys, and with its ledger if any; else `not-invited`.
+    """The position of the silo with these keys in a plan; raises `not-invited` if the plan does not name it.
 
-    Keys that name a ledger answer with no other, whatever the plan says.
-
-    Two copies of the keys with a ledger each would answer a plan twice. Under masks, which follow from keys and
-    session, the two messages differ by what the data differ by.
+    If the plan or the keys name a ledger, it must be this one. Two copies of the keys with a ledger each would answer a
+    plan twice. Under masks, which follow from keys and session, the difference of the two messages would be the
+    difference of the data.
     """
     me = keys.face().identity
     for i, silo in enumerate(plan.silos):
@@ -191,31 +190,31 @@ def invited(plan: AnyPlan, keys: SiloKeys, ledger: SiloLedger) -> int:
                 raise Refusal(
                     "not-invited",
                     "the plan names another ledger of this silo than this one; answer with that ledger, or issue the "
-                    "public file with this one and ask for a new plan",
+                    "public file with this one and request a new plan",
                 )
             if keys.ledger is not None and keys.ledger != ledger.identity:
                 raise Refusal(
                     "not-invited",
                     "these keys name another ledger than this one; answer with that ledger, or name this one with "
-                    "`confide federated public --ledger` and ask for a new plan",
+                    "`confide federated public --ledger` and request a new plan",
                 )
             return i
     raise Refusal("not-invited", "the plan does not name this silo with its keys; send your public file again")
 
 
 def _drawn_with(plan: AnyPlan, envelope: Envelope) -> dict[str, Any]:
-    """The versions that draw the answer; not to a coordinator that may be of version 0.1, which could not read it."""
+    """The versions that draw the answer; omitted for coordinators that may have version 0.1, which cannot read them."""
     known = plan.by is not None or schema_of(envelope.content) > SCHEMA
     return {"versions": dict(library_versions())} if known else {}
 
 
 def _seen(counts: NDArray[np.int64]) -> bytes:
-    """What the mechanism sees; the candidates are those of the plan."""
+    """The counts that the mechanism uses, as bytes; the candidates are those of the plan."""
     return counts.astype("<i8").tobytes()
 
 
 def _seen_again(plan: AnyPlan, scores: Scores, groups: ArrayLike | None) -> bytes:
-    """The same where an answer is kept already, so that scores which cannot be used are others and no error."""
+    """The same for a stored answer: scores that cannot be used count as other data and raise no error."""
     try:
         return _seen(count_for(plan, scores, groups))
     except (InputError, InputTypeError):

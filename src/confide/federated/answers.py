@@ -1,4 +1,4 @@
-"""Silos' first messages, read against their plan: which count, and which are left out, and why."""
+"""Read the answers of silos to a plan: those that count, and the codes of those that are left out."""
 
 import math
 from collections.abc import Mapping, Sequence
@@ -14,7 +14,7 @@ from confide.support import optional_versions, shapes
 
 
 class Answer(NamedTuple):
-    """A message that was accepted: the silo's place in the plan, what it replied, and the digest of its content."""
+    """An accepted message: the silo's position in the plan, its reply, the digest of its content and its text."""
 
     silo: int
     reply: Any
@@ -25,12 +25,12 @@ class Answer(NamedTuple):
 def read_answers(
     plan: AnyPlan, answers: Sequence[str], drop_refused: bool
 ) -> tuple[dict[int, Answer], dict[str | int, str]]:
-    """What every silo sent, by its place in the plan; and the codes of what was left out, by silo or place of text.
+    """The answers by position in the plan, and the codes of messages left out, by silo or number of the message.
 
     Raises
     ------
     Refusal
-        What is wrong with the first message that cannot be used, unless such messages are dropped.
+        For the first message that cannot be used, unless such messages are dropped.
     """
     accepted: dict[int, Answer] = {}
     refused: dict[str | int, str] = {}
@@ -53,10 +53,10 @@ def read_answers(
 
 
 def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) -> dict[str, float]:
-    """The candidate that each silo replied, by name, the lowest first; nothing where messages say nothing alone.
+    """The candidate that each silo replied, by name, the lowest first; empty for methods that open only a sum.
 
-    They are what the threshold is one of, private where the method is. Alike silos reply about alike, but few replies
-    prove nothing (docs/federated.md, Silos that are not alike).
+    The threshold is one of these replies. They are private where the method is. IID silos have similar replies, but a
+    few replies prove nothing (docs/federated.md, Non-IID silos).
 
     Parameters
     ----------
@@ -76,7 +76,7 @@ def replies(plan: str, answers: Sequence[str], *, drop_refused: bool = False) ->
 
 
 def replies_of(plan: AnyPlan, accepted: Mapping[int, Answer]) -> dict[str, float]:
-    """The same for answers that were read."""
+    """The candidate that each silo replied, from answers that were read."""
     if (candidates := _replied(plan)) is None:
         return {}
     found = {plan.silos[i].name: float(candidates.values[one.reply]) for i, one in accepted.items()}
@@ -84,24 +84,24 @@ def replies_of(plan: AnyPlan, accepted: Mapping[int, Answer]) -> dict[str, float
 
 
 def _replied(plan: AnyPlan) -> Candidates | None:
-    """What silos reply one of; None where messages say nothing alone, or are of several thresholds."""
+    """The candidates of the replies; None for sums and for several thresholds."""
     return plan.asks[0].candidates if plan.by is None and plan.channel.each else None
 
 
 def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
-    """Point out silos whose replies lie two decades from the middle one; None if there are none.
+    """A warning about silos whose replies differ from the median reply by a factor of 100; None without such silos.
 
-    It is a rule and no test: replies say nothing about the shape of scores. For residuals of any common shape, from
-    uniform to exponential, the median and the rank of one record in a thousand differ by a factor of 10 at most, so
-    replies of silos that are alike hardly differ by 100, unless a silo has so few records that its noise goes beyond
-    them. Scores from 0 to 1, such as probabilities, are left out: alike silos may reply any small numbers.
+    This is a rule of thumb and no test, because replies do not show the shape of scores. For residuals of any common
+    shape, from uniform to exponential, the median and the 0.999 quantile differ by a factor of at most 10. So
+    replies of IID silos hardly differ by 100, unless a silo has so few records that its noise goes beyond them. Scores
+    from 0 to 1, such as probabilities, are left out: IID silos may reply any small numbers.
 
     Parameters
     ----------
     plan
         The plan, read.
     replies
-        What the silos replied, by name: see `replies`.
+        The silos' replies by name: see `replies`.
     """
     found = {name: reply for name, reply in replies.items() if math.isfinite(reply)}
     candidates = _replied(plan)
@@ -114,8 +114,8 @@ def unlike_replies(plan: AnyPlan, replies: Mapping[str, float]) -> str | None:
     named = ", ".join(f"{name!r} ({reply:.6g})" for name, reply in list(far.items())[:_SHOWN])
     more = f" and {len(far) - _SHOWN} more" if len(far) > _SHOWN else ""
     return (
-        f"replies of {named}{more} differ from the middle reply, {middle:.6g}, by a factor of {_FAR} or more; silos "
-        "that are alike hardly differ so much, and the promise assumes that they are alike. Compare their units, their "
+        f"replies of {named}{more} differ from the median reply, {middle:.6g}, by a factor of {_FAR} or more; replies "
+        "of IID silos hardly differ so much, and the coverage guarantee assumes IID silos. Compare their units, their "
         "model and their numbers of records"
     )
 
@@ -124,7 +124,7 @@ _FAR, _SHOWN = 100, 5
 
 
 def in_order(refused: Mapping[str | int, str]) -> tuple[tuple[str | int, str], ...]:
-    """What was left out: silos by their names, then places of messages that are of no silo."""
+    """Messages left out: silos by their names, then the numbers of messages without a silo."""
     return tuple(sorted(refused.items(), key=lambda pair: (isinstance(pair[0], int), pair[0])))
 
 
@@ -144,7 +144,7 @@ def read_answer(plan: AnyPlan, text: str) -> Answer:
                 raise Refusal("foreign", "the answer belongs to another plan")
             i = plan.position(name)
             if envelope.signer != plan.silos[i].signing:
-                raise Refusal("foreign", f"the answer of {name!r} is signed by another key than the plan names")
+                raise Refusal("foreign", f"the answer of {name!r} is signed with another key than the plan names")
             signed = name
             if plan.closed(read_time(fields.read("answered", shapes.TEXT))):
                 raise Refusal("late")

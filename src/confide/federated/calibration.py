@@ -1,8 +1,8 @@
-"""The result of a federated calibration: thresholds that carry their plan, so that their claims can be checked.
+"""The result of a federated calibration: thresholds with their signed plan, so that their claims can be verified.
 
-Everything but the thresholds and the names of those who answered follows from the plan and is computed again on
-reading; where openers have opened a sum, or signed answers are told, the thresholds follow, too. One threshold is a
-`FederatedCalibration`; several, of levels, groups, classes or sides, are one of those each, under one
+Everything except the thresholds and the names of the silos that answered follows from the plan and is computed again on
+reading. With share holders' parts or signed answers in the file, the thresholds follow, too. One threshold is a
+`FederatedCalibration`. Several thresholds, of levels, groups, classes or sides, are one of those each, under one
 signature.
 """
 
@@ -54,33 +54,34 @@ Kind: TypeAlias = Literal["calibration", "several"]
 _ONE: Kind = "calibration"
 _SEVERAL: Kind = "several"
 _PLAN = {_ONE: "plan", _SEVERAL: "plans"}
-"""How a file of this kind names what was signed."""
+"""The field of the signed plan or plans in a file of this kind."""
 
 
 @dataclass(frozen=True, repr=False)
 class FederatedCalibration(Calibration):
-    """What a federation releases. Made by `aggregate`; usable wherever a `Calibration` is.
+    """The release of a federation with one threshold, made by `aggregate`. It is a `Calibration`.
 
     Parameters
     ----------
     plan_text
         The signed plan.
     plan
-        The same, read.
+        The plan that was read from it.
     k
-        Which of the sorted answers is the threshold; 0 if the method does not sort, more than the answers for +inf.
+        Rank of the threshold among the sorted answers; 0 if the method does not sort, and more than the number of
+        answers for +inf.
     answered
         Names of the silos whose answers count.
     refused
-        Pairs (silo, code) that were left out. A message that no silo of the plan has signed is named by its place
-        among the messages, an integer from 1 on, instead.
+        Pairs (silo, code) that were left out. A message that no silo of the plan signed has its number among the
+        messages, an integer from 1 on, in place of the name.
     opened
-        For sums with dropouts: the list and the openers' parts, from which threshold and promise follow.
+        For sums with dropouts: the list and the share holders' parts, from which threshold and guarantee follow.
     signature
-        The coordinator's signature of all of it, 128 hexadecimal digits, or None. The key is that of the plan.
+        The coordinator's signature of the whole content, 128 hexadecimal digits, or None. The key is that of the plan.
     sent
-        Of a signed calibration, what counts, by silo: the signed answer, where an answer is private by itself, or its
-        digest, where only a sum is. Nothing where answers are not private or `opened` lists them.
+        Of a signed calibration, the evidence by silo: the signed answer, if an answer is private by itself, or its
+        digest, if only the sum is. Empty if answers are not private or `opened` lists them.
     """
 
     plan_text: str
@@ -105,7 +106,7 @@ class FederatedCalibration(Calibration):
         versions: Mapping[str, str],
         opened: OpenedList | None = None,
     ) -> "FederatedCalibration":
-        """Fill in what follows from the plan."""
+        """Make a calibration with the fields that follow from the plan."""
         return cls(
             threshold=threshold,
             alpha=plan.alpha,
@@ -133,12 +134,12 @@ class FederatedCalibration(Calibration):
         Theorem F2), and 1 for `fedcp-avg`. Sizes are those of the plan; `n` must be left out.
         """
         if n is not None:
-            raise InputError("n", "must be left out: a federated calibration knows the sizes that are public")
+            raise InputError("n", "must be left out: a federated calibration contains the public sizes")
         who = [self.plan.position(name) for name in self.answered]
         return self.plan.protocol.coverage_failure(self.plan, who, self.k)
 
     def coverage_at_most(self, n: int | None = None) -> float:
-        """No upper bound better than 1 is stated for federated calibrations."""
+        """1, because federated calibrations have no better upper bound."""
         return 1.0
 
     def __reduce__(self) -> tuple[Any, ...]:
@@ -150,16 +151,16 @@ class FederatedCalibration(Calibration):
         return str(json.loads(self.plan_text)["signer"])
 
     def to_json(self) -> str:
-        """The calibration as a JSON document, its signed plan inside; signed, if it is, else with a checksum.
+        """The calibration as a JSON document with its signed plan, and with its signature or else a checksum.
 
         Raises
         ------
         InputError
-            If it is one of several thresholds read off a sum that openers have opened.
+            If it is one of several thresholds from a sum with dropouts.
         """
         if self.plan.channel.second and self.opened is None:
             raise InputError(
-                "calibration", "must be saved with the other thresholds of its release: what opened their sum is there"
+                "calibration", "must be saved with the other thresholds of its release, which has the opened sum"
             )
         return _write(self)
 
@@ -170,7 +171,7 @@ class FederatedCalibration(Calibration):
         Raises
         ------
         FormatError
-            If the text is not a federated calibration, was altered, or claims what does not follow.
+            If the text is not a federated calibration, was altered, or contains claims that do not follow.
         """
         read = _read(_ONE, text)
         assert isinstance(read, cls)
@@ -178,7 +179,7 @@ class FederatedCalibration(Calibration):
 
     @property
     def turnout(self) -> str:
-        """The method, how many silos answered, and what was left out, for people."""
+        """The method, the number of silos that answered, and the messages left out, as text."""
         who = f"{len(self.answered)} of {len(self.plan.silos)} silos answered"
         left_out = "".join(f"\nleft out: {_sender(sender)} ({code})" for sender, code in self.refused)
         return f"method: {self.plan.method}, {who}{left_out}"
@@ -195,13 +196,13 @@ class FederatedCalibration(Calibration):
 
 
 def _sender(sender: str | int) -> str:
-    """No silo's name has a comma, so none can be mistaken for a place."""
+    """The sender as text. A silo's name has no comma, so it differs from the text for a message number."""
     return f"message {sender}, of no silo of the plan" if isinstance(sender, int) else one_line(sender)
 
 
 @dataclass(frozen=True, repr=False, kw_only=True)
 class _Several(Release):
-    """What releases of several thresholds have in common: the signed plans, and what was made of them."""
+    """The common part of releases of several thresholds: the signed plans and the evidence."""
 
     plans_text: str
     plans: SeveralPlans
@@ -211,18 +212,18 @@ class _Several(Release):
 
     @property
     def first(self) -> FederatedCalibration:
-        """The first of the thresholds: silos, answers and signers are the same in all."""
+        """The first of the thresholds; silos, answers and signers are the same in all."""
         first = next(iter(self.parts.values()))
         assert isinstance(first, FederatedCalibration)
         return first
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The loss of all thresholds together (docs/theory.md, section 6); of one sum for all levels, that of the sum."""
+        """The loss of all thresholds together (docs/theory.md, section 6); for levels from one sum, that of the sum."""
         return self.plans.privacy([self.plans.position(name) for name in self.first.answered])
 
     def to_json(self) -> str:
-        """The release as a JSON document, its signed plans inside."""
+        """The release as a JSON document with its signed plans."""
         assert isinstance(self, FederatedRelease)
         return _write(self)
 
@@ -239,7 +240,7 @@ class FederatedLevels(_Several, LevelCalibration):
     parts
         As in `LevelCalibration`; each is a `FederatedCalibration`.
     plans_text, plans
-        The signed plans, and the same, read.
+        The signed plans, and the plans that were read from them.
     opened, signature, sent
         As in `FederatedCalibration`, for all of them.
     """
@@ -276,17 +277,17 @@ FederatedRelease: TypeAlias = FederatedCalibration | Several
 
 
 def first_of(release: FederatedRelease) -> FederatedCalibration:
-    """The release itself, or its first part: silos, answers and signers are the same in all."""
+    """The release itself, or its first part; silos, answers and signers are the same in all."""
     return release if isinstance(release, FederatedCalibration) else release.first
 
 
 def part_of(release: FederatedRelease, of: Any = None) -> tuple[int, FederatedCalibration]:
-    """The place and the threshold of a level, group, class or side; of the only one, if `of` is None.
+    """The index and the calibration of a level, group, class or side, or of the only threshold if `of` is None.
 
     Raises
     ------
     InputError
-        If there are several and none is named, or none of this name.
+        If there are several and `of` is None, or there is none of this name.
     """
     plan = plan_of(release)
     parts = [release] if isinstance(release, FederatedCalibration) else list(release.parts.values())
@@ -295,15 +296,15 @@ def part_of(release: FederatedRelease, of: Any = None) -> tuple[int, FederatedCa
         of = str(float(exact_level("of", of)))
     found = [place for place, name in enumerate(names) if of == name or (plan.by is not None and str(of) == str(name))]
     if not found:
-        known = "be left out: there is one threshold" if plan.by is None else f"be one of {class_list(tuple(names))}"
-        raise InputError("of", f"must {known}", got=repr(of))
+        allowed = "be left out: there is one threshold" if plan.by is None else f"be one of {class_list(tuple(names))}"
+        raise InputError("of", f"must {allowed}", got=repr(of))
     part = parts[found[0]]
     assert isinstance(part, FederatedCalibration)
     return found[0], part
 
 
 def plan_of(release: FederatedRelease) -> AnyPlan:
-    """What was asked."""
+    """The plan or the plans of a release."""
     return release.plan if isinstance(release, FederatedCalibration) else release.plans
 
 
@@ -316,14 +317,14 @@ def make_release(
     refused: Refused,
     opened: OpenedList | None,
 ) -> FederatedRelease:
-    """The thresholds from the sum of what these silos sent, shape (draws, m), for a plan as it was signed."""
+    """The release from the sum of these silos' vectors, shape (draws, m), for a signed plan."""
     certified = plan.certified(who)
     thresholds = plan.thresholds(who, total, [k for k, _ in certified])
     return _built(text, plan, by, certified, thresholds, who, refused, library_versions(), opened)
 
 
 def sign_release(release: FederatedRelease, coordinator: SiloKeys, messages: Sequence[Answer]) -> FederatedRelease:
-    """Signed with the key that signed the plan, with the messages that count as far as they may be known."""
+    """The release signed with the key that signed the plan, with the messages that count if they may be public."""
     plan, text = plan_of(release), _plan_text(release)
     made = replace(release, sent=told_of(plan, text, messages), signature="")
     signed = json.loads(seal(_kind(made), _content(made), coordinator.signing))
@@ -341,7 +342,7 @@ def _built(
     versions: Mapping[str, str],
     opened: OpenedList | None,
 ) -> FederatedRelease:
-    """Fill in what follows from the plan."""
+    """Make the release with everything that follows from the plan."""
     texts = [text] if plan.by is None else plan_texts(by)
     texts = texts if len(texts) == len(plan.asks) else texts * len(plan.asks)
     answered = tuple(plan.silos[i].name for i in who)
@@ -419,17 +420,17 @@ def _content(release: FederatedRelease) -> dict[str, Any]:
 
 
 def read_federated(text: str) -> FederatedRelease:
-    """A release of one threshold or of several, as its file says.
+    """Read a release of one threshold or of several, by the kind of its file.
 
     Raises
     ------
     FormatError
-        If the text is no such file, was altered, or claims what does not follow.
+        If the text is not such a file, was altered, or contains claims that do not follow.
     """
     try:
         several = parse(text, "file", MOST_CHARACTERS_OF_RELEASE).get("kind") == PREFIX + _SEVERAL
     except Refusal as refusal:
-        raise FormatError("release", "must be one that its plan makes", remedy=str(refusal)) from None
+        raise FormatError("release", "must follow from its plan", remedy=str(refusal)) from None
     return _read(_SEVERAL if several else _ONE, text)
 
 
@@ -440,7 +441,7 @@ def _read(kind: Kind, text: str) -> FederatedRelease:
         with fields_of("release", content) as fields:
             return _of_fields(kind, fields, signature, signer)
     except Refusal as refusal:
-        raise FormatError("release", "must be one that its plan makes", remedy=str(refusal)) from None
+        raise FormatError("release", "must follow from its plan", remedy=str(refusal)) from None
 
 
 def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | None) -> FederatedRelease:
@@ -448,7 +449,7 @@ def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | 
     plan: AnyPlan
     plan, by = FederatedPlan.read(text) if kind == _ONE else SeveralPlans.read(text)
     if signer not in (None, by.signer):
-        raise Refusal("malformed", f"the calibration is signed by another key than its {_PLAN[kind]}; do not use it")
+        raise Refusal("malformed", f"the calibration is signed with another key than its {_PLAN[kind]}; do not use it")
     who = read_answered(plan, fields.read("answered", shapes.LIST))
     who = who if kind == _ONE else sorted(who)
     stated_k = fields.read("k", shapes.INTEGER) if kind == _ONE else None
@@ -462,16 +463,16 @@ def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | 
         with fields_of("opened sum", fields.read("opened", shapes.OBJECT)) as of_openers:
             opened = OpenedList.read(plan, of_openers)
         if opened.who(plan) != who:
-            raise Refusal("malformed", "the threshold is not what the openers' parts say; do not use it")
+            raise Refusal("malformed", "the threshold does not follow from the share holders' parts; do not use it")
     sent = {} if signature is None else fields.read("sent", shapes.OBJECT)
     replies = {} if signature is None else read_told(plan, text, sent, [plan.silos[i].name for i in who])
     for source, total in (
-        ("openers' parts", None if opened is None else opened.total(plan)),
+        ("share holders' parts", None if opened is None else opened.total(plan)),
         ("silos' signed answers", plan.add(replies) if replies else None),
     ):
         if total is not None and plan.thresholds(who, total, [k for k, _ in certified]) != thresholds:
-            what = "threshold is" if kind == _ONE else "thresholds are"
-            raise Refusal("malformed", f"the {what} not what the {source} say; do not use it")
+            what = "threshold does" if kind == _ONE else "thresholds do"
+            raise Refusal("malformed", f"the {what} not follow from the {source}; do not use it")
     versions = fields.read("versions", VERSIONS)
     read = _built(text, plan, by, certified, thresholds, who, refused, versions, opened)
     if kind == _SEVERAL:
@@ -483,7 +484,7 @@ def _of_fields(kind: Kind, fields: Fields, signature: str | None, signer: str | 
 
 
 def _claimed(fields: Fields, stated_k: int, k: int, guarantee: Guarantee) -> tuple[int, Guarantee]:
-    """The k and the promise that one threshold states; it may promise less than follows."""
+    """The k and the guarantee that a release states; the guarantee may be smaller than the one that follows."""
     claimed, most = fields.group("guarantee"), guarantee.coverage
     coverage = claimed.read("coverage", shapes.NUMBER)
     if {**claimed.content, "coverage": most} != guarantee.fields() or not 0 <= coverage <= most + 1e-9:
@@ -496,11 +497,11 @@ def _claimed(fields: Fields, stated_k: int, k: int, guarantee: Guarantee) -> tup
 def _check_coverage(stated: Sequence[Any], found: Sequence[float]) -> None:
     of_numbers = len(stated) == len(found) and all(type(one) in (float, int) for one in stated)
     if not of_numbers or any(abs(one - two) > 1e-9 for one, two in zip(stated, found, strict=True)):
-        raise Refusal("malformed", "the calibration claims other coverage than its plans promise; do not use it")
+        raise Refusal("malformed", "the calibration claims other coverage than its plans guarantee; do not use it")
 
 
 def _read_thresholds(kind: Kind, plan: AnyPlan, fields: Fields, too_few: Sequence[bool]) -> list[float]:
-    """Thresholds that can follow from the plan; +inf where too few silos answered."""
+    """Read thresholds and check that they can follow from the plan, and are +inf where too few silos answered."""
     one = shapes.or_infinite(shapes.number())
     read = [fields.read("threshold", one)] if kind == _ONE else list(fields.read("thresholds", shapes.listed(one)))
     if len(read) != len(plan.asks):

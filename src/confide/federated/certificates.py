@@ -1,4 +1,4 @@
-"""Certificates: what the k-th smallest of some replies covers, and the smallest k with which that is enough.
+"""Certificates: the coverage of the k-th smallest reply, and the smallest k that reaches a level.
 
 Scores may be taken uniform: a score enters through its value F(S), and ties only raise coverage. If reply j is at most
 t with probability G_j(t), the threshold is at most t when at least k replies are (docs/theory-federated.md, Theorem
@@ -25,10 +25,10 @@ from confide.federated.reply_laws import ReplyLaw, ReplyTable
 Curve: TypeAlias = Callable[[NDArray[np.float64]], NDArray[np.float64]]
 
 DOUBT = 1e-12
-"""A coverage so near to a level may lie on either side of it: quadrature is less exact."""
+"""Within this distance of a level, quadrature is not exact enough to decide on which side a coverage lies."""
 
 _SWEEP_DOUBT = 1e-7
-"""Coverages of a sweep that are so near the level are computed one by one."""
+"""Coverages of a sweep within this distance of the level are computed one by one."""
 
 _MOST_EXACT = 300
 _DIRECT = 16
@@ -46,10 +46,11 @@ def order_statistic_coverage(replies: Sequence[ReplyLaw] | ReplyTable, k: int, h
     replies
         One law per silo.
     k
-        Which reply becomes the threshold, at least 1; beyond the number of replies it is +inf, which covers all.
+        Rank of the reply that becomes the threshold, at least 1. Beyond the number of replies the threshold is +inf,
+        which covers everything.
     honest
-        Only `honest` of the silos count, unknown which: at every t those of largest G_j(t) are taken, which is the
-        worst case. By default all.
+        Number of honest silos, which are unknown: at every t those of largest G_j(t) are taken, which is the worst
+        case. By default all.
 
     Examples
     --------
@@ -90,7 +91,7 @@ def conditional_coverage_failure(
 def probabilities(
     replies: Sequence[ReplyLaw] | ReplyTable, t: NDArray[np.float64], honest: int | None = None
 ) -> NDArray[np.float64]:
-    """G_j(t), float64 of shape (silos, nodes); with `honest` the largest of them at every t, shape (honest, nodes)."""
+    """G_j(t), float64 of shape (silos, nodes); with `honest` the largest ones at every t, shape (honest, nodes)."""
     table = ReplyTable.of(replies)
     rows = table.below(t)
     if honest is None or honest >= len(rows) or table.alike:
@@ -105,26 +106,26 @@ def certified(
     delta: float | None,
     honest: int | None = None,
 ) -> Fraction | float:
-    """Coverage that the k-th smallest honest reply is certified to have.
+    """The certified coverage of the k-th smallest honest reply.
 
     Parameters
     ----------
     replies
         One law per silo.
     k
-        Which of the honest replies becomes the threshold, at least 1.
+        Rank, among the honest replies, of the one that becomes the threshold; at least 1.
     level
-        Wanted coverage.
+        Required coverage.
     delta
         None for marginal coverage, else the allowed probability of coverage below the level given the data.
     honest
-        How many of the silos are, by default all.
+        Number of honest silos; by default all.
 
     Returns
     -------
     Fraction or float
-        Marginal coverage: a fraction for one reply, and where quadrature cannot tell it from the level; else a float.
-        With a delta the level, or 0 if coverage is below it too often.
+        Marginal coverage: a fraction for one reply, and where quadrature cannot distinguish it from the level; else a
+        float. With a delta the level, or 0 if coverage is below it too often.
 
     Examples
     --------
@@ -168,7 +169,7 @@ def certified_k(
     honest: int | None = None,
     guess: int | None = None,
 ) -> tuple[int, float] | None:
-    """The smallest k that is `certified` to cover the level, and that coverage; None if no k up to `honest` is.
+    """The smallest k that is `certified` to cover the level, and its coverage; None if no k up to `honest` is.
 
     Examples
     --------
@@ -185,10 +186,10 @@ def certified_k(
 
 
 def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float | None) -> list[int | None]:
-    """What `certified_k` finds if 1, 2, ... of the silos are honest, whichever they are; all in one sweep.
+    """The k of `certified_k` for 1, 2, ... honest silos, in one sweep.
 
-    At every node the silos are taken one after the other, the one with the largest G_j first. What the nodes leave in
-    doubt is asked of `certified_k`.
+    At every node the silos are taken one after the other, the one with the largest G_j first. `certified_k` decides
+    where the coverage at the nodes is too near to the level.
 
     Examples
     --------
@@ -206,7 +207,7 @@ def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float
         law[1 : honest + 1] += chance * (law[:honest] - law[1 : honest + 1])
         law[0] *= 1 - chance
         surplus = 1 - np.cumsum(law[honest:0:-1] @ weights)[::-1] - wanted  # of k = 1, 2, ..., honest
-        k = int(np.searchsorted(surplus, 0.0)) + 1  # rises with k
+        k = int(np.searchsorted(surplus, 0.0)) + 1  # the surplus increases with k
         near = np.abs(surplus[max(k - 2, 0) : k]).min() < _SWEEP_DOUBT
         if near:
             sure = certified_k(table, level, delta, honest, min(k, honest))
@@ -219,7 +220,7 @@ def every_certified_k(replies: Sequence[ReplyLaw], level: Fraction, delta: float
 def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None) -> int | None:
     """The smallest number in 1..most that is enough, by galloping from a guess and bisection; None if none is.
 
-    Every number above one that is enough must be enough.
+    If a number is enough, every larger number must be enough.
 
     Examples
     --------
@@ -242,7 +243,7 @@ def smallest(enough: Callable[[int], bool], most: int, guess: int | None = None)
 
 
 def bisect(enough: Callable[[int], bool], low: int, high: int) -> int:
-    """The smallest number beyond `low` that is enough, if `high` is and every number above one that is."""
+    """The smallest number above `low` that is enough; `high` must be enough, and so must every number above one."""
     while high - low > 1:
         middle = (low + high) // 2
         low, high = (low, middle) if enough(middle) else (middle, high)
@@ -253,16 +254,16 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
     """Coverage of the k-th smallest of m replies, reply j the l_j-th smallest of n_j continuous scores, exactly.
 
     One silo, or one record each, is split conformal prediction. Otherwise the time grows with the squares of m and of
-    the number of records: for a few hundred records.
+    the number of records, so it is meant for a few hundred records.
 
     Parameters
     ----------
     sizes
         n_j.
     ranks
-        l_j in 1..n_j + 1, which stands for +inf.
+        l_j in 1..n_j + 1; the last one stands for +inf.
     k
-        Which reply becomes the threshold, in 1..m.
+        Rank of the reply that becomes the threshold, in 1..m.
 
     Examples
     --------
@@ -276,8 +277,10 @@ def coverage_fraction(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fra
         return Fraction(ranks[0], total + 1)
     if total == len(sizes) == sum(ranks):
         return Fraction(k, total + 1)
-    bits = total + 1  # a coefficient is at most C(total, r) < 2^total: the polynomials are whole numbers in base 2^bits
-    ways = [1]  # by how many replies lie below t
+    bits = (
+        total + 1
+    )  # a coefficient is at most C(total, r) < 2^total: polynomials are stored as integers in base 2^bits
+    ways = [1]  # by the number of replies below t
     for n, l in zip(sizes, ranks, strict=True):
         below, above = (sum(comb(n, i) << bits * i for i in span) for span in (range(l, n + 1), range(l)))
         ways = [
@@ -297,7 +300,7 @@ def is_simple(sizes: Sequence[int]) -> bool:
 def poisson_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
     """The law of the number of successes, by multiplying generating polynomials pairwise (divide and conquer).
 
-    Short products are direct, long ones go through the FFT; the absolute error is a few 1e-16.
+    Short products are computed directly, long ones by FFT; the absolute error is a few 1e-16.
 
     Parameters
     ----------
@@ -367,10 +370,10 @@ def _products(a: NDArray[np.float64], b: NDArray[np.float64]) -> NDArray[np.floa
 
 
 def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
-    """The integral over [0, 1] of a curve that never falls, to about ten times `tolerance`.
+    """The integral over [0, 1] of a nondecreasing curve, to about ten times `tolerance`.
 
-    Stretches on which the curve is flat to 1e-16 are found first, level by level; between them panels of 32
-    Gauss-Legendre nodes are halved until halving changes nothing. Polynomials of degree up to 63 are exact at once.
+    Intervals on which the curve is flat to 1e-16 are found first. Between them panels of 32 Gauss-Legendre nodes are
+    halved until halving changes nothing. Polynomials of degree up to 63 are exact without halving.
 
     Examples
     --------
@@ -382,7 +385,7 @@ def integral(curve: Curve, tolerance: float = _TOLERANCE) -> float:
 
 
 def expectation(curve: Curve, tolerance: float = _TOLERANCE) -> float:
-    """The integral over [0, 1] of any curve that is smooth but for a few kinks, by the same halving of panels.
+    """The integral over [0, 1] of any curve that is smooth except for a few kinks, by halving of panels.
 
     Examples
     --------
@@ -416,7 +419,7 @@ def _halved(curve: Curve, edges: NDArray[np.float64], tolerance: float) -> float
 
 
 def _steep(curve: Curve) -> tuple[float, float, float, float]:
-    """The stretch outside of which a rising curve is flat, and its values at 0 and at 1."""
+    """The interval outside of which an increasing curve is flat, and its values at 0 and at 1."""
     grid = np.linspace(0.0, 1.0, 33)
     values = curve(grid)
     bottom, top = float(values[0]), float(values[-1])
@@ -437,7 +440,7 @@ def gauss_legendre(size: int) -> tuple[NDArray[np.float64], NDArray[np.float64]]
 
 
 def nodes_around(level: float, each: int = 4) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """Nodes and weights for integrals over [0, 1] of curves that rise somewhere near the level."""
+    """Nodes and weights for integrals over [0, 1] of curves that increase near the level."""
     away = 2.0 ** np.arange(12) * 2e-4
     edges = np.unique(np.clip(np.concatenate([[0.0], level - away, [level], level + away, [1.0]]), 0, 1))
     x, w = gauss_legendre(each)

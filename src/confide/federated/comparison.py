@@ -1,7 +1,7 @@
-"""What the methods would give for the silos at hand, said before anybody pays, for one threshold or for several.
+"""Compare the methods for given silos before any privacy budget is spent, for one threshold or for several.
 
-Everything is computed from public numbers, and from a public pilot sample if there is one. What is expected is no
-promise: it is what would happen if scores were spread in a known way (docs/federated.md, "Which method").
+Everything is computed from public numbers, and from a public pilot sample if there is one. Expected coverages are not
+guarantees: they hold for scores of a known distribution (docs/federated.md, "Which method").
 """
 
 from collections.abc import Sequence
@@ -37,30 +37,31 @@ def compare(
     also: Sequence[str] = (),
     **options: Unpack[PlanChoices],
 ) -> tuple[Alternative, ...]:
-    """What the private methods would give for these silos: `private-qq`, `secure-sum`, and leaving out small silos.
+    """Compare the private methods for these silos: `private-qq`, `secure-sum`, and `private-qq` without small silos.
 
     Parameters
     ----------
     silos, epsilon
-        As of `plan`.
+        As in `plan`.
     alpha
-        As of `plan`; with `by` as of `plan_levels`, `plan_groups` or `plan_sides`.
+        As in `plan`; with `by` as in `plan_levels`, `plan_groups` or `plan_sides`.
     by
-        What there is to be a threshold for each of: `"level"`, `"group"`, `"class"` or `"side"`; one by default.
+        The kind of several thresholds: `"level"`, `"group"`, `"class"` or `"side"`; by default one threshold.
     names
-        Of all groups, or classes.
+        Names of all groups or classes.
     pilot
-        A PUBLIC sample, as for `confide.plan`: a `confide.planning.Pilot`, or scores, shape (N,). Of several levels it
-        says what the last one gives; not for sides, which have two scores.
+        A PUBLIC sample, as in `confide.plan`: a `confide.planning.Pilot`, or scores, shape (N,). For several levels
+        the result is that of the last one. Not for sides, which have two scores.
     also
-        Published methods to show beside them, of `COMPARABLE`; they are not recommended.
+        Published methods to compare as well, from `COMPARABLE`; they are not recommended.
     options
-        What else `plan` takes, but for `method`.
+        The other options of `plan`, except `method`.
 
     Returns
     -------
     tuple of Alternative
-        One of them is recommended, if any has a plan. Silos are left out only if nothing with all of them serves.
+        One of them is recommended, if any has a plan. One without some silos is recommended only if no plan with all of
+        them serves.
 
     Raises
     ------
@@ -77,7 +78,7 @@ def compare(
     ['secure-sum']
     """
     if pilot is not None and by == "side":
-        raise InputError("pilot", "must be left out for two sides: they are of two scores")
+        raise InputError("pilot", "must be left out for two sides, which have two scores")
     make = _make(alpha, epsilon, by, names)
     published = [alternative(silos, make, one_of("also", name, COMPARABLE), options) for name in also]
     options.pop("dp_delta", None)
@@ -105,7 +106,7 @@ def _make(alpha: Any, epsilon: float, by: By | None, names: Sequence[str | int] 
 
 
 def with_pilot(one: Alternative, sample: Pilot | None) -> Alternative:
-    """The same, with what would come out on a public pilot sample; of several levels for the last one."""
+    """The alternative with its results on a public pilot sample; for several levels those of the last one."""
     if one.plan is None or sample is None:
         return one
     ask = one.plan.asks[-1]

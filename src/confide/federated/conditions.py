@@ -1,6 +1,6 @@
-"""Conditions that a release must meet before it is published: on its privacy loss, its promise, its signature.
+"""Conditions that a release must meet before it is published: on its privacy loss, its guarantee and its signature.
 
-They apply to releases of every kind, to private evaluations and to watches, of one machine or of a federation.
+They apply to releases of every kind, to private evaluations and to monitors, federated or not.
 """
 
 import math
@@ -16,22 +16,22 @@ _ROUNDING = 1e-12  # two sides that promise 0.95 each promise 0.8999999999999999
 
 @dataclass(frozen=True)
 class Conditions:
-    """Conditions on a release. A release without privacy fails all of them, and an empty set of conditions, too.
+    """Conditions on a release. A release without privacy fails every set of conditions, also an empty one.
 
     Parameters
     ----------
     epsilon_at_most
-        The largest privacy loss of one person, under each relation that the release states. A release that is private
-        in the sense of zCDP alone, or that protects labels alone, fails. The losses of all looks of a watch add up.
+        The largest allowed privacy loss of one person, under each adjacency that the release states. A release that
+        states zCDP only, or that protects labels only, fails. The losses of all batches (looks) of a monitor add up.
     coverage_at_least
-        The smallest coverage that may be promised, by each of several thresholds and by two sides together. A bound on
-        the share of labels or area that is missed promises the rest; a bound on another loss promises no coverage.
+        The smallest allowed coverage guarantee of each threshold, and of two sides together. A bound on the missed
+        share of labels or area guarantees the rest; a bound on another loss guarantees no coverage.
     private
-        Whether records must be protected, not their labels alone.
+        Whether records must be protected, not their labels only.
     signed
-        Whether there must be a signature, by any key; `confide verify --signer` demands a certain key.
+        Whether there must be a signature, by any key; `confide verify --signer` requires a certain key.
     neighbors
-        The only relation under which `epsilon_at_most` is compared, instead of all that are stated.
+        The only adjacency under which `epsilon_at_most` is compared; by default all that are stated.
 
     Examples
     --------
@@ -39,9 +39,9 @@ class Conditions:
     >>> released = confide.calibrate(np.random.default_rng(0).random(2000), 0.1, 1.0, neighbors="replace_one")
     >>> found = Conditions(epsilon_at_most=1, coverage_at_least=0.95).check(released)
     >>> found.found
-    ('epsilon at most 1 is asked; stated: 1 under replace_one',)
+    ('epsilon at most 1 is required; stated: 1 under replace_one',)
     >>> found.wrong
-    ('coverage of at least 0.95 is asked; promised: 0.9',)
+    ('coverage of at least 0.95 is required; promised: 0.9',)
     """
 
     epsilon_at_most: float | None = None
@@ -65,7 +65,7 @@ class Conditions:
         Parameters
         ----------
         document
-            A release, a private evaluation or a watch.
+            A release, a private evaluation or a monitor (watch).
         signer
             The key that signed it, as `read_signed` returns it; None without a signature.
 
@@ -81,25 +81,25 @@ class Conditions:
             wrong.append(str(privacy))
         elif self.private:
             protects = not isinstance(privacy, LabelPrivacy)
-            (found if protects else wrong).append(f"privacy of records is asked; stated: {privacy.brief}")
+            (found if protects else wrong).append(f"privacy of records is required; stated: {privacy.brief}")
         if self.epsilon_at_most is not None:
             losses = self._losses(document)
             holds = max(losses.values()) <= self.epsilon_at_most
             stated = ", ".join(f"{_number(loss)} under {name}" for name, loss in losses.items())
-            asked = f"epsilon at most {_number(self.epsilon_at_most)} is asked; stated: {stated}{_looks(document)}"
-            (found if holds else wrong).append(asked)
+            line = f"epsilon at most {_number(self.epsilon_at_most)} is required; stated: {stated}{_looks(document)}"
+            (found if holds else wrong).append(line)
         if self.coverage_at_least is not None:
-            promised, said = promised_by(document)
+            promised, description = promised_by(document)
             holds = promised is not None and promised >= self.coverage_at_least - _ROUNDING
-            asked = f"coverage of at least {self.coverage_at_least:.12g} is asked; {said}"
-            (found if holds else wrong).append(asked)
+            line = f"coverage of at least {self.coverage_at_least:.12g} is required; {description}"
+            (found if holds else wrong).append(line)
         if self.signed:
             given = "none" if signer is None else f"by the key {signer}"
-            (wrong if signer is None else found).append(f"a signature is asked; given: {given}")
+            (wrong if signer is None else found).append(f"a signature is required; given: {given}")
         return Verification(tuple(found), tuple(wrong))
 
     def _losses(self, document: Document) -> dict[Neighbors, float]:
-        """The loss of one person by relation: under `neighbors`, or under all that are stated."""
+        """The loss of one person by adjacency: under `neighbors`, or under all that are stated."""
         privacy, looks = document.privacy, _looks_of(document)
         losses = {
             name: privacy.epsilon if name == privacy.neighbors else privacy.loss(name, privacy.records_per_person)
@@ -115,9 +115,9 @@ class Conditions:
 
 
 def promised_by(document: Document) -> tuple[float | None, str]:
-    """The coverage that is promised, or None, and a description of it.
+    """The guaranteed coverage, or None, and a description of it.
 
-    For an evaluation or a watch it is the promise of the release that was evaluated or watched.
+    For an evaluation or a monitor it is the guarantee of the evaluated or monitored release.
 
     Examples
     --------
@@ -143,7 +143,7 @@ def promised_by(document: Document) -> tuple[float | None, str]:
         assert isinstance(document, Watch)
         promised = list(document.settings.promised.values())
     if not promised:
-        return None, "promised: none, because set sizes are watched"
+        return None, "promised: none, because set sizes are monitored"
     least = min(promised)
     if loss is None:
         return least, f"promised: {least:.12g}"
@@ -151,11 +151,11 @@ def promised_by(document: Document) -> tuple[float | None, str]:
     risk = bound * (1 - least)
     said = said or f"promised: a loss {name!r} of at most {risk:.6g}"
     share = name == FALSE_NEGATIVES or MissedAreaLoss.of(name) is not None
-    return (1 - risk, said) if share else (None, f"{said}, which is no coverage")
+    return (1 - risk, said) if share else (None, f"{said}, which is not a coverage guarantee")
 
 
 def _looks_of(document: Document) -> int:
-    """How many times the stated loss adds up for a person who is in all of the document."""
+    """How often the stated loss counts for a person who is in every batch of the document."""
     from confide.watching import Watch
 
     return max(1, len(document.looks)) if isinstance(document, Watch) else 1
@@ -167,5 +167,5 @@ def _looks(document: Document) -> str:
 
 
 def _number(loss: float) -> str:
-    """Every digit of a loss, for it is compared as it is."""
+    """A loss with all digits, because it is compared without rounding."""
     return "none" if math.isinf(loss) else repr(float(loss)).removesuffix(".0")

@@ -1,7 +1,7 @@
-"""Signed JSON messages: small, readable, versioned, bounded in size before they are parsed.
+"""Signed JSON messages with a version and a bounded size, which is checked before they are parsed.
 
-A message is {"kind", "schema", "content", "signer", "signature"}; Ed25519 signs the canonical JSON of the first three.
-Times in messages are UTC, to the second, as 2030-01-31T12:00:00Z.
+A message is {"kind", "schema", "content", "signer", "signature"}. Ed25519 signs the canonical JSON of the first three.
+Times in messages are UTC, to the second, for example 2030-01-31T12:00:00Z.
 """
 
 import hashlib
@@ -17,22 +17,22 @@ from confide.support import Fields, kind_named, needs_extra, parse_object
 
 SCHEMA = 1
 _SINCE_2 = frozenset({"classes", "about", "rise", "weights", "coordinator", "openers", "sent", "ledger"})
-"""Fields that version 0.1 does not know: with one of them, with `of` in how its candidates were made, with silos that
-are signed by their own keys, or with the versions that drew an answer, a message has schema 2."""
+"""Fields that version 0.1 does not have. A message has schema 2 if it has one of them, a recipe of candidates with
+`of`, silos that are signed by their own keys, or the versions of the libraries that drew an answer."""
 
 MOST_CHARACTERS = 8_000_000
 PREFIX = "confide.federated."
 
 
 class Envelope(NamedTuple):
-    """A message signed by the key that it names, in hexadecimal; whether that key may speak, the reader decides."""
+    """The content of a message and the key that signed it, in hexadecimal. The reader decides whether to trust it."""
 
     content: Mapping[str, Any]
     signer: str
 
 
 def seal(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
-    """The content, plain JSON values, as JSON text signed with an Ed25519 private key; `kind` as "plan" or "answer"."""
+    """Sign a content of plain JSON values with an Ed25519 private key; `kind` is for example "plan" or "answer"."""
     with needs_extra("federation", "standard"):
         from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
@@ -41,7 +41,7 @@ def seal(kind: str, content: Mapping[str, Any], signing_key: bytes) -> str:
 
 
 def envelope(kind: str, content: Mapping[str, Any], signer: str, signature: str) -> str:
-    """The text of a message whose signature is known."""
+    """The text of a message with the given signature."""
     signed = {**_head(kind, content), "signer": signer, "signature": signature}
     return json.dumps(signed, indent=1, allow_nan=False) + "\n"
 
@@ -69,15 +69,15 @@ def unseal(kind: str, text: str, most: int = MOST_CHARACTERS) -> Envelope:
     return Envelope(message["content"], verify(kind, message["content"], message["signer"], message["signature"]))
 
 
-def _other_kind(found: str, wanted: str) -> str:
-    is_a, must_be = kind_named(found), kind_named(wanted)
+def _other_kind(stated: str, expected: str) -> str:
+    is_a, must_be = kind_named(stated), kind_named(expected)
     if is_a is must_be:  # a plan and several plans are both a federated plan
-        return f"the message must be of the kind {wanted!r}; choose another file"
+        return f"the message must be of the kind {expected!r}; choose another file"
     return f"the message is {is_a}, not {must_be}; choose another file"
 
 
 def verify(kind: str, content: Mapping[str, Any], signer: Any, signature: Any) -> str:
-    """Check an Ed25519 signature of a message; the key, hexadecimal.
+    """Verify the Ed25519 signature of a message and return the key, hexadecimal.
 
     Raises
     ------
@@ -92,12 +92,12 @@ def verify(kind: str, content: Mapping[str, Any], signer: Any, signature: Any) -
         key, signed = bytes.fromhex(signer), bytes.fromhex(signature)
         Ed25519PublicKey.from_public_bytes(key).verify(signed, canonical(_head(kind, content)))
     except (InvalidSignature, ValueError, TypeError):
-        raise Refusal("altered", f"the signature of the {kind} does not match; ask for the original") from None
+        raise Refusal("altered", f"the signature of the {kind} does not match; request the original") from None
     return key.hex()
 
 
 def check_integrity(message: Mapping[str, Any]) -> None:
-    """Refuse a signed message whose schema is not that of its content, or whose signature does not fit.
+    """Check that a signed message has the schema of its content and a valid signature.
 
     Raises
     ------
@@ -106,7 +106,7 @@ def check_integrity(message: Mapping[str, Any]) -> None:
     """
     kind, content = str(message.get("kind")).removeprefix(PREFIX), message.get("content")
     if not isinstance(content, dict) or message.get("schema") != schema_of(content):
-        raise Refusal("malformed", f"the {kind} has no content of its schema; ask for the original")
+        raise Refusal("malformed", f"the {kind} has no content of its schema; request the original")
     verify(kind, content, message.get("signer"), message["signature"])
 
 
@@ -121,7 +121,7 @@ def schema_of(content: Mapping[str, Any]) -> int:
 
 
 def canonical(value: Any) -> bytes:
-    """The bytes that are signed and hashed: sorted keys, no spaces."""
+    """The bytes that are signed and hashed: JSON with sorted keys and no spaces."""
     return json.dumps(value, sort_keys=True, separators=(",", ":"), allow_nan=False).encode()
 
 
@@ -131,17 +131,17 @@ def digest(value: Any) -> str:
 
 
 def parse(text: str, name: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
-    """A strict JSON object of at most `most` characters; integers are below 2**64, as masks need."""
+    """Parse a strict JSON object of at most `most` characters; integers are below 2**64, as masks require."""
     if not isinstance(text, str) or len(text) > most:
-        raise Refusal("malformed", f"the {name} must be a text of at most {most} characters")
+        raise Refusal("malformed", f"the {name} must be a str of at most {most} characters")
     try:
         return parse_object(text, integer_bits=64)
     except ValueError:
-        raise Refusal("malformed", f"the {name} is not a valid JSON object; ask for the original") from None
+        raise Refusal("malformed", f"the {name} is not a valid JSON object; request the original") from None
 
 
 def read_file(kind: str, text: str, name: str, hint: str, most: int = MOST_CHARACTERS) -> dict[str, Any]:
-    """The fields of a file that is neither signed nor checked by a sum: its owner's, of one kind."""
+    """The fields of a file of one kind that only its owner uses: it has neither a signature nor a checksum."""
     content = parse(text, name, most)
     if content.pop("kind", None) != PREFIX + kind:
         raise Refusal("malformed", hint)
@@ -150,12 +150,12 @@ def read_file(kind: str, text: str, name: str, hint: str, most: int = MOST_CHARA
 
 @contextmanager
 def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
-    """The fields of a message, to be taken one by one until none is left.
+    """The fields of a message, which must be read one by one until none is left.
 
     Raises
     ------
     Refusal
-        `malformed` for whatever else goes wrong while they are read.
+        `malformed` for every other error while they are read.
     """
     fields = Fields(name, dict(content))
     try:
@@ -168,7 +168,7 @@ def fields_of(name: str, content: Mapping[str, Any]) -> Iterator[Fields]:
 
 
 def write_time(time: datetime) -> str:
-    """UTC in ISO format, to the second."""
+    """Write a time as UTC in ISO format, to the second."""
     if not isinstance(time, datetime) or time.tzinfo is None:
         raise InputTypeError("closes", "must be a datetime with a time zone")
     return time.astimezone(UTC).strftime("%Y-%m-%dT%H:%M:%SZ")

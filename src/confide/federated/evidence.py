@@ -1,4 +1,4 @@
-"""What a signed release tells of the messages that it was made from, and the files of releases, signed or not."""
+"""The evidence in a signed release for its messages, and the files of releases, signed or not."""
 
 import json
 import re
@@ -13,16 +13,17 @@ from confide.federated.release_size import MOST_CHARACTERS_OF_RELEASE, tells_who
 from confide.support import Form
 
 Refused: TypeAlias = tuple[tuple[str | int, str], ...]
-"""Pairs (silo, or place of a message of no silo, and code) that were left out."""
+"""Messages left out: pairs of a silo, or the number of a message without a silo, and a code."""
 
 
 def told_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, Any]:
-    """What of the messages that count may be known to all who read the release, by silo.
+    """The evidence by silo: the messages that count, if all readers of the release may see them.
 
-    A reply that is private by itself is private against them, too. Of a vector that protects a sum only the digest is
-    told: its masks are random, and so is that. A message that is not private would be found from its digest by trying
-    all replies, so nothing is told; nor where parts of openers list the answers. Of replies that would together make a
-    longer file than is read, the digests are told, too; whether they would follows from the plan, signed as `text`.
+    A reply that is private by itself is private from these readers, too. For a masked vector the evidence is its
+    digest, which is random because the masks are. A message that is not private could be found from its digest by
+    trying all replies, so there is no evidence. With parts of share holders there is none either, because they list the
+    answers. If all replies would make the file longer than the limit, the evidence is their digests; this follows from
+    the plan, signed as `text`.
     """
     if not _is_told(plan):
         return {}
@@ -31,32 +32,32 @@ def told_of(plan: AnyPlan, text: str, messages: Sequence[Answer]) -> dict[str, A
 
 
 def read_told(plan: AnyPlan, text: str, sent: Mapping[str, Any], answered: Collection[str]) -> dict[int, Any]:
-    """The replies that a release tells, by place, from the silos' signed answers; none where it tells digests.
+    """The replies by position, from the signed answers in the evidence of a release; empty if it has digests.
 
     Raises
     ------
     Refusal
-        If it does not tell what it has to, or an answer cannot be used.
+        If the evidence is not the required one, or an answer cannot be used.
     """
-    whole = {name: told for name, told in sent.items() if isinstance(told, dict)}
-    digests = {name for name, told in sent.items() if isinstance(told, str) and re.fullmatch("[0-9a-f]{64}", told)}
+    whole = {name: item for name, item in sent.items() if isinstance(item, dict)}
+    digests = {name for name, item in sent.items() if isinstance(item, str) and re.fullmatch("[0-9a-f]{64}", item)}
     expected = set(answered) if _is_told(plan) else set()
     by_digest = not plan.channel.each
-    if digests and not by_digest:  # 0.2 told whole answers, however long the file became
+    if digests and not by_digest:  # version 0.2 wrote whole answers into files of any length
         by_digest = not tells_whole(text, plan)
     if expected != (digests if by_digest else whole.keys()) or len(sent) != len(expected):
-        raise Refusal("malformed", "the calibration does not tell what it was made from; do not use it")
+        raise Refusal("malformed", "the calibration does not contain the required evidence; do not use it")
     replies = {}
     for name, message in whole.items():
         one = read_answer(plan, json.dumps(message))
         replies[one.silo] = one.reply
         if plan.silos[one.silo].name != name:
-            raise Refusal("malformed", "the calibration tells an answer under another name; do not use it")
+            raise Refusal("malformed", "the calibration contains an answer under another name; do not use it")
     return replies
 
 
 def read_answered(plan: AnyPlan, names: Sequence[Any]) -> list[int]:
-    """The places of the silos whose answers count, each once, as they are named.
+    """The positions of the silos whose answers count, in the order of their names; each must occur once.
 
     Raises
     ------
@@ -70,7 +71,7 @@ def read_answered(plan: AnyPlan, names: Sequence[Any]) -> list[int]:
 
 
 def read_refused(pairs: Sequence[Any]) -> Refused:
-    """What was left out, and why.
+    """Read the messages left out and their codes.
 
     Raises
     ------
@@ -78,22 +79,22 @@ def read_refused(pairs: Sequence[Any]) -> Refused:
         `malformed`.
     """
     if not all(isinstance(pair, list) and len(pair) == 2 and type(pair[0]) in (str, int) for pair in pairs):
-        raise Refusal("malformed", "the messages that were refused must be pairs of a name, or a place, and a code")
+        raise Refusal("malformed", "rejected messages must be pairs of a name, or a message number, and a code")
     refused = tuple((sender, str(code)) for sender, code in pairs)
     if not {code for _, code in refused} <= set(CODES):
-        raise Refusal("malformed", "the codes of the messages that were refused must be known; do not use it")
+        raise Refusal("malformed", "the codes of rejected messages must be on the public list; do not use it")
     return refused
 
 
 def write_release(kind: str, content: Mapping[str, Any], signer: str, signature: str | None) -> str:
-    """The file of a release: signed by `signer` if there is a signature, else with a checksum."""
+    """The text of a release's file: signed by `signer` if there is a signature, else with a checksum."""
     if signature is None:
         return _form(kind).write(content)
     return envelope(kind, content, signer, signature)
 
 
 def open_release(kind: str, text: str) -> tuple[Mapping[str, Any], str | None, str | None]:
-    """The content of a file; and its signature and the key of that, if it is signed."""
+    """The content of a file, and its signature and signer, if it is signed."""
     most = MOST_CHARACTERS_OF_RELEASE
     found = parse(text, "file", most)
     if "signature" not in found:

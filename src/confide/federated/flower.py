@@ -1,7 +1,7 @@
-"""Over Flower: `register` in the silo's ClientApp, `calibrate` (or `ask`) in the ServerApp.
+"""Federated calibration over Flower: `register` in the silo's ClientApp, `calibrate` (or `ask`) in the ServerApp.
 
-Needs `pip install confide[flower]`. Keys, policy and ledger stay in the silo; Flower carries two texts. Of what
-goes wrong in a silo nothing travels but a code of `confide.federated.refusals`.
+Needs `pip install confide[flower]`. Keys, policy and ledger stay in the silo. Flower transports the plan and the
+answer. If something fails in a silo, only a code of `confide.federated.refusals` is sent.
 """
 
 import os
@@ -26,7 +26,7 @@ if TYPE_CHECKING:
 
 ACTION, OPEN = "confide", "confide_open"
 SILOS = "CONFIDE_SILOS"
-"""The environment variable that names, for simulations, the folder that holds the silos' folders."""
+"""The environment variable with the parent folder of the silos' folders, for simulations."""
 
 Setup: TypeAlias = "Callable[[Context], SiloSetup]"
 
@@ -36,20 +36,19 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)
 
 
 def silo_folder(context: "Context") -> Path:
-    """The folder where a silo keeps scores, keys, policy and ledger; never named by a request.
+    """The folder of a silo's scores, keys, policy and ledger, which no request can choose.
 
-    A SuperNode names its own with `--node-config 'confide="/its/folder"'`. The virtual nodes of a simulation have the
-    folders `silo-0`, `silo-1`, ... below the one that the environment variable `CONFIDE_SILOS` names.
+    A SuperNode sets it with `--node-config 'confide="/its/folder"'`. The virtual nodes of a simulation have the folders
+    `silo-0`, `silo-1`, ... in the folder of the environment variable `CONFIDE_SILOS`.
 
     Raises
     ------
     InputError
-        If neither names one.
+        If neither is set.
     """
     own, place = (context.node_config.get(name) for name in ("confide", "partition-id"))
     if own is not None:
@@ -66,15 +65,15 @@ def silo_folder(context: "Context") -> Path:
 
 
 def register(client_app: "ClientApp", setup: Setup) -> None:
-    """Let a ClientApp answer `query.confide` messages, and open sums at `query.confide_open`.
+    """Register handlers of a ClientApp that answer `query.confide` messages and open sums at `query.confide_open`.
 
     Parameters
     ----------
     client_app
-        The app; its other handlers are untouched.
+        The app; its other handlers are not changed.
     setup
-        Called in the silo with Flower's context for every question; it reads scores, keys, policy and ledger from
-        places that the silo's `--node-config` names.
+        Called in the silo with Flower's context for every request. It reads scores, keys, policy and ledger from
+        the folder that the silo's `--node-config` names.
     """
     from flwr.app import ConfigRecord, Message, RecordDict
 
@@ -89,16 +88,16 @@ def register(client_app: "ClientApp", setup: Setup) -> None:
 
 @dataclass(frozen=True)
 class GridCourier:
-    """Carries requests and replies over Flower's grid, for `confide.federated.remote.run`. Nothing is ever resent.
+    """A courier over Flower's grid, for `confide.federated.remote.run`. Messages are never resent.
 
     Parameters
     ----------
     grid
-        Flower's grid; nodes are called by its ids.
+        Flower's grid, whose ids name the nodes.
     timeout
-        Seconds to wait for the replies to one question.
+        Seconds to wait for the replies to one request.
     poll
-        Seconds between looks.
+        Seconds between checks for replies.
     """
 
     grid: "Grid"
@@ -106,7 +105,7 @@ class GridCourier:
     poll: float = 0.2
 
     def ask(self, requests: Mapping[int, Request]) -> Iterator[tuple[int, Reply | Failure]]:
-        """Push a message to every node, and pull replies until all are there or time is over."""
+        """Push a message to every node, and pull replies until all have come or the timeout ends."""
         from flwr.app import ConfigRecord, Message, RecordDict
 
         def message(node: int, request: Request) -> Message:
@@ -132,7 +131,7 @@ def _content(message: "Message") -> Reply | Failure:
 
 
 def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, poll: float = 0.2) -> Round:
-    """Send a signed plan to nodes and wait for their answers, once.
+    """Send a signed plan to nodes once and wait for their answers.
 
     Parameters
     ----------
@@ -141,7 +140,7 @@ def ask(grid: "Grid", plan: str, nodes: Collection[int], timeout: float = 60.0, 
     nodes
         Node ids.
     grid, timeout, poll
-        As for `GridCourier`.
+        As in `GridCourier`.
     """
     return one_round(GridCourier(grid, timeout, poll), {node: {"plan": plan} for node in nodes})
 
@@ -156,28 +155,28 @@ def calibrate(
     keys: SiloKeys | None = None,
     keep: str | Path | None = None,
 ) -> tuple[FederatedRelease, Round]:
-    """Ask all nodes and aggregate what came back: `confide.federated.remote.run` over a `GridCourier`.
+    """Send a plan to all nodes and aggregate their answers: `confide.federated.remote.run` over a `GridCourier`.
 
     Parameters
     ----------
     grid, timeout, poll
-        As for `GridCourier`.
+        As in `GridCourier`.
     plan, keys, keep
-        As for `run`.
+        As in `run`.
     nodes
-        Node ids, by default all that are there.
+        Node ids; by default all nodes that are online.
 
     Raises
     ------
     NotReleasedError, InputError
-        As `run`.
+        As in `run`.
     """
     asked = list(grid.get_node_ids()) if nodes is None else nodes
     return run(GridCourier(grid, timeout, poll), asked, plan, keys=keys, keep=keep)
 
 
 def wait_for_nodes(grid: "Grid", count: int, timeout: float = 60.0, poll: float = 0.5) -> list[int]:
-    """Wait until `count` nodes are online, or as many as come within `timeout` seconds; their ids."""
+    """Wait until `count` nodes are online, at most `timeout` seconds, and return the ids of the nodes online."""
     end = time.monotonic() + timeout
     while True:
         nodes = sorted(grid.get_node_ids())

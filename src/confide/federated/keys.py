@@ -1,23 +1,20 @@
-"""Keys of silos and coordinators, the identities by which plans name them, and what keys remember to have signed.
+"""Keys of silos and coordinators, their identities, and the checkpoint of the ledger next to a key file.
 
-Fingerprints: what two people compare by another channel before they trust a public file.
+Keys. Each silo and the coordinator have an Ed25519 key for signatures and an X25519 key for masks. A public file is
+signed by the key that it contains. So no other party can combine that key with another name, another key for masks or
+another size. The fingerprint shows whether it is the right key.
 
-An identity covers a name and both public keys; sizes are signed by the key that it covers, so they can be issued anew
-without another comparison. A roster is the identities of all who take part.
+Identities. An identity is a hash of a name and both public keys. Two people compare its fingerprint by another channel
+before they trust a public file. Sizes are signed by the key that the identity covers, so a public file can be issued
+anew without another comparison. A roster contains the identities of all participants.
 
-What private keys remember, beside their file: how far the ledger reached with which they last answered, so that one
-which has forgotten is noticed.
-
-A ledger that was restored from a copy, or another one, does not know the answers that were given since. With the same
-keys an answer to the same plan would cost a second loss that nobody counts, and under masks, which follow from keys and
-session, the two messages would differ by what the data differ by. So keys that were read from a file keep a checkpoint
-of the ledger beside it, and sign nothing where it cannot be written, or where the ledger lacks the record. It holds no
-secret. Restored together with the ledger it forgets, too. Version 0.2 kept a list of sessions, which still counts.
-
-Who speaks: an Ed25519 key that signs and an X25519 key that agrees on masks, per silo and coordinator.
-
-A public file is signed by the key that it shows, so nobody else can pair that key with another name, another key for
-masks or another size. Whether it is the right key, people find out by its fingerprint.
+Checkpoints. A ledger that was restored from a copy, or another ledger, lacks the answers that were given since. With
+the same keys a second answer to the same plan would cost a second loss that is not counted. Under masks, which follow
+from keys and session, the difference of the two messages would be the difference of the data. So keys that were read
+from a file keep a checkpoint of the ledger next to it: the number of the ledger's records at their last answer and the
+hash of the last record. They sign nothing if the checkpoint cannot be written, or if the ledger lacks that record. The
+checkpoint is not secret. If it is restored together with the ledger, the loss cannot be detected. Version 0.2 kept a
+list of sessions instead, which is still checked.
 """
 
 import hashlib
@@ -54,7 +51,7 @@ _ROSTER = b"confide/federated/roster/1\n"
 
 
 class Identified(Protocol):
-    """Who has an identity."""
+    """A participant with an identity."""
 
     @property
     def identity(self) -> str:
@@ -74,7 +71,7 @@ def identity_of(name: str, signing: str, agreement: str) -> str:
 
 
 def roster(silos: Iterable[Identified]) -> str:
-    r"""SHA-256 over the identities of all who take part, in whatever order they are given; 64 hexadecimal digits.
+    r"""SHA-256 over the identities of all participants, independent of their order; 64 hexadecimal digits.
 
     Parameters
     ----------
@@ -83,8 +80,7 @@ def roster(silos: Iterable[Identified]) -> str:
 
     Examples
     --------
-    Two silos that see the same number see the same keys of everybody, so one comparison serves instead of one for each
-    silo:
+    Two silos with the same number have the same keys of all participants. So one comparison replaces one for each silo:
 
     >>> from confide.federated import SiloKeys
     >>> north, south = SiloKeys("north", b"\1" * 32, b"\2" * 32), SiloKeys("south", b"\3" * 32, b"\4" * 32)
@@ -95,18 +91,18 @@ def roster(silos: Iterable[Identified]) -> str:
 
 
 def fingerprint(digest: str, groups: int = 8) -> str:
-    r"""An identity or a roster as people compare it: groups of 5 decimal digits, by default 40 digits or 132 bits.
+    r"""The digits of an identity or a roster that people compare: groups of 5, by default 40 digits or 132 bits.
 
-    An identity's owner is honest, so who wants to be taken for it has to meet its very digits, by 2^132 attempts. Who
-    makes up the rosters that several silos see may try all of them at once, and finds two that agree by half as many
-    bits: 2^66 with 8 groups. The command line shows rosters in 12 groups, 199 bits and 2^99 attempts.
+    The owner of an identity is honest. An attacker who impersonates it must match its digits, which takes 2^132
+    attempts. An attacker who makes the rosters that several silos see needs only two that agree, which takes half as
+    many bits: 2^66 attempts with 8 groups. The command line shows rosters in 12 groups: 199 bits and 2^99 attempts.
 
     Parameters
     ----------
     digest
         64 hexadecimal digits: an identity, or what `roster` returns.
     groups
-        How many groups; fewer are the last ones of more.
+        Number of groups. Fewer groups are the last ones of more.
 
     Examples
     --------
@@ -120,14 +116,14 @@ def fingerprint(digest: str, groups: int = 8) -> str:
 
 
 CHECKPOINT, SESSIONS = ".checkpoint", ".sessions"
-"""Endings of what lies beside a key file: the checkpoint of its ledger, and the list that version 0.2 kept."""
+"""Suffixes of the files next to a key file: the checkpoint of its ledger, and the list that version 0.2 kept."""
 
 _SESSION = re.compile(r"([0-9a-f]{32}) ([0-9a-f]{64})")
-"""A line. It is also found behind one that a crash tore: version 0.2 wrote the next one there without a break."""
+"""A line. After a line torn by a crash, version 0.2 wrote the next one without a break: it is matched there, too."""
 
 
 def served(sessions: Path) -> dict[str, str]:
-    """What keys served with version 0.2: requests by token.
+    """The requests that keys answered with version 0.2, by token.
 
     Raises
     ------
@@ -139,11 +135,11 @@ def served(sessions: Path) -> dict[str, str]:
     except FileNotFoundError:
         return {}
     except (OSError, ValueError):
-        raise Refusal("internal", "the list of sessions beside the keys cannot be read; put it back") from None
+        raise Refusal("internal", "the list of sessions next to the keys cannot be read; restore it") from None
 
 
 def refuse_served(memory: Path | None, token: str, request: str | None = None) -> None:
-    """Refuse a session that version 0.2 served and the ledger does not know, unless it was for this very request.
+    """Reject a session that version 0.2 served and that the ledger lacks, unless it was for this request.
 
     Raises
     ------
@@ -153,22 +149,23 @@ def refuse_served(memory: Path | None, token: str, request: str | None = None) -
     if memory is not None and served(memory.with_suffix(SESSIONS)).get(token, request) != request:
         raise Refusal(
             "session-used",
-            "these keys have served this session, and the ledger does not know it: it is another one or an older copy; "
-            "put the newest ledger back, or ask for a new plan",
+            "these keys have served this session, and the ledger does not contain it: it is another ledger or an older "
+            "copy; restore the newest ledger, or request a new plan",
         )
 
 
 def remember(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
-    """Compare a ledger with what keys remember of it, and remember how far it reaches, on disk when this returns.
+    """Compare a ledger with the keys' checkpoint and write the new checkpoint, which is on disk when this returns.
 
-    To be called before a charge and, with `charged`, after it, before anything is drawn. Keys in no file keep nothing.
+    Call it before a charge and, with `charged`, after it, before anything is drawn. Keys that were not read from a file
+    have no checkpoint.
 
     Raises
     ------
     LedgerError
-        If the ledger lacks what is remembered: an older copy of it was put back, or it is another one.
+        If the ledger lacks the record of the checkpoint: an older copy of it was restored, or it is another ledger.
     Refusal
-        `internal` if nothing can be kept beside the keys, as on a full disk; then nothing may be signed.
+        `internal` if the checkpoint cannot be written, for example on a full disk. Then nothing may be signed.
     """
     if memory is None:
         return
@@ -178,18 +175,18 @@ def remember(memory: Path | None, ledger: Ledger, *, charged: bool) -> None:
     except FormatError:
         raise
     except ForgottenError as error:
-        lost = "If it is lost, make new keys: with these the forgotten plans could be answered again"
+        lost = "If it is lost, make new keys: with these keys the lost answers could be given again"
         raise LedgerError(error.argument, error.requirement, remedy=f"{error.remedy}. {lost}") from None
     except (InputError, OSError) as error:
         why = error.strerror if isinstance(error, OSError) else str(error)
         if charged:
-            then = "so nothing was signed; what was charged stands, and a charged answer needs a new plan"
+            then = "so nothing was signed; the charge stands, and a charged answer needs a new plan"
         else:
             then = (
-                "and a restored ledger would not be noticed; nothing was charged. Keep the keys in a folder that this "
+                "and a restored ledger would not be detected; nothing was charged. Keep the keys in a folder that this "
                 "program can write"
             )
-        raise Refusal("internal", f"the checkpoint beside the keys cannot be written ({why}), {then}") from None
+        raise Refusal("internal", f"the checkpoint next to the keys cannot be written ({why}), {then}") from None
 
 
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9 ._-]{0,63}")
@@ -200,7 +197,7 @@ _MOST = 10_000
 
 @dataclass(frozen=True)
 class Silo:
-    r"""The public face of a silo (or of the coordinator).
+    r"""The public keys and public data of a silo or of the coordinator.
 
     Parameters
     ----------
@@ -213,13 +210,13 @@ class Silo:
     size
         The public number of calibration records, or None if it is secret.
     ledger
-        What `SiloLedger.identity` says of the one ledger that these keys answer with, 64 hexadecimal digits; or None,
-        as in version 0.2: then a copy of the keys with another ledger would answer the same plans once more.
+        `SiloLedger.identity` of the one ledger that these keys answer with, 64 hexadecimal digits. None, as in version
+        0.2, allows any ledger: then a copy of the keys with another ledger would answer the same plans once more.
     issued
         When the public file was issued, UTC, ISO format.
     signature
-        The signature of all that by the key `signing` itself, 128 hexadecimal digits. Without it, as in plans of
-        version 0.1, nobody can tell whether the parts belong together.
+        The signature of all other fields by the key `signing`, 128 hexadecimal digits. Without it, as in plans of
+        version 0.1, it cannot be verified that the fields belong together.
 
     Examples
     --------
@@ -229,7 +226,7 @@ class Silo:
     >>> replace(north, size=299)
     Traceback (most recent call last):
         ...
-    confide.federated.refusals.Refusal: altered: the signature of the silo does not match; ask for the original
+    confide.federated.refusals.Refusal: altered: the signature of the silo does not match; request the original
     """
 
     name: str
@@ -246,14 +243,14 @@ class Silo:
             if not isinstance(key, str) or not _HEX.fullmatch(key):
                 raise InputError("keys", "must have 64 hexadecimal digits", remedy="Use the file that keygen wrote")
         if self.ledger is not None and not (isinstance(self.ledger, str) and _HEX.fullmatch(self.ledger)):
-            raise InputError("ledger", "must have 64 hexadecimal digits, as SiloLedger.identity says them")
+            raise InputError("ledger", "must have 64 hexadecimal digits, as in SiloLedger.identity")
         if self.size is not None:
             positive_integer("size", self.size, most=MOST_RECORDS)
         if not _agrees(self.agreement):
             raise InputError(
                 "keys",
                 f"the agreement key of {self.name!r} must be one that keygen makes",
-                remedy="Masks from it hide nothing",
+                remedy="Masks from this key would hide nothing",
             )
         if (self.issued is None) != (self.signature is None):
             raise InputError("issued", "issued and signature must be given together")
@@ -265,16 +262,16 @@ class Silo:
 
     @property
     def identity(self) -> str:
-        """What its fingerprint shows: a hash of the name and both keys, 64 hexadecimal digits."""
+        """SHA-256 over the name and both keys, of which the fingerprint is made; 64 hexadecimal digits."""
         return identity_of(self.name, self.signing, self.agreement)
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The silo as JSON values."""
         return shapes.write_shape(self, _FACE)
 
     @classmethod
     def of(cls, content: Mapping[str, Any]) -> "Silo":
-        """From JSON values.
+        """The silo from JSON values.
 
         Raises
         ------
@@ -288,7 +285,7 @@ class Silo:
         """The public file of a silo, signed by its own key."""
         if self.signature is None:
             raise InputError(
-                "public", "a public file must be signed by its own key", remedy="SiloKeys.public makes such"
+                "public", "a public file must be signed by its own key", remedy="SiloKeys.public makes such a file"
             )
         content = self.fields()
         return envelope("silo", content, self.signing, content.pop("signature"))
@@ -300,7 +297,7 @@ class Silo:
         Raises
         ------
         Refusal
-            `malformed`, or `altered` if it is not signed by the key that it shows.
+            `malformed`, or `altered` if it is not signed by the key that it contains.
         """
         message = parse(text, "silo file", _MOST)
         if message.get("kind") != PREFIX + "silo":
@@ -308,12 +305,14 @@ class Silo:
         if "signature" not in message:
             raise Refusal(
                 "malformed",
-                "the public file is not signed by its own key, as version 0.1 left it; its owner issues it anew, with "
-                "the same keys: confide federated public",
+                "the public file of version 0.1 is not signed by its own key; its owner must issue it anew, with the "
+                "same keys: confide federated public",
             )
         content, signer = unseal("silo", text)
         if signer != content.get("signing"):
-            raise Refusal("altered", "the public file is signed by another key than its own; ask its owner for another")
+            raise Refusal(
+                "altered", "the public file is signed with another key than its own; request another from its owner"
+            )
         return cls.of({**content, "signature": message["signature"]})
 
 
@@ -331,7 +330,7 @@ SILO = shapes.record(Silo, _FACE)
 
 
 def check_name(name: str) -> str:
-    """Refuse what cannot be the name of a silo; it has no control character and nothing that needs quotes."""
+    """Check the name of a silo; it has no control character and nothing that needs quotes."""
     if not isinstance(name, str) or not _NAME.fullmatch(name):
         raise InputError("name", "must be 1 to 64 letters, digits, spaces, dots, underscores or dashes")
     return name
@@ -339,7 +338,7 @@ def check_name(name: str) -> str:
 
 @lru_cache(maxsize=2**15)
 def _agrees(key: str) -> bool:
-    """Whether an X25519 key makes secrets: with one of low order every exchange ends in zero, which is refused."""
+    """Whether an X25519 key gives secrets: with a key of low order every exchange gives zero, which raises an error."""
     with needs_extra("federation", "standard"):
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
 
@@ -358,7 +357,7 @@ def _check_signed(silo: Silo) -> None:
 
 @dataclass(frozen=True)
 class SiloKeys:
-    """The private keys of a silo. They never leave it and never appear in a message or a repr.
+    """The private keys of a silo. They do not leave it and never appear in a message or a repr.
 
     Examples
     --------
@@ -373,13 +372,13 @@ class SiloKeys:
     signing: bytes = field(repr=False)
     agreement: bytes = field(repr=False)
     memory: Path | None = field(default=None, repr=False, compare=False)
-    """Where these keys remember how far their ledger reached: beside their file."""
+    """The file of the checkpoint of their ledger, next to the key file; None for keys that are in no file."""
     ledger: str | None = field(default=None, repr=False, kw_only=True)
-    """`SiloLedger.identity` of the one ledger that these keys answer with, wherever they are copied; None for any."""
+    """`SiloLedger.identity` of the one ledger with which these keys and all copies of them answer; None for any."""
 
     @classmethod
     def generate(cls, name: str) -> "SiloKeys":
-        """New keys from the operating system's secure source."""
+        """Generate new keys from the operating system's secure source."""
         with needs_extra("federation", "standard"):
             from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
             from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -390,20 +389,20 @@ class SiloKeys:
         return keys
 
     def public(self, size: int | None = None, *, ledger: str | None = None, now: datetime | None = None) -> Silo:
-        """The public face, with the public number of records if it may be known, signed by its own key.
+        """The public file of these keys, with the number of records if it may be public, signed by its own key.
 
-        Issued anew with another size or ledger it has the same identity.
+        With another size or ledger it has the same identity.
 
         Parameters
         ----------
         size
             The number of calibration records, if it may be public.
         ledger
-            `SiloLedger.identity` of the ledger that these keys answer with, by default the one that they name
-            themselves. Then no copy of the keys answers with another one. Silos of version 0.2 do not read plans with
-            such public files.
+            `SiloLedger.identity` of the ledger that these keys answer with, by default the one that the keys name.
+            Then no copy of the keys answers with another ledger. Silos of version 0.2 cannot read plans with such
+            public files.
         now
-            The present time, by default the clock.
+            The present time; by default that of the system clock.
         """
         named = self.ledger if ledger is None else ledger
         face, issued = replace(self.face(size), ledger=named), write_time(now or datetime.now(UTC))
@@ -411,7 +410,7 @@ class SiloKeys:
         return replace(face, issued=issued, signature=signature)
 
     def face(self, size: int | None = None) -> Silo:
-        """Name, public keys and size without a signature."""
+        """The name, the public keys and the size, without a signature."""
         with needs_extra("federation", "standard"):
             from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
             from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -431,7 +430,7 @@ class SiloKeys:
             file.write(json.dumps(content, indent=1) + "\n")
 
     def name_ledger(self, path: str | Path, ledger: str) -> "SiloKeys":
-        """Write into the file of these keys which ledger they answer with, so that no copy of it answers with another.
+        """Write the name of the ledger into the key file, so that no copy of the file answers with another ledger.
 
         Parameters
         ----------
@@ -465,7 +464,7 @@ class SiloKeys:
     @classmethod
     def load(cls, path: str | Path) -> "SiloKeys":
         """Read a file written by `save`."""
-        hint = "the file does not hold private keys; keygen writes one"
+        hint = "the file does not contain private keys; keygen writes such a file"
         content = read_file("private-keys", read_text(Path(path)), "key file", hint, _MOST)
         with fields_of("keys", content) as fields:
             return cls(**shapes.read_shape(fields, _PRIVATE), memory=Path(f"{path}{CHECKPOINT}"))

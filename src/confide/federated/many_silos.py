@@ -1,7 +1,7 @@
-"""private-qq for many silos: a search with a few sizes that stand for all, and with laws that are quick to compute.
+"""private-qq for many silos: a search with a few representative sizes and with laws that are fast to compute.
 
-`private_quantiles.py` certifies the result by the laws of all silos (docs/theory-federated.md, Theorem F3): the choice
-is approximate, the promise is not. The coverage on evenly spread scores, by which plans are chosen, is no promise.
+`private_quantiles.py` certifies the result by the laws of all silos (docs/theory-federated.md, Theorem F3). So only the
+choice is approximate, not the guarantee. Plans are chosen by the coverage on uniform scores, which is not guaranteed.
 """
 
 from collections.abc import Callable, Iterator, Sequence
@@ -26,20 +26,17 @@ from confide.mechanisms import Slopes
 from confide.selection import Selector, selection_law
 
 _SIZES = 48
-"""So many sizes stand for all others in the search."""
+"""Maximum number of representative sizes in the search."""
 _LAW = 64
-"""For so few silos the law itself is quick enough; nearly, it can be .02 off for eight that differ."""
+"""Up to this number of silos the exact law is fast enough; the approximation can be 0.02 off for eight unequal ones."""
 _FAR, _GRID, _FINE = 2**30, 12, 100
 _HIGHEST, _LOWEST = 0.96, 0.08
-"""What share of the silos may reply below the level."""
+"""Range of the share of silos that may reply below the level."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """The public numbers from which a plan is searched for: see `best_private_qq`.
-
-    Here `honest` and `most_k` are numbers of silos, by default all.
-    """
+    """The public numbers of the search for a plan: see `best_private_qq`. `honest` and `most_k` are resolved here."""
 
     sizes: tuple[int | None, ...]
     level: Fraction
@@ -60,12 +57,12 @@ class Goal:
 
     @property
     def present(self) -> int:
-        """How many silos answer."""
+        """Number of silos that answer."""
         return len(self.sizes) - self.absent
 
     @property
     def lies(self) -> int:
-        """How many of the answers are lies, which are expected to be lowest."""
+        """Number of Byzantine answers, which are expected to be lowest."""
         return max(self.present - self.honest, 0)
 
     def replies(self, mechanisms: Sequence[Slopes]) -> ReplyTable:
@@ -86,14 +83,14 @@ Tail: TypeAlias = Callable[[int], NDArray[np.float64]]
 
 
 class StandIns(NamedTuple):
-    """A few sizes that stand for all: how many silos each stands for, and how many of these are sure to count."""
+    """A few representative sizes, and how many silos each represents."""
 
     sizes: NDArray[np.int64]
     silos: NDArray[np.int64]
 
     @classmethod
     def of(cls, sizes: Sequence[int]) -> "StandIns":
-        """All sizes if they are few; else the middle ones of groups of equally many silos.
+        """All sizes if they are few; else the median sizes of groups with equal numbers of silos.
 
         Examples
         --------
@@ -108,7 +105,7 @@ class StandIns(NamedTuple):
         return cls(*np.unique(ordered, return_counts=True))
 
     def targets(self, rate: Fraction) -> NDArray[np.int64]:
-        """Their target ranks."""
+        """The target ranks of these sizes."""
         return np.array([target_rank(n, rate) for n in self.sizes.tolist()])
 
 
@@ -132,14 +129,24 @@ class Line(NamedTuple):
 
 @dataclass(frozen=True)
 class Search:
-    """Rates from which nearly all silos, to which few of them, reply below the level, and the smallest k for each."""
+    """A search over rates, from nearly all silos replying below the level to few of them, with the smallest k for each.
+
+    Parameters
+    ----------
+    goal
+        The public numbers of the plan.
+    stand
+        The representative sizes.
+    trial
+        The mechanism, whose target is replaced.
+    """
 
     goal: Goal
     stand: StandIns
     trial: Slopes
 
     def lines(self, steps: int) -> Iterator[Line]:
-        """So many of them, evenly spread."""
+        """Up to `steps` evenly spread rates that can be certified, with their k."""
         largest, level, delta = int(self.stand.sizes[-1]), float(self.goal.level), self.goal.delta
         nodes, weights = nodes_around(level) if delta is None else (np.array([level]), np.ones(1))
         enough = level if delta is None else 1 - delta
@@ -156,7 +163,7 @@ class Search:
                 yield Line(rate, bisect(certified, 0, self.goal.most_k))
 
     def _falls_to(self, share: float) -> int:
-        """The first step, of as many as there are ranks in the largest silo, with so few silos below the level."""
+        """The first step, in ranks of the largest silo, with at most this share of silos below the level."""
         largest = int(self.stand.sizes[-1])
         low, high = 0, largest
         while high - low > 1:
@@ -180,13 +187,13 @@ class Search:
 
     @cached_property
     def _far(self) -> WholeRanks | None:
-        """The law far from the first rank; None if its ranks have gaps, as they do where slopes are very flat."""
+        """The law far from the first rank; None if its ranks have gaps, as for very flat slopes."""
         law = random_rank(_FAR, replace(self.trial, offset=Fraction(_FAR)), self.goal.candidates)
         return WholeRanks([law]).short() if law.whole else None
 
 
 def expected_in_search(stand: StandIns, line: Line, trial: Slopes, candidates: int, level: Fraction) -> float:
-    """Mean coverage of the k-th smallest reply on evenly spread scores, nearly: to choose by."""
+    """The approximate mean coverage of the k-th smallest reply on uniform scores, used to choose a plan."""
     pairs = zip(stand.sizes.tolist(), stand.targets(line.rate).tolist(), strict=True)
     laws = [whole_ranks(typical_reply(n, replace(trial, offset=Fraction(T)), candidates)) for n, T in pairs]
     t, weights = nodes_around(float(level))
@@ -194,16 +201,16 @@ def expected_in_search(stand: StandIns, line: Line, trial: Slopes, candidates: i
 
 
 def tails(chances: NDArray[np.float64], silos: NDArray[np.int64], honest: int | None = None) -> Tail:
-    """K -> P(at least k silos reply low) at every node: by their law if they are few, else nearly.
+    """The function k -> P(at least k silos reply low) at every node: exact for few silos, else approximate.
 
     Parameters
     ----------
     chances
-        Of every stand-in, float64 of shape (sizes, nodes).
+        Probability of a low reply for every representative size, float64 of shape (sizes, nodes).
     silos
-        For how many silos each stands, shape (sizes,).
+        Number of silos that each size represents, shape (sizes,).
     honest
-        Only so many silos count, at every node those with the largest chances; by default all.
+        Number of silos that count, at every node those with the largest probabilities; by default all.
     """
     total = int(silos.sum())
     if total > _LAW:
@@ -218,18 +225,14 @@ def tails(chances: NDArray[np.float64], silos: NDArray[np.int64], honest: int | 
 def matched(
     chances: NDArray[np.float64], silos: NDArray[np.int64], k: int, honest: int | None = None
 ) -> NDArray[np.float64]:
-    """P(at least k) of the binomial with the mean and the variance of the sum: exact if all chances agree.
+    """P(at least k) of the binomial with the mean and the variance of the sum; exact if all probabilities are equal.
 
     Parameters
     ----------
-    chances
-        Of every stand-in, float64 of shape (sizes, nodes).
-    silos
-        For how many silos each stands, shape (sizes,).
+    chances, silos, honest
+        As in `tails`.
     k
-        At least so many.
-    honest
-        Only so many silos count, at every node those with the largest chances; by default all.
+        Number of silos that reply low.
 
     Examples
     --------
@@ -251,16 +254,16 @@ def matched(
 
 
 def expected_coverage(silos: Sequence[tuple[int, Fraction]], k: int, mechanism: Slopes, candidates: int) -> float:
-    """Mean coverage of the k-th smallest reply on evenly spread scores.
+    """Mean coverage of the k-th smallest reply on uniform scores.
 
-    `silos` are pairs (number of scores, target rank); slopes, heights and noise of the mechanism are the same in all.
+    `silos` are pairs (number of scores, target rank). Slopes, prior weights and noise are the same in all silos.
     """
     replies = [typical_reply(n, replace(mechanism, offset=Fraction(target)), candidates) for n, target in silos]
     return order_statistic_coverage(replies, k)
 
 
 def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply:
-    """What a silo of public size replies on evenly spread scores; its ranks are not whole.
+    """The law of a silo's reply on uniform scores, for a public size; its ranks are not integers.
 
     Examples
     --------
@@ -275,7 +278,7 @@ def typical_reply(n: int, mechanism: Slopes, candidates: int) -> RandomRankReply
 
 
 def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
-    """The same with ranks rounded to whole ones and without gaps; beyond n it is +inf.
+    """The law with ranks rounded to integers and without gaps; beyond n the reply is +inf.
 
     Examples
     --------
@@ -291,7 +294,7 @@ def whole_ranks(reply: RandomRankReply) -> RandomRankReply:
 
 
 class _LogOdds(NamedTuple):
-    """Slopes and heights of a mechanism, whatever its target."""
+    """Slopes and prior weights of a mechanism, independent of its target."""
 
     left: float
     right: float
@@ -302,10 +305,10 @@ class _LogOdds(NamedTuple):
 
 @lru_cache(maxsize=8192)
 def _typical_reply(n: int, target: float, slopes: _LogOdds, candidates: int) -> RandomRankReply:
-    """The law of the mechanism's choice among candidates evenly spread over the ranks 0..n+1, which are not whole here.
+    """The law of the mechanism's choice among candidates evenly spread over the ranks 0..n+1, which are not integers.
 
-    A candidate beyond all n scores is penalised as if it were the n-th: with a target near n nothing keeps the choice
-    from running to the end, which a plan has to weigh.
+    A candidate beyond all n scores is penalised as if it were the n-th. With a target near n the choice may therefore
+    lie anywhere above the scores, and the plan has to account for this.
     """
     left, right, reach = slopes.left, slopes.right, 25 + slopes.rise
     low = max(target - 25 / left, 0.0)

@@ -1,4 +1,4 @@
-"""Whose message it is and what it is about, as it says of itself: enough to sort files, before any plan is at hand."""
+"""The sender and the plan of a message, as the message states them: enough to sort files without a plan."""
 
 import re
 from collections.abc import Mapping
@@ -14,20 +14,20 @@ _DIGEST, _SESSION = re.compile(r"[0-9a-f]{64}"), re.compile(r"[0-9a-f]{32}")
 
 
 class MessageHead(NamedTuple):
-    """What a silo's answer states beside the answer.
+    """The fields of a silo's answer without the reply.
 
     Parameters
     ----------
     silo
         The name of the silo.
     plan, session
-        Digest and session of the plan that it answers.
+        Digest and session of the answered plan.
     answered
-        When, UTC, ISO format.
+        Time of the answer, UTC, ISO format.
     signer
-        The Ed25519 key that signed it, hexadecimal; whether it is that silo's, only the plan says (`read_answer`).
+        The Ed25519 key that signed it, hexadecimal. Only the plan shows whether it is that silo's key (`read_answer`).
     versions
-        The libraries that drew it, at that silo; empty where the message does not say.
+        The silo's library versions; empty if the message does not state them.
     """
 
     silo: str
@@ -39,7 +39,7 @@ class MessageHead(NamedTuple):
 
 
 def message_head(text: str) -> MessageHead:
-    """The head of a silo's answer, its signature checked.
+    """The head of a silo's answer, after its signature is verified.
 
     Raises
     ------
@@ -57,14 +57,14 @@ def message_head(text: str) -> MessageHead:
 
 
 class RoundHead(NamedTuple):
-    """What a coordinator's opening, or an opener's part, states beside the shares.
+    """The fields of a coordinator's opening, or of a share holder's part, without the shares.
 
     Parameters
     ----------
     opener
-        The name of the silo that is asked, or that answers.
+        The name of the share holder to which the opening is addressed, or that made the part.
     listed
-        How many silos are on the list.
+        Number of silos on the list.
     plan, session, signer
         As in `MessageHead`.
     """
@@ -77,7 +77,7 @@ class RoundHead(NamedTuple):
 
 
 def opening_head(text: str) -> RoundHead:
-    """The head of what the coordinator asks of an opener, its signature checked.
+    """The head of the coordinator's opening for a share holder, after its signature is verified.
 
     Raises
     ------
@@ -88,7 +88,7 @@ def opening_head(text: str) -> RoundHead:
 
 
 def part_head(text: str) -> RoundHead:
-    """The head of an opener's part, its signature checked.
+    """The head of a share holder's part, after its signature is verified.
 
     Raises
     ------

@@ -1,8 +1,8 @@
-"""Over NVIDIA FLARE: `SiloExecutor` answers in a site, `PlanController` asks at the server, `write_job` makes a job.
+"""Federated calibration over NVIDIA FLARE: `SiloExecutor` in a site, `PlanController` at the server, `write_job`.
 
-Needs `pip install confide[nvflare]` at the server and in every site. The job carries a signed plan and nothing else;
-folder, keys, policy and ledger are named by the site's own `local/confide.json`. Of what goes wrong in a site nothing
-travels but a code of `confide.federated.refusals`: FLARE sends its own log files to the server, so the reasons are
+Needs `pip install confide[nvflare]` at the server and in every site. The job contains a signed plan and nothing else.
+The site's own `local/confide.json` names the folder of scores, keys, policy and ledger. If something fails in a site,
+only a code of `confide.federated.refusals` is sent. FLARE sends its own log files to the server, so the reasons are
 written to `local/confide.log`, which it does not send.
 """
 
@@ -33,12 +33,12 @@ if TYPE_CHECKING:
 try:
     from nvflare.apis.executor import Executor
     from nvflare.apis.impl.controller import Controller
-except ModuleNotFoundError:  # the classes can be looked at; made, they say what is missing
+except ModuleNotFoundError:  # the classes can be inspected; making an instance raises an error
     Executor = Controller = object
 
 TASK, OPEN = "confide", "confide_open"
 SITE, LOG, PLAN = "confide.json", "confide.log", "plan.json"
-"""Names of the site's own file and of its log, both in its folder `local`, and of the plan in the job."""
+"""Names of the site's configuration and of its log, both in its folder `local`, and of the plan in the job."""
 
 __all__ = [
     "OPEN", "TASK", "ControllerCourier", "PlanController", "SiloExecutor", "coordinator_keys", "silo_folder",
@@ -47,7 +47,6 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)
 
 
@@ -59,11 +58,11 @@ def write_job(
     Parameters
     ----------
     folder
-        A new folder; its last name is the job's.
+        A new folder, whose name becomes the job's name.
     plan
         The signed plan, or several plans under one signature.
     out
-        The name under which the calibration is kept in the server's run folder, and comes with the job's result.
+        Name of the calibration's file in the server's run folder and in the job's result.
     timeout
         Seconds to wait for the sites.
     clients
@@ -104,12 +103,12 @@ def write_job(
 
 
 def silo_folder(local: str | Path, site: str) -> Path:
-    """The folder where a site keeps scores, keys, policy and ledger; named by the site, never by a job.
+    """The folder of a site's scores, keys, policy and ledger, which no job can choose.
 
     Parameters
     ----------
     local
-        The site's own FLARE folder `local`; its `confide.json` says `{"folder": "/its/folder"}`. In a simulation all
+        The site's own FLARE folder `local`, with `{"folder": "/its/folder"}` in its `confide.json`. In a simulation all
         sites have the same file, and `{site}` in it stands for the name of each.
     site
         The site's name.
@@ -117,7 +116,7 @@ def silo_folder(local: str | Path, site: str) -> Path:
     Raises
     ------
     InputError
-        If the file is not there or does not name a folder.
+        If the file does not exist or does not name a folder.
     """
     if (named := _named(local, "folder")) is None:
         raise InputError("folder", f"local/{SITE} names no folder", remedy='Write {"folder": "/its/folder"} to it')
@@ -125,9 +124,10 @@ def silo_folder(local: str | Path, site: str) -> Path:
 
 
 def coordinator_keys(local: str | Path) -> Path | None:
-    """The file of the coordinator's keys, if the server's own `local/confide.json` says `{"keys": "/its/keys.json"}`.
+    """The file of the coordinator's keys, if the server's own `local/confide.json` has `{"keys": "/its/keys.json"}`.
 
-    They sign the release and, of a secure sum with dropouts, the list of answers; other plans need none at the server.
+    The keys sign the release and, for a secure sum with dropouts, the list of answers. Other plans need no keys at the
+    server.
     """
     named = _named(local, "keys") if (Path(local) / SITE).exists() else None
     return None if named is None else Path(named)
@@ -139,20 +139,20 @@ def _named(local: str | Path, what: str) -> str | None:
 
 
 class SiloExecutor(Executor):  # type: ignore[misc]
-    """Answers plans in a site. Override `setup` where scores come from elsewhere than a file."""
+    """The executor that answers plans in a site. Override `setup` if scores do not come from a file."""
 
     def __init__(self) -> None:
         _needed()
         super().__init__()
 
     def setup(self, context: "FLContext") -> SiloSetup:
-        """What the site brings, from the folder that its own `local/confide.json` names."""
+        """The site's setup, from the folder that its own `local/confide.json` names."""
         return SiloSetup.load(silo_folder(_local(context), context.get_identity_name()))
 
     def execute(
         self, task_name: str, shareable: "Shareable", fl_ctx: "FLContext", abort_signal: "Signal"
     ) -> "Shareable":
-        """FLARE's entry: the answer to the plan, or a code."""
+        """FLARE's entry point: the answer to the plan, or a code."""
         from nvflare.apis.fl_constant import ReturnCode
         from nvflare.apis.shareable import Shareable, make_reply
 
@@ -163,12 +163,12 @@ class SiloExecutor(Executor):  # type: ignore[misc]
 
 
 class PlanController(Controller):  # type: ignore[misc]
-    """Asks every site once and aggregates what came back; `write_job` puts it into a job, with its plan.
+    """The controller that sends the plan to every site once and aggregates the answers; `write_job` makes its job.
 
     Parameters
     ----------
     out
-        The calibration's name in the server's run folder.
+        Name of the calibration's file in the server's run folder.
     timeout
         Seconds to wait for the sites.
     """
@@ -179,16 +179,16 @@ class PlanController(Controller):  # type: ignore[misc]
         self.out, self.timeout = out, timeout
 
     def start_controller(self, fl_ctx: "FLContext") -> None:
-        """Nothing to prepare."""
+        """No preparation required."""
 
     def stop_controller(self, fl_ctx: "FLContext") -> None:
-        """Nothing to give back."""
+        """No cleanup required."""
 
     def process_result_of_unknown_task(self, *_: Any) -> None:
-        """Late or foreign replies are dropped."""
+        """Drop late or unknown replies."""
 
     def control_flow(self, abort_signal: "Signal", fl_ctx: "FLContext") -> None:
-        """FLARE's entry: one round, and the calibration in the run folder, or a message that says who is missing."""
+        """FLARE's entry point: one round; the calibration in the run folder, or an error with the missing silos."""
         workspace, job = fl_ctx.get_workspace(), fl_ctx.get_job_id()
         plan = read_text(Path(workspace.get_app_config_dir(job)) / PLAN)
         try:
@@ -196,7 +196,7 @@ class PlanController(Controller):  # type: ignore[misc]
             found = released(plan, asked, self.keys(fl_ctx))
         except _AbortedError:
             return
-        except ConfideError as error:  # what is missing, of silos or of keys
+        except ConfideError as error:  # missing silos or keys
             self.system_panic(str(error), fl_ctx)
             return
         path = Path(workspace.get_run_dir(job)) / self.out
@@ -205,31 +205,31 @@ class PlanController(Controller):  # type: ignore[misc]
 
     def keys(self, fl_ctx: "FLContext") -> SiloKeys | None:
         """The coordinator's keys, if the server's own `local/confide.json` names their file."""
-        kept = coordinator_keys(_local(fl_ctx))
-        return None if kept is None else SiloKeys.load(kept)
+        path = coordinator_keys(_local(fl_ctx))
+        return None if path is None else SiloKeys.load(path)
 
     def ask(self, plan: str, fl_ctx: "FLContext", abort_signal: "Signal") -> Round:
-        """Send a signed plan to all sites and wait for their answers, once; and for their parts of a secure sum."""
+        """Send a signed plan to all sites once and wait for their answers, and for their parts of a secure sum."""
         sites = [client.name for client in fl_ctx.get_engine().get_clients()]
-        kept = coordinator_keys(_local(fl_ctx))
-        keep = None if kept is None else kept.with_name(f"{read_plan(plan)[0].session}-list.json")
+        path = coordinator_keys(_local(fl_ctx))
+        keep = None if path is None else path.with_name(f"{read_plan(plan)[0].session}-list.json")
         return both_rounds(ControllerCourier(self, fl_ctx, abort_signal), sites, plan, self.keys(fl_ctx), keep)
 
 
 class _AbortedError(Exception):
-    """FLARE aborts the job: nothing more is asked, and no list is kept of what has come so far."""
+    """FLARE aborts the job: no further request is sent, and no list of the present answers is kept."""
 
 
 @dataclass(frozen=True)
 class ControllerCourier:
-    """Carries requests and replies as tasks of a FLARE controller, for `confide.federated.remote.run`.
+    """A courier over tasks of a FLARE controller, for `confide.federated.remote.run`. Nodes are sites, by their names.
 
     Parameters
     ----------
     controller
-        The controller, whose `timeout` is that of every task; nodes are called by the names of the sites.
+        The controller, whose `timeout` applies to every task.
     context, abort_signal
-        What FLARE gave its `control_flow`.
+        FLARE's arguments of its `control_flow`.
     """
 
     controller: PlanController
@@ -237,7 +237,7 @@ class ControllerCourier:
     abort_signal: "Signal"
 
     def ask(self, requests: Mapping[str, Request]) -> list[tuple[str, Reply | Failure]]:
-        """Send every site a task of its own, and wait until all are done or FLARE has ended them."""
+        """Send every site its task, and wait until FLARE has completed or ended all tasks."""
         from nvflare.apis.controller_spec import Task
         from nvflare.apis.fl_constant import ReturnCode
         from nvflare.apis.shareable import Shareable
@@ -260,7 +260,7 @@ class ControllerCourier:
             tasks.append(task)
         while not self.abort_signal.triggered:
             if all(task.completion_status is not None for task in tasks):
-                return list(found)  # what comes later is not taken
+                return list(found)  # later replies are not used
             time.sleep(0.2)
         raise _AbortedError
 
@@ -276,10 +276,10 @@ def _local(context: "FLContext") -> str:
 
 @contextmanager
 def site_log(local: str | Path) -> Iterator[logging.Logger]:
-    """A logger that writes to `confide.log` in the site's folder `local` and reaches none of FLARE's handlers."""
+    """A logger that writes to `confide.log` in the site's folder `local` and to none of FLARE's handlers."""
     handler = logging.FileHandler(Path(local) / LOG, encoding="utf-8", delay=True)
     handler.setFormatter(logging.Formatter("%(asctime)s %(levelname)s %(message)s"))
-    log = logging.Logger("confide.site")  # made by hand, it has no parent
+    log = logging.Logger("confide.site")  # made without `getLogger`, it has no parent
     log.addHandler(handler)
     try:
         yield log

@@ -1,4 +1,4 @@
-"""What an opener does: one signed list in, the sum of its shares of those answers out, for one list per session."""
+"""The part of a share holder (opener): the sum of its shares of the answers on a list, for one list per session."""
 
 import base64
 
@@ -15,24 +15,24 @@ from confide.federated.silo_ledger import SiloLedger, opening_token
 
 
 def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: SiloLedger) -> str:
-    """Help to open the sum of the silos on a list; asked again with this list, return the same message.
+    """Help to open the sum of the silos on a list. A repeated call with this list returns the same message.
 
-    It costs nothing and needs no records: what opens is the noised sum that the silos on the list have paid for. Which
-    list it is, is in the ledger, on disk, before the part leaves, and no other list of the session is opened. A silo
-    that has not answered may help, and can then no longer answer.
+    It needs no records and has no privacy cost: the sum that opens includes noise and was charged in the silos on the
+    list. The list is in the ledger, on disk, before the part is returned, and no other list of the session is opened. A
+    silo that has not answered may help, and can then no longer answer.
 
     Parameters
     ----------
     plan
         The signed plan.
     opening
-        The coordinator's text for this silo, of `openings`.
+        The coordinator's text for this silo, from `openings`.
     keys
         The silo's private keys.
     policy
-        Whose plans the silo answers; nothing else in it is asked.
+        The silo's policy, of which only the coordinator is checked.
     ledger
-        Its budget ledger.
+        The silo's budget ledger.
 
     Returns
     -------
@@ -42,13 +42,13 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
     Raises
     ------
     Refusal
-        With a code of `confide.federated.refusals`; `unreadable` names the silo whose share does not open.
+        With a code of `confide.federated.refusals`; `unreadable` names the silo whose share cannot be decrypted.
     """
     read, envelope = read_plan(plan)
     own = invited(read, keys, ledger)
     policy.check_coordinator(read, envelope.signer)
     if own not in opened_sum(read).openers:
-        raise Refusal("not-invited", "the plan does not name this silo as an opener")
+        raise Refusal("not-invited", "the plan does not name this silo as a share holder")
     asked = read_opening(read, opening, envelope.signer)
     _refuse_foreign(read, asked, keys, ledger)
     listed = list_digest(read, asked.counted)
@@ -75,9 +75,9 @@ def open_part(plan: str, opening: str, keys: SiloKeys, policy: Policy, ledger: S
 
 
 def _refuse_foreign(plan: AnyPlan, asked: Opening, keys: SiloKeys, ledger: SiloLedger) -> None:
-    """What is for another opener, or names an answer of this silo that it has not given."""
+    """Reject an opening for another share holder, or one that lists an answer that this silo has not given."""
     if asked.to != keys.name:
-        raise Refusal("foreign", f"the opening is for {asked.to[:64]!r}; take the one with this silo's name")
+        raise Refusal("foreign", f"the opening is for {asked.to[:64]!r}; use the one with this silo's name")
     if (named := dict(asked.counted).get(keys.name)) is not None:
         message = ledger.kept_answer(plan)
         if message is None or unseal("answer", message).content.get("ephemeral") != named:
@@ -94,8 +94,8 @@ def _summed(plan: AnyPlan, asked: Opening, own: int, keys: SiloKeys) -> Elements
         except ValueError:
             raise Refusal(
                 "unreadable",
-                f"the share of {name!r} does not open; ask the coordinator, who can list the answers without it if no "
-                "opener has sent a part yet",
+                f"the share of {name!r} cannot be decrypted; ask the coordinator, who can list the answers without it "
+                "if no share holder has sent a part yet",
                 name,
             ) from None
         total = share if total is None else add(total, share)

@@ -1,12 +1,10 @@
-"""The second round of a sum that is opened: the list of answers, the requests for parts, the parts.
+"""The second round of a sum with dropouts: the survivor set (list of answers), the openings and the parts.
 
-The list of a session: whose answers are summed, and which: a silo with a restored ledger may have two.
-
-What the coordinator asks of openers: it signs whose answers are summed, and sends each its shares of them.
-
-From the openers' parts to the opened sum: as many as are needed open it, every further one is a check.
-
-The list and the parts stay with the release, so that whoever reads it adds up the same sum.
+The list of a session names the silos whose answers are summed, and their answers, because a silo with a restored ledger
+may have two. The coordinator signs an opening for each share holder (opener), with the list and the share holder's
+encrypted shares of the listed answers. Each share holder returns a part, the sum of its shares. `needed` parts open the
+sum, and every further one is a check. The list and the parts stay in the release, so that every reader can recompute
+the sum.
 """
 
 import base64
@@ -33,7 +31,7 @@ Counted: TypeAlias = tuple[tuple[str, str], ...]
 
 
 def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
-    """A list of silos of the plan, sorted and each once, as many as the plan asks for.
+    """Check a list of silos of the plan: sorted, each once, and as many as the plan requires.
 
     Raises
     ------
@@ -41,10 +39,10 @@ def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
         `malformed`, `foreign` or `too-few`.
     """
     if not all(isinstance(pair, list) and len(pair) == 2 and isinstance(pair[0], str) for pair in pairs):
-        raise Refusal("malformed", "the list must hold pairs of a name and a key")
+        raise Refusal("malformed", "the list must contain pairs of a name and a key")
     names = [name for name, _ in pairs]
     if names != sorted(set(names)):
-        raise Refusal("malformed", "the list must name each silo once, sorted")
+        raise Refusal("malformed", "the list must be sorted and name each silo once")
     known = {silo.name for silo in plan.silos}
     if not known.issuperset(names):
         raise Refusal("foreign", "the list names silos that the plan does not name")
@@ -54,12 +52,12 @@ def read_counted(plan: AnyPlan, pairs: Sequence[Any]) -> Counted:
 
 
 def list_digest(plan: AnyPlan, counted: Counted) -> str:
-    """What parts of the same list have in common."""
+    """The digest of a plan and a list, which parts of this list have in common."""
     return digest([plan.digest, [list(pair) for pair in counted]])
 
 
 def opened_sum(plan: AnyPlan) -> Shared:
-    """The channel of a plan whose answers are listed and opened."""
+    """The channel of a plan of a sum with dropouts."""
     if not isinstance(plan.channel, Shared):
         raise InputError(
             "plan",
@@ -70,7 +68,7 @@ def opened_sum(plan: AnyPlan) -> Shared:
 
 
 class Opening(NamedTuple):
-    """What the coordinator asks of one opener: a list, and the opener's sealed shares of the answers on it."""
+    """The coordinator's request to one share holder: a list, and the encrypted shares of the answers on it."""
 
     to: str
     counted: Counted
@@ -78,10 +76,10 @@ class Opening(NamedTuple):
 
 
 def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused: bool = False) -> dict[str, str]:
-    """List the answers, and ask every opener for the sum of its shares of them: a signed text by the opener's name.
+    """List the answers and make a signed opening for every share holder; the texts by the share holder's name.
 
-    Make the list once: an opener helps to open one list per session, and two lists may leave both without enough parts.
-    Openers that have not answered are asked as well. Made from the same answers, the texts are the same.
+    Make the list once: a share holder helps to open one list per session, and with two lists both may have too few
+    parts. Share holders that have not answered get an opening as well. The same answers give the same texts.
 
     Parameters
     ----------
@@ -92,12 +90,12 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     keys
         The coordinator's private keys, which signed the plan.
     drop_refused
-        As in `aggregate`: leave unusable answers out instead of refusing them all.
+        As in `aggregate`: leave unusable answers out instead of raising a `Refusal`.
 
     Raises
     ------
     Refusal
-        `missing` if fewer silos answered than the plan's list needs, and as `aggregate`.
+        `missing` if fewer silos answered than the plan's list needs, and as in `aggregate`.
     InputError
         If the plan has no second message, or other keys signed it.
     """
@@ -105,7 +103,7 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
     channel = opened_sum(read)
     least = channel.least(read.asks[0])
     if keys.public().signing != envelope.signer:
-        raise InputError("keys", "must be those of the coordinator who signed the plan", got="others")
+        raise InputError("keys", "must be the coordinator's keys, which signed the plan", got="other keys")
     messages, _ = read_answers(read, answers, drop_refused)
     accepted = {i: one.reply for i, one in messages.items()}
     if len(accepted) < least:
@@ -132,7 +130,7 @@ def openings(plan: str, answers: Sequence[str], keys: SiloKeys, *, drop_refused:
 
 
 def addressee(text: str) -> str | None:
-    """Whom an opening says that it is for; None if it cannot be read."""
+    """The share holder that an opening is addressed to; None if it cannot be read."""
     try:
         return str(unseal("opening", text).content.get("to"))
     except Refusal:
@@ -140,7 +138,7 @@ def addressee(text: str) -> str | None:
 
 
 def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
-    """Check what the coordinator, named by its signing key, asks of an opener.
+    """Read and check an opening of the coordinator with this signing key.
 
     Raises
     ------
@@ -150,7 +148,7 @@ def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
     envelope = unseal("opening", text)
     opened_sum(plan)
     if envelope.signer != coordinator:
-        raise Refusal("coordinator-unknown", "the opening is signed by another key than the plan")
+        raise Refusal("coordinator-unknown", "the opening is signed with another key than the plan")
     with fields_of("opening", envelope.content) as fields:
         if [fields.read(part, shapes.TEXT) for part in ("plan", "session")] != [plan.digest, plan.session]:
             raise Refusal("foreign", "the opening belongs to another plan")
@@ -160,7 +158,7 @@ def read_opening(plan: AnyPlan, text: str, coordinator: str) -> Opening:
 
 
 class Part(NamedTuple):
-    """What an opener says: the digest of the list, the places of its silos, and the sum of its shares of them."""
+    """The message of a share holder: the digest of the list, the positions of its silos, and the sum of its shares."""
 
     opener: int
     counted: str
@@ -171,33 +169,33 @@ class Part(NamedTuple):
 
 @dataclass(frozen=True)
 class OpenedList:
-    """Whose answers were summed, and the signed parts that open the sum.
+    """The list of the summed answers, and the signed parts that open the sum.
 
     Parameters
     ----------
     counted
         The list.
     parts
-        Signed messages of openers, all of this list.
+        Signed messages of share holders, all for this list.
     """
 
     counted: Counted
     parts: tuple[str, ...]
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values."""
+        """The list and the parts as JSON values."""
         return {"counted": [list(pair) for pair in self.counted], "parts": [json.loads(text) for text in self.parts]}
 
     @classmethod
     def read(cls, plan: AnyPlan, fields: Fields) -> "OpenedList":
-        """From JSON values, of a list of silos of the plan."""
+        """Read the list and the parts from JSON values."""
         counted, parts = read_counted(plan, fields.read("counted", shapes.LIST)), fields.read("parts", shapes.LIST)
         if not all(isinstance(part, dict) for part in parts):
             raise Refusal("malformed", "the parts must be messages")
         return cls(counted, tuple(json.dumps(part, indent=1) + "\n" for part in parts))
 
     def who(self, plan: AnyPlan) -> list[int]:
-        """The places of the silos on the list."""
+        """The positions of the silos on the list."""
         return sorted(plan.position(name) for name, _ in self.counted)
 
     def total(self, plan: AnyPlan) -> Counts:
@@ -206,7 +204,7 @@ class OpenedList:
         Raises
         ------
         Refusal
-            `missing`, `foreign`, `duplicate`, `inconsistent` or `implausible`, or what is wrong with a part.
+            `missing`, `foreign`, `duplicate`, `inconsistent` or `implausible`, or the code of an invalid part.
         """
         total, wrong = _total(plan, self.counted, [read_part(plan, text) for text in self.parts])
         if wrong is not None:
@@ -217,20 +215,20 @@ class OpenedList:
 def open_parts(
     plan: AnyPlan, dealt: Mapping[int, Dealt], texts: Sequence[str], drop_refused: bool, after: int = 0
 ) -> tuple[OpenedList, dict[str | int, str]]:
-    """The list that the parts have opened, and the codes of what was left out, by silo or place of the text.
+    """The list that the parts have opened, and the codes of messages left out, by silo or message number.
 
     Parameters
     ----------
     plan
         The plan.
     dealt
-        The answers by place; those that came after the list are left out as `late`.
+        The answers by position. Those that are not on the list are left out as `late`.
     texts
         The parts.
     drop_refused
-        Leave out parts that cannot be used, and one that contradicts the others if it can be told which.
+        Leave out parts that cannot be used, and one that contradicts the others if it can be identified.
     after
-        After how many other messages the parts come.
+        Number of messages that precede the parts.
     """
     parts, refused = _read_parts(plan, texts, drop_refused, after)
     needed = opened_sum(plan).needed
@@ -240,7 +238,7 @@ def open_parts(
     if count < needed:
         silent = [plan.silos[i].name for i in opened_sum(plan).openers if i not in parts]
         names = ", ".join(map(repr, silent[:5])) + (", ..." if len(silent) > 5 else "")
-        ask = f"ask {names}" if silent else "the openers were told different lists: make a new plan"
+        ask = f"ask {names}" if silent else "the share holders received different lists: make a new plan"
         raise Refusal("missing", f"the sum opens with {needed} parts of one list; found {count}; {ask}")
     for other in sorted(parts.keys() - {part.opener for part in chosen}):
         name = plan.silos[other].name
@@ -272,10 +270,10 @@ def read_part(plan: AnyPlan, text: str) -> Part:
             raise Refusal("foreign", "the part belongs to another plan")
         i = plan.position(name := fields.read("silo", shapes.TEXT))
         if envelope.signer != plan.silos[i].signing or i not in channel.openers:
-            raise Refusal("foreign", f"the part of {name!r} is not signed by an opener of the plan")
+            raise Refusal("foreign", f"the part of {name!r} is not signed by a share holder of the plan")
         counted, places = fields.read("counted", shapes.TEXT), fields.read("places", shapes.LIST)
         if not all(type(place) is int and 0 <= place < len(plan.silos) for place in places):
-            raise Refusal("malformed", "the part's places must be those of silos in the plan")
+            raise Refusal("malformed", "the part's places must be positions of silos in the plan")
         packed = base64.b64decode(fields.read("sum", shapes.TEXT), validate=True)
         total = unpack(packed, plan.width)
     return Part(i, counted, tuple(places), total, text)
@@ -303,20 +301,20 @@ def _read_parts(
 
 
 def _counted(plan: AnyPlan, dealt: Mapping[int, Dealt], listed: str, places: Sequence[int]) -> Counted:
-    """The list that parts were made for, from the answers at hand."""
+    """The list for which parts were made, from the given answers."""
     if absent := [plan.silos[i].name for i in places if i not in dealt]:
-        raise Refusal("missing", f"the parts open a list with the answer of {absent[0]!r}; give it, too")
+        raise Refusal("missing", f"the parts open a list with the answer of {absent[0]!r}; pass this answer, too")
     counted = tuple(sorted((plan.silos[i].name, dealt[i].ephemeral) for i in places))
     if list_digest(plan, counted) != listed:
-        raise Refusal("foreign", "the parts open a list of other answers than these; give those that were listed")
+        raise Refusal("foreign", "the parts open a list of other answers than these; pass the listed answers")
     return read_counted(plan, [list(pair) for pair in counted])
 
 
 def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[Counts, int | None]:
-    """The opened sum, and the place of an opener whose part contradicts the others, or None."""
+    """The opened sum, and the position of a share holder whose part contradicts the others, or None."""
     channel, listed = opened_sum(plan), list_digest(plan, counted)
     if any(part.counted != listed for part in parts) or len({part.opener for part in parts}) < len(parts):
-        raise Refusal("foreign", "the parts must be of one list, and of different openers")
+        raise Refusal("foreign", "the parts must be for one list, and from different share holders")
     if len(parts) < channel.needed:
         raise Refusal("missing", f"the sum opens with {channel.needed} parts; found {len(parts)}")
     try:
@@ -325,7 +323,7 @@ def _total(plan: AnyPlan, counted: Counted, parts: Sequence[Part]) -> tuple[Coun
     except NotOnePolynomialError:
         raise Refusal(
             "inconsistent",
-            f"the parts contradict each other; with {channel.needed + 2} parts one that is wrong can be named",
+            f"the parts contradict each other; with {channel.needed + 2} parts one wrong part can be identified",
         ) from None
     total = values.reshape(len(plan.draws), -1)
     plan.refuse_total(sorted(plan.position(name) for name, _ in counted), total)

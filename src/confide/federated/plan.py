@@ -1,10 +1,10 @@
-"""What plans say, for people: the same words and digits wherever they are printed.
+"""The plan of a federated calibration: public, signed, computed before any data are used; JSON.
 
-The plan of a federated calibration: public, signed, computed before any data is seen; JSON.
+A plan fixes every parameter that the silos use, down to the last integer. So a silo can compute its privacy loss, and
+every reader can compute the coverage for any set of silos that answer. `planning.py` makes plans. A plan that is read
+is not trusted: every field is checked, and so is their consistency.
 
-It fixes what every silo will run, down to the last integer, so that a silo can state its privacy loss and anybody the
-coverage for whichever silos answer. `planning.py` makes plans. What a plan says when it is read is not trusted: every
-field is checked, and so is their fit.
+The rows that describe a plan for people are here, too: they are the same wherever a plan is printed.
 """
 
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
@@ -33,32 +33,32 @@ from confide.scores import score_kind
 from confide.support import Described, Fields, Section, exact_level, one_of, privacy_loss, shapes
 
 By: TypeAlias = Literal["level", "group", "class", "side"]
-"""What the asks of one plan are for."""
+"""The kind of the parts of one plan."""
 
 
 class AnyPlan(Described):
-    """What a silo can be asked by one message and for one charge: a list of asks; one threshold is a list of one."""
+    """A plan that one message answers, for one charge, with one part (`asks`) for each threshold."""
 
     by: By | None
-    """What tells the asks apart: their levels, groups, classes or sides; None for one threshold."""
+    """What distinguishes the parts: levels, groups, classes or sides; None for one threshold."""
     method: str
-    """As plans name it; one for all."""
+    """Name of the method, the same for all parts."""
     protocol: Method
-    """What every silo draws for the first ask; the others are of the same kind."""
+    """The method's parameters for the first part; the others are of the same kind."""
     channel: Channel
-    """How the silos' vectors are added; one for all."""
+    """How the silos' vectors are added, the same for all parts."""
     silos: tuple[Silo, ...]
-    """Who is invited."""
+    """The invited silos."""
     session: str
-    """Random, used once."""
+    """Random identifier, used once."""
     coordinator: Silo | None
-    """Who signed it; None before that."""
+    """The coordinator that signed the plan; None before it is signed."""
     signed: bool
     """Whether the silos are signed by their own keys."""
 
     @property
     def digest(self) -> str:
-        """SHA-256 of the plan: answers name it."""
+        """SHA-256 of the plan, which answers state."""
         raise NotImplementedError
 
     def closed(self, now: datetime) -> bool:
@@ -67,55 +67,55 @@ class AnyPlan(Described):
 
     @property
     def asks(self) -> Sequence["FederatedPlan"]:
-        """A plan of one threshold for each level, group, class or side."""
+        """The parts: a plan of one threshold for each level, group, class or side."""
         raise NotImplementedError
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """What each ask is for: a level, the name of a group or class, the score of a side, or None."""
+        """The names of the parts: a level, a group or class, the score of a side, or None."""
         raise NotImplementedError
 
     @property
     def draws(self) -> Sequence["FederatedPlan"]:
-        """What is drawn: one for all levels of noisy counts, else one for each ask."""
+        """The parts for which silos draw a vector: one for all levels of noisy counts, else every part."""
         return self.asks[:1] if self.by == "level" and self.protocol.one_draw else self.asks
 
     @property
     def width(self) -> int:
-        """How many numbers the vectors of one silo have together."""
+        """The total length of one silo's vectors."""
         return len(self.draws) * self.asks[0].candidates.size
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """What a silo is asked, what it pays and what is promised, (name, value) each."""
+        """The request, its privacy loss and its guarantee as (name, value) rows."""
         raise NotImplementedError
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is unusual about what is asked for."""
+        """Warnings about unusual parameters."""
         raise NotImplementedError
 
     @property
     def assumed(self) -> str:
-        """What its promise assumes of the silos, or of the new record, in words; empty if it promises nothing."""
+        """The guarantee's assumption about the silos or the new record; empty without a guarantee."""
         return silos_text(self.protocol.about_silos(self.asks[0]))
 
     @property
     def words(self) -> list[tuple[str, str]]:
-        """What its method says beside, (name, value) each."""
+        """Additional rows of the method, (name, value) each."""
         return self.protocol.words(self.asks[0])
 
     @property
     def promise_lines(self) -> list[str]:
-        """What is promised for the numbers of answers; for each of several levels, and once for all groups."""
+        """The guarantees by number of answers: for each of several levels, and once for all groups."""
         raise NotImplementedError
 
     def position(self, name: str) -> int:
-        """The place of a silo; else `foreign`."""
+        """The position of a silo; raises a `Refusal` with the code `foreign` if there is none."""
         return Terms.position(self.asks[0], name)
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
-        """The loss of one record anywhere: silos hold different records, so the largest loss of a silo counts."""
+        """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
         raise NotImplementedError
 
     def loss(self, i: int) -> float:
@@ -123,13 +123,13 @@ class AnyPlan(Described):
         return self.privacy([i]).epsilon
 
     def sign(self, coordinator: SiloKeys) -> str:
-        """The plan as a signed JSON message, read back as every silo will read it."""
+        """The plan as a signed JSON message. It is read back to check that silos can read it."""
         raise NotImplementedError
 
     def message(self, own: int, counts: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """What silo `own` sends, drawn once, as JSON values.
+        """The message of silo `own`, drawn once, as JSON values.
 
-        `counts` have shape (m,), for groups and sides (asks, m).
+        `counts` has shape (m,), for groups and sides (parts, m).
         """
         rows = counts if counts.ndim == 2 else [counts] * len(self.draws)
         drawn = [ask.protocol.draw(ask, own, row)[np.newaxis] for ask, row in zip(self.draws, rows, strict=True)]
@@ -139,7 +139,7 @@ class AnyPlan(Described):
         return self.channel.send(first, own, np.concatenate(drawn), agreement, context)
 
     def read_message(self, i: int, fields: Fields) -> Any:
-        """What silo i sent; refused as `malformed` or `out-of-range` if it cannot be that."""
+        """Read the content of silo i's message; raises a `Refusal` with the code `malformed` or `out-of-range`."""
         first = self.asks[0]
         if not self.channel.each:
             return self.channel.read_message(first, fields, len(self.draws))
@@ -152,19 +152,19 @@ class AnyPlan(Described):
         return tuple(chosen)
 
     def add(self, sent: Mapping[int, Any]) -> Counts:
-        """The sum of what the silos sent, by place; shape (draws, m)."""
+        """The sum of the silos' messages, given by position; shape (draws, m)."""
         total = self.channel.add(self.asks[0], sent, len(self.draws))
         if not self.channel.each:
             self.refuse_total(sorted(sent), total)
         return total
 
     def refuse_total(self, who: Sequence[int], total: Counts) -> None:
-        """Refuse a sum as `implausible` that the vectors of these silos cannot have, were they all honest."""
+        """Raise a `Refusal` (`implausible`) for a sum that the vectors of honest silos cannot have."""
         for ask, row in zip(self.draws, total, strict=True):
             ask.protocol.refuse_total(ask, who, row)
 
     def certified(self, who: Sequence[int], stated: int | None = None) -> list[tuple[int, Guarantee]]:
-        """The k and the promise of every ask (see `FederatedPlan.certify`); the one plan of all groups once."""
+        """The k and the guarantee of every part (see `FederatedPlan.certify`); the one plan of all groups once."""
         self.channel.refuse_short(self.asks[0], who)
         early = stated if self.channel.each else None  # no earlier version had sums of replies
         found = {id(ask): ask for ask in self.asks}
@@ -172,29 +172,29 @@ class AnyPlan(Described):
         return [certified[id(ask)] for ask in self.asks]
 
     def thresholds(self, who: Sequence[int], total: Counts, ks: Sequence[int]) -> list[float]:
-        """What the sum of the vectors of these silos says, shape (draws, m), with the k of each ask."""
+        """The thresholds from the sum of these silos' vectors, shape (draws, m), with the k of each part."""
         rows = total if len(total) == len(self.asks) else [total[0]] * len(self.asks)
         each = zip(self.asks, rows, ks, strict=True)
         found = [ask.protocol.read_off(ask, who, row, k) for ask, row, k in each]
-        return list(accumulate(found, max)) if self.by == "level" else found  # nested, and nothing is covered less
+        return list(accumulate(found, max)) if self.by == "level" else found  # nested, and coverage only rises
 
     def _section(self) -> Section:
         return Section(
             "Plan of a federation",
-            "federated plan; nothing is paid by looking at it",
+            "federated plan; reading it costs no privacy budget",
             warnings=tuple(self.remarks),
             parts=(Section("", facts=tuple(self.rows)),),
             notes=tuple(f"  {line}" for line in self.promise_lines),
         )
 
     def _brief(self) -> str:
-        said = dict(self.rows)
-        silos = f"{said['silos'].partition(',')[0]} silos"
-        return f"{said['method']}, {said['asked for']}, {silos}, each pays at most {said['a silo pays at most']}"
+        rows = dict(self.rows)
+        silos = f"{rows['silos'].partition(',')[0]} silos"
+        return f"{rows['method']}, {rows['requested']}, {silos}, each answer: {rows['privacy of an answer']}"
 
 
 def identity_rows(plan: AnyPlan, *, silos: bool) -> list[tuple[str, str]]:
-    """The fingerprints of coordinator and silos, and one number for all of them, as far as the plan states them."""
+    """The fingerprints of coordinator and silos, and one number for all of them, if the plan states them."""
     if plan.coordinator is None:
         return []
     rows = [(f"coordinator {plan.coordinator.name}", fingerprint(plan.coordinator.identity))]
@@ -204,9 +204,9 @@ def identity_rows(plan: AnyPlan, *, silos: bool) -> list[tuple[str, str]]:
     return rows
 
 
-def roster_number(everybody: Iterable[Silo]) -> str:
+def roster_number(participants: Iterable[Silo]) -> str:
     """One number for coordinator and silos, longer than that of one of them: see `confide.federated.fingerprint`."""
-    return fingerprint(roster(everybody), groups=12)
+    return fingerprint(roster(participants), groups=12)
 
 
 def _records(silo: Silo) -> str:
@@ -214,7 +214,7 @@ def _records(silo: Silo) -> str:
 
 
 def colluders(plan: AnyPlan) -> str | None:
-    """How many colluding silos the privacy of an answer withstands; None if it relies on no other silo."""
+    """How many colluding silos the privacy of an answer withstands, in words; None if it relies on no other silo."""
     count = plan.channel.colluders
     if count is None:
         return None
@@ -223,14 +223,14 @@ def colluders(plan: AnyPlan) -> str | None:
 
 
 def openers(plan: AnyPlan) -> str | None:
-    """Who opens the sum by a second message; None if there is none."""
+    """How many share holders open the sum by a second message, in words; None without a second message."""
     if not isinstance(plan.channel, Shared):
         return None
     return f"{plan.channel.needed} of {len(plan.channel.openers)} silos, by a second message that costs nothing"
 
 
 def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
-    """Numbers of answers, the many first, for which the same words are said."""
+    """Ranges of numbers of answers with the same guarantee, the largest numbers first, and its text."""
     for words, numbers in groupby(promises, key=lambda answers: _promised(promises[answers])):
         most, *others = numbers
         yield f"{others[-1]} to {most}" if others else f"{most}", words
@@ -239,7 +239,7 @@ def ranges(promises: Mapping[int, Promise]) -> Iterator[tuple[str, str]]:
 def _promised(promise: Promise) -> str:
     if promise.infinite == "always":
         return "the threshold +inf"
-    covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is promised"
+    covers = f"coverage at least {promise.coverage:.6g}" if promise.coverage else "no coverage is guaranteed"
     return covers + (", perhaps by the threshold +inf" if promise.infinite == "perhaps" else "")
 
 
@@ -265,7 +265,7 @@ def _replies(fields: Fields, count: int) -> list[dict[str, Any]]:
 
 @dataclass(frozen=True, repr=False)
 class FederatedPlan(AnyPlan, Terms):
-    """Everything public about a federated calibration: who, when, what is promised (see `Terms`), method and channel.
+    """The public plan of a federated calibration: its terms (see `Terms`), method and channel.
 
     Build it with `plan`.
 
@@ -274,13 +274,15 @@ class FederatedPlan(AnyPlan, Terms):
     method
         The name of the method: one of `confide.federated.protocols.PROTOCOLS`.
     protocol
-        What every silo draws, and what becomes of it.
+        The method's parameters: what every silo draws, and how the threshold follows.
     channel
         How the silos' vectors are added.
     unused
-        Fields that a plan states although its method does not have them: they mean nothing but belong to its digest.
+        Fields that a plan states although its method does not have them. They have no effect, but are part of its
+        digest.
     coordinator
-        Name and keys of who signed the plan, stated by `sign`; None before that, and in plans of version 0.1.
+        Name and keys of the coordinator that signed the plan, stated by `sign`; None before that, and in plans of
+        version 0.1.
     """
 
     by = None
@@ -293,35 +295,35 @@ class FederatedPlan(AnyPlan, Terms):
 
     @property
     def asks(self) -> Sequence["FederatedPlan"]:
-        """Itself."""
+        """The plan itself, its only part."""
         return (self,)
 
     @property
     def names(self) -> tuple[Any, ...]:
-        """Nothing to tell apart."""
+        """One part without a name."""
         return (None,)
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the plan: answers name it."""
+        """SHA-256 of the plan, which answers state."""
         return digest(self.fields())
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """What a silo is asked, what it pays and what is promised, (name, value) each."""
+        """The request, its privacy loss and its guarantee as (name, value) rows."""
         size = "public" if self.silos[0].size is not None else "secret"
         delta = "" if self.delta is None else f", delta {self.delta:g}"
-        pays = str(self.privacy()) if self.protocol.private else "everything: its answer is not private"
+        loss = str(self.privacy()) if self.protocol.private else "none: the answer is not private"
         rows = [
             ("method", self.method),
             ("score", self.score or "not stated"),
-            ("asked for", f"coverage {float(self.level):g}{delta}"),
-            ("a silo pays at most", pays),
+            ("requested", f"coverage {float(self.level):g}{delta}"),
+            ("privacy of an answer", loss),
             ("candidate thresholds", self.candidates.description),
             ("silos", f"{len(self.silos)}, their numbers of records {size}"),
             ("may be missing", f"{self.dropouts}; " + _MISSING[self.missing]),
-            ("may lie", str(self.liars)),
-            ("promised", self.assumed or "nothing"),
+            ("Byzantine silos", f"at most {self.liars}"),
+            ("guarantee", self.assumed or "none"),
         ]
         if (collude := colluders(self)) is not None:
             rows.append((self.protocol.relies_for, f"the other silos: {collude}"))
@@ -335,12 +337,12 @@ class FederatedPlan(AnyPlan, Terms):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is unusual about the level and the failure probability."""
+        """Warnings about an unusual level or failure probability."""
         return unusual(self.alpha, self.delta)
 
     @property
     def promise_lines(self) -> list[str]:
-        """What is promised, for all numbers of answers."""
+        """The guarantees for all numbers of answers."""
         return [f"{number} answer{'' if number == '1' else 's'}: {words}" for number, words in ranges(self.promises())]
 
     def loss(self, i: int) -> float:
@@ -348,11 +350,11 @@ class FederatedPlan(AnyPlan, Terms):
         return self.protocol.loss(self, i)
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
-        """The loss of one record anywhere: silos hold different records, so the largest loss of a silo counts."""
+        """The loss of one record: silos hold different records, so it is the largest loss of a silo."""
         return self.protocol.privacy(self, self._who(answered))
 
     def certify(self, answered: Collection[int] | None = None) -> tuple[int, Guarantee]:
-        """Which of the answers becomes the threshold, and what is promised, for the silos that answered.
+        """The rank k of the answer that becomes the threshold, and the guarantee, for the silos that answered.
 
         Parameters
         ----------
@@ -362,17 +364,17 @@ class FederatedPlan(AnyPlan, Terms):
         Returns
         -------
         k, guarantee
-            The k-th smallest of all answers, liars' answers included; if k exceeds their number the threshold is
-            +inf. k = 0 for methods that do not sort replies.
+            The threshold is the k-th smallest of all answers, those of Byzantine silos included; if k exceeds their
+            number it is +inf. k = 0 for methods that do not sort replies.
         """
         return self.certified(self._who(answered))[0]
 
     def promises(self) -> dict[int, Promise]:
-        """What is promised, by the number of answers, from all silos down to one; or for all silos, if all must."""
+        """The guarantee by number of answers, from all silos down to the least number that gives a threshold."""
         return self.protocol.promises(self, self.channel.numbers(self))
 
     def fields(self) -> dict[str, Any]:
-        """As JSON values: one flat object, with a value for the fields that method and channel do not have."""
+        """The plan as one flat object of JSON values, with a value for fields that method and channel do not have."""
         return {
             **dict.fromkeys(_ORDER),
             **VOID,
@@ -384,7 +386,7 @@ class FederatedPlan(AnyPlan, Terms):
         }
 
     def sign(self, coordinator: SiloKeys) -> str:
-        """The plan as a signed JSON message, which names its coordinator, read back as every silo will read it.
+        """The plan as a signed JSON message that names its coordinator. It is read back as every silo will read it.
 
         Raises
         ------
@@ -396,9 +398,9 @@ class FederatedPlan(AnyPlan, Terms):
         try:
             read, _ = FederatedPlan.read(text)
         except Refusal as refusal:
-            raise InputError("plan", f"must be one that silos can read, and they would refuse it: {refusal}") from None
+            raise InputError("plan", f"must be readable by silos, which would reject it: {refusal}") from None
         if read != stated:
-            raise InputError("plan", "must be read as it is", got="candidates that their recipe does not make")
+            raise InputError("plan", "must be read as it is", got="candidates that do not follow from their recipe")
         refuse_too_long(text, self)
         return text
 
@@ -412,7 +414,7 @@ class FederatedPlan(AnyPlan, Terms):
             `malformed`.
         """
         if not content.keys() >= set(_ORDER):
-            raise Refusal("malformed", "the plan lacks fields; ask for the original")
+            raise Refusal("malformed", "the plan lacks fields; request the original")
         with fields_of("plan", content) as fields:
             name = one_of("method", fields.read("method", shapes.TEXT), METHODS)
             terms = _read_terms(fields)
@@ -439,7 +441,7 @@ class FederatedPlan(AnyPlan, Terms):
 
     @classmethod
     def read(cls, text: str) -> tuple["FederatedPlan", Envelope]:
-        """A signed plan, and who signed it.
+        """Read a signed plan; the plan and its envelope with the signer.
 
         Raises
         ------
@@ -449,9 +451,11 @@ class FederatedPlan(AnyPlan, Terms):
         envelope = unseal("plan", text)
         plan = cls.from_fields(envelope.content)
         if plan.signed != (plan.coordinator is not None):
-            raise Refusal("malformed", "the plan must name its coordinator, and sign its silos; ask for the original")
+            raise Refusal(
+                "malformed", "the plan must name its coordinator and contain signed silos; request the original"
+            )
         if plan.coordinator is not None and plan.coordinator.signing != envelope.signer:
-            raise Refusal("altered", "the plan is signed by another key than its coordinator's; ask for the original")
+            raise Refusal("altered", "the plan is signed with another key than its coordinator's; request the original")
         return plan, envelope
 
     def _who(self, answered: Collection[int] | None) -> list[int]:
@@ -472,7 +476,7 @@ def _read_terms(fields: Fields) -> Terms:
 
 
 def _candidate_fields(candidates: Candidates) -> dict[str, Any]:
-    """How the candidates were made; their values where a recipe does not tell them."""
+    """The recipe of the candidates, or their values if there is no such recipe."""
     recipe = dict(candidates.recipe)
     return recipe if recipe["kind"] in BUILDERS else {"kind": "of", "values": candidates.edges.tolist()}
 
@@ -506,4 +510,4 @@ _TERMS: shapes.Shape = {
     "closes": shapes.nullable(shapes.Field("a time", (str,), lambda text: write_time(read_time(text)))),
     **WORDS,
 }
-"""The terms of a plan; `_ORDER` and the method's fields stand before them in a file."""
+"""The terms of a plan. In a file, `_ORDER` and the method's fields precede them."""

@@ -1,7 +1,7 @@
-"""From what is asked of a federation to its plan: by the method that is asked for, or by the one that suits best.
+"""Make a plan from a request: by the requested method, or by the recommended one.
 
-Targets, slopes and noise follow from public numbers. What is expected of a method is no promise: it is what would
-happen if scores were spread in a known way (docs/federated.md, "Which method").
+Targets, slopes and noise follow from public numbers. Expected coverages are not guarantees: they hold for scores of a
+known distribution (docs/federated.md, "Which method").
 """
 
 import secrets
@@ -66,7 +66,7 @@ def planned(
     method: str,
     **choices: Unpack[PlanChoices],
 ) -> FederatedPlan:
-    """The plan by one method; arguments and errors are those of `confide.federated.plan`."""
+    """The plan by one method, with the arguments and errors of `confide.federated.plan`."""
     refuse_unknown("plan", choices, _DEFAULTS)
     asked = _DEFAULTS | choices
     delta, dp_delta, n_min, score = asked["delta"], asked["dp_delta"], asked["n_min"], asked["score"]
@@ -102,12 +102,10 @@ def planned(
     if asked["colluding"] is not None and not summed:
         raise InputError(
             "colluding",
-            ("belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': nothing of the others relies on silos"),
+            ("belongs to the methods 'secure-sum' and 'fedcp2-qq-sum': the others do not rely on other silos"),
         )
     if dp_delta is not None and not (summed and row.draws is FedCP2QQ):
-        raise InputError(
-            "dp_delta", "belongs to the method 'fedcp2-qq-sum': the losses of all others are without a delta"
-        )
+        raise InputError("dp_delta", "belongs to the method 'fedcp2-qq-sum': the losses of all others have no delta")
     channel = row.channel(terms).planned(terms, options)
     terms = row.draws.local_terms(terms, options, channel)
     protocol = row.draws.planned(terms, options, channel)
@@ -117,25 +115,25 @@ def planned(
 
 
 _COMPARED = 100
-"""Among more silos than these, whose names often differ by a number, names are not compared two by two."""
+"""With more silos than these, whose names often differ by a number, names are not compared pairwise."""
 
 
 def _check_apart(names: Sequence[str]) -> None:
-    """Refuse names of silos that a ledger would take for one name; warn of names that look alike."""
+    """Reject names of silos that a ledger would take for one name, and warn of similar names."""
     by_key: dict[str, str] = {}
     for name in names:
         other = by_key.setdefault(name_key(name), name)
         if other != name:
             raise InputError("silos", "must differ in their names by more than case", got=f"{other!r} and {name!r}")
     for place, name in enumerate(names if len(names) <= _COMPARED else ()):
-        if alike := similar(name, names[:place]):
-            text = f"silos {alike[0]!r} and {name!r} have names that look alike; if they are one silo, invite it once"
+        if others := similar(name, names[:place]):
+            text = f"silos {others[0]!r} and {name!r} have similar names; if they are one silo, invite it once"
             warnings.warn(SimilarNameWarning(text), stacklevel=outside())
 
 
 _FEWEST, _OTHERS, _MOST, _MOST_SUMMED = 30, 1000, 3840, 400
 _MORE: Mapping[str | None, int] = {"residual": 2, "signed": 2, "any": 4, "mass": 2, "penalised": 2}
-"""How many times as many candidates suit these kinds of scores; of residuals only those without a unit."""
+"""Factor of the number of candidates for these kinds of scores; for residuals only without a unit."""
 
 
 def _listed(
@@ -146,7 +144,7 @@ def _listed(
     sizes: Sequence[int],
     epsilon: float | None,
 ) -> Candidates:
-    """A given list as it is; else as many as suit the sizes and epsilon, for methods whose noise depends on it."""
+    """The given candidates; else as many as suit the sizes and epsilon, for methods whose noise depends on them."""
     kind = score_kind(score)
     spread = kind.asked(candidates, unit)
     if isinstance(spread, Candidates):
@@ -161,9 +159,9 @@ def _listed(
 
 
 def _suitable(method: str, sizes: Sequence[int], epsilon: float, more: int) -> int:
-    """How many candidates cost about as much as they resolve.
+    """The number of candidates that cost about as much as they resolve.
 
-    private-qq: half as many as a silo of middling size has records, times epsilon. secure-sum: d of them cost some
+    private-qq: half as many as a silo of median size has records, times epsilon. secure-sum: d of them cost about
     3 sqrt(d)/epsilon ranks of all n and leave half a candidate, n/(2d) ranks, unresolved.
 
     Examples
@@ -178,46 +176,46 @@ def _suitable(method: str, sizes: Sequence[int], epsilon: float, more: int) -> i
 
 
 _SHARES = (0.6, 0.4, 0.25, 0.15)
-"""What share of the silos, the largest ones, are tried alone."""
+"""Shares of the silos, the largest ones, that are tried alone."""
 _FEWEST_SILOS, _FEWEST_RECORDS = 5, 0.5
 _WORTH = 0.05
-"""So much of alpha is it worth that silos need not rely on one another, and that one message is all."""
+"""Share of alpha that may be lost for one message and for silos that need not rely on one another."""
 _USEFUL = 0.3
-"""A method that is expected to miss less than so much of alpha includes nearly everything: it does not serve."""
+"""A method whose expected miscoverage is below this share of alpha includes nearly everything: it does not serve."""
 _RARELY = 0.01
 _BELL = 0.1
-"""The standard deviation of the bell, as a share of the list of candidates, in whose middle it lies."""
+"""Standard deviation of the Gaussian scores, as a share of the range of candidates, in the middle of which they lie."""
 
 
 COMPARABLE = ("fedcp2-qq-sum",)
-"""Published methods that can be compared, if they are asked for."""
+"""Published methods that can be compared on request."""
 
 
 @dataclass(frozen=True)
 class Alternative:
-    """What one method would give.
+    """The plan by one method, and its expected coverage.
 
     Parameters
     ----------
     method
-        Its name.
+        Name of the method.
     plan
         The plan, ready to be signed; None if there is none.
     refused
-        Why there is no plan.
+        The reason why there is no plan.
     left_out
-        What share of all records belongs to silos that the plan leaves out: the smallest ones.
+        Share of all records in the smallest silos that the plan leaves out.
     silos
-        How many silos are invited.
+        Number of invited silos.
     expected, expected_bell
-        Mean coverage if scores lie evenly over the candidates, and if they lie in a bell over the middle of them; of
-        several thresholds the mean of theirs. NaN without a plan.
+        Mean coverage for scores that are uniform over the candidates, and for Gaussian scores over the middle of them.
+        For several thresholds it is the mean over them. NaN without a plan.
     infinite
-        The chance of the threshold +inf, the larger one of the two.
+        Probability of the threshold +inf, the larger one of the two.
     on_pilot
-        What comes out on the public pilot sample, if one is given.
+        Results on the public pilot sample, if one is given.
     recommended
-        Whether this is the one to take.
+        Whether this alternative is recommended.
     """
 
     method: str
@@ -233,28 +231,28 @@ class Alternative:
 
     @property
     def missed(self) -> float:
-        """The miscoverage level; of several thresholds the mean of theirs. 0 without a plan."""
+        """The miscoverage level, for several thresholds their mean; 0 without a plan."""
         return 0.0 if self.plan is None else float(np.mean([float(ask.alpha) for ask in self.plan.asks]))
 
     @property
     def worst(self) -> float:
-        """The larger one of the expected coverages: the more is covered than promised, the larger are sets."""
+        """The larger of the expected coverages. The further above the level it is, the larger are sets."""
         return max(self.expected, self.expected_bell)
 
 
 Make: TypeAlias = Callable[[Sequence[Silo], str, PlanChoices], AnyPlan]
-"""How silos and a method become a plan, of one threshold or of several."""
+"""Makes a plan of one threshold or of several from silos, a method and options."""
 
 
 def alternatives(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
-    """Both of our methods with all silos, and leaving out the smallest; one of them recommended if any has a plan."""
+    """Both methods of confide with all silos, and private-qq without the smallest; one is recommended if possible."""
     found = _with_all(silos, make, options) + _with_the_largest(silos, make, options)
     best = _best(found)
     return [replace(one, recommended=one is best) for one in found]
 
 
 def alternative(silos: Sequence[Silo], make: Make, method: str, options: PlanChoices) -> Alternative:
-    """What one method would give for these silos, beside no other."""
+    """The plan by one method for these silos."""
     try:
         made = make(silos, method, options)
     except InputError as error:
@@ -275,41 +273,41 @@ def recommended(
     Raises
     ------
     InputError, InputTypeError
-        What the first method says if none has a plan.
+        The error of the first method, if none has a plan.
     """
     if epsilon is None:
         raise InputError(
-            "epsilon", "must be given", remedy="The methods 'fedcp-qq' and 'fedcp-avg' are not private and go without"
+            "epsilon", "must be given", remedy="Only 'fedcp-qq' and 'fedcp-avg', which are not private, need none"
         )
     make = one_threshold(alpha, epsilon)
     found = _with_all(silos, make, options)
     best = _best(found)
     if best is None or best.plan is None:
-        return make(silos, found[0].method, options).asks[0]  # raises what the first method says
+        return make(silos, found[0].method, options).asks[0]  # raises the error of the first method
     return best.plan.asks[0]
 
 
 def one_threshold(alpha: Level, epsilon: float) -> Make:
-    """How a plan of one threshold is made."""
+    """A maker of plans of one threshold."""
     return lambda silos, method, options: planned(silos, alpha, epsilon, method, **options)
 
 
 def _with_all(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
     found = [alternative(silos, make, "private-qq", _alone(options))]
-    if silos and silos[0].size is not None:  # a secret size leaves private-qq alone
+    if silos and silos[0].size is not None:  # only private-qq keeps sizes secret
         found.append(alternative(silos, make, "secure-sum", options))
     return found
 
 
 def _alone(options: PlanChoices) -> PlanChoices:
-    """What is asked of a method that relies on no other silo."""
+    """The options of a method that relies on no other silo."""
     alone = options.copy()
     alone.pop("colluding", None)
     return alone
 
 
 def _with_the_largest(silos: Sequence[Silo], make: Make, options: PlanChoices) -> list[Alternative]:
-    """private-qq without the smallest silos: that of those left, and what share of the records they do not have."""
+    """private-qq without the smallest silos, and the share of records that is left out."""
     sizes = [silo.size or 0 for silo in silos]
     total, found = sum(sizes), []
     by_size = sorted(range(len(silos)), key=lambda i: -sizes[i])
@@ -323,7 +321,7 @@ def _with_the_largest(silos: Sequence[Silo], make: Make, options: PlanChoices) -
 
 
 def known_laws(m: int) -> dict[str, NDArray[np.float64]]:
-    """P(score <= e_j) for m candidates, +inf included: evenly over them, and in a bell over the middle of them.
+    """P(score <= e_j) for m candidates, +inf included: for uniform scores, and for Gaussian scores over the middle.
 
     Examples
     --------
@@ -337,12 +335,12 @@ def known_laws(m: int) -> dict[str, NDArray[np.float64]]:
 
 
 def answer_law(ask: FederatedPlan, below: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The law of the threshold over the candidates; it is drawn with a seed, for nothing private is in it."""
+    """The law of the threshold over the candidates. It is drawn with a seed, because it uses no private data."""
     return ask.protocol.answer_law(ask, below, np.random.default_rng(0))
 
 
 def _best(found: list[Alternative]) -> Alternative | None:
-    """The simplest one that is nearly as good as the best; with silos left out only if nothing else serves."""
+    """The simplest alternative that is nearly as good as the best; without some silos only if nothing else serves."""
     with_plan = [one for one in found if one.plan is not None]
     if not with_plan:
         return None
@@ -368,52 +366,51 @@ def plan(
     Parameters
     ----------
     silos
-        Who is invited; all of them with a public size, or all without (the sizes stay secret, `private-qq` only).
+        The invited silos, either all with a public size, or all without (sizes stay secret, `private-qq` only).
     alpha
         Miscoverage level in (0, 1).
     epsilon
-        Privacy loss per record; left out for `fedcp-qq` and `fedcp-avg`, which are not private.
+        Privacy loss per record. Leave it out for `fedcp-qq` and `fedcp-avg`, which are not private.
     method
         `"private-qq"`, `"secure-sum"`, `"fedcp-qq"`, `"fedcp2-qq"`, `"fedcp2-qq-sum"` or `"fedcp-avg"`; by default the
         one of the first two that `compare` recommends for these sizes and terms.
     score, candidates, unit
-        As in `confide.calibrate`. For private-qq and secure-sum as many candidates are spread as suit the sizes.
+        As in `confide.calibrate`. By default, private-qq and secure-sum use as many candidates as suit the sizes.
     delta
-        Ask for a training-conditional promise instead of the marginal one.
+        Failure probability of a training-conditional guarantee; by default the guarantee is marginal.
     liars
-        How many silos may send anything they like; by default none.
+        Number of Byzantine silos, which may send anything; by default none.
     dropouts
-        Plan for a finite threshold with up to this many silos missing, by default none. If more are missing the promise
-        still holds, by a threshold of +inf if need be. With a sum, dropouts take 5 silos or more and a second small
-        message, by which silos open the sum of those who answered (`openings`, `open_part`); if more are missing,
-        nothing opens.
+        Number of silos that may be missing while the threshold is still planned to be finite; by default none. If more
+        are missing the guarantee still holds, if necessary by the threshold +inf. A sum with dropouts needs at least 5
+        silos and a second small message, by which share holders open the sum of the silos that answered (`openings`,
+        `open_part`). If more are missing, nothing opens.
     missing
-        `"independent"` (default): whether a silo answers does not depend on its scores; `"arbitrary"`: no such
-        assumption.
+        `"independent"` (default): a silo answers independently of its scores; `"arbitrary"`: no such assumption.
     population
         `"mixture"` (default for `secure-sum`) or `"common"` (all others).
     colluding
-        For `secure-sum` and `fedcp2-qq-sum`: how many silos may pool their knowledge with the coordinator; by default
-        fewer than half, and one of two.
+        For `secure-sum` and `fedcp2-qq-sum`: number of silos that may collude with the coordinator; by default fewer
+        than half, and one of two.
     dp_delta
-        For `fedcp2-qq-sum`: let the opened sum be (epsilon, dp_delta)-differentially private, by amplification. Replies
-        may then cost more than epsilon, which is what silos are charged and what the plan's `epsilon` says, if a silo
-        is one record; with more records nothing is gained, and the plan says so.
+        For `fedcp2-qq-sum`: make the opened sum (epsilon, dp_delta)-differentially private, by amplification. If a silo
+        is one record, replies may then cost more than epsilon. Silos are charged this larger loss, and the plan's
+        `epsilon` states it. With more records nothing is gained, and the plan states this.
     n_min, n_typical
         For secret sizes: public lower bound on, and guess of, the number of records per silo. With `n_min` = 0 the
-        promise also holds where silos have no records at all, which costs a little.
+        guarantee also holds where silos have no records, at a small cost.
     selector
         As in `confide.plan`.
     closes
-        Answers made after this time are refused.
+        Time after which answers are late.
     classes, about
-        As in `confide.calibrate`: public, part of what silos agree to, and kept in the calibration, which then refuses
+        As in `confide.calibrate`: public, part of what silos agree to, and kept in the calibration, which then rejects
         other classes. A silo whose scores are of other classes does not answer.
 
     Raises
     ------
     InputError, InputTypeError
-        If an argument cannot be used, or no finite threshold can be promised with so few records.
+        If an argument cannot be used, or no finite threshold can be guaranteed with so few records.
 
     Examples
     --------

@@ -1,8 +1,8 @@
-"""Whether an opened sum can be what honest silos' counts and noise add up to: a wrong message often shows.
+"""Check that an opened sum can be the sum of honest silos' counts and noise. The check detects many wrong messages.
 
-The number of all records is public and every count lies between 0 and it, so the opened sum may miss these bounds by
-its noise alone. It has been opened and is private already: looking at it costs nothing. A lie within the bounds is not
-noticed.
+The number of all records is public and every count lies between 0 and this number, so only noise may move the opened
+sum beyond these bounds. The sum has been opened and is already private, so the check has no privacy cost. A false
+message within the bounds is not detected.
 """
 
 import math
@@ -13,11 +13,11 @@ from numpy.typing import NDArray
 from confide.federated.refusals import Refusal
 
 LEVEL = 1e-12
-"""An honest sum is refused with at most this probability."""
+"""An honest sum is rejected with at most this probability."""
 
 
 def refuse_implausible(counts: NDArray[np.int64], n: int, scale: float, parameter: float) -> None:
-    """Refuse an opened sum, int64 of shape (m,), that n records and noise as of `noise_law` do not explain.
+    """Reject an opened sum, int64 of shape (m,), that n records and noise as of `noise_law` do not explain.
 
     Raises
     ------
@@ -33,7 +33,7 @@ def refuse_implausible(counts: NDArray[np.int64], n: int, scale: float, paramete
     confide.federated.refusals.Refusal: implausible: the opened sum has -1993 records where the silos state 9, ...
     """
     m, found = len(counts), sum(counts.tolist())
-    then = "; a silo's message is wrong, and which one cannot be seen: ask them all, and make a new plan"
+    then = "; a silo's message is wrong, and it cannot be identified: ask all silos, and make a new plan"
     if abs(found - n) > most_noise(scale, parameter * m, LEVEL / 4):  # the noise of all counts together
         raise Refusal("implausible", f"the opened sum has {found} records where the silos state {n}, and noise{then}")
     room = most_noise(scale, parameter, LEVEL / (4 * m))

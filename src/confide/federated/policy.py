@@ -1,4 +1,4 @@
-"""What a silo agrees to, decided by the silo alone: whom it answers, with what, for how much."""
+"""A silo's policy: the coordinator, the methods and the privacy budget that it accepts."""
 
 import json
 import re
@@ -17,33 +17,33 @@ from confide.ledger import Cost
 from confide.support import positive_integer, privacy_loss, read_text, shapes
 
 DEFAULT_METHODS = ("private-qq", "secure-sum")
-"""What a policy allows if it says nothing else; both are private."""
+"""The methods that a policy allows by default; both are private."""
 
 _DIGITS = re.compile(r"[0-9a-f]{64}")
 
 
 @dataclass(frozen=True)
 class Policy:
-    """A silo's standing rules.
+    """The rules by which a silo answers plans.
 
     Parameters
     ----------
     coordinator
-        The identity of the coordinator (`Silo.identity`), or its Ed25519 public key alone: plans signed by another are
-        refused.
+        The identity of the coordinator (`Silo.identity`), or its Ed25519 public key alone. Plans that others signed
+        are rejected.
     budget
-        Total privacy loss of all releases about the silo's records, answers and others, beyond which no plan is
-        answered. It sets no limit in the ledger: you can raise or lower it at any time.
+        Maximum total privacy loss of all releases about the silo's records, answers and others. It sets no limit in
+        the ledger: you can raise or lower it at any time.
     per_plan
-        The most that one answer may be charged. The charge is the plan's loss under the relation of the silo's ledger.
+        Maximum charge for one answer. The charge is the plan's loss under the adjacency of the silo's ledger.
     methods
-        Methods that are allowed; those that are not private are not among the defaults.
+        Allowed methods. The defaults include private methods only.
     peers
         For `secure-sum` and `fedcp2-qq-sum`: the identity of every silo that may take part, by name, compared out of
         band.
     least_colluding
-        For these: with how many silos the coordinator may collude, at least, before an answer is less protected
-        than the plan states. Plans that stand fewer are refused.
+        For these methods: minimum number of silos that may collude with the coordinator without reducing the stated
+        privacy. Plans that withstand fewer are rejected.
 
     Examples
     --------
@@ -75,9 +75,9 @@ class Policy:
                 )
 
     def check(self, plan: AnyPlan, signer: str, own: int) -> None:
-        """Refuse a plan, signed by `signer`, that the rules do not allow; the silo's place in it is `own`.
+        """Reject a plan, signed by `signer`, that the rules do not allow; `own` is the silo's position in it.
 
-        `check_cost` then decides whether the plan costs too much.
+        `check_cost` then checks the charge.
 
         Raises
         ------
@@ -86,27 +86,25 @@ class Policy:
         """
         self.check_coordinator(plan, signer)
         if plan.method not in self.methods:
-            raise Refusal(
-                "not-allowed", f"the policy does not allow {plan.method!r}; methods must name it if you want it"
-            )
+            raise Refusal("not-allowed", f"the policy does not allow {plan.method!r}; add it to methods to allow it")
         if (colluders := plan.channel.colluders) is not None:
             if colluders < self.least_colluding:
                 raise Refusal(
                     "not-allowed",
-                    f"the plan protects from a coordinator that colludes with {colluders} of the silos, the policy "
-                    f"asks for {self.least_colluding}; ask for a plan that withstands more, or lower least_colluding",
+                    f"the plan withstands a coordinator that colludes with {colluders} of the silos, the policy "
+                    f"requires {self.least_colluding}; request a plan that withstands more, or lower least_colluding",
                 )
             self._check_peers(plan, own)
 
     def check_cost(self, plan: AnyPlan, cost: Cost) -> None:
-        """Refuse a private plan whose answer would be charged more than `per_plan`.
+        """Reject a private plan whose answer would be charged more than `per_plan`.
 
         Parameters
         ----------
         plan
             The plan.
         cost
-            What the silo's ledger would charge, under its own relation: `SiloLedger.cost`.
+            The charge under the adjacency of the silo's ledger: `SiloLedger.cost`.
 
         Raises
         ------
@@ -121,7 +119,7 @@ class Policy:
             )
 
     def check_coordinator(self, plan: AnyPlan, signer: str) -> None:
-        """Refuse a plan that is signed by another than the pinned coordinator.
+        """Reject a plan that is not signed by the pinned coordinator.
 
         Raises
         ------
@@ -131,14 +129,14 @@ class Policy:
         stated = None if plan.coordinator is None else plan.coordinator.identity
         if self.coordinator not in (signer, stated):
             other = "another key than the policy pins" if stated else "a key that the policy does not pin by itself"
-            raise Refusal("coordinator-unknown", f"the plan is signed by {other}; ask the coordinator for a new plan")
+            raise Refusal("coordinator-unknown", f"the plan is signed with {other}; request a new plan")
 
     def _check_peers(self, plan: AnyPlan, own: int) -> None:
-        """Whether all others are pinned, by keys that belong together because their owners signed them."""
+        """Check that all other silos are pinned, and signed by their own keys."""
         if not plan.signed:
             raise Refusal(
                 "not-allowed",
-                "the plan's silos are not signed by their own keys, as version 0.1 left them; ask for a new plan",
+                "the silos of this plan of version 0.1 are not signed by their own keys; request a new plan",
             )
         for i, silo in enumerate(plan.silos):
             if i == own or (pinned := self.peers.get(silo.name)) == silo.identity:
@@ -149,11 +147,11 @@ class Policy:
             raise Refusal(
                 "not-allowed",
                 f"{silo.name!r} has the fingerprint {found} in the plan and {fingerprint(pinned)} in the policy; ask "
-                "that silo which is its own",
+                "that silo which one is correct",
             )
 
     def to_json(self) -> str:
-        """As JSON text."""
+        """The policy as JSON text."""
         return json.dumps({"kind": PREFIX + "policy", **shapes.write_shape(self, _SHAPE)}, indent=1) + "\n"
 
     def save(self, path: str | Path) -> None:
@@ -169,9 +167,9 @@ class Policy:
     def from_json(cls, text: str) -> "Policy":
         """The inverse of `to_json`.
 
-        A policy of version 0.1 is read if it pins no peers, for then it allows no `secure-sum`. If it pins keys for
-        masks it is refused: those keys are not all that a fingerprint covers, and its `least_honest` asked for the
-        opposite of `least_colluding`.
+        A policy of version 0.1 is read if it pins no peers, because then it allows no `secure-sum`. If it pins keys for
+        masks it is rejected: a fingerprint covers more than those keys, and its `least_honest` had the opposite
+        meaning of `least_colluding`.
 
         Raises
         ------
@@ -184,8 +182,8 @@ class Policy:
             if values.pop("least_honest", None) is not None and values["peers"]:
                 raise Refusal(
                     "malformed",
-                    "the policy is of version 0.1, which pinned a part of its peers' keys; make a new one from "
-                    "their public files: confide federated policy",
+                    "the policy of version 0.1 pins only a part of its peers' keys; make a new one from their public "
+                    "files: confide federated policy",
                 )
             return cls(**values)
 
@@ -194,7 +192,7 @@ _SHAPE = shapes.shape_of(Policy, peers=shapes.OBJECT)
 
 
 def _shape(content: Mapping[str, Any]) -> shapes.Shape:
-    """The fields of a policy; those of version 0.1 asked for the opposite of `least_colluding`."""
+    """The fields of a policy; `least_honest` of version 0.1 had the opposite meaning of `least_colluding`."""
     if "least_honest" not in content:
         return _SHAPE
     kept = {name: field for name, field in _SHAPE.items() if name != "least_colluding"}

@@ -1,8 +1,8 @@
-"""private-qq: every silo answers with the slope mechanism; its noise is a random rank.
+"""private-qq: every silo answers with the slope mechanism, whose noise is a random rank.
 
-By the random-rank lemma a silo's reply is at least S_(R), R independent of the data and of known law. So the integral
-of FedCP-QQ stays, with a mixture in place of one order statistic: no union bound over silos, no free parameter
-(docs/theory-federated.md, Theorem F3).
+By the random-rank lemma a silo's reply is at least S_(R), where R is independent of the data and has a known law. So
+the integral of FedCP-QQ holds with a mixture in place of one order statistic. There is no union bound over silos and no
+free parameter (docs/theory-federated.md, Theorem F3).
 """
 
 import math
@@ -33,14 +33,14 @@ from confide.selection import Selector
 _SPLITS, _LEFT = (8, 10, 12, 14, 16), 14
 """Parts of the loss left of the target, for public and for secret sizes."""
 MANY = 64
-"""Beyond so many silos a quick search with stand-ins finds the plan; its certificate is that of all of them."""
+"""Above this number of silos a fast search with representative sizes finds the plan. The certificate uses all silos."""
 
 _RISES_OF_MANY = (0.0, 6.0, 10.0)
 _FEW_LINES, _LINES, _BEST, _REFINED = 4, 16, 3, 6
 _FEW = 16
 _RISES = (0.0, 3.0, 6.0, 10.0)
-"""Not beyond 10: the k-th smallest reply may be that of one silo whose scores leave a desert, and a longer rise would
-carry it across."""
+"""At most 10: the k-th smallest reply may be that of one silo whose scores leave an empty candidate range, and a larger
+rise would move the reply across it."""
 
 
 @dataclass(frozen=True)
@@ -52,11 +52,11 @@ class MechanismChoice:
     mechanisms
         One per silo.
     k
-        Which of the honest replies becomes the threshold, if all silos answer.
+        Rank, among the honest replies, of the one that becomes the threshold, if all silos answer.
     coverage
-        What is guaranteed then: the marginal coverage, or the level that holds with probability 1 - delta.
+        The guarantee in this case: the marginal coverage, or the level that holds with probability 1 - delta.
     expected
-        Mean coverage on evenly spread scores.
+        Mean coverage on uniform scores.
     """
 
     mechanisms: tuple[Slopes, ...]
@@ -81,31 +81,32 @@ def best_private_qq(
 ) -> MechanismChoice | None:
     """Mechanisms and k for all silos, of least expected coverage among those that certify the level.
 
-    Public sizes: target ranks are T_j = ceil(x (n_j + 1)), at most n_j; for every split of the loss between the slopes
-    and every k (nine of them if there are many silos) the smallest x that is certified is found by bisection.
+    Public sizes: target ranks are T_j = ceil(x (n_j + 1)), at most n_j. For every split of the loss between the slopes
+    and every k (nine of them if there are many silos) bisection finds the smallest x that is certified.
     Secret sizes: one line rate (n + 1) + offset with rate above the level for all silos, certified for every
-    n_j >= n_min (Theorem F4); those lines are tried that keep one silo's reply at the level with a few probabilities.
+    n_j >= n_min (Theorem F4). The search tries lines on which one silo's reply misses the level with a few
+    probabilities.
 
     Parameters
     ----------
     sizes
         Numbers of scores; None for all of them if they are secret.
     level
-        Wanted coverage.
+        Required coverage.
     epsilon
         Loss of each silo: when one of its records is replaced if sizes are public, else when one is added or removed.
     candidates
         Number of candidate thresholds, +inf included.
     delta
-        None for the marginal guarantee, else a training-conditional one.
+        None for the marginal guarantee, else the failure probability of a training-conditional one.
     honest
-        How many silos can be relied on to answer and be honest; by default all.
+        Number of silos that certainly answer and are honest; by default all.
     absent
-        How many of the others stay away (the rest lie); matters for the expected coverage only.
+        Number of the other silos that are missing (the rest are Byzantine). It affects the expected coverage only.
     most_k
-        The largest k that is of use; by default `honest`.
+        The largest allowed k; by default `honest`.
     n_min, n_typical
-        For secret sizes: the least number of scores of a silo, and the one for which the plan is chosen.
+        For secret sizes: the least number of scores of a silo, and the one for which the plan is optimized.
     selector
         As in `confide.plan`.
 
@@ -130,7 +131,7 @@ def best_private_qq(
 
 @lru_cache(maxsize=256)
 def _best(goal: Goal) -> MechanismChoice | None:
-    """The same, once for each goal: comparisons, several levels and the plan that is made at last share most."""
+    """The choice for a goal, cached: comparisons, several levels and the final plan have most goals in common."""
     if len(goal.public) > MANY or len(set(goal.public)) > 1:
         return _for_many(goal)
     typical = [goal.n_typical if n is None else n for n in goal.sizes]
@@ -150,7 +151,7 @@ def _best(goal: Goal) -> MechanismChoice | None:
 def _targets(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], int]]:
     """For every rise, split of the loss and k the smallest certified targets, with k as a first guess.
 
-    Target ranks are whole: with few records per silo a smaller k may serve at the same targets.
+    Target ranks are integers: with few records per silo a smaller k may serve at the same targets.
     """
     for rise, left in product(_RISES, _SPLITS):
         trial = _trial(goal, rise, left)
@@ -160,10 +161,10 @@ def _targets(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], int]]:
 
 
 def _for_many(goal: Goal) -> MechanismChoice | None:
-    """The line of least expected coverage, by the quick search; its k by the certificate of all silos."""
+    """The line of least expected coverage, by the fast search, with its k by the certificate of all silos."""
     stand, present = StandIns.of(goal.public), StandIns.of(sorted(goal.public)[: goal.present])
 
-    def looked(rise: float, left: int, steps: int) -> Iterator[tuple[float, float, int, Slopes, Line]]:
+    def trials(rise: float, left: int, steps: int) -> Iterator[tuple[float, float, int, Slopes, Line]]:
         trial = _trial(goal, rise, left)
         for line in Search(goal, stand, trial).lines(steps):
             answers = Line(line.rate, line.k + goal.lies)
@@ -172,10 +173,10 @@ def _for_many(goal: Goal) -> MechanismChoice | None:
 
     few = len(goal.sizes) <= _FEW
     splits, steps = (_SPLITS, _LINES) if few else (_SPLITS[::2], _FEW_LINES)
-    found = [one for rise, left in product(_RISES_OF_MANY, splits) for one in looked(rise, left, steps)]
+    found = [one for rise, left in product(_RISES_OF_MANY, splits) for one in trials(rise, left, steps)]
     best = dict.fromkeys((rise, left) for _, rise, left, *_ in sorted(found, key=itemgetter(0)))
     for rise, left in list(best)[:_BEST]:
-        found += looked(rise, left, _LINES)
+        found += trials(rise, left, _LINES)
     refined = list[MechanismChoice]()
     for expected, _, _, trial, line in sorted(found, key=itemgetter(0)):
         choice = _certified(goal, trial, line)
@@ -186,15 +187,15 @@ def _for_many(goal: Goal) -> MechanismChoice | None:
         answers = [
             (n, m.offset) for n, m in sorted(zip(goal.public, choice.mechanisms, strict=True), key=itemgetter(0))
         ]
-        seen = expected_coverage(answers[: goal.present], choice.k + goal.lies, trial, goal.candidates)
-        refined.append(replace(choice, expected=seen))
+        coverage = expected_coverage(answers[: goal.present], choice.k + goal.lies, trial, goal.candidates)
+        refined.append(replace(choice, expected=coverage))
         if len(refined) == _REFINED:
             break
     return min(refined, key=lambda choice: choice.expected, default=None)
 
 
 def _certified(goal: Goal, trial: Slopes, line: Line) -> MechanismChoice | None:
-    """The line by the certificate of all silos; for few of them the lowest one that its k certifies."""
+    """The line with the certificate of all silos; for few silos the lowest line that is certified with its k."""
 
     def mechanisms(rate: Fraction) -> tuple[Slopes, ...]:
         return _aimed(trial, [target_rank(n, rate) for n in goal.public])
@@ -210,13 +211,13 @@ def _certified(goal: Goal, trial: Slopes, line: Line) -> MechanismChoice | None:
 
 
 def _trial(goal: Goal, rise: float, left: int) -> Slopes:
-    """The mechanism of this rise and split of the loss for a public size, at no target yet."""
+    """The mechanism of this rise and split of the loss for a public size, without its target."""
     plain = slopes_for(Fraction(0), Fraction(1), left, PARTS - left, "replace_one", goal.epsilon, goal.selector)
     return _raised(plain, rise, goal.candidates)
 
 
 def _raised(plain: Slopes, rise: float, candidates: int) -> Slopes:
-    """The mechanism with this rise, in log-odds, as slow as it can be."""
+    """The mechanism with this rise, in log-odds, over the longest possible range."""
     flat, steps = flat_for(candidates, rise), math.floor(rise * plain.scale)
     return replace(plain, flat=flat, rise=steps) if flat and steps else plain
 
@@ -242,8 +243,8 @@ def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
     for failure, rise in product((0.35, 0.2, 0.1), _RISES[1::2]):
         rate = tangent_rate(level, failure, goal.n_typical)
         trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, goal.candidates)
-        rivals, slope, least = trial.rivals(goal.candidates), trial.slope_left, max(goal.n_min, 1)
-        offset = private_offset(rate, level, failure, least, goal.n_typical, slope, rivals, goal.selector, unit)
+        ratio, slope, least = trial.rivals(goal.candidates), trial.slope_left, max(goal.n_min, 1)
+        offset = private_offset(rate, level, failure, least, goal.n_typical, slope, ratio, goal.selector, unit)
         yield (_raised(slopes_for(rate, offset, *slopes), rise, goal.candidates),) * len(goal.sizes), None
 
 

@@ -1,9 +1,9 @@
-"""FedCP-QQ: every silo sends its l-th smallest score, the threshold is the k-th smallest of the m replies.
+"""FedCP-QQ: every silo sends its l-th smallest score, and the threshold is the k-th smallest of the m replies.
 
 Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Their coverage M(l, k) is a
-sum over hypergeometric terms; as an integral over one variable (docs/theory-federated.md, Theorem F1) it is thousands
-of times faster and extends to silos of unequal sizes. The publication compares with two baselines, which are here, too:
-the mean of the silos' quantiles, and all scores in one place.
+sum over hypergeometric terms. As an integral over one variable (docs/theory-federated.md, Theorem F1) it is computed
+thousands of times faster and extends to silos of unequal sizes. The two baselines of the publication are here, too: the
+mean of the silos' quantiles, and pooled scores.
 """
 
 import math
@@ -35,14 +35,14 @@ _MANY = 100
 
 @dataclass(frozen=True)
 class RankChoice:
-    """Which order statistics to take.
+    """The choice of order statistics.
 
     Parameters
     ----------
     ranks
         l_j for every silo.
     k
-        Which of the replies becomes the threshold.
+        Rank of the reply that becomes the threshold.
     coverage
         The exact coverage for continuous scores, at least 1 - alpha.
     """
@@ -55,8 +55,9 @@ class RankChoice:
 def qq_coverage(l: ArrayLike, k: ArrayLike, m: int, n: int) -> NDArray[np.float64]:
     """M(l, k): coverage of the k-th smallest of m replies, each the l-th smallest of n continuous scores.
 
-    M(l, k) = 1 - int_0^1 P(Bin(m, I_t(l, n-l+1)) >= k) dt, by 64 Gauss-Legendre nodes on the stretch where the
-    probability is neither 0 nor 1 to 1e-17. It is a lower bound when scores tie. l need not be an integer.
+    M(l, k) = 1 - int_0^1 P(Bin(m, I_t(l, n-l+1)) >= k) dt, by 64 Gauss-Legendre nodes on the interval where the
+    probability differs from 0 and 1 by more than 1e-17. It is a lower bound if scores have ties. l need not be an
+    integer.
 
     Parameters
     ----------
@@ -95,18 +96,19 @@ def best_qq(
 ) -> RankChoice | None:
     """(l*, k*): among all pairs that reach the level, the one of least coverage M(l, k); None if there is none.
 
-    M rises in l and in k, so for every l one k is found by bisection, for all l at once.
+    M increases in l and in k, so for every l one k is found by bisection, for all l at once.
 
     Parameters
     ----------
     m, n
         Number of silos, number of scores in each.
     level
-        Wanted coverage in (0, 1).
+        Required coverage in (0, 1).
     delta
-        Let coverage given the calibration data reach the level with probability 1 - delta, instead of the mean.
+        Failure probability: coverage given the calibration data reaches the level with probability 1 - delta. By
+        default the mean coverage reaches the level.
     most_k
-        The largest k that is of use; by default m.
+        The largest allowed k; by default m.
 
     Examples
     --------
@@ -125,7 +127,7 @@ def best_qq(
 
 
 def least_above(m: int, n: int, wanted: float, most_k: int | None = None) -> RankChoice | None:
-    """The pair of least M(l, k) >= wanted, for any number that is wanted; of equal ones that of least l.
+    """The pair of least M(l, k) >= wanted, and among equal ones that of least l; `wanted` may be any number.
 
     Examples
     --------
@@ -148,9 +150,9 @@ def _least(l: NDArray[np.float64], k: NDArray[np.float64], coverage: NDArray[np.
 
 
 def settled(coverage: ArrayLike, l: ArrayLike, k: ArrayLike, m: int, n: int, wanted: float) -> NDArray[np.float64]:
-    """Computed values of M(l, k), those within 1e-12 of what is wanted replaced by exact ones where that is simple.
+    """Values of M(l, k), of which those within 1e-12 of `wanted` are replaced by exact ones where possible.
 
-    A quadrature cannot tell 9/10 from a little less; a level that is met exactly must count as met.
+    Quadrature cannot distinguish 9/10 from slightly less, and a level that is met exactly must count as met.
 
     Examples
     --------
@@ -172,7 +174,7 @@ def settled(coverage: ArrayLike, l: ArrayLike, k: ArrayLike, m: int, n: int, wan
 def smallest_k_of_ranks(m: int, n: int, wanted: float) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
     """The ranks l that may be best, and for each the smallest k with M(l, k) >= wanted.
 
-    M rises in both: below the first l no k is enough, and beyond the first l for which k = 1 is enough all are worse.
+    M increases in both. Below the first l no k is enough, and above the first l with k = 1 all are worse.
 
     Examples
     --------
@@ -220,7 +222,7 @@ def _marginal_k(l: NDArray[np.float64], m: int, n: int, wanted: float) -> NDArra
 
 
 def _conditional_k(l: NDArray[np.float64], m: int, n: int, wanted: float, delta: float) -> NDArray[np.float64]:
-    """For every l the smallest k with P(Bin(m, G_l(level)) >= k) <= delta, perhaps m + 1."""
+    """For every l the smallest k with P(Bin(m, G_l(level)) >= k) <= delta, at most m + 1."""
     from scipy.special import betainc
     from scipy.stats import binom
 
@@ -229,7 +231,7 @@ def _conditional_k(l: NDArray[np.float64], m: int, n: int, wanted: float, delta:
 
 
 def published_ranks(sizes: Sequence[int], level: Level) -> tuple[int, ...]:
-    """l_j = ceil(level (n_j + 1)), the paper's choice for silos of unequal sizes; above n_j it stands for +inf.
+    """l_j = ceil(level (n_j + 1)), the paper's choice for silos of unequal sizes; a rank above n_j stands for +inf.
 
     Examples
     --------
@@ -256,16 +258,16 @@ def best_qq_unequal(
     sizes
         Numbers of scores.
     level
-        Wanted coverage in (0, 1).
+        Required coverage in (0, 1).
     ranks
         l_j to use, for example `published_ranks(sizes, level)`. By default l_j = ceil(x (n_j + 1)) for the best of a
-        few x near the level, the paper's x = level among them: so the result is never worse than the paper's.
+        few x near the level. The paper's x = level is one of them, so the result is never worse than the paper's.
     delta
-        Let coverage given the calibration data reach the level with probability 1 - delta, instead of the mean.
+        As in `best_qq`.
     honest
-        How many of the silos count, unknown which; by default all.
+        Number of honest silos, which are unknown; by default all.
     most_k
-        The largest k that is of use; by default `honest`.
+        The largest allowed k; by default `honest`.
 
     Returns
     -------
@@ -298,7 +300,7 @@ def best_qq_unequal(
 def _rank_options(sizes: Sequence[int], level: float, delta: float | None) -> list[tuple[int, ...]]:
     typical = math.sqrt(level * (1 - level) / max(1.0, float(np.median(np.asarray(sizes)))))
     options = [published_ranks(sizes, exact_level("level", level))]
-    # With many silos k alone is fine enough, and each rate costs an integral over all of them.
+    # With many silos the choice of k alone is fine enough, and each rate needs an integral over all of them.
     shifts = np.linspace(-0.6, 0.6, _RATES - 1 if len(sizes) <= _MANY else 2)
     for shift in shifts if delta is None else np.linspace(0.25, 3.0, 2 * _RATES):
         rate = min(max(level + shift * typical, 1e-9), 1 - 1e-9)
@@ -333,7 +335,7 @@ def average_threshold(silos: Sequence[ArrayLike], alpha: Level) -> float:
 
 
 def centralised_threshold(silos: Sequence[ArrayLike], alpha: Level) -> float:
-    """Split conformal prediction on the pooled scores: what could be done if data could be pooled.
+    """The threshold of split conformal prediction on the pooled scores, a baseline.
 
     Examples
     --------

@@ -1,7 +1,7 @@
-"""How long the answers and the release of a plan can become: checked when it is made, before a silo pays.
+"""Bounds on the length of the answers and of the release of a plan, checked when it is made, before any charge.
 
-The bounds are in characters. They follow from the plan alone, so that writer and reader agree on what a signed release
-contains of its answers: the answers themselves, or, where these would make it too long, their digests.
+The bounds are in characters. They follow from the plan alone, so that writer and reader agree on the evidence in a
+signed release: the answers themselves, or their digests if the answers would make it too long.
 """
 
 import json
@@ -18,19 +18,19 @@ from confide.support import library_versions
 
 MOST_CHARACTERS_OF_RELEASE = 2 * MOST_CHARACTERS
 _NESTED = 3
-"""How much deeper a plan or an answer lies in a release: so many blanks more in each line."""
+"""Additional indentation of each line of a plan or an answer inside a release."""
 _ENTRY = 40
-"""A name or number in a list or object of the release, beside its own characters."""
+"""Overhead of a name or number in a list or object of the release."""
 _HEAD = 4_000
-"""Guarantee, privacy loss, versions, signature: what every release states once."""
+"""Guarantee, privacy loss, versions and signature, which every release states once."""
 
 
 class Asked(Protocol):
-    """A plan, of one threshold or of several."""
+    """A plan of one threshold or of several."""
 
     @property
     def silos(self) -> tuple[Silo, ...]:
-        """Who is invited."""
+        """The invited silos."""
 
     @property
     def channel(self) -> Channel:
@@ -38,15 +38,15 @@ class Asked(Protocol):
 
     @property
     def asks(self) -> Sequence[object]:
-        """One for each threshold."""
+        """The parts, one for each threshold."""
 
     @property
     def width(self) -> int:
-        """How many numbers the vectors of one silo have together."""
+        """The total length of one silo's vectors."""
 
 
 def refuse_too_long(text: str, plan: Asked) -> None:
-    """Refuse a plan, as it was signed, whose answers no ledger keeps or whose release could not be read.
+    """Reject a signed plan whose answers would be too long for a ledger or whose release could not be read.
 
     Raises
     ------
@@ -74,7 +74,7 @@ def refuse_too_long(text: str, plan: Asked) -> None:
 
 
 def tells_whole(text: str, plan: Asked) -> bool:
-    """Whether a signed release has room for the answers of all silos, where each is private by itself."""
+    """Whether the answers of all silos, each private by itself, fit into a signed release."""
     written = json.dumps(json.loads(text), indent=1) + "\n"  # as a release contains it
     return _characters(written, plan, whole=True) <= MOST_CHARACTERS_OF_RELEASE
 
@@ -82,8 +82,8 @@ def tells_whole(text: str, plan: Asked) -> bool:
 def _characters(text: str, plan: Asked, *, whole: bool) -> int:
     silos, channel = plan.silos, plan.channel
     names = sum(len(silo.name) + _ENTRY for silo in silos)
-    told = _longest_answer(plan) if whole else 64
-    total = _nested(text) + _HEAD + 3 * _ENTRY * len(plan.asks) + 3 * names + len(silos) * told
+    evidence = _longest_answer(plan) if whole else 64
+    total = _nested(text) + _HEAD + 3 * _ENTRY * len(plan.asks) + 3 * names + len(silos) * evidence
     if isinstance(channel, Shared):
         of_sum = 4 * (8 * plan.width // 3 + 2)
         part = _HEAD + of_sum + len(silos) * (len(str(len(silos))) + 10)
@@ -92,7 +92,7 @@ def _characters(text: str, plan: Asked, *, whole: bool) -> int:
 
 
 def _longest_answer(plan: Asked) -> int:
-    """What an answer of candidates has at most beside its silo's name; vectors of sums have bounds of their own."""
+    """The maximum length of an answer of candidates without its silo's name; vectors of sums are bounded separately."""
     replies = [_LONGEST_REPLY] * len(plan.asks) if plan.channel.each else []
     content = {
         "plan": "0" * 64,
@@ -107,7 +107,7 @@ def _longest_answer(plan: Asked) -> int:
 
 _LONGEST_REPLY = {"candidate": MOST_CANDIDATES, "threshold": -1.2345678901234567e-300}
 _NEWER = ".dev1234"
-"""How much longer the version of a library may be in a silo than here."""
+"""Allowance for longer version numbers of libraries in a silo."""
 
 
 def _nested(text: str) -> int:

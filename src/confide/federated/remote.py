@@ -1,9 +1,9 @@
-"""A round over any transport: `run` asks at the coordinator, `serve` replies in a silo, a `Courier` carries the texts.
+"""A round over any transport: `run` at the coordinator, `serve` in a silo, and a `Courier` between them.
 
-Of what goes wrong in a silo nothing travels but a code of `confide.federated.refusals`.
+If something fails in a silo, only a code of `confide.federated.refusals` is sent to the coordinator.
 
-A sum with dropouts asks twice, the second time every node, also the silent ones. Openers help to open one list of
-answers. So the list can be kept in a file before they are asked, and a second try asks about the same one.
+A sum with dropouts has two requests. The second one goes to every node, also to silent ones. Share holders help to open
+one list of answers only. So the list can be kept in a file before the second request, and a retry uses the same list.
 """
 
 import json
@@ -37,7 +37,7 @@ from confide.support import write_text
 
 LOG = logging.getLogger("confide")
 MOST_CHARACTERS = 200_000_000
-"""Of a kept list, which has the answers of all silos, and of a request in a folder, which has openings."""
+"""Limit for a stored list, which has the answers of all silos, and for a request in a folder, which has openings."""
 
 _SHOWN = 10
 
@@ -48,43 +48,42 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)
 
 
-# What travels, and what carries it
+# Messages and couriers
 
 Request: TypeAlias = Mapping[str, Any]
-"""The signed text `plan`; the second question of a sum with dropouts also has `openings`, a list of texts."""
+"""The signed text `plan`; the second request of a sum with dropouts also has `openings`, a list of texts."""
 Reply: TypeAlias = Mapping[str, Any]
 """The text `answer`, or the code `refused`."""
 
 
 class Failure(NamedTuple):
-    """What a courier reports where an engine gave no reply: the engine's code, and nothing of its text."""
+    """A node without a reply: the engine's error code, without its text."""
 
     code: int | str
 
 
 class Courier(Protocol):
-    """Carries requests to nodes, and replies back. Nodes are named as the courier names them, by texts or numbers.
+    """A transport of requests to nodes and of their replies. It names nodes by texts or numbers.
 
-    Requests and replies are JSON values. Nothing in them is secret from whoever carries them: plans, answers and parts
-    are signed, and what is in them is private, masked or encrypted.
+    Requests and replies are JSON values. The transport may read them: plans, answers and parts are signed, and their
+    contents are private, masked or encrypted.
     """
 
     def ask(self, requests: Mapping[Any, Request]) -> Iterable[tuple[Any, Reply | Failure]]:
-        """Send every node its request, and return what comes back in time; a node of which nothing comes is silent."""
+        """Send every node its request and return the replies that come in time; a node without a reply is silent."""
 
 
 @dataclass(frozen=True)
 class FunctionsCourier:
-    """Nodes that are functions: for tests and simulations.
+    """A courier whose nodes are functions, for tests and simulations.
 
     Parameters
     ----------
     functions
-        Node -> what makes its reply from a request, such as `serve`; None if the node is silent.
+        For each node a function from a request to its reply, such as `serve`, or to None if the node is silent.
 
     Examples
     --------
@@ -110,7 +109,7 @@ class FunctionsCourier:
     functions: Mapping[Any, Callable[[Request], Reply | Failure | None]]
 
     def ask(self, requests: Mapping[Any, Request]) -> Iterator[tuple[Any, Reply | Failure]]:
-        """One node after the other."""
+        """Call the functions one after the other."""
         for node, request in requests.items():
             if (found := self.functions[node](request)) is not None:
                 yield node, found
@@ -118,19 +117,19 @@ class FunctionsCourier:
 
 @dataclass(frozen=True)
 class FolderCourier:
-    """Files in a folder that the coordinator shares with the silos: each node has a folder of its name in it.
+    """A courier that uses files in a folder that the coordinator shares with the silos, one subfolder for each node.
 
-    A request is `DIGEST.request.json`, its reply `DIGEST.reply.json`. Asked again, a node is not waited for if its
-    reply is there; so remove the reply of a silo that refused, to have it served again.
+    A request is `DIGEST.request.json`, its reply `DIGEST.reply.json`. A repeated request uses a reply that exists. If a
+    silo replied with a code, remove this reply to have the request served again.
 
     Parameters
     ----------
     folder
         The shared folder.
     timeout
-        Seconds to wait in all.
+        Seconds to wait in total.
     poll
-        Seconds between looks.
+        Seconds between checks for replies.
     """
 
     folder: str | Path
@@ -138,7 +137,7 @@ class FolderCourier:
     poll: float = 0.2
 
     def ask(self, requests: Mapping[Any, Request]) -> Iterator[tuple[Any, Reply | Failure]]:
-        """Write the requests, and wait for replies."""
+        """Write the requests and wait for replies."""
         waiting, end = {}, time.monotonic() + self.timeout
         for node, request in requests.items():
             path = Path(self.folder) / str(node) / f"{digest(request)}{_REQUEST}"
@@ -166,7 +165,7 @@ def _write(path: Path, content: Mapping[str, Any]) -> None:
 
 
 def _read(path: Path, name: str) -> Mapping[str, Any]:
-    """What another side has written; nothing if it cannot be read."""
+    """The content of another party's file; empty if it cannot be read."""
     with suppress(ConfideError, OSError, ValueError):
         if path.is_file() and path.stat().st_size <= MOST_CHARACTERS:
             return parse(path.read_text(encoding="utf-8"), name, MOST_CHARACTERS)
@@ -178,17 +177,17 @@ def _read(path: Path, name: str) -> Mapping[str, Any]:
 
 @dataclass(frozen=True)
 class SiloSetup:
-    """All that a silo brings, read from its own disk and never from a request.
+    """The scores, keys, policy and ledger of a silo, read from its own disk and never from a request.
 
     Parameters
     ----------
     scores
-        Its conformity scores, or a histogram over the plan's candidates; or what reads them, called for an answer
-        only: to help to open a sum takes no records.
+        Its nonconformity scores, or a histogram over the plan's candidates; or a function that reads them, which is
+        called for an answer only, because opening a sum needs no records.
     keys, policy, ledger
-        As for `confide.federated.answer`.
+        As in `confide.federated.answer`.
     groups
-        The group or class of each score, for plans with a threshold for each; or what reads them.
+        The group or class of each score, for plans with a threshold for each; or a function that reads them.
     """
 
     scores: Scores | Callable[[], Scores]
@@ -199,10 +198,10 @@ class SiloSetup:
 
     @classmethod
     def load(cls, folder: str | Path) -> "SiloSetup":
-        """From a folder of the silo: `scores.npy`, `keys.json`, `policy.json`, and its ledger `budget.db`.
+        """Load `scores.npy`, `keys.json`, `policy.json` and the ledger `budget.db` from a folder of the silo.
 
-        If there is a `groups.npy`, it has the group or class of each score. If there is a `scores.npz`, it is read in
-        the place of `scores.npy`, and has the scores of both sides of an interval, by their names.
+        The optional `groups.npy` has the group or class of each score. The optional `scores.npz` replaces `scores.npy`,
+        and has the scores of both sides of an interval, by their names.
         """
         folder = Path(folder)
 
@@ -228,40 +227,40 @@ class SiloSetup:
 
 
 def serve(request: Request, setup: Callable[[], SiloSetup], log: logging.Logger = LOG) -> dict[str, str]:
-    """Make a silo's reply to a request: its message, or a code and nothing else.
+    """Make a silo's reply to a request: its message, or only a code.
 
     Parameters
     ----------
     request
-        What the courier brought.
+        The request from the courier.
     setup
-        Makes what the silo brings, from places that the silo has chosen.
+        Makes the silo's setup from its own files.
     log
-        Where reasons, warnings and tracebacks go. It must not be one that the engine sends on.
+        Logger for reasons, warnings and tracebacks. The transport must not send its output to others.
     """
     try:
         silo = setup()
-    except Exception:  # also a refusal: of the silo's own files, which are not the coordinator's matter
+    except Exception:  # also a `Refusal`, because it concerns the silo's own files and not the request
         return _failed(log)
     try:
         with _warnings_to(log):
             return {"answer": _message(request, silo)}
     except Refusal as refusal:
-        log.warning("plan refused: %s", refusal)
+        log.warning("plan rejected: %s", refusal)
         return {"refused": refusal.code}
     except Exception:
         return _failed(log)
 
 
 def serve_folder(folder: str | Path, setup: Callable[[], SiloSetup], log: logging.Logger = LOG) -> int:
-    """Reply to the requests of a `FolderCourier` that have no reply yet; how many these are.
+    """Reply to the requests of a `FolderCourier` that have no reply yet, and return their number.
 
     Parameters
     ----------
     folder
-        The silo's own folder in the shared one.
+        The silo's subfolder of the shared folder.
     setup, log
-        As for `serve`.
+        As in `serve`.
     """
     waiting = [path for path in sorted(Path(folder).glob(f"*{_REQUEST}")) if not _reply_to(path).exists()]
     for path in waiting:
@@ -285,7 +284,7 @@ def _message(request: Request, silo: SiloSetup) -> str:
 
 @contextmanager
 def _warnings_to(log: logging.Logger) -> Iterator[None]:
-    """Warnings go where the silo's reasons go: an engine may send on what others print or log."""
+    """Write warnings to the silo's log, because an engine may send printed or logged text to others."""
     with warnings.catch_warnings(record=True) as caught:
         warnings.simplefilter("always")
         yield
@@ -294,7 +293,7 @@ def _warnings_to(log: logging.Logger) -> Iterator[None]:
 
 
 def _failed(log: logging.Logger) -> dict[str, str]:
-    log.exception("local failure")  # stays in the silo
+    log.exception("local failure")  # written in the silo only
     return {"refused": "internal"}
 
 
@@ -303,22 +302,22 @@ def _failed(log: logging.Logger) -> dict[str, str]:
 
 @dataclass
 class Round:
-    """What came back from one question; nodes are called as the courier calls them.
+    """The replies to one request, by the courier's names of the nodes.
 
     Parameters
     ----------
     answers
-        Node -> message.
+        Message by node.
     refused
-        Node -> code.
+        Code by node.
     errors
-        Node -> the engine's error code; its text is dropped.
+        The engine's error code by node; its text is dropped.
     silent
-        Nodes that did not answer in time.
+        Nodes that did not reply in time.
     opening
-        What came back from the second question, of a sum with dropouts: parts of the sum for answers.
+        The replies to the second request of a sum with dropouts, with parts of the sum as answers.
     listed
-        The answers whose sum the second question was about.
+        The answers on the list of the second request.
 
     Examples
     --------
@@ -335,11 +334,11 @@ class Round:
 
     @property
     def nodes(self) -> list[Any]:
-        """All that were asked."""
+        """All nodes that were sent the request."""
         return [*self.answers, *self.refused, *self.errors, *self.silent]
 
     def take(self, node: Any, content: Reply | Failure) -> None:
-        """Sort a node's reply in: its message, a code of the public list, or a failure of the engine."""
+        """Record a node's reply: its message, a code of the public list, or a failure of the engine."""
         if isinstance(content, Failure):
             self.errors[node] = content.code
         elif isinstance(message := content.get("answer"), str):
@@ -349,32 +348,32 @@ class Round:
             self.refused[node] = code if code in CODES else "malformed"
 
     def close(self, asked: Iterable[Any]) -> "Round":
-        """Of all who were asked, those who have not replied are silent; in which order replies came is forgotten."""
+        """Record nodes without a reply as silent, and sort the answers, so that the order of replies is not kept."""
         self.silent = sorted(set(asked) - set(self.nodes))
         self.answers = dict(sorted(self.answers.items()))
         return self
 
     def __str__(self) -> str:
-        said = [f"{len(self.answers)} answered"]
+        texts = [f"{len(self.answers)} answered"]
         for what, codes in (("refused", self.refused), ("errors", self.errors)):
             if codes:
-                said.append(f"{what}: {_listed(f'{node} ({code})' for node, code in sorted(codes.items()))}")
+                texts.append(f"{what}: {_listed(f'{node} ({code})' for node, code in sorted(codes.items()))}")
         if self.silent:
-            said.append(f"silent: {_listed(map(str, self.silent))}")
-        return "; ".join(said) + (f"; asked to open the sum, {self.opening}" if self.opening else "")
+            texts.append(f"silent: {_listed(map(str, self.silent))}")
+        return "; ".join(texts) + (f"; second request: {self.opening}" if self.opening else "")
 
 
 class NotReleasedError(Refusal):
-    """The messages that came are not enough for a release.
+    """The error for too few usable messages for a release.
 
     Parameters
     ----------
     why
-        What was not enough.
+        The reason.
     missing
-        Names of the silos in the plan of which no usable answer came.
+        Names of the silos in the plan without a usable answer.
     asked
-        What came back.
+        The replies.
     """
 
     def __init__(self, why: Refusal, missing: tuple[str, ...], asked: Round) -> None:
@@ -384,7 +383,7 @@ class NotReleasedError(Refusal):
 
 
 def _listed(names: Iterable[str]) -> str:
-    """Names one after the other, the first ones of many."""
+    """The names as text, at most the first `_SHOWN`."""
     named = list(names)
     more = f" and {len(named) - _SHOWN} more" if len(named) > _SHOWN else ""
     return ", ".join(named[:_SHOWN]) + more
@@ -398,30 +397,30 @@ def run(
     keys: SiloKeys | None = None,
     keep: str | Path | None = None,
 ) -> tuple[FederatedRelease, Round]:
-    """Ask all nodes and aggregate what came back: unusable answers are left out by name.
+    """Send a plan to all nodes and aggregate their answers. Unusable answers are left out and recorded.
 
-    A sum with dropouts is opened by a second question, to all nodes once more.
+    A sum with dropouts is opened by a second request to all nodes.
 
     Parameters
     ----------
     courier
-        What carries requests and replies.
+        The transport of requests and replies.
     nodes
-        Whom to ask, as the courier calls them.
+        The courier's names of the nodes.
     plan
         The signed plan, or several plans under one signature.
     keys
-        The coordinator's: the release is signed with them. A plan with a second question needs them.
+        The coordinator's keys, which sign the release. A plan with a second request needs them.
     keep
-        A file in which the list of answers is kept before openers are asked. If too few help, try again with this
-        file: openers help to open one list only.
+        A file that stores the list of answers before the second request. If too few share holders help, run again with
+        this file, because they help to open one list only.
 
     Raises
     ------
     NotReleasedError
-        If those who answered are not enough: for sums without dropouts all silos have to. It names those missing.
+        If too few silos answered; sums without dropouts need all silos. The error names the missing silos.
     InputError
-        If `keys` are not those that signed the plan; then no node is asked.
+        If `keys` are not those that signed the plan; then no request is sent.
     """
     asked = both_rounds(courier, nodes, plan, keys, keep)
     return released(plan, asked, keys), asked
@@ -430,7 +429,7 @@ def run(
 def both_rounds(
     courier: Courier, nodes: Collection[Any], plan: str, keys: SiloKeys | None, keep: str | Path | None
 ) -> Round:
-    """What came back from all questions that a plan has; nothing is aggregated."""
+    """The replies to all requests of a plan, without aggregation."""
     second = has_second_round(plan, keys)
     asked = one_round(courier, {node: {"plan": plan} for node in nodes})
     if second and keys is not None:
@@ -439,7 +438,7 @@ def both_rounds(
 
 
 def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
-    """What came back from one question: of each node that was asked, its first reply."""
+    """The replies to one request: the first reply of each node."""
     found, waiting = Round(), set(requests)
     for node, one in courier.ask(requests):
         if node in waiting:
@@ -449,16 +448,18 @@ def one_round(courier: Courier, requests: Mapping[Any, Request]) -> Round:
 
 
 def has_second_round(plan: str, keys: SiloKeys | None) -> bool:
-    """Whether a plan has a second question, for which there must be keys; asked before silos pay for the first."""
+    """Whether a plan has a second request, which needs keys. Call it before silos are charged for the first."""
     read, envelope = read_plan(plan)
     opened = openers(read) is not None
     if opened if keys is None else keys.public().signing != envelope.signer:
-        raise InputError("keys", "must be the coordinator's, who signed the plan: they sign the list of a secure sum")
+        raise InputError(
+            "keys", "must be the coordinator's keys, which signed the plan: they sign the list of a secure sum"
+        )
     return opened
 
 
 def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> FederatedRelease:
-    """Aggregate what came back: unusable messages are left out by name; signed if there are keys."""
+    """Aggregate the replies. Unusable messages are left out and recorded; the release is signed if there are keys."""
     answers = list(asked.listed or asked.answers.values())
     parts = list(asked.opening.answers.values()) if asked.opening else []
     with _naming_the_missing(plan, answers, asked):
@@ -466,9 +467,9 @@ def released(plan: str, asked: Round, keys: SiloKeys | None = None) -> Federated
 
 
 def second_requests(plan: str, asked: Round, keys: SiloKeys, keep: Path | None) -> dict[Any, Request]:
-    """List the answers, and send each node its silo's opening, or a silent one all that are for no known node.
+    """The second requests: each node gets the opening of its silo, and a silent node those without a known node.
 
-    The list is written to the file `keep` before any opener is asked; if it is there, it is taken instead of `asked`.
+    The list of answers is written to the file `keep` first. If the file exists, its list is used instead of `asked`.
     """
     read, _ = read_plan(plan)
     kept = None if keep is None else _kept(read, keep)
@@ -492,15 +493,15 @@ def second_requests(plan: str, asked: Round, keys: SiloKeys, keep: Path | None) 
 def _kept(plan: AnyPlan, keep: Path) -> tuple[str, ...] | None:
     if not keep.exists():
         return None
-    content = parse(keep.read_text(encoding="utf-8"), "kept list", MOST_CHARACTERS)
+    content = parse(keep.read_text(encoding="utf-8"), "stored list", MOST_CHARACTERS)
     if content.get("plan") != plan.digest or not isinstance(content.get("answers"), list):
-        raise InputError("keep", "must name a new file, or that of an earlier try of this plan", got=repr(str(keep)))
+        raise InputError("keep", "must name a new file, or that of an earlier run of this plan", got=repr(str(keep)))
     return tuple(str(text) for text in content["answers"])
 
 
 @contextmanager
 def _naming_the_missing(plan: str, answers: Collection[str], asked: Round) -> Iterator[None]:
-    """Say of a refusal which silos of the plan have sent no usable answer."""
+    """Turn a `Refusal` into an error that names the silos without a usable answer."""
     try:
         yield
     except Refusal as refusal:
@@ -511,7 +512,7 @@ def _naming_the_missing(plan: str, answers: Collection[str], asked: Round) -> It
 
 
 def _silo_of(plan: AnyPlan, text: str) -> str | None:
-    """Whose answer to the plan this is; None if it cannot be used."""
+    """The name of the silo of an answer; None if it cannot be used."""
     with suppress(Refusal):
         return plan.silos[read_answer(plan, text).silo].name
     return None

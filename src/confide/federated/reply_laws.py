@@ -1,9 +1,9 @@
-"""The laws of replies: how likely what a silo, or the sum of silos, replies is to be low.
+"""The laws of replies: bounds on the probability that the reply of a silo, or of a sum of silos, is low.
 
 Scores are uniform on [0, 1] without loss of generality (docs/theory-federated.md, Theorem F1). A reply that is at least
-the R-th smallest of n scores, R random and independent of them, is at most t with probability P(R <= Bin(n, t)) at
-most. A mechanism states the law of R for a silo whose number of records is public (Theorem F3). For a secret number
-there is one bound for all numbers (F4). The noisy counts of all silos together are one reply (F6).
+the R-th smallest of n scores, R random and independent of them, is at most t with probability at most
+P(R <= Bin(n, t)). A mechanism states the law of R for a silo whose number of records is public (Theorem F3). For a
+secret number there is one bound for all numbers (F4). The noisy counts of all silos together are one reply (F6).
 """
 
 import math
@@ -25,10 +25,10 @@ _LEVELS = 24
 
 
 class ReplyLaw(Protocol):
-    """How likely a silo's reply is to be low."""
+    """A bound on the distribution function of a silo's reply."""
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """An upper bound on P(reply <= t) for uniform scores, shape of t; never falling in t."""
+        """An upper bound on P(reply <= t) for uniform scores, shape of t, nondecreasing in t."""
         ...
 
 
@@ -41,9 +41,9 @@ class RandomRankReply:
     n
         Number of scores in the silo.
     ranks, probabilities
-        The law of R on 1..n, rising; what is missing to 1 beyond `bottom` stands for +inf.
+        The law of R on 1..n, ranks increasing. The mass that is missing to 1, besides `bottom`, stands for +inf.
     bottom
-        P(R = 0): the reply may be anything.
+        P(R = 0), the probability that the reply may be anything.
 
     Examples
     --------
@@ -68,7 +68,7 @@ class RandomRankReply:
         return 1 - Fraction(missed) / (self.n + 1) - Fraction(self.bottom)
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(S_(R) <= t) for n uniform scores: P(R <= Bin(n, t)), so one tail and a few binomial probabilities."""
+        """P(S_(R) <= t) = P(R <= Bin(n, t)) for n uniform scores: one tail and a few binomial probabilities."""
         from scipy.special import betainc
 
         if not self.ranks:
@@ -93,7 +93,7 @@ class RandomRankReply:
 
     @cached_property
     def _consecutive(self) -> tuple[NDArray[np.float64], NDArray[np.float64], NDArray[np.float64]] | None:
-        """For ranks without gaps: those below the last, their ln C(n, r), and P(R <= r), as Bin = r counts them all."""
+        """For ranks without gaps: the ranks below the last one, their ln C(n, r), and P(0 < R <= r)."""
         from scipy.special import gammaln
 
         if not self.whole:
@@ -106,8 +106,8 @@ class RandomRankReply:
 class SummedReply:
     """A reply that is at least the (T - N)-th smallest of n scores, N random and independent of them.
 
-    The threshold of a noisy sum is one: n counts the records of all silos, T is the target rank and N the rank deficit
-    that noise causes (docs/theory-federated.md, Theorem F6).
+    The threshold of a noisy sum is such a reply: n is the number of records of all silos, T the target rank and N the
+    rank deficit due to noise (docs/theory-federated.md, Theorem F6).
 
     Parameters
     ----------
@@ -116,7 +116,7 @@ class SummedReply:
     target
         T, at most n.
     deficit
-        P(N = 0), P(N = 1), ..., float64 of shape (reach,); what is missing to 1 counts as no coverage.
+        P(N = 0), P(N = 1), ..., float64 of shape (reach,). The mass that is missing to 1 counts as no coverage.
 
     Examples
     --------
@@ -150,8 +150,8 @@ class SummedReply:
 class AnySizeReply:
     """The worst reply over all numbers of scores from n_min on: for silos whose sizes are secret (Theorem F4).
 
-    `steps` are pairs (t, bound), rising: for every n >= n_min the reply is at most t with probability at most `bound`.
-    Between two t the bound of the upper one is used, above the last one it is 1.
+    `steps` are increasing pairs (t, bound): for every n >= n_min the reply is at most t with probability at most
+    `bound`. Between two t the bound of the upper one is used; above the last one it is 1.
     """
 
     steps: tuple[tuple[float, float], ...]
@@ -165,13 +165,13 @@ class AnySizeReply:
 
 
 def slopes_reply(n: int | None, mechanism: Slopes, candidates: int, n_min: int) -> ReplyLaw:
-    """The law that a silo's reply dominates; with n None for every number of scores from n_min on."""
+    """The law that a silo's reply dominates; if n is None, for every number of scores from n_min on."""
     return any_size_reply(mechanism, candidates, n_min) if n is None else random_rank(n, mechanism, candidates)
 
 
 @lru_cache(maxsize=8192)
 def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankReply:
-    """The law that a silo's reply dominates, for a public number of scores n and a mechanism that knows its rank law.
+    """The law that a silo's reply dominates, for a public number of scores n and a mechanism with a rank law.
 
     Examples
     --------
@@ -183,7 +183,7 @@ def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankRepl
     law = mechanism.rank_law(n, candidates)
     assert law is not None
     ranks, mass, bottom = law
-    # The lowest ranks, together less likely than 1e-10, count as rank 0: it can only lower the certificate.
+    # The lowest ranks, with a total probability below 1e-10, count as rank 0. This can only lower the certificate.
     first = int(np.searchsorted(bottom + np.cumsum(mass), _UNLIKELY))
     bottom += float(mass[:first].sum())
     kept, mass = ranks[first:], mass[first:]
@@ -195,11 +195,11 @@ def random_rank(n: int, mechanism: Mechanism, candidates: int) -> RandomRankRepl
 def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> AnySizeReply:
     """Bounds that hold for every secret n >= n_min, each proved by `line_holds` (docs/theory.md, Theorem C3).
 
-    Without a record S_(R) is +inf, so the reply is anything else with probability at most P(R = 0), whatever t is.
+    Without a record S_(R) is +inf, so the reply differs from it with probability at most P(R = 0), for every t.
     """
     if n_min == 0:
         law = mechanism.rank_law(0, candidates)
-        assert law is not None  # records of silos weigh alike
+        assert law is not None  # all records of silos have the same weight
         return AnySizeReply(tuple((t, max(b, law[2])) for t, b in any_size_reply(mechanism, candidates, 1).steps))
     rate = float(mechanism.rate)
     gaps = np.geomspace(0.02, 1.0, _LEVELS)[::-1] * min(0.25, rate)
@@ -213,12 +213,12 @@ def any_size_reply(mechanism: Slopes, candidates: int, n_min: int) -> AnySizeRep
 
 
 def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction) -> float:
-    """The smallest delta on a grid for which the reply is below t with probability at most delta at every n."""
+    """The smallest delta on a grid such that for every n the reply is below t with probability at most delta."""
 
     def holds(log_delta: float) -> bool:
         rate, offset, slope = mechanism.rate, mechanism.offset, mechanism.slope_left
-        rivals = mechanism.rivals(candidates)
-        return line_holds(rate, offset, t, math.exp(log_delta), n_min, slope, rivals, mechanism.selector)
+        ratio = mechanism.rivals(candidates)
+        return line_holds(rate, offset, t, math.exp(log_delta), n_min, slope, ratio, mechanism.selector)
 
     low, high = -16.0, -0.02
     if not holds(high):
@@ -232,17 +232,17 @@ def _largest_failure(mechanism: Slopes, candidates: int, n_min: int, t: Fraction
 
 
 _AGAIN = 12
-"""Binomial probabilities follow from one another; after so many of them they are computed afresh, so that one that is
-too small for a float does not make all others vanish."""
+"""Each binomial probability is computed from the previous one. After this many they are computed afresh, so that one
+that underflows does not make all others zero."""
 
 _FEW = 4
-"""So many distinct laws are quicker together than one by one."""
+"""From this number of distinct laws on, computing them together is faster."""
 
 _EDGE, _RARE = 1e-12, 1e-6
 
 
 class ReplyTable:
-    """The laws of the replies of m silos: each distinct one computed once, and those of whole ranks all together.
+    """The laws of the replies of m silos. Each distinct law is computed once, those of integer ranks all together.
 
     Parameters
     ----------
@@ -270,7 +270,7 @@ class ReplyTable:
 
     @classmethod
     def of(cls, replies: "Sequence[ReplyLaw] | ReplyTable") -> "ReplyTable":
-        """The table of these laws, or what is one already."""
+        """The table of these laws; a table is returned unchanged."""
         return replies if isinstance(replies, ReplyTable) else cls(replies)
 
     def __len__(self) -> int:
@@ -283,7 +283,7 @@ class ReplyTable:
 
     @property
     def alone(self) -> RandomRankReply | SummedReply | None:
-        """The law of the only silo, if its coverage is a mean rank."""
+        """The law of the only silo, if its coverage follows from a mean rank."""
         law = self._distinct[0]
         return law if len(self) == 1 and isinstance(law, RandomRankReply | SummedReply) else None
 
@@ -307,7 +307,7 @@ class ReplyTable:
 
 
 class WholeRanks:
-    """Laws of whole ranks without gaps: one tail of the binomial at the last rank, then its probabilities downwards."""
+    """Laws of integer ranks without gaps, by one binomial tail at the last rank and probabilities below it."""
 
     def __init__(self, laws: Sequence[RandomRankReply]) -> None:
         deepest = max(len(law.ranks) for law in laws) - 1
@@ -320,19 +320,19 @@ class WholeRanks:
             self._up_to[: len(law.ranks) - 1, i, 0] = np.cumsum(law.probabilities[:-1])[::-1]
 
     def short(self) -> "WholeRanks":
-        """Without ranks that are less likely than a millionth, for a search."""
+        """The laws without ranks of probability below 1e-6, for a search."""
         made = copy(self)
         made._up_to = self._up_to[: int((self._up_to.max(axis=(1, 2)) > _RARE).sum())]
         return made
 
     def moved(self, n: NDArray[np.int64], targets: NDArray[np.int64]) -> "WholeRanks":
-        """The only law for other numbers of scores and last ranks: ranks lie as far below the target as here."""
+        """The only law, moved to other numbers of scores and last ranks; distances from the last rank stay equal."""
         made = copy(self)
         made._n, made._top = n.astype(np.float64)[:, None], targets.astype(np.float64)[:, None]
         return made
 
     def below(self, t: NDArray[np.float64]) -> NDArray[np.float64]:
-        """P(R <= Bin(n, t)), shape (laws, nodes); never falling in t."""
+        """P(R <= Bin(n, t)), shape (laws, nodes), nondecreasing in t."""
         from scipy.special import betainc, gammaln
 
         n, t = self._n, np.clip(t, _EDGE, 1 - _EDGE)[None, :]

@@ -1,8 +1,8 @@
 """Plans of several thresholds under one signature and one session: levels, groups, classes, or sides of an interval.
 
-Every part is a plan of its own. A silo answers all of them by one message, which it charges once with the loss of the
-whole: levels and sides are about the same records, so their losses add up; groups are disjoint, so they stand side by
-side. The levels of `secure-sum` are read off one opened sum, which costs what one of them costs.
+Every part is a plan. A silo answers all of them by one message, which is charged once with the total loss. Levels and
+sides are about the same records, so their losses add up. Groups are disjoint, so their losses compose in parallel. The
+levels of `secure-sum` follow from one opened sum, which costs as much as one level.
 """
 
 import json
@@ -43,19 +43,19 @@ BY: tuple[By, ...] = ("level", "group", "class", "side")
 
 @dataclass(frozen=True, repr=False)
 class SeveralPlans(AnyPlan):
-    """Plans that are signed, answered and paid for together.
+    """Plans that are signed, answered and charged together.
 
     Build it with `plan_levels`, `plan_groups` or `plan_sides`.
 
     Parameters
     ----------
     by
-        What tells the parts apart: their miscoverage levels, the group of a record, its class, or the side of an
+        What distinguishes the parts: the miscoverage level, the group of a record, its class, or the side of an
         interval.
     neighbors
-        The relation under which the loss of the whole is stated.
+        The adjacency under which the total loss is stated.
     parts
-        Level, name of a group or class, or score of a side, to its plan. Levels decrease.
+        The plan by level, name of a group or class, or score of a side. Levels decrease.
     """
 
     by: By
@@ -86,12 +86,12 @@ class SeveralPlans(AnyPlan):
 
     @property
     def first(self) -> FederatedPlan:
-        """The plan of the first part: silos, session and much else are the same in all."""
+        """The plan of the first part; silos, session and most other fields are the same in all."""
         return next(iter(self.parts.values()))
 
     @property
     def asks(self) -> Sequence[FederatedPlan]:
-        """The parts."""
+        """The plans of the parts."""
         return tuple(self.parts.values())
 
     @property
@@ -101,7 +101,7 @@ class SeveralPlans(AnyPlan):
 
     @property
     def remarks(self) -> tuple[str, ...]:
-        """What is unusual about the levels and the failure probability of all together."""
+        """Warnings about unusual levels or an unusual total failure probability."""
         if self.by in ("group", "class"):
             return self.first.remarks
         failures = [part.delta or 0.0 for part in self.parts.values()]
@@ -109,23 +109,23 @@ class SeveralPlans(AnyPlan):
 
     @property
     def rows(self) -> list[tuple[str, str]]:
-        """Those of the first plan, but for what is asked, what all together cost, and the digest of all."""
+        """The rows of the first plan, with the request, the total loss and the digest of all parts."""
         rows = {**dict(self.first.rows), "plan": self.digest}
         if self.protocol.private:
-            rows["a silo pays at most"] = str(self.privacy())
+            rows["privacy of an answer"] = str(self.privacy())
         if self.by == "level":
-            rows["asked for"] = "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
+            rows["requested"] = "coverage " + " and ".join(f"{float(1 - level):g}" for level in self.parts)
         elif self.by == "side":
             covered = 1 - sum(part.alpha for part in self.asks)
             rows["score"] = " and ".join(self.parts)
-            rows["asked for"] = f"coverage {float(covered):g} by both sides together"
+            rows["requested"] = f"coverage {float(covered):g} by both sides together"
         else:
-            rows["asked for"] += f" for each {self.by} of {class_list(tuple(self.parts))}"
+            rows["requested"] += f" for each {self.by} of {class_list(tuple(self.parts))}"
         return list(rows.items())
 
     @property
     def promise_lines(self) -> list[str]:
-        """What is promised for the numbers of answers: of each level, or once for all groups."""
+        """The guarantees by number of answers: for each level or side, or once for all groups."""
         if self.by == "side":
             return [f"{side}, {line}" for side, part in self.parts.items() for line in part.promise_lines]
         if self.by != "level":
@@ -135,11 +135,11 @@ class SeveralPlans(AnyPlan):
 
     @cached_property
     def digest(self) -> str:
-        """SHA-256 of the whole: answers name it."""
+        """SHA-256 of all plans together, which answers state."""
         return digest(self._head() | {"plans": [plan.digest for plan in self._different()]})
 
     def privacy(self, answered: Collection[int] | None = None) -> PrivacyStatement:
-        """The loss of one record anywhere, all parts together."""
+        """The loss of one record, for all parts together."""
         stated = {id(plan): plan.privacy(answered) for plan in self.draws}
         parts = [stated[id(plan)] for plan in self.draws]
         if len(parts) == 1 and self.by == "level":
@@ -147,7 +147,7 @@ class SeveralPlans(AnyPlan):
         return side_by_side(parts, self.neighbors) if self.by in ("group", "class") else in_sequence(parts)
 
     def sign(self, coordinator: SiloKeys) -> str:
-        """The plans as one signed JSON message, read back as every silo will read it.
+        """The plans as one signed JSON message. It is read back as every silo will read it.
 
         Raises
         ------
@@ -160,14 +160,14 @@ class SeveralPlans(AnyPlan):
             SeveralPlans.read(text)
         except Refusal as refusal:
             raise InputError(
-                "plans", "must be such that silos can read them", remedy=f"They would refuse: {refusal}"
+                "plans", "must be readable by silos", remedy=f"They would reject the plans: {refusal}"
             ) from None
         refuse_too_long(text, self)
         return text
 
     @classmethod
     def read(cls, text: str) -> tuple["SeveralPlans", Envelope]:
-        """Signed plans, and who signed them.
+        """Read signed plans; the plans and their envelope with the signer.
 
         Raises
         ------
@@ -181,15 +181,15 @@ class SeveralPlans(AnyPlan):
             fields.read("plans", shapes.LIST)
             plans = [FederatedPlan.read(one) for one in plan_texts(envelope)]
             if any(inner.signer != envelope.signer for _, inner in plans):
-                raise Refusal("altered", "a plan is signed by another key than all together; ask for the original")
+                raise Refusal("altered", "a plan is signed with another key than the whole; request the original")
             names: tuple[Any, ...] = tuple(plan.score if by == "side" else plan.alpha for plan, _ in plans)
             if by in ("group", "class"):
                 names = check_names("names", fields.read("names", shapes.LIST))
                 if len(plans) != 1:
-                    raise Refusal("malformed", "one plan must serve all groups; ask for the original")
+                    raise Refusal("malformed", "one plan must serve all groups; request the original")
                 plans *= len(names)
             if len(set(names)) != len(names):
-                raise Refusal("malformed", "a level must be planned once; ask for the original")
+                raise Refusal("malformed", "a level must be planned once; request the original")
             return cls(by, neighbors, {name: plan for name, (plan, _) in zip(names, plans, strict=True)}), envelope
 
     def _head(self) -> dict[str, Any]:
@@ -202,7 +202,7 @@ class SeveralPlans(AnyPlan):
 
 
 def read_plan(text: str) -> tuple[AnyPlan, Envelope]:
-    """A signed plan of either kind, and who signed it.
+    """Read a signed plan of one threshold or of several; the plan and its envelope with the signer.
 
     Raises
     ------
@@ -213,17 +213,17 @@ def read_plan(text: str) -> tuple[AnyPlan, Envelope]:
 
 
 def is_several(text: str) -> bool:
-    """Whether a text claims to be several plans under one signature."""
+    """Whether the kind of a text is several plans under one signature."""
     return parse(text, "plan").get("kind") == PREFIX + _SEVERAL
 
 
 def plan_texts(envelope: Envelope) -> list[str]:
-    """The signed plans inside of several plans, as texts of their own."""
+    """The signed plans inside of several plans, as separate texts."""
     return [json.dumps(plan, indent=1) + "\n" for plan in envelope.content["plans"]]
 
 
 def _check_same_records(by: By, parts: Mapping[Any, FederatedPlan], neighbors: Neighbors) -> None:
-    """Levels, or sides, are about all records of a silo: their plans differ in nothing else."""
+    """Check plans of levels or sides, which are about all records of a silo and differ in nothing else."""
     names, first = list(parts), next(iter(parts.values()))
     if by == "side" and (names != list(SIDES) or any(plan.score != side for side, plan in parts.items())):
         raise InputError("parts", f"must be plans of the scores {' and '.join(SIDES)}, in this order")
@@ -231,7 +231,7 @@ def _check_same_records(by: By, parts: Mapping[Any, FederatedPlan], neighbors: N
     if by == "level" and levels:
         raise InputError("parts", "must be plans of their levels, which decrease")
     if first.neighbors != neighbors:
-        raise InputError("neighbors", f"must be the relation under which the plans of the {by}s state their losses")
+        raise InputError("neighbors", f"must be the adjacency under which the plans of the {by}s state their losses")
     of_side = ("score",) if by == "side" else ()
     of_share = () if by == "level" and first.protocol.one_draw else _OF_A_SHARE
     _check_alike(parts, but=("alpha", "targets", *of_share, *of_side))
@@ -245,8 +245,8 @@ def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
         raise InputError(
             "method",
             (
-                "must be 'private-qq' for groups and classes: how many records a silo has of each stays "
-                f"secret, and the certificate of {plan.method!r} needs these numbers"
+                "must be 'private-qq' for groups and classes: the numbers of records of each stay secret, and the "
+                f"certificate of {plan.method!r} needs them"
             ),
         )
     if plan.silos[0].size is not None:
@@ -258,11 +258,11 @@ def _check_groups(parts: Mapping[Any, FederatedPlan]) -> None:
 
 
 _OF_A_SHARE = ("epsilon", "left", "right", "scale", "rate", "flat", "rise", "published_k")
-"""Fields in which plans of several levels may differ, beside level and targets."""
+"""Fields in which plans of several levels may differ, in addition to level and targets."""
 
 
 def _check_alike(parts: Mapping[Any, FederatedPlan], but: Collection[str]) -> None:
-    """Refuse plans that differ in what they must share: silos, session, score, candidates and all the rest."""
+    """Check that plans have the same silos, session, score, candidates and all other fields except `but`."""
     stated = [{name: value for name, value in plan.fields().items() if name not in but} for plan in parts.values()]
     if any(one != stated[0] for one in stated):
         different = sorted({name for one in stated for name in one if one[name] != stated[0].get(name)})
@@ -279,22 +279,21 @@ def plan_levels(
 ) -> SeveralPlans:
     """Plan nested thresholds for several levels: one message from each silo, one charge.
 
-    Every silo's reply to a level costs its share of epsilon. With `secure-sum` nothing is divided: one opened histogram
-    serves all levels, so they cost what one of them costs.
+    Every silo's reply to a level costs its share of epsilon. With `secure-sum` epsilon is not divided: one opened
+    histogram serves all levels, so they cost as much as one level.
 
     Parameters
     ----------
     silos, **options
-        As in `plan`; with shares the method is `"private-qq"` if none is named.
+        As in `plan`. With shares the default method is `"private-qq"`.
     alphas
         Different miscoverage levels in (0, 1).
     epsilon
-        Privacy loss per record, all levels together.
+        Privacy loss per record, for all levels together.
     shares
-        How it is divided, in the order of `alphas`; positive, summing to one; by default evenly. Not for `secure-sum`.
+        Shares of epsilon in the order of `alphas`, positive and with sum 1; by default equal. Not for `secure-sum`.
     delta
-        Training-conditional promises that hold for all levels at once with probability 1 - delta: each gets an equal
-        part.
+        Failure probability of training-conditional guarantees for all levels at once; each level gets an equal part.
 
     Raises
     ------
@@ -316,7 +315,7 @@ def plan_levels(
     levels = different_levels(alphas)
     options["delta"] = part_of_failure(options.get("delta"), len(levels))
     if options.get("dp_delta") is not None:
-        raise InputError("dp_delta", "must be left out for several levels: it is about the one sum of one of them")
+        raise InputError("dp_delta", "must be left out for several levels: it refers to the sum of one level")
     if options.get("method") is None:  # a sum of noisy counts has no shares
         divided = shares is not None
         options["method"] = "private-qq" if divided else plan(silos, levels[0], epsilon, **options).method
@@ -336,7 +335,7 @@ Asked: TypeAlias = tuple[Any, Fraction, float | None]
 
 
 def _of_same_records(by: By, asked: Sequence[Asked], silos: Sequence[Silo], options: AnyPlanChoices) -> SeveralPlans:
-    """The parts in their order, under one session, by the method and the candidates of the part of least loss."""
+    """The parts in their order, in one session, with the method and the candidates of the part of least loss."""
     made: dict[Any, FederatedPlan] = {}
     for name, level, budget in sorted(asked, key=lambda one: one[2] or 0.0):
         if by == "side":
@@ -358,7 +357,7 @@ def plan_sides(
 ) -> SeveralPlans:
     """Plan a threshold for each side of conformalized quantile regression: one message from each silo, one charge.
 
-    Both sides are about the same records, so their losses add up; the interval covers with probability at least
+    Both sides are about the same records, so their losses add up. The interval covers with probability at least
     1 - alpha by the union bound (Romano, Patterson and Candes, NeurIPS 2019, Theorem 2), as in
     `confide.calibrate_sides`.
 
@@ -368,13 +367,13 @@ def plan_sides(
         As in `plan`, without a score: it is `cqr_low` for the lower side and `cqr_high` for the upper one. A silo
         answers with the scores of both, by these names.
     alpha
-        Miscoverage of the interval in (0, 1), split in halves, or a pair (lower side, upper side).
+        Miscoverage level of the interval in (0, 1), split in halves, or a pair (lower side, upper side).
     epsilon
-        Privacy loss per record, both sides together.
+        Privacy loss per record, for both sides together.
     share_low
-        The share of the lower side.
+        Share of epsilon for the lower side.
     delta
-        A training-conditional promise for the interval; each side gets half of delta.
+        Failure probability of a training-conditional guarantee for the interval; each side gets half of it.
 
     Raises
     ------
@@ -391,9 +390,9 @@ def plan_sides(
     (4.0, ['cqr_low', 'cqr_high'])
     """
     if options.get("score") is not None:
-        raise InputError("score", f"must be left out for two sides: they are of {' and '.join(SIDES)}")
+        raise InputError("score", f"must be left out for two sides: their scores are {' and '.join(SIDES)}")
     if options.get("dp_delta") is not None:
-        raise InputError("dp_delta", "must be left out for two sides: it is about the one sum of one of them")
+        raise InputError("dp_delta", "must be left out for two sides: it refers to the sum of one side")
     options["delta"] = part_of_failure(options.get("delta"), len(SIDES))
     budgets = divide_budget(epsilon, None, shares_of_sides(share_low))
     asked = zip(SIDES, levels_of_sides(alpha), (budget.get("epsilon") for budget in budgets), strict=True)
@@ -410,26 +409,26 @@ def plan_groups(
     neighbors: Neighbors = "add_remove",
     **options: Unpack[AnyPlanChoices],
 ) -> SeveralPlans:
-    """Plan one threshold per group, or per class, so that each is covered on its own: one message, one charge.
+    """Plan group- or class-conditional thresholds, one for each group or class: one message, one charge.
 
     Groups are disjoint, so under `add_remove` every one may cost the whole epsilon. A replaced record can leave one
-    group and enter another: under `replace_one` each costs half of it (docs/theory.md, section 6). How many records a silo
-    has of each group stays secret under both, so this is for `private-qq` and silos without a public size. Where a
-    group has too few records its threshold is +inf.
+    group and enter another, so under `replace_one` each costs half of it (docs/theory.md, section 6). The number of
+    records of each group in a silo stays secret under both, so the method is `private-qq` and silos have no public
+    size. If a group has too few records its threshold is +inf.
 
     Parameters
     ----------
     silos
-        Who is invited, all without a public size.
+        The invited silos, all without a public size.
     names
-        All groups, or classes, there are, **public**: taken from a code book, not from the records.
+        All groups, or classes, which must be **public**: taken from a code book, not from the records.
     alpha, epsilon, **options
-        As in `plan`; the promise holds for each group. `n_min` and `n_typical` are about the records of one group in
-        one silo: by default none, and an even part of a thousand, at least 150.
+        As in `plan`. The guarantee holds for each group. `n_min` and `n_typical` are about the records of one group in
+        one silo: by default 0, and an equal part of a thousand, at least 150.
     by
-        What the threshold depends on.
+        The kind of the thresholds.
     neighbors
-        The relation under which epsilon is meant.
+        The adjacency of epsilon.
 
     Raises
     ------

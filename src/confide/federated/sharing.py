@@ -1,36 +1,32 @@
-"""Vectors that are hidden until they are added: pairwise masks, shares of secrets, encrypted shares, shares of noise.
+"""Secure aggregation: pairwise masks, Shamir shares, encrypted shares, and shares of noise.
 
-One-message secure sum: pairwise masks that cancel when all silos' vectors are added modulo a power of two.
+**Pairwise masks** (one message). Masks cancel when all silos' vectors are added modulo a power of two. Every pair of
+silos shares a secret by X25519 from pinned static keys. HKDF-SHA256 derives a key for this plan and session alone,
+ChaCha20 expands it, and one of the two adds the stream while the other subtracts it. Without all vectors nothing can be
+opened; with all of them only the sum.
 
-Every pair of silos shares a secret by X25519 from pinned static keys; HKDF-SHA256 derives a key for this plan and
-session alone, ChaCha20 expands it, and one of the two adds the stream while the other subtracts it. Without all vectors
-nothing can be opened; with all of them only the sum.
+**Shamir shares** of vectors modulo P = 2**61 - 1: shares of a sum are sums of shares. A value is the constant term of a
+random polynomial of degree below t; the share of share holder i (opener i) is the polynomial at i. Any t shares
+determine the value, fewer are independent of it. Every coefficient is uniform, from the operating system's secure
+source. Products stay within 64 bits, so that no integer is ever rounded.
 
-Shamir's secret sharing of vectors modulo P = 2**61 - 1: shares of a sum are sums of shares.
+**Encrypted shares** (boxes). A box is written by one dealer, read by one share holder, and bound to one answer of one
+session. Its key is HKDF-SHA256 over two X25519 secrets: that of the dealer's fresh key with the share holder's key, and
+that of the dealer's own key with the share holder's key. If the dealer's own key leaks later, boxes that it dealt stay
+closed, and only the dealer can have written a box that opens. Session, plan and all three public keys enter the
+derivation, so a box that is moved anywhere else does not open. A key serves one box of ChaCha20-Poly1305, hence the
+constant nonce. The fresh private key is never kept.
 
-A value is the constant term of a random polynomial of degree below t; the share of opener i is the polynomial at i.
-Any t shares give the value back, fewer are independent of it. Every coefficient is uniform, from the operating system's
-secure source; products stay within 64 bits, so that no integer is ever rounded.
-
-Boxes for shares: each is read by one opener, written by one dealer, and bound to one answer of one session.
-
-The key of a box is HKDF-SHA256 over two X25519 secrets, that of the dealer's fresh key with the opener's key and that
-of the dealer's own key with it: a dealer's key that leaks later opens nothing that it dealt, and only the dealer can
-have written what opens. Session, plan and all three public keys are in the derivation, so a box moved anywhere else
-does not open. A key serves one box of ChaCha20-Poly1305, hence the constant nonce. The fresh private key is never kept.
-
-Integer noise in shares: any agreed number m' of honest shares adds up to at least discrete Laplace noise.
-
-The discrete Laplace law P(x) ~ p^|x| with p = exp(-1/scale) is the difference of two geometric variables, and a
-geometric variable is a sum of m' negative binomials with parameter 1/m'. A silo therefore adds the difference of two
-negative binomials of parameter 1/m'; m' honest silos together add discrete Laplace noise, and further shares only add
-more.
+**Shares of noise.** Any agreed number m' of honest shares adds up to at least discrete Laplace noise. The discrete
+Laplace law P(x) ~ p^|x| with p = exp(-1/scale) is the difference of two geometric variables, and a geometric variable
+is a sum of m' negative binomials with parameter 1/m'. A silo therefore adds the difference of two negative binomials of
+parameter 1/m'; m' honest silos together add discrete Laplace noise, and further shares only add more.
 
 **Exact sampling.** OpenDP has no negative binomial sampler, so one is built by rejection from two exact parts. A draw X
-of OpenDP's discrete Laplace sampler gives a geometric K = X if X >= 0 and K = -X - 1 otherwise, since both branches
-have P(K = k) ~ p^k. The negative binomial has P(K = k) ~ p^k prod_(i=1..k) (m'(i-1) + 1)/(m' i), so K is kept if for
+of OpenDP's discrete Laplace sampler gives a geometric K = X if X >= 0 and K = -X - 1 otherwise, because both branches
+have P(K = k) ~ p^k. The negative binomial has P(K = k) ~ p^k prod_(i=1..k) (m'(i-1) + 1)/(m' i). So K is kept if for
 i = 1..k a Bernoulli variable of that rational probability succeeds each time, drawn with integers from the operating
-system's secure source. No floating-point number takes part after `scale`.
+system's secure source. No floating-point number is used after `scale`.
 """
 
 import base64
@@ -54,8 +50,9 @@ def mask(
 ) -> NDArray[Any]:
     """The values, int64 of shape (size,), plus all of the silo's masks modulo 2**bits: uint32 or uint64 of that shape.
 
-    `agreement` is the silo's X25519 private key and `own` its public one, in hexadecimal; `roster` holds the public
-    keys of all silos; `context`, session and plan digest, is never used twice with this roster; `bits` is 32 or 64.
+    `agreement` is the silo's X25519 private key and `own` its public key, in hexadecimal. `roster` contains the public
+    keys of all silos. `context`, session and plan digest, must never be used twice with this roster. `bits` is 32 or
+    64.
     """
     with needs_extra("federation", "standard"):
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey, X25519PublicKey
@@ -103,25 +100,25 @@ def word_of(bits: int) -> np.dtype[Any]:
 
 
 Elements: TypeAlias = NDArray[np.uint64]
-"""Integers below P, in whichever shape."""
+"""Integers below P, of any shape."""
 
 BITS = 61
 P = 2**BITS - 1
 MOST_POINTS = 2**13
-"""Points beyond would overflow `times`."""
+"""Larger points would overflow `times`."""
 
 _SPLIT = 32
 
 
 class Opened(NamedTuple):
-    """An opened vector, int64 in (-P/2, P/2), and the one opener whose share did not fit the others, or None."""
+    """An opened vector, int64 in (-P/2, P/2), and the point of the one share that contradicts the others, or None."""
 
     values: NDArray[np.int64]
     wrong: int | None
 
 
 class NotOnePolynomialError(ValueError):
-    """Shares contradict each other, and not one alone."""
+    """Shares contradict each other, and the wrong ones cannot be identified."""
 
 
 def reduce(a: Elements) -> Elements:
@@ -150,13 +147,13 @@ def times(a: Elements, x: Elements) -> Elements:
     True
     """
     rest = BITS - _SPLIT
-    high = (a >> np.uint64(_SPLIT)) * x  # times 2**32: its upper part comes round as 2**61 = 1
+    high = (a >> np.uint64(_SPLIT)) * x  # times 2**32: its upper part wraps around, because 2**61 = 1 modulo P
     low = (a & np.uint64(2**_SPLIT - 1)) * x
     return reduce(((high & np.uint64(2**rest - 1)) << np.uint64(_SPLIT)) + (high >> np.uint64(rest)) + low)
 
 
 def deal(values: NDArray[np.int64], openers: int, threshold: int) -> Elements:
-    """Shares of values, int64 of shape (size,), for the points 1..openers: shape (openers, size). Cannot be seeded.
+    """Shares of values, int64 of shape (size,), for the points 1..openers: shape (openers, size). There is no seed.
 
     Examples
     --------
@@ -176,12 +173,12 @@ def deal(values: NDArray[np.int64], openers: int, threshold: int) -> Elements:
 def combine(shares: Mapping[int, Elements], threshold: int) -> Opened:
     """The values from the shares by point: `threshold` of them open, every further one is a check.
 
-    With two more than `threshold`, one share that does not fit is left out and named.
+    With two more than `threshold`, one share that contradicts the others is left out and identified.
 
     Raises
     ------
     NotOnePolynomialError
-        If they lie on no polynomial of that degree, and no single one can be told to be wrong.
+        If they do not lie on one polynomial of that degree, and no single wrong share can be identified.
     """
     points = sorted(shares)
     if len(points) < threshold:
@@ -201,7 +198,7 @@ def combine(shares: Mapping[int, Elements], threshold: int) -> Opened:
 
 
 def _misfit(shares: Mapping[int, Elements], points: Sequence[int], threshold: int) -> int | None:
-    """The first place at which the shares at these points contradict each other, or None."""
+    """The first position at which the shares at these points contradict each other, or None."""
     for point in points[threshold:]:
         differs = _at(shares, points[:threshold], point) != shares[point].astype(object)
         if differs.any():
@@ -210,7 +207,7 @@ def _misfit(shares: Mapping[int, Elements], points: Sequence[int], threshold: in
 
 
 def _at(shares: Mapping[int, Elements], points: Sequence[int], x: int) -> NDArray[Any]:
-    """The polynomial through the shares at these points, at x: Lagrange's formula in exact integers."""
+    """The polynomial through the shares at these points, evaluated at x by Lagrange's formula in exact integers."""
     total: NDArray[Any] = np.zeros(len(shares[points[0]]), dtype=object)
     for p in points:
         others = [q for q in points if q != p]
@@ -223,7 +220,7 @@ def _uniform(rows: int, size: int) -> Elements:
     """Independent uniform integers below P."""
     while True:
         drawn: Elements = np.frombuffer(secrets.token_bytes(8 * rows * size), dtype="<u8") & np.uint64(P)
-        if not (drawn == np.uint64(P)).any():  # P itself, one in 2**61, would be zero once more: all are drawn again
+        if not (drawn == np.uint64(P)).any():  # P, one in 2**61, would be a second zero: all are drawn again
             return drawn.reshape(rows, size)
 
 
@@ -234,10 +231,10 @@ _NONCE = bytes(12)
 def seal_shares(
     shares: Elements, openers: Sequence[str], own: str, agreement: bytes, context: bytes
 ) -> tuple[str, list[str]]:
-    """A fresh public key, and the shares, of shape (openers, size), as base64 texts in this order.
+    """Encrypt the shares, of shape (openers, size); a fresh public key and the boxes as base64 texts in this order.
 
-    `openers` are X25519 public keys in hexadecimal, `own` is the dealer's and `agreement` its private key; `context` is
-    session and plan digest. A key with which nothing can be agreed is a ValueError.
+    `openers` are the share holders' X25519 public keys in hexadecimal, `own` is that of the dealer and `agreement` its
+    private key. `context` is session and plan digest. A key of low order raises ValueError.
     """
     with needs_extra("federation", "standard"):
         from cryptography.hazmat.primitives.asymmetric.x25519 import X25519PrivateKey
@@ -255,12 +252,12 @@ def seal_shares(
 def read_share(
     text: str, size: int, own: str, agreement: bytes, dealer: str, ephemeral: str, context: bytes
 ) -> Elements:
-    """The share in a box of `dealer`, shape (size,), read by the opener with the public key `own`.
+    """Decrypt the share, shape (size,), in a box of `dealer` for the share holder with the public key `own`.
 
     Raises
     ------
     ValueError
-        If it does not open with these keys in this context, or holds anything else.
+        If it does not open with these keys in this context, or contains anything else.
     """
     with needs_extra("federation", "standard"):
         from cryptography.exceptions import InvalidTag
@@ -276,7 +273,7 @@ def read_share(
 
 
 def pack(elements: Elements) -> bytes:
-    """Eight bytes for each, the lowest first.
+    """Eight bytes for each element, the lowest byte first.
 
     Examples
     --------
@@ -287,7 +284,7 @@ def pack(elements: Elements) -> bytes:
 
 
 def unpack(packed: bytes, size: int) -> Elements:
-    """The inverse of `pack`; anything else than `size` integers below P is a ValueError."""
+    """The inverse of `pack`; anything other than `size` integers below P raises ValueError."""
     if len(packed) != 8 * size:
         raise ValueError("elements must be as many as there are candidates")
     elements = np.frombuffer(packed, dtype="<u8").astype(np.uint64)
@@ -303,7 +300,6 @@ def _public(key: str) -> Any:
 
 
 def _cipher(secret: bytes, context: bytes, ephemeral: str, dealer: str, opener: str) -> Any:
-    """The cipher of one box."""
     from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
     from cryptography.hazmat.primitives.hashes import SHA256
     from cryptography.hazmat.primitives.kdf.hkdf import HKDF
@@ -313,7 +309,7 @@ def _cipher(secret: bytes, context: bytes, ephemeral: str, dealer: str, opener: 
 
 
 def check_scale(scale: float, n: int) -> float:
-    """A noise scale that leaves something of n records; one beyond n drowns them, and its draws hardly ever end.
+    """Check that a noise scale is at most n. A larger one would hide n records, and its draws would hardly ever end.
 
     Raises
     ------
@@ -322,7 +318,9 @@ def check_scale(scale: float, n: int) -> float:
     """
     if scale > n:
         raise InputError(
-            "epsilon", f"is too small for {n} records in all: the noise would be larger than they", remedy="Raise it"
+            "epsilon",
+            f"is too small for {n} records in all: the noise would exceed their number",
+            remedy="Raise epsilon",
         )
     return scale
 
@@ -330,7 +328,7 @@ def check_scale(scale: float, n: int) -> float:
 def noise_share(size: int, scale: float, honest: int) -> NDArray[np.int64]:
     """One silo's share: int64, shape (size,), independent differences of two negative binomials of parameter 1/honest.
 
-    `scale` is that of the discrete Laplace noise to which the shares of m' = `honest` silos add up. Cannot be seeded.
+    `scale` is that of the discrete Laplace noise to which the shares of m' = `honest` silos add up. There is no seed.
 
     Examples
     --------
@@ -359,9 +357,9 @@ def _negative_binomial(size: int, scale: float, honest: int) -> NDArray[np.int64
 
 
 def noise_law(scale: float, parameter: float) -> NDArray[np.float64]:
-    """The law of one count's total noise when `parameter` = shares/honest, on -half..half (float64, odd length).
+    """The law of one count's total noise for `parameter` = shares/honest, on -half..half (float64, odd length).
 
-    The difference of two negative binomials of that parameter; mass beyond `half`, below 1e-18, is left out.
+    It is the difference of two negative binomials of that parameter. Mass beyond `half`, below 1e-18, is left out.
 
     Examples
     --------

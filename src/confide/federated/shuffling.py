@@ -1,11 +1,11 @@
-"""Privacy amplification by shuffling or summing: what hiding among other participants' answers adds, and when.
+"""Privacy amplification by shuffling or summing: how much hiding among other participants' answers reduces the loss.
 
-Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.2: the randomizer is any epsilon_0-DP one.
-(The tighter theorem of 2023 holds only for a restricted class of randomizers, by its own erratum, and is not used.)
-Answers are as if n participants used the same randomizer and nobody knew who said what: a trusted shuffler, or a sum of
-one-hot vectors, which tell the same. The theorem asks for the loss of replacing the WHOLE input of another participant.
-Where a participant holds one record that is the loss of one record; where it is a silo of many records it is another,
-far larger number, `whole`, and mostly nothing is gained (docs/theory-federated.md, Theorems F10 and F11).
+Feldman, McMillan and Talwar, "Hiding among the clones", FOCS 2021, Theorem 3.2, for any epsilon_0-DP randomizer. (The
+tighter theorem of 2023 holds only for a restricted class of randomizers, by its own erratum, and is not used.) n
+participants use the same randomizer, and it is not known who gave which answer: by a trusted shuffler, or by a sum of
+one-hot vectors, which reveals the same. The theorem needs the loss of replacing the WHOLE input of another participant.
+If a participant has one record this is the loss of one record. If it is a silo of many records it is a far larger
+number, `whole`, and mostly nothing is gained (docs/theory-federated.md, Theorems F10 and F11).
 """
 
 import math
@@ -31,11 +31,11 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     epsilon
         The loss after shuffling.
     epsilon_0
-        The loss of one answer when what the statement is about changes: one record of the participant looked at.
+        The loss of one answer when one record of its participant changes.
     n
-        How many participants answer honestly, the one looked at among them.
+        Number of participants that answer honestly, including the participant whose record changes.
     whole
-        The loss of one answer when the whole input of its participant is replaced, at least; by default `epsilon_0`,
+        At least the loss of one answer when the whole input of its participant is replaced; by default `epsilon_0`,
         for participants of one record each.
 
     Examples
@@ -54,18 +54,18 @@ def clones_delta(epsilon: float, epsilon_0: float, n: int, *, whole: float | Non
     whole = epsilon_0 if whole is None else privacy_loss("whole", whole)
     if epsilon >= epsilon_0:
         return 0.0
-    stays, alike, odds = math.exp(-whole), 1 / (1 + math.exp(-epsilon_0)), math.exp(min(epsilon, _LARGEST))
+    stays, likely, odds = math.exp(-whole), 1 / (1 + math.exp(-epsilon_0)), math.exp(min(epsilon, _LARGEST))
     mean = (n - 1) * stays
     low, high = mean - 9 * math.sqrt(mean), mean + 12 * math.sqrt(mean) + 40  # beyond either: less than 1e-17
     c = np.arange(max(0, math.floor(low)), min(n - 1, math.ceil(high)) + 1)
     weight = binom.pmf(c, n - 1, stays)
-    gain = alike - odds * (1 - alike)
+    gain = likely - odds * (1 - likely)
     if gain <= 0:
         return 0.0
-    ratio = (odds * alike - (1 - alike)) / gain
+    ratio = (odds * likely - (1 - likely)) / gain
     first = np.floor((c + 1) * ratio / (1 + ratio)) + 1
     with_d, without = binom.sf(first - 2, c, 0.5), binom.sf(first - 1, c, 0.5)
-    here, there = alike * with_d + (1 - alike) * without, (1 - alike) * with_d + alike * without
+    here, there = likely * with_d + (1 - likely) * without, (1 - likely) * with_d + likely * without
     return float((weight * np.maximum(here - odds * there, 0)).sum() + 2 * _TAIL)
 
 
@@ -97,15 +97,15 @@ def clones_local(
     epsilon, dp_delta
         The loss after shuffling.
     n
-        How many participants answer honestly.
+        Number of participants that answer honestly.
     whole
-        The loss of replacing a participant's whole input, by the loss of one record; it must not fall. By default the
-        same, for participants of one record each.
+        The loss of replacing a participant's whole input as a function of the loss of one record, which must not
+        decrease. By default the identity, for participants of one record each.
 
     Returns
     -------
     float
-        At least epsilon, which shuffling does not raise.
+        At least epsilon, because shuffling never increases the loss.
 
     Examples
     --------
@@ -123,7 +123,7 @@ def clones_local(
 
 
 def check_dp_delta(dp_delta: Level) -> float:
-    """A delta of differential privacy, strictly between 0 and 1."""
+    """Check a delta of differential privacy, strictly between 0 and 1."""
     delta = float(exact_level("dp_delta", dp_delta)) if not isinstance(dp_delta, float) else dp_delta
     if not 0 < delta < 1:
         raise InputError("dp_delta", "must lie strictly between 0 and 1", got=repr(dp_delta))

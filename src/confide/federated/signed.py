@@ -1,7 +1,7 @@
-"""Signed files of releases of one machine, in the envelope of a federation's messages.
+"""Signed files of non-federated releases, in the envelope of a federation's messages.
 
-The signature belongs to the file and is no part of the release. A signed file is read as the release in it, with the
-same SHA-256; saving that release writes no signature. Releases of a federation are signed by `aggregate`.
+The signature belongs to the file and is not part of the release. A signed file is read as the release that it contains,
+with the same SHA-256. Saving that release writes no signature. `aggregate` signs federated releases.
 """
 
 import json
@@ -22,19 +22,19 @@ _NAME_BITS = 2**14  # of the names of groups, as releases are read
 
 
 class Read(NamedTuple):
-    """The content of a file, and the key that signed it, 64 hexadecimal digits; None without a signature."""
+    """The content of a file, and the key that signed it (64 hexadecimal digits), or None without a signature."""
 
     document: Document
     signer: str | None
 
 
 def sign(released: Release, keys: SiloKeys) -> str:
-    """Sign a release of one machine.
+    """Sign a non-federated release.
 
     Parameters
     ----------
     released
-        A release of any kind, except those of a federation, which `aggregate(keys=...)` signs.
+        A release of any kind, except federated ones, which `aggregate(keys=...)` signs.
     keys
         The private keys of the signer.
 
@@ -46,7 +46,7 @@ def sign(released: Release, keys: SiloKeys) -> str:
     Raises
     ------
     InputError, InputTypeError
-        If it is no release of one machine, too long, or has integers that no message holds.
+        If it is not a non-federated release, is too long, or has integers that are too large for a message.
 
     Examples
     --------
@@ -63,7 +63,7 @@ def sign(released: Release, keys: SiloKeys) -> str:
     if not isinstance(released, Release):
         raise InputTypeError("released", "must be a release, of thresholds", got=type(released).__name__)
     if isinstance(released, FederatedRelease):
-        raise InputError("released", "must be of one machine: `aggregate` signs those of a federation, by its keys")
+        raise InputError("released", "must not be federated: `aggregate(keys=...)` signs federated releases")
     text = seal(KIND, {"release": json.loads(released.to_json())}, keys.signing)
     try:
         _read(text)
@@ -71,8 +71,8 @@ def sign(released: Release, keys: SiloKeys) -> str:
         raise InputError(
             "released",
             (
-                f"must have at most {MOST_CHARACTERS} characters, and no group that is named by an integer of "
-                "more than 64 bits, to be signed"
+                f"must have at most {MOST_CHARACTERS} characters to be signed, and no group that is named by an "
+                "integer of more than 64 bits"
             ),
         ) from None
     return text
@@ -84,7 +84,7 @@ def read_signed(text: str) -> Read:
     Raises
     ------
     FormatError
-        If it is no release, evaluation or watch, was altered, or claims what does not follow.
+        If it is not a release, evaluation or watch, was altered, or contains claims that do not follow.
     """
     document = Document.from_json(text)
     if isinstance(document, FederatedRelease):
@@ -95,7 +95,7 @@ def read_signed(text: str) -> Read:
 
 
 def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verification:
-    """Compare the signer of a release of one machine with the demanded one, if any; `what` cannot be recomputed.
+    """Compare the signer of a non-federated release with the required one, if any; `what` cannot be recomputed.
 
     Examples
     --------
@@ -111,7 +111,7 @@ def signed_by(signer: str | None, demanded: Silo | None, what: str) -> Verificat
     if demanded is None:
         return Verification((f"signed with the key {signer}; --signer compares it with a public file",), ())
     if demanded.signing != signer:
-        return Verification((), (f"signed by another key than that of {demanded.name!r}",))
+        return Verification((), (f"signed with another key than that of {demanded.name!r}",))
     return Verification((f"signed by {demanded.name!r}",), ())
 
 
@@ -120,14 +120,14 @@ def _read(text: str) -> Release:
         content = unseal(KIND, text).content
         release = content.get("release")
         if set(content) != {"release"} or not isinstance(release, Mapping):
-            raise Refusal("malformed", "a signed file must have the one field release, an object")
+            raise Refusal("malformed", "a signed file must have one field, release, which is an object")
         if str(release.get("kind")) == PREFIX + KIND:
-            raise Refusal("malformed", "a file is signed once")
+            raise Refusal("malformed", "a signed file must not contain another signed file")
         document: Any = Document.from_json(json.dumps(release))
     except Refusal as refusal:
         raise FormatError("release", "must be one that can be signed", remedy=str(refusal)) from None
     if not isinstance(document, Release) or isinstance(document, FederatedRelease):
-        raise FormatError("release", "must be of one machine")
+        raise FormatError("release", "must not be federated")
     return document
 
 

@@ -1,12 +1,12 @@
-"""What a silo has answered and what that cost: plans, sessions and losses, all of it in the silo's budget ledger.
+"""A silo's answers and their cost in its budget ledger.
 
-An answer is a release like any other. Its request is the plan's digest, its token the plan's session, which a ledger
-accepts once. The charge is on disk before the data are touched, the message before it is handed out. So a second
-request gets the first message again, a session serves one answer, and a silo that was interrupted in between has spent
-its budget rather than answered twice.
+An answer is a release like any other. Its request is the plan's digest, and its token is the plan's session, which a
+ledger accepts once. The charge is on disk before the data are used, and the message is on disk before it is returned.
+So a second request gets the first message again, and a session has one answer. If a silo is interrupted between charge
+and message, its budget is spent without an answer, and it never answers twice.
 
-Which list of answers a silo has helped to open is kept in the same way, at no cost: on disk before the part leaves, and
-one list per session.
+The list of answers (survivor set) that a silo has helped to open is kept in the same way, at no cost: it is on disk
+before the part is returned, and each session has one list.
 """
 
 import hashlib
@@ -39,7 +39,7 @@ from confide.support import outside
 
 RECORDS = "calibration records"
 OPENINGS = "sums opened with other silos"
-"""Where a ledger keeps which list of a session it has opened: it is not about the silo's own records."""
+"""The ledger's data set for the list that was opened in each session. It is not about the silo's own records."""
 
 Seen = TypeVar("Seen")
 
@@ -51,10 +51,10 @@ class SiloLedger:
     Parameters
     ----------
     path
-        The ledger's file; made if it does not exist. Keep it on a local disk of the silo. Or the address of a
+        The ledger's file, which is made if it does not exist. Keep it on a local disk of the silo. Or the address of a
         PostgreSQL server of the silo, as `confide.Ledger` takes it.
     dataset
-        The name of the silo's records in the ledger. An answer without privacy makes what was spent on them infinite.
+        The name of the silo's records in the ledger. An answer without privacy makes their spent budget infinite.
 
     Attributes
     ----------
@@ -82,7 +82,7 @@ class SiloLedger:
     def spent(self) -> float:
         """The sum of all losses charged on the silo's records so far, other releases included.
 
-        Infinite after an answer without privacy, also where 0.1 kept it apart, under this name and " (not private)".
+        Infinite after an answer without privacy. Version 0.1 kept such answers under this name and " (not private)".
         """
         accounts = self.ledger.accounts()
         names = (self.dataset, f"{self.dataset} (not private)")
@@ -91,33 +91,33 @@ class SiloLedger:
 
     @property
     def identity(self) -> str:
-        """What a public file says of this ledger, so that no other one serves: see `confide.Ledger.identity`."""
+        """Identity of this ledger for public files: see `confide.Ledger.identity`."""
         return self.ledger.identity()
 
     def answered(self, plan: AnyPlan) -> str | None:
-        """When this plan was answered, UTC, ISO 8601; None if it was not."""
+        """Time at which this plan was answered, UTC, ISO 8601; None if it was not."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest or entry.release is None else entry.made
 
     def kept_answer(self, plan: AnyPlan) -> str | None:
-        """The message that answered this plan; None if there is none, for whatever reason."""
+        """The message that answered this plan; None if there is none for any reason."""
         entry = self._entry(plan.session)
         return None if entry is None or entry.request != plan.digest else entry.release
 
     def has_opened(self, plan: AnyPlan) -> bool:
-        """Whether this silo has written down a list of this plan's session that it opens."""
+        """Whether a list of this plan's session is recorded as opened by this silo."""
         return self._entry(opening_token(plan)) is not None
 
     def _entry(self, token: str) -> Entry | None:
         return self.ledger.snapshot().entry(token)
 
     def cost(self, plan: AnyPlan, own: int) -> Cost:
-        """What the answer of silo `own` is charged: its loss under the relation of the ledger's account.
+        """The charge for the answer of silo `own`: its loss under the adjacency of the ledger's account.
 
         Raises
         ------
         InputError
-            If the ledger accounts for these records under a relation for which the plan has no finite loss.
+            If the ledger accounts for these records under an adjacency for which the plan has no finite loss.
         """
         return Cost.of(plan.privacy([own]), plan.method, self.ledger.relation(self.dataset))
 
@@ -132,27 +132,26 @@ class SiloLedger:
         *,
         look_again: Callable[[], bytes],
     ) -> str:
-        """The message that answers a plan: the one that was kept, or a new one, which is charged first.
+        """The message that answers a plan: the stored one, or a new one, which is charged first.
 
         Parameters
         ----------
         plan
             The plan.
         cost
-            What `cost` says.
+            The result of `cost`.
         budget
-            What all releases about these records together may cost. It does not bound an answer without privacy, which
-            a policy allows by the name of its method; a limit in the ledger refuses it.
+            Maximum total cost of all releases about these records. It does not bound an answer without privacy, which
+            a policy allows by the name of its method. A limit in the ledger rejects such an answer.
         look, mark, draw
             As in `confide.ledger.pay`.
         look_again
-            The mark of the data as they are now, where an answer is kept.
+            Returns the fingerprint input of the present data, if an answer is stored.
 
         Warns
         -----
         OtherDataWarning
-            If the kept answer cannot be known to be about these data: it is about others, or of a version that kept
-            nothing to tell.
+            If the stored answer is from other data, or from a version that kept no fingerprint.
 
         Raises
         ------
@@ -160,7 +159,7 @@ class SiloLedger:
             `session-used` if the session served another plan, `interrupted` if an answer was charged and never
             finished, `budget-spent` if the ledger's limit or the budget does not allow it.
         InputError
-            If the ledger accounts for these records under another relation than that of the cost.
+            If the ledger accounts for these records under another adjacency than that of the cost.
         """
 
         def kept(entry: Entry) -> str:
@@ -186,29 +185,29 @@ class SiloLedger:
             self.ledger.find(name, entry.request, seen)
         except OtherDataError:
             text = (
-                f"the answer of {entry.made} was made from other data than these, or by a version that kept "
-                "nothing to tell; it is returned as it was, and nothing was charged; only a new plan gets an answer "
-                "from these data"
+                f"the answer of {entry.made} was made from other data than these, or by a version that kept no "
+                "fingerprint of its data; it is returned unchanged, and nothing was charged; request a new plan for "
+                "an answer from these data"
             )
             warnings.warn(OtherDataWarning(text), stacklevel=outside())
 
     def _refusal(self, cost: Cost, budget: float) -> str | None:
-        """Why a charge was refused, if a larger budget of the policy would allow it; None otherwise."""
+        """The reason for a rejected charge, if a larger budget of the policy would allow it; None otherwise."""
         account = known(self.ledger.accounts(), self.dataset)
         spent = 0.0 if account is None else account.spent().epsilon
         if math.isinf(spent) or (account is not None and not account.allows(cost)):
             return None
         return (
             f"the policy's budget for {self.dataset!r} is {decimal_form(budget)}, all releases so far cost "
-            f"{decimal_form(spent)}, and this answer costs {decimal_form(cost.epsilon)}; ask for a plan that costs "
+            f"{decimal_form(spent)}, and this answer costs {decimal_form(cost.epsilon)}; request a plan that costs "
             "less, or raise the budget"
         )
 
     def pay_part(self, plan: AnyPlan, listed: str, look: Callable[[], Seen], draw: Callable[[Seen], str]) -> str:
-        """The part of a list of answers: the one that was kept, or a new one; which list it is, is on disk first.
+        """The part for a list of answers: the stored one, or a new one. The list is on disk first.
 
-        It costs nothing, whatever was spent. A run that ended before its part was kept is taken up again: the part
-        follows from the list and the keys.
+        It costs nothing, also when the budget is spent. A run that ended before its part was stored can be repeated,
+        because the part follows from the list and the keys.
 
         Raises
         ------
@@ -218,7 +217,7 @@ class SiloLedger:
 
         def kept(entry: Entry) -> str | None:
             if entry.request != listed:
-                raise Refusal("session-used", "this silo has opened another list of this session; ask for a new plan")
+                raise Refusal("session-used", "this silo has opened another list of this session; request a new plan")
             return entry.release
 
         cost, once = Cost(0.0, "replace_one", f"{plan.method}, opened"), Once(opening_token(plan), kept)
@@ -234,32 +233,32 @@ class SiloLedger:
         *,
         again: bool = False,
     ) -> str:
-        """Another release about these records: the same if it was asked before about the same data, else a new one.
+        """Another release about these records: the stored one for the same request and data, else a new one.
 
         Parameters
         ----------
         cost
-            Its price.
+            Its privacy cost.
         request
-            Everything public that was asked, plain JSON values.
+            All public parameters of the request, plain JSON values.
         seen
-            What the release is made from, as bytes.
+            The data from which the release is made, as bytes.
         draw
             Makes the release; called after the charge is on disk.
         budget
-            What all releases about these records together may cost; by default the ledger's limit alone decides.
+            Maximum total cost of all releases about these records; by default only the ledger's limit applies.
         again
-            Draw and charge anew, although this was asked before: the same people with new records or a new model.
+            Draw and charge anew for a repeated request: the same people with new records or a new model.
 
         Warns
         -----
         EarlierReleaseWarning
-            If it is the earlier release; nothing was charged.
+            If the earlier release is returned; nothing was charged.
 
         Raises
         ------
         OtherDataError
-            If the same was asked about other data; nothing was charged.
+            If there was the same request about other data; nothing was charged.
         BudgetError
             If the ledger's limit or the budget does not allow it.
         """
@@ -269,5 +268,5 @@ class SiloLedger:
 
 
 def opening_token(plan: AnyPlan) -> str:
-    """The token of the one list that is opened in a session."""
+    """The ledger's token for the one list that is opened in a session."""
     return hashlib.sha256(f"open|{plan.session}".encode()).hexdigest()[:32]

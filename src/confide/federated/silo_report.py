@@ -1,17 +1,15 @@
-"""What a silo says of a released threshold from its own records.
+"""Coverage in one silo: its own share of the guarantee, private reports, and thresholds of its own.
 
-A silo's own share of the promise: from the same round, without another question and without another charge.
+A common threshold can cover the average and fail a silo. So each silo can check it and use a threshold of its own.
 
-Where every silo replies with a candidate, the reply is a threshold of the silo's own, at least S_(R) of its own records
-with R of known law. So the larger of the common threshold and the reply covers new records of this silo with the
-probability that the law of one reply certifies, whatever the other silos are like, and if all are alike with the common
-promise as well (docs/theory-federated.md, Theorem F1 with one silo). It is a function of what was sent: nothing is
-paid.
+Own share (`own_share`), from the same round and without another charge. If silos reply with candidates, the reply is a
+threshold of the silo's own records: it is at least their S_(R) with R of a known law. So the larger of the common
+threshold and the reply covers new records of this silo with the probability that the law of one reply certifies, for
+all distributions of the other silos. If silos are IID the common guarantee holds as well (docs/theory-federated.md,
+Theorem F14). It is a function of published messages and has no privacy cost.
 
-Silo by silo: a pooled threshold can protect the average and fail a hospital, so look, and offer a silo its own.
-
-Everything here runs in a silo, on its own scores. What leaves it is a `SiloReport`, whose estimate is private, or a
-calibration of the silo's own.
+The other functions run in a silo, on its own scores. Their output is a `SiloReport`, whose estimate is private, or a
+private calibration of the silo.
 """
 
 import json
@@ -72,9 +70,9 @@ SHARE_KIND = "confide.federated.own-share"
 
 @dataclass(frozen=True, repr=False)
 class OwnShare(Calibration):
-    """The larger of a common threshold and one silo's own reply; its promise is about new records of this silo.
+    """The larger of a common threshold and one silo's reply, with a guarantee for new records of this silo.
 
-    Made by `own_share`; usable wherever a `Calibration` is.
+    Made by `own_share`. It is a `Calibration`.
 
     Parameters
     ----------
@@ -83,9 +81,9 @@ class OwnShare(Calibration):
     answer
         The silo's signed answer.
     silo
-        Its name.
+        Name of the silo.
     of
-        Which of several thresholds it is about: the level, group, class or side, as a text; None of one.
+        The level, group, class or side, as str, if there are several thresholds; else None.
     """
 
     released: FederatedRelease
@@ -95,25 +93,25 @@ class OwnShare(Calibration):
 
     @property
     def common(self) -> FederatedCalibration:
-        """The common threshold that it is the larger of."""
+        """The common calibration whose threshold is compared with the reply."""
         return part_of(self.released, self.of)[1]
 
     def coverage_failure(self, n: int | None = None) -> Callable[[float], float]:
         """The function c -> a bound on the probability that this silo's coverage given its records is below c."""
         if n is not None:
-            raise InputError("n", "must be left out: the plan knows the sizes that are public")
+            raise InputError("n", "must be left out: the plan contains the public sizes")
         law = _law(self.common, self.silo)
         return lambda level: float(law.below(np.array([level]))[0])
 
     def coverage_at_most(self, n: int | None = None) -> float:
-        """No upper bound better than 1 is stated for federated calibrations."""
+        """1, because federated calibrations have no better upper bound."""
         return 1.0
 
     def __reduce__(self) -> tuple[Any, ...]:
         return OwnShare.from_json, (self.to_json(),)
 
     def to_json(self) -> str:
-        """As JSON: the common calibration and the answer, from which all else follows."""
+        """The share as JSON: the common calibration and the answer, from which the rest follows."""
         parts = {"calibration": json.loads(self.released.to_json()), "answer": json.loads(self.answer)}
         return _SHARE.write(parts if self.of is None else {**parts, "of": self.of})
 
@@ -124,46 +122,46 @@ class OwnShare(Calibration):
         Raises
         ------
         FormatError
-            If the text is no such document, was altered, or its parts do not belong together.
+            If the text is not such a document, was altered, or its parts do not belong together.
         """
         try:
             return _SHARE.read(text, _read_share)
         except Refusal as refusal:
-            raise FormatError("share", "must hold an answer to its calibration", remedy=str(refusal)) from None
+            raise FormatError("share", "must contain an answer to its calibration", remedy=str(refusal)) from None
 
     def _brief(self) -> str:
         return f"{super()._brief()}, for new records of silo {self.silo!r}"
 
     def _section(self) -> Section:
         base = super()._section()
-        own = ("new records", f"those of {self.silo!r}, whatever the other silos are like")
-        return replace(base, facts=(*base.facts, own, ("where all silos are alike also", str(self.common.guarantee))))
+        own = ("new records", f"those of {self.silo!r}, for all distributions of the other silos")
+        return replace(base, facts=(*base.facts, own, ("also, for IID silos", str(self.common.guarantee))))
 
 
 def own_share(released: FederatedRelease, answer: str, of: object = None) -> OwnShare:
-    """What a silo may promise its own population from the round that made the common threshold.
+    """A silo's threshold and guarantee for its own population, from the round that made the common threshold.
 
     Parameters
     ----------
     released
-        What `aggregate` made.
+        The release of `aggregate`.
     answer
-        The silo's signed answer to its plan, whether or not it counted there.
+        The silo's signed answer to its plan. It need not count in the release.
     of
-        Of a release of several thresholds the level, group, class or side that is meant.
+        For a release of several thresholds the level, group, class or side.
 
     Returns
     -------
     OwnShare
-        A threshold that is at least the common one, and what it guarantees for new records of this silo.
+        A threshold that is at least the common one, and its guarantee for new records of this silo.
 
     Raises
     ------
     InputError
-        If the method's answers are no thresholds: of a sum nothing of one silo opens, and `own_calibration`
-        makes a threshold of its own for a charge of its own.
+        If the method's answers are not thresholds: no single silo's part of a sum opens. In this case
+        `own_calibration` makes a threshold for the silo, which is charged separately.
     Refusal
-        If the answer is not one to the plan of the calibration.
+        If the answer does not belong to the plan of the calibration.
 
     Examples
     --------
@@ -189,8 +187,8 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
     if not plan.channel.each or not isinstance(plan.protocol, SortedReplies):
         raise InputError(
             "plan",
-            f"a silo has no share of its own with the method {plan.method!r}: nothing of one silo opens",
-            remedy="own_calibration makes a threshold of the silo's own, for a charge of its own",
+            f"a silo has no share of its own with the method {plan.method!r}: no single silo's part opens",
+            remedy="own_calibration makes a threshold for the silo, which is charged separately",
         )
     one, common = read_answer(plan_of(released), answer), part.guarantee
     reply = one.reply if of is None else one.reply[place]
@@ -217,14 +215,14 @@ def own_share(released: FederatedRelease, answer: str, of: object = None) -> Own
 
 
 def _law(released: FederatedCalibration, silo: str) -> ReplyLaw:
-    """What the reply of a silo dominates, by its own records and its own noise alone."""
+    """The law that the reply of a silo dominates, by its own records and its own noise alone."""
     protocol = released.plan.protocol
     assert isinstance(protocol, SortedReplies)
     return protocol.reply_law(released.plan, released.plan.position(silo))
 
 
 def _certified(law: ReplyLaw, delta: float | None) -> float:
-    """The coverage of one reply: on average, or the most that fails with probability delta at most."""
+    """The coverage of one reply: the mean, or the largest that fails with probability at most delta."""
     if delta is None:
         return order_statistic_coverage([law], 1)
     low, high = 0.0, 1.0
@@ -254,14 +252,14 @@ class SiloReport(Described):
     Parameters
     ----------
     silo
-        Its name.
+        Name of the silo.
     estimate
         Share of the silo's records at or below the threshold, with noise, cut to [0, 1], and an interval for the
         coverage of its population.
     epsilon
-        What it cost when one record is replaced; the number of records is public.
+        Privacy loss when one record is replaced. The number of records is public.
     versions
-        The libraries that drew the noise; empty where the file does not say.
+        The versions of the libraries that drew the noise; empty if the file does not state them.
     """
 
     silo: str
@@ -283,7 +281,7 @@ class SiloReport(Described):
         Raises
         ------
         FormatError
-            If the text is no report of a silo, or was altered.
+            If the text is not a report of a silo, or was altered.
         """
         return _REPORT.read(text, _read_report)
 
@@ -341,7 +339,7 @@ def coverage_in_silo(
     budget: float | None = None,
     again: bool = False,
 ) -> SiloReport:
-    """How well a released threshold covers in this silo, privately.
+    """Estimate privately how well a released threshold covers in this silo.
 
     The count of covered records gets discrete Laplace noise of scale 1/epsilon. The interval is exact for a binomial
     count with this noise (`confide.noisy_counts.one_count_interval`), if the records are independent of the threshold;
@@ -356,23 +354,23 @@ def coverage_in_silo(
     threshold
         The released threshold.
     epsilon
-        Loss when one record is replaced.
+        Privacy loss when one record is replaced.
     confidence
-        Of the interval.
+        Confidence level of the interval.
     ledger
-        Where the loss is charged before the noise is drawn; asked the same again about the same records, the same
-        report costs nothing, with an `EarlierReleaseWarning`.
+        The ledger in which the loss is charged before the noise is drawn. A repeated request about the same records
+        returns the same report at no cost, with an `EarlierReleaseWarning`.
     budget
-        What all releases in that ledger about these records together may cost.
+        Maximum total cost of all releases in that ledger about these records.
     again
-        Count and charge anew, although the same was asked before: new records of the same people.
+        Count and charge anew for a repeated request: new records of the same people.
 
     Raises
     ------
     BudgetError
         If the silo's ledger or the budget does not allow it.
     OtherDataError
-        If the same was asked before, about other records.
+        If there was the same request about other records.
     InputError
         If the threshold is not among the candidates of a histogram, there are no records, or the ledger keeps their
         number secret.
@@ -396,7 +394,7 @@ def coverage_in_silo(
             raise InputError(
                 "ledger",
                 f"keeps the number of records of {ledger.dataset!r} secret, and a report makes it public",
-                remedy="Report on other records, under another data set's name",
+                remedy="Report on other records, under the name of another data set",
             )
         request = {"report": "coverage", "threshold": repr(float(threshold)), "epsilon": loss, "n": n}
         seen = f"{covered} of {n}".encode()
@@ -406,14 +404,14 @@ def coverage_in_silo(
 
 
 def _kept(text: str) -> tuple[int, dict[str, str]]:
-    """A noisy count and the versions that drew it; of older ledgers the count alone."""
+    """A noisy count and the library versions that drew it; older ledgers have the count only."""
     kept = json.loads(text)
     noisy, versions = kept if isinstance(kept, list) else (kept, {})
     return int(noisy), check_versions("ledger's answer", versions)
 
 
 def _counted(scores: ArrayLike | ScoreHistogram, threshold: float) -> tuple[int, int]:
-    """How many scores there are, and how many of them are at or below the threshold."""
+    """The number of scores, and the number of scores at or below the threshold."""
     if not isinstance(scores, ScoreHistogram):
         array = as_vector("scores", scores)
         return len(array), int(np.count_nonzero(array <= threshold))
@@ -439,9 +437,9 @@ def own_calibration(
     ledger: SiloLedger | None = None,
     again: bool = False,
 ) -> Calibration:
-    """A threshold of the silo's own: coverage at least 1 - alpha for its own population, whatever the others are like.
+    """A threshold for one silo: coverage at least 1 - alpha for its own population alone.
 
-    A plain private calibration (`confide.calibrate`) of the silo's scores, charged in the silo's ledger if `ledger` is
+    It is a private calibration (`confide.calibrate`) of the silo's scores, charged in the silo's ledger if `ledger` is
     given (`again` as there). With few records it is +inf.
     """
     paid: dict[str, Any] = {}
@@ -451,11 +449,11 @@ def own_calibration(
 
 
 def shrunk_threshold(pooled: Calibration, own: Calibration) -> float:
-    """The larger of the pooled threshold and an own one, made at a lower level as a safety net.
+    """The larger of the pooled threshold and a threshold of the silo at a lower level.
 
-    What it guarantees: the own population is covered at the level of `own`, whatever the other silos are like; if all
-    silos are alike, at the level of `pooled` as well, for raising a threshold never lowers coverage. Made at, say,
-    alpha = 0.25 the net costs little and needs few records.
+    It covers the silo's own population at the level of `own`, for all distributions of the others. If silos are IID
+    it also covers at the level of `pooled`, because raising a threshold never lowers coverage. A lower level, for
+    example alpha = 0.25, costs little and needs few records.
 
     Examples
     --------

@@ -1,4 +1,4 @@
-"""What is agreed on, whatever the protocol of a federated calibration: who takes part, until when, what is promised."""
+"""The terms of a federated calibration that do not depend on its method: silos, closing time and guarantee."""
 
 from collections import Counter
 from collections.abc import Iterable, Mapping, Sequence
@@ -19,11 +19,11 @@ from confide.selection import Selector
 from confide.support import Classes, Level, one_of, public_classes
 
 Missing: TypeAlias = Literal["independent", "arbitrary"]
-"""`independent`: whether a silo answers does not depend on its scores. `arbitrary`: it may, in any way."""
+"""`independent`: a silo answers independently of its scores. `arbitrary`: no assumption."""
 
 Population: TypeAlias = Literal["common", "mixture"]
-"""`common`: the new record is like the records of every silo. `mixture`: it comes from silo j with probability
-n_j/n, and silos may differ (secure-sum only)."""
+"""`common`: the new record has the distribution of every silo's records (IID silos). `mixture`: it comes from silo j
+with probability n_j/n, and silos may differ (secure-sum only)."""
 
 MISSING: tuple[Missing, ...] = ("independent", "arbitrary")
 POPULATIONS: tuple[Population, ...] = ("common", "mixture")
@@ -32,7 +32,7 @@ MOST_CANDIDATES = 2**16
 
 
 class PlanChoices(TypedDict, total=False):
-    """What may be chosen for a plan, whatever its method; `confide.federated.plan` tells what they mean."""
+    """Options of a plan by any method; `confide.federated.plan` describes them."""
 
     score: str | None
     candidates: AnyCandidates
@@ -53,7 +53,7 @@ class PlanChoices(TypedDict, total=False):
 
 
 class AnyPlanChoices(PlanChoices, total=False):
-    """The same for a call that takes the method among them."""
+    """The same options, with the method."""
 
     method: str | None
 
@@ -65,33 +65,33 @@ class Terms:
     Parameters
     ----------
     alpha, delta
-        Miscoverage level; with delta the promise is training-conditional.
+        Miscoverage level. With a delta the guarantee is training-conditional.
     epsilon
         Privacy loss per record of a silo, None for methods that are not private. For `secure-sum` it is the loss of
-        what is opened, against a coordinator that colludes with as many silos as the protocol says; for
-        `fedcp2-qq-sum` that of one reply, which nobody has to be relied on for.
+        the opened sum, against a coordinator that colludes with at most the stated number of silos. For
+        `fedcp2-qq-sum` it is the loss of one reply, which relies on no other party.
     score
-        Name of the conformity score, or None.
+        Name of the nonconformity score, or None.
     candidates
         Public candidate thresholds.
     silos
-        Who is invited, with public keys and public sizes (or None: secret).
+        The invited silos, with public keys and public sizes (or None: secret).
     liars
-        How many silos may lie in the worst way (not for sums).
+        Number of Byzantine silos that the guarantee withstands (not for sums).
     dropouts
-        With how many silos missing the threshold is still planned to be finite.
+        Number of missing silos with which the threshold is still planned to be finite.
     missing
-        What is assumed about silos that do not answer.
+        Assumption about silos that do not answer.
     population
-        Whom the promise is about.
+        The population of new records that the guarantee is about.
     session
-        Random, used once.
+        Random identifier, used once.
     closes
         UTC time in ISO format after which answers are late, or None.
     classes
-        For a score of classes: their names, or their number, the same in every silo; None where nobody says.
+        For a score of classes: their names, or their number, the same in every silo; None if not stated.
     about
-        Public words, as in `confide.Calibration`.
+        Public metadata, as in `confide.Calibration`.
     """
 
     alpha: Fraction
@@ -137,7 +137,7 @@ class Terms:
 
     @property
     def signed(self) -> bool:
-        """Whether the silos are signed by their own keys; in plans of version 0.1 they are not."""
+        """Whether the silos are signed by their own keys. In plans of version 0.1 they are not."""
         return self.silos[0].signature is not None
 
     @property
@@ -146,7 +146,7 @@ class Terms:
         return None if self.silos[0].size is None else sum(silo.size or 0 for silo in self.silos)
 
     def position(self, name: str) -> int:
-        """The place of a silo.
+        """The position of a silo in the plan.
 
         Raises
         ------
@@ -167,16 +167,16 @@ class Terms:
 
 
 def check_silos(silos: Sequence[Silo]) -> None:
-    """Refuse silos that cannot take part together: they differ, and all are of public or all of secret size."""
+    """Check that silos differ, and that either all sizes are public or all are secret."""
     if not all(isinstance(silo, Silo) for silo in silos):
         raise InputTypeError("silos", "must be confide.federated.Silo objects")
     if not 1 <= len(silos) <= MOST_SILOS:
         raise InputError("silos", f"must number from 1 to {MOST_SILOS}", got=str(len(silos)))
     for part in ("name", "signing", "agreement"):
-        found = Counter(getattr(silo, part) for silo in silos)
-        if len(found) < len(silos):
-            twice = next(silo.name for silo in silos if found[getattr(silo, part)] > 1)
-            raise InputError("silos", f"must differ in their {part}", remedy=f"That of {twice!r} is there twice")
+        counts = Counter(getattr(silo, part) for silo in silos)
+        if len(counts) < len(silos):
+            twice = next(silo.name for silo in silos if counts[getattr(silo, part)] > 1)
+            raise InputError("silos", f"must differ in their {part}", remedy=f"That of {twice!r} occurs twice")
     if len({silo.size is None for silo in silos}) > 1:
         raise InputError("silos", "must all state their sizes, or none of them")
     if len({silo.signature is None for silo in silos}) > 1:
@@ -184,7 +184,7 @@ def check_silos(silos: Sequence[Silo]) -> None:
 
 
 def check_count(name: str, value: int, most: int) -> int:
-    """A number of silos, from 0 on."""
+    """Check a number of silos from 0 to `most`."""
     if isinstance(value, bool) or not isinstance(value, int) or not 0 <= value <= most:
         raise InputError(name, f"must be an integer from 0 to {most}")
     return value

@@ -1,7 +1,6 @@
-"""Whether a federated calibration is what its coordinator made, and whether a silo's own answer is in it.
+"""Verify the signature of a federated calibration, the evidence for its threshold, and that answers count.
 
-What follows from the plan was computed again when the calibration was read. This looks at the rest: who signed it, what
-the threshold was made from, and which answers count.
+Everything that follows from the plan was computed again when the calibration was read. `verify` checks the rest.
 """
 
 from collections.abc import Sequence
@@ -16,14 +15,14 @@ from confide.federated.refusals import Refusal
 
 @dataclass(frozen=True)
 class Verification:
-    """What was found.
+    """The result of a verification.
 
     Parameters
     ----------
     found
-        What holds, or was not asked, in words.
+        Statements that hold, or that were not requested.
     wrong
-        What was asked and does not hold, or cannot be told.
+        Requested statements that do not hold, or that cannot be verified.
     """
 
     found: tuple[str, ...]
@@ -31,21 +30,21 @@ class Verification:
 
     @property
     def holds(self) -> bool:
-        """Whether all holds that was asked."""
+        """Whether all requested statements hold."""
         return not self.wrong
 
 
 def verify(released: FederatedRelease, coordinator: Silo | None = None, answers: Sequence[str] = ()) -> Verification:
-    """Check who signed a calibration, what its threshold follows from, and that answers are in it.
+    """Verify the signer of a calibration, the evidence for its threshold, and that answers count.
 
     Parameters
     ----------
     released
         The calibration, as it was read.
     coordinator
-        The coordinator's public face, compared by whoever asks; without it a signature is reported and not judged.
+        The coordinator's public file, whose fingerprint you have compared. Without it a signature is reported only.
     answers
-        Signed answers, of one's own silo for example, that should count.
+        Signed answers that should count, for example that of your own silo.
 
     Examples
     --------
@@ -68,28 +67,28 @@ def verify(released: FederatedRelease, coordinator: Silo | None = None, answers:
     if released.signature is None:
         (found if coordinator is None else wrong).append("not signed: no signature vouches for the threshold")
     elif coordinator is not None and coordinator.signing != first_of(released).signer:
-        wrong.append(f"signed by another key than that of {coordinator.name!r}")
+        wrong.append(f"signed with another key than that of {coordinator.name!r}")
     else:
         found.append(
             "signed with the key that signed the plan" if coordinator is None else f"signed by {coordinator.name!r}"
         )
     found.append(_made_from(released))
     for text in answers:
-        said, holds = _counts(released, text)
-        (found if holds else wrong).append(said)
+        statement, holds = _counts(released, text)
+        (found if holds else wrong).append(statement)
     return Verification(tuple(found), tuple(wrong))
 
 
 def _made_from(released: FederatedRelease) -> str:
     if (opened := released.opened) is not None:
-        return f"the threshold was made again from {len(opened.parts)} signed parts of openers"
-    if any(isinstance(told, dict) for told in released.sent.values()):
-        return f"the threshold was made again from {len(released.sent)} signed answers"
-    return "the threshold is as the coordinator states it: it cannot be made again from this file"
+        return f"the threshold was recomputed from {len(opened.parts)} signed parts of share holders"
+    if any(isinstance(item, dict) for item in released.sent.values()):
+        return f"the threshold was recomputed from {len(released.sent)} signed answers"
+    return "the threshold is stated by the coordinator and cannot be recomputed from this file"
 
 
 def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
-    """What is to be said of an answer, and whether it is in the calibration."""
+    """A statement about an answer, and whether the answer counts."""
     first = first_of(released)
     plan = plan_of(released)
     try:
@@ -103,10 +102,10 @@ def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
     if released.opened is not None:
         same = answer.reply.ephemeral == dict(released.opened.counted)[name]
     elif name not in released.sent:
-        return f"an answer of {name!r} counts, and which cannot be told: {_untold(released)}", False
+        return f"an answer of {name!r} counts, but it cannot be identified: {_untold(released)}", False
     else:
-        told = released.sent[name]
-        same = answer.digest == (told if isinstance(told, str) else digest(told["content"]))
+        sent = released.sent[name]
+        same = answer.digest == (sent if isinstance(sent, str) else digest(sent["content"]))
     if not same:
         return f"another answer of {name!r} counts than this one", False
     return f"the answer of {name!r} counts", True
@@ -114,4 +113,4 @@ def _counts(released: FederatedRelease, text: str) -> tuple[str, bool]:
 
 def _untold(released: FederatedRelease) -> str:
     unsigned = "the calibration is not signed"
-    return unsigned if released.signature is None else "answers of this method are not private, so none is told"
+    return unsigned if released.signature is None else "answers of this method are not private, so none is published"

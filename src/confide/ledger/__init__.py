@@ -1,22 +1,22 @@
-"""What has been spent on which data. In come costs, requests and releases; out go charges, accounts and kept releases.
+"""The privacy accountant: the privacy budget spent on each data set.
 
-cost.py         what one release costs, and figures for what many cost together, with their derivations
-composition.py  from the costs of many releases to these figures, those of dp-accounting among them
-events.py       the append-only records of a ledger, each sealed with the one before
-account.py      what was spent on one data set, and what may still be
-state.py        rows to accounts: one fold, every seal checked
-decisions.py    from a state and what is asked to new records, or a refusal (pure functions)
-log.py          where a ledger lies, what its two stores do, and how they fail
-store.py        records in SQLite: durable, atomic across processes, suspicious of what it reads
+cost.py         cost of one release, and bounds on the cost of several with their derivations
+composition.py  computes these bounds from the costs of several releases, also with dp-accounting
+events.py       append-only records of a ledger, linked by a hash chain
+account.py      budget spent and left on one data set
+state.py        folds rows into accounts and checks every hash
+decisions.py    computes new records from a state and a request, or raises an error (pure functions)
+log.py          location of a ledger, interface of its two stores, and their errors
+store.py        store in SQLite: durable, atomic across processes, checks everything it reads
 postgres_store.py   the same on a PostgreSQL server; postgres_schema.py: its table, guards and roles
-checkpoint.py   who remembers how far a ledger reached notices that it forgot
-stores.py       the store of a place, and the move of a ledger from one to another
-schedule.py     what a year may spend on one person, and its file
-budget_plan.py  the dearest schedule that keeps a total, by each rule
-limit.py        whether charges fit a limit, and what a schedule allows next (pure functions)
-book.py         `Ledger`, which joins them
-identity.py     which names are one, which requests are identical; keyed fingerprints
-payment.py      whatever is released for a cost: the earlier release, or a charge before and a record after it
+checkpoint.py   detects a ledger that lacks earlier records
+stores.py       opens the store of a location, and moves a ledger between two locations
+schedule.py     planned budget of a year for one person, and its file
+budget_plan.py  the most expensive schedule within a total, by each rule
+limit.py        checks charges against limits and schedules (pure functions)
+book.py         `Ledger`, which combines them
+identity.py     equality of names and requests; keyed fingerprints
+payment.py      pays for a release: returns the earlier one, or charges before and stores after drawing
 """
 
 from confide.ledger.account import Account, Entry, known, plain
@@ -43,5 +43,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

@@ -1,4 +1,4 @@
-"""What was spent on one data set, under which limit and schedule, and what may still be spent."""
+"""Account of one data set: the budget spent, its limit and schedule, and the budget left."""
 
 import json
 import math
@@ -37,19 +37,20 @@ class Entry(Described):
     token
         Identifies the charge.
     made
-        When it was charged, UTC, ISO 8601.
+        Time of the charge, UTC, ISO 8601.
     request
-        Digest of what was asked.
+        Digest of the request.
     cost
-        What was charged.
+        The cost that was charged.
     release
         The text of the release; None if the run ended before there was one. Its charge stands.
     fingerprint
-        Of what the mechanism saw, under the ledger's own key; None if it was not kept. Not for publication.
+        Fingerprint of the mechanism's input under the ledger's own key; None if it was not stored. Not for publication.
     joined
-        Whether it was charged together with the one before, under a schedule.
+        True if it was charged together with the one before, under a schedule.
     by
-        Who charged it: on a server the role, in a file what `Ledger(by=...)` said; None if that was not kept.
+        The account that charged it: on a server the role, in a file the text of `Ledger(by=...)`; None if that was not
+        stored.
     """
 
     token: str
@@ -63,18 +64,18 @@ class Entry(Described):
 
     @property
     def kind(self) -> str:
-        """What was paid for: `"calibration"`, `"evaluation"` or `"look"`."""
+        """The kind of release: `"calibration"`, `"evaluation"` or `"look"` (a batch of a monitor)."""
         return self.cost.kind
 
     @property
     def what(self) -> str:
-        """The kind and the mechanism, whose name says the kind where it is no calibration."""
+        """The kind and the mechanism. The mechanism's name contains the kind unless it is a calibration."""
         mechanism = self.cost.mechanism
         return mechanism if mechanism.startswith(f"{self.kind} by ") else f"{self.kind} by {mechanism}"
 
     @property
     def text(self) -> str:
-        """The text of a release that is there."""
+        """The text of an existing release."""
         assert self.release is not None
         return self.release
 
@@ -94,22 +95,22 @@ class Entry(Described):
 
 @dataclass(frozen=True, repr=False)
 class Account(Described):
-    """What was spent on one data set.
+    """The privacy budget spent on one data set.
 
     Parameters
     ----------
     dataset
         Its name.
     neighbors
-        The relation that its losses are stated for.
+        The adjacency for which its losses are stated.
     fingerprint
-        Keyed fingerprint of the data it stands for, or None.
+        Keyed fingerprint of the data that the name is bound to, or None.
     limit
-        The most that may be spent, or None.
+        The limit on its budget, or None.
     entries
         Every charge, oldest first.
     follows
-        The schedules that were followed, oldest first, each with the number of charges before it.
+        The schedules in force over time, oldest first, each with the number of charges before it.
     """
 
     dataset: str
@@ -125,7 +126,7 @@ class Account(Described):
         return [entry.cost for entry in self.entries]
 
     def spent(self, dp_delta: float = 0.0, *, adaptive: bool = False) -> Loss:
-        """What all releases cost together, as in `compose`."""
+        """The privacy loss of all releases together, as in `compose`."""
         return compose(self.costs, dp_delta, adaptive=adaptive)
 
     @property
@@ -150,9 +151,9 @@ class Account(Described):
 
     @property
     def under_schedule(self) -> Bound | None:
-        """What one person loses, by the rule of the schedule and what it says of people; None without one.
+        """The privacy loss of one person by the rule and the `per_person` numbers of the schedule; None without one.
 
-        Under `"pld"` all that is planned counts from the first charge on.
+        Under `"pld"` the whole plan counts from the first charge on.
         """
         schedule, stages = self.schedule, self.stages
         if schedule is None or not all(cost.private for cost in self.costs):
@@ -170,12 +171,12 @@ class Account(Described):
 
     @property
     def per_person(self) -> Bound:
-        """What one person has lost at most: by what a schedule says of people, or being in everything."""
+        """Largest privacy loss of one person: by the `per_person` numbers of a schedule, or in every release."""
         return self.under_schedule or self.spent().best
 
     @property
     def summary(self) -> str:
-        """What was spent, what may be, and what is left or planned, in a line."""
+        """One line with the budget spent, the limit, and the budget left or planned."""
         total = self.per_person.epsilon
         weak = f", {practically_none(total)}" if practically_none(total) else ""
         each = "" if self.schedule is None else " per person"
@@ -191,11 +192,11 @@ class Account(Described):
         return f"{spent}; {bound}, {decimal_form(left)} left"
 
     def told(self, dp_delta: float = 0.0) -> str:
-        """Every charge, what all of them cost together at `dp_delta`, and how that figure comes about."""
+        """Return a text with every charge, their total privacy loss at `dp_delta`, and its derivation."""
         return to_text(self.section(dp_delta))
 
     def section(self, dp_delta: float = 0.0) -> Section:
-        """The description of the account that `told` prints."""
+        """The description of the account that `told` returns as text."""
         loss = self.spent(dp_delta)
         facts = [("together", str(loss))]
         if self.schedule is not None and (bound := self.under_schedule) is not None:
@@ -216,12 +217,12 @@ class Account(Described):
         return f"{self.dataset!r}, {self.summary}"
 
     def allows(self, *costs: Cost) -> bool:
-        """Whether the schedule and the limit leave room for one more release, or several together.
+        """Whether the schedule and the limit allow one more release, or several together.
 
-        A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. One with dp_delta > 0 also allows
-        what zero-concentrated accounting allows of releases that have an epsilon each. One with zCDP alone, or without
-        privacy, fits no limit. No figure is used that needs parameters to be fixed in advance, unless
-        a schedule has fixed them. What a schedule says of how often one person comes back is believed.
+        A limit with dp_delta = 0 bounds the exact sum of the epsilons as printed. A limit with dp_delta > 0 also uses
+        zero-concentrated accounting, for releases that have an epsilon each. A release with zCDP alone, or without
+        privacy, fits no limit. Bounds that need parameters fixed in advance are used only if a schedule has fixed
+        them. The schedule's statement about how often one person comes back is not checked.
         """
         if self.stages[-1].refusal(costs) is not None:
             return False
@@ -233,7 +234,7 @@ class Account(Described):
         return fits(self.limit, [*before, last.then(costs)])
 
     def unfit(self, schedule: Schedule) -> str | None:
-        """Why this schedule cannot be followed from now on; None if it can."""
+        """The reason why this schedule cannot be followed from now on; None if it can."""
         if self.neighbors != schedule.neighbors:
             return f"is accounted under {self.neighbors!r}, and the schedule is stated for {schedule.neighbors!r}"
         if not all(cost.private for cost in self.costs):
@@ -242,10 +243,10 @@ class Account(Described):
         return unfit(self.limit, self.stages, schedule)
 
     def remaining(self, group: Group | None = None) -> float | None:
-        """The largest epsilon of one more release that the limit is sure to allow; None without a limit.
+        """The largest epsilon of one more release that the limit certainly allows; None without a limit.
 
-        By the sum of epsilons alone: with dp_delta > 0, or under a schedule by which nobody is in everything, more may
-        be possible. Nothing is left once a release was without privacy.
+        It is computed by the sum of epsilons alone. With dp_delta > 0, or under a schedule by which no person is in
+        every release, a larger epsilon may be allowed. After a release without privacy it is 0.
         """
         if self.limit is None:
             return None
@@ -257,13 +258,13 @@ class Account(Described):
             return 0.0
         if group is None:
             return decimal_below(limit - base)
-        # A cell has all the room that its partition's largest cell has, and what it is behind that one.
+        # A cell has the room left by its partition's largest cell, plus the difference between that cell and itself.
         probe = Cost(float(limit), self.neighbors, "probe", None, group)
         behind = limit - (worst([*self.costs, probe], lambda one: one.exact) - base)
         return decimal_below(min(limit, limit - base + behind))
 
     def answers(self, request: str) -> tuple[Entry, ...]:
-        """The kept releases that answered this request, newest first."""
+        """The stored releases for this request, newest first."""
         return tuple(one for one in reversed(self.entries) if one.request == request and one.release is not None)
 
 
@@ -272,7 +273,7 @@ def _loss(epsilon: float, costs: Iterable[Cost]) -> str:
 
 
 def _counted(entries: Iterable[Entry]) -> str:
-    """How many releases there are, and of which kinds if some are no calibrations."""
+    """The number of releases, by kind unless all are calibrations."""
     kinds = Counter(entry.kind for entry in entries)
     of_kinds = ", ".join(f"{number} {kind}{'' if number == 1 else 's'}" for kind, number in sorted(kinds.items()))
     total = kinds.total()
@@ -314,25 +315,25 @@ def plain(account: Account) -> dict[str, Any]:
 
 
 def known(accounts: Mapping[str, Account], name: str) -> Account | None:
-    """The account of a data set, whose name may be written in another case or Unicode form; None if it is new.
+    """The account of a data set, whose name may have another case or Unicode form; None if it is new.
 
     Raises
     ------
     InputError
-        If a ledger of 0.1 holds several that are one name today, and this is none of their spellings.
+        If a ledger of 0.1 contains several data sets that are one name today, and the name is none of their spellings.
     """
     if name in accounts:
         return accounts[name]
-    alike = [account for other, account in accounts.items() if name_key(other) == name_key(name)]
-    if len(alike) > 1:
-        spellings = ", ".join(repr(account.dataset) for account in alike)
+    same = [account for other, account in accounts.items() if name_key(other) == name_key(name)]
+    if len(same) > 1:
+        spellings = ", ".join(repr(account.dataset) for account in same)
         raise InputError(
             "dataset",
             f"{name!r} is one of {spellings}, which an earlier version opened one by one although they differ only in "
             "case or Unicode form",
-            remedy="Write the one that is meant as it stands there",
+            remedy="Use exactly one of these spellings",
         )
-    return alike[0] if alike else None
+    return same[0] if same else None
 
 
 def _finite(loss: float) -> float | str:

@@ -1,15 +1,15 @@
-"""`Ledger`: what has been spent on which data, charged before anything is released.
+"""`Ledger`: records the privacy budget spent on each data set, and charges before anything is released.
 
-The order is always the same, and each step is on disk before the next begins:
+The order is fixed, and each step is on disk before the next begins:
 
-    1. the cost is charged, if the limit allows it      2. the mechanism runs      3. the release is kept
-                                                                                   4. the release is returned
+    1. charge the cost, if the limit allows it      2. run the mechanism      3. store the release
+                                                                              4. return the release
 
-A process that dies after 1 has paid for nothing; one that dies after 3 finds its release again. There is no release
-without a charge, and no charge is ever taken back.
+If a process dies after step 1, its charge stands without a release. If it dies after step 3, the release can be read
+again. There is no release without a charge, and no charge is ever taken back.
 
-With a release the ledger keeps a fingerprint of what the mechanism saw, under a key of its own, so that it can tell
-whether a request that looks identical is about the same data.
+With a release the ledger stores a fingerprint of the mechanism's input, under a key of its own. It compares these
+fingerprints to decide whether a request that looks identical is about the same data.
 """
 
 from collections.abc import Sequence
@@ -40,31 +40,31 @@ _IDENTITY = b"confide/ledger/identity/1"
 class Ledger(Described):
     """A privacy-budget ledger, in one SQLite file or on a PostgreSQL server.
 
-    Safe to use from several threads and processes at once; a file on a local disk (not on a network file system), a
-    server from several machines.
+    It is safe to use from several threads and processes at once. A file must be on a local disk, not on a network file
+    system. A server can be used from several machines.
 
     Parameters
     ----------
     path
-        The file; it is made if it does not exist and `create` is true. Or `postgresql://role@host/database`, where
-        `confide ledger init` made a ledger; it is then kept as a `Server`, whose text has no password.
+        The file, which is created if it does not exist and `create` is true. Or `postgresql://role@host/database`,
+        where `confide ledger init` has created a ledger; the attribute is then a `Server`, whose text has no password.
     create
-        Whether a missing file is made.
+        Create a missing file.
     limit
-        Limit that data sets get when they are first charged: a number (pure epsilon) or (epsilon, dp_delta); None for
-        no limit. Known data sets keep the limit that they have; one without a limit is held to this one by every charge
-        through this `Ledger`, and the file does not record it.
+        Limit of data sets when they are first charged: a number (pure epsilon) or (epsilon, dp_delta); None for no
+        limit. Existing data sets keep their limit. For an existing data set without a limit, every charge through this
+        `Ledger` must fit this limit, which the file does not record.
     timeout
         Seconds to wait for other processes, and for a server, positive.
     by
-        Who charges: a public name, 1 to 200 printable characters, kept with charges and limits in a file; None keeps
-        nothing. On a server it must be left out: the server keeps the role.
+        Who charges: a public name of 1 to 200 printable characters, which a file stores with charges and limits; None
+        stores nothing. On a server it must be left out, because the server stores the role.
 
     Raises
     ------
     LedgerError, FormatError
-        If the file cannot be made or read, or the server not used; if the ledger is damaged, of another program, or
-        of a newer schema.
+        If the file cannot be created or read, or the server cannot be used. If the ledger is damaged, of another
+        program, or of a newer schema.
 
     Examples
     --------
@@ -88,7 +88,7 @@ class Ledger(Described):
     timeout: float = 30.0
     by: str | None = None
     _known: State = field(init=False, repr=False, compare=False)
-    """What was last read of it."""
+    """The state at the last reading."""
 
     def __init__(
         self,
@@ -105,7 +105,7 @@ class Ledger(Described):
         object.__setattr__(self, "timeout", positive_number("timeout", timeout))
         object.__setattr__(self, "by", None if by is None else check_name("by", by))
         if by is not None and isinstance(self.path, Server):
-            raise InputError("by", "must be left out: a server keeps the role that charges")
+            raise InputError("by", "must be left out: a server stores the role that charges")
         object.__setattr__(self, "_known", State())
         open_log(self.path, create=create, timeout=self.timeout)
         self.snapshot()
@@ -118,21 +118,21 @@ class Ledger(Described):
         return f"{str(self.path)!r}{limit}"
 
     def accounts(self) -> dict[str, Account]:
-        """What was spent, by data set, in the order of their opening."""
+        """The accounts by data set, in the order of their opening."""
         return dict(self.snapshot().accounts)
 
     def account(self, dataset: str) -> Account:
-        """What was spent on one data set.
+        """The account of one data set.
 
         Raises
         ------
         InputError
-            If the ledger does not know it.
+            If the ledger has no such data set.
         """
         accounts = self.accounts()
         if (account := known(accounts, dataset)) is None:
             others = "1 other" if len(accounts) == 1 else f"{len(accounts)} others"
-            raise InputError("dataset", f"{dataset!r} is not in the ledger, which holds {others}")
+            raise InputError("dataset", f"{dataset!r} is not in the ledger, which contains {others}")
         return account
 
     @tried_again
@@ -143,14 +143,14 @@ class Ledger(Described):
         *,
         neighbors: Neighbors = "add_remove",
     ) -> Account:
-        """Set or lift (None) the limit of a data set, which is opened under `neighbors` if it is new.
+        """Set or remove (None) the limit of a data set, which is opened under `neighbors` if it is new.
 
-        A limit may be set below what was spent already: then nothing more is released. Old limits stay on record.
+        A limit may be below the budget already spent; then nothing more can be released. Old limits stay on record.
 
         Raises
         ------
         InputError
-            If the data set is known under the other relation.
+            If the data set is accounted under the other adjacency.
         """
         check_name("dataset", dataset)
         new = None if limit is None else check_limit(limit)
@@ -159,11 +159,11 @@ class Ledger(Described):
 
     @tried_again
     def follow(self, dataset: str, schedule: Schedule) -> Account:
-        """Let charges to a data set follow a schedule from now on.
+        """Hold charges to a data set to a schedule from now on.
 
-        A charge must then be of a kind of the schedule, within its count and not dearer than planned; others are
-        refused (`BudgetError`). The data set is opened if it is new; without a limit it gets the schedule's. A later
-        schedule replaces an earlier one.
+        A charge must then be of a kind in the schedule, within its number, and cost at most what is planned; other
+        charges raise `BudgetError`. The data set is opened if it is new; without a limit it gets the schedule's. A
+        later schedule replaces an earlier one.
 
         Parameters
         ----------
@@ -175,9 +175,9 @@ class Ledger(Described):
         Raises
         ------
         BudgetError
-            If what was spent and all of the schedule together do not fit the limit, or a delta would be spent twice.
+            If the budget spent and the whole schedule together do not fit the limit, or a delta would be spent twice.
         InputError, InputTypeError
-            If it is no schedule, or spends more than it says.
+            If it is not a schedule, or spends more than its total.
 
         Examples
         --------
@@ -195,26 +195,26 @@ class Ledger(Described):
         return self._account_after(dataset, decisions.follow(dataset, schedule, self.limit))
 
     def relation(self, dataset: str) -> Neighbors | None:
-        """The neighbouring relation that a data set is accounted under; None if it is new."""
+        """The adjacency under which a data set is accounted; None if it is new."""
         account = known(self.accounts(), dataset)
         return account.neighbors if account else None
 
     def find(self, dataset: str | Dataset, request: str, seen: bytes) -> Entry | None:
-        """The newest kept release that answered an identical request about the same data; None if there is no request.
+        """Find the newest stored release of an identical request about the same data; None without such a request.
 
         Parameters
         ----------
         dataset
             The data set.
         request
-            Digest of what is asked (`request_digest`).
+            Digest of the request (`request_digest`).
         seen
-            What the mechanism would see, in bytes that are the same for the same data; see `attach`.
+            The mechanism's input, as bytes that are the same for the same data; see `attach`.
 
         Raises
         ------
         OtherDataError
-            If the request was answered about other data only, or the data set is bound to others.
+            If there are stored releases of this request about other data only, or the data set is bound to other data.
         """
         data, state = as_dataset(dataset), self.snapshot()
         account = known(state.accounts, data.name)
@@ -234,41 +234,41 @@ class Ledger(Described):
         at_most: float | tuple[float, float] | Limit | None = None,
         again: bool = False,
     ) -> str:
-        """Charge a release that is about to be made. When this returns, the charge is on disk.
+        """Charge a release before it is drawn. When this returns, the charge is on disk.
 
         Parameters
         ----------
         dataset
-            The data set; opened under the cost's relation if it is new.
+            The data set, which is opened under the cost's adjacency if it is new.
         cost
-            The price; its group must be that of the data set.
+            The cost; its group must be that of the data set.
         request
-            Digest of what is asked (`request_digest`), 64 hexadecimal digits.
+            Digest of the request (`request_digest`), 64 hexadecimal digits.
         token
-            32 to 64 hexadecimal digits that no charge in this ledger has had; by default random ones.
+            32 to 64 hexadecimal digits that no charge in this ledger has had; by default random.
         at_most
-            A limit besides the data set's own.
+            A limit in addition to the data set's own.
         again
-            These are the same people with new records or a new model: a binding to earlier data does not refuse them.
+            True for the same people with new records or a new model: a binding to earlier data is not checked.
 
         Returns
         -------
         token
-            To `attach` the release to this charge.
+            Pass it to `attach` with the release.
 
         Warns
         -----
         SimilarNameWarning
-            If the data set is new, and its name looks like a known one.
+            If the data set is new, and its name is similar to an existing one.
 
         Raises
         ------
         BudgetError
             If the limit does not allow it; then nothing was charged.
         InputError
-            If the data set is accounted under the other relation, or bound to other data, or the token was used.
+            If the data set is accounted under the other adjacency, or bound to other data, or the token was used.
         LedgerError
-            If the ledger cannot be written; then do not release.
+            If the ledger cannot be written. Then release nothing.
 
         Examples
         --------
@@ -276,9 +276,9 @@ class Ledger(Described):
         >>> folder = tempfile.TemporaryDirectory()
         >>> ledger = Ledger(Path(folder.name) / "budget.db")
         >>> token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64)
-        >>> ledger.attach(token, "what was released", b"what the mechanism saw")
-        >>> ledger.find("patients", "0" * 64, b"what the mechanism saw").release
-        'what was released'
+        >>> ledger.attach(token, "text of the release", b"input of the mechanism")
+        >>> ledger.find("patients", "0" * 64, b"input of the mechanism").release
+        'text of the release'
         >>> folder.cleanup()
         """
         one = Charge(as_dataset(dataset), cost, request, new_token() if token is None else token)
@@ -292,7 +292,7 @@ class Ledger(Described):
         at_most: float | tuple[float, float] | Limit | None = None,
         again: bool = False,
     ) -> list[str]:
-        """Charge several releases about one data set in one transaction: all or none; as `charge`."""
+        """Charge several releases about one data set in one transaction, all or none; otherwise as `charge`."""
         if not charges:
             return []
         most = None if at_most is None else check_limit(at_most)
@@ -308,10 +308,10 @@ class Ledger(Described):
         return [one.token for one in charges]
 
     def held(self, token: str) -> AbstractContextManager[None]:
-        """Hold a token from before its charge until its release is kept: others who want to hold it wait.
+        """Lock a token from before its charge until its release is stored; other processes wait for the lock.
 
-        Under the hold a charge without a release is one that was interrupted. The hold ends with its process. A file
-        is held whole, one token at a time; on a system without file locks (Windows) nothing is held.
+        Under the lock a charge without a release was interrupted. The lock ends with its process. A file is locked as a
+        whole, one token at a time. On a system without file locks (Windows) nothing is locked.
 
         Raises
         ------
@@ -325,12 +325,12 @@ class Ledger(Described):
         ...     ledger = Ledger(Path(folder) / "budget.db")
         ...     with ledger.held("ab" * 16):
         ...         token = ledger.charge("patients", Cost(1.0, "add_remove", "slopes"), "0" * 64, token="ab" * 16)
-        ...         ledger.attach(token, "what was released")
+        ...         ledger.attach(token, "text of the release")
         """
         return self._log().held(token)
 
     def attach(self, token: str, release: str, seen: bytes | None = None) -> None:
-        """Keep the release that a charge paid for. When this returns, it is on disk, and may be published.
+        """Store the release of a charge. When this returns, it is on disk and may be published.
 
         Parameters
         ----------
@@ -339,28 +339,28 @@ class Ledger(Described):
         release
             Its text.
         seen
-            What the mechanism saw, in bytes that are the same for the same data; a keyed fingerprint of them is kept,
-            nothing else. Without it the release is never found for an identical request.
+            The mechanism's input, as bytes that are the same for the same data. Only a keyed fingerprint of them is
+            stored. Without it the release is never found for an identical request.
 
         Raises
         ------
         InputError
-            If the token is unknown or has its release already.
+            If the token is unknown or already has its release.
         """
         self.attach_all([(token, release, seen)])
 
     @tried_again
     def attach_all(self, releases: Sequence[tuple[str, str, bytes | None]]) -> None:
-        """Keep several releases in one transaction: all or none; token, text and what was seen as in `attach`."""
+        """Store several releases in one transaction, all or none; each is (token, text, input) as in `attach`."""
         if not releases:
             return
         self._decided(decisions.keep_all(releases))
 
     def export(self) -> dict[str, Any]:
-        """Everything in the ledger as plain data, for JSON.
+        """The contents of the ledger as plain data for JSON, without key and fingerprints.
 
-        Infinite losses, which 0.1 did not know, are the text `"+inf"`; with one of them the schema is 2, and 3 with a
-        schedule.
+        Infinite losses, which version 0.1 did not have, are the text `"+inf"`; with one of them the schema is 2, and 3
+        with a schedule.
 
         Examples
         --------
@@ -375,34 +375,34 @@ class Ledger(Described):
         return {"kind": "confide.ledger", "schema": schema, "datasets": list(map(plain, accounts))}
 
     def records(self) -> list[tuple[str, Event]]:
-        """All records with their times. They hold the ledger's key: not for publication."""
+        """All records with their times. They contain the ledger's key: not for publication."""
         return list(self.snapshot().records)
 
     def moved_to(self) -> str | None:
-        """Where the ledger was moved to; None if it was not. A moved ledger can be read and not be charged."""
+        """The location to which the ledger was moved, or None. A moved ledger can be read but not charged."""
         return self.snapshot().moved_to
 
     def seals(self) -> list[str]:
-        """The seals of all records, oldest first: the last one stands for all of them."""
+        """The hashes of all records, oldest first. The last one depends on all records."""
         return list(self.snapshot().seals)
 
     def identity(self) -> str:
-        """Tell this ledger from every other one but its copies, by 64 hexadecimal digits; they are public.
+        """Public identifier of this ledger and its copies, 64 hexadecimal digits.
 
-        They are a digest under the ledger's own key, so nothing in it follows from them. A ledger that was moved, or
-        restored from a backup, keeps them.
+        It is a digest under the ledger's own key, so that it reveals nothing about the contents. A ledger that was
+        moved, or restored from a backup, has the same identifier.
         """
         key = self._decided(decisions.make_key).key
         assert key is not None
         return keyed_digest(key, _IDENTITY)
 
     def snapshot(self) -> State:
-        """Everything that is known at one moment, of a ledger that has at least what was read from it before."""
+        """Read the ledger at one moment, and check that it still has every record read before."""
         log, known = self._log(), self._known
         return self._remember(known.caught_up(log.since(known.head.number), lambda: log.since(0), self.path))
 
     def _decided(self, decide: Decision) -> State:
-        """The state after a decision that nobody interleaves. When this returns, what it adds is on disk."""
+        """The state after a decision that no other process interleaves; its records are on disk when this returns."""
         log, known = self._log(), self._known
         with log.writing(known.head.number) as writing:
             state = known.caught_up(list(writing.rows), lambda: log.since(0), self.path)
@@ -424,5 +424,5 @@ class Ledger(Described):
 
 
 def _signed(event: Event, by: str | None) -> Event:
-    """The record of who charged, or set a limit: the server's role, or what a file's user says."""
+    """The record with the account that charged or set a limit: the server's role, or the text of `by`."""
     return replace(event, by=by) if isinstance(event, Charged | Limited) else event

@@ -1,4 +1,4 @@
-"""`budget_plan`: the dearest schedule that keeps a total, by each rule of composition; from public numbers alone."""
+"""`budget_plan`: the most expensive schedule within a total, by each rule of composition, from public numbers alone."""
 
 from __future__ import annotations
 
@@ -31,11 +31,11 @@ from confide.support import (
 )
 
 _DIGITS = 6
-"""Significant digits of what each release may spend: what is printed is what is charged."""
+"""Significant digits of the epsilon of each release, so that the printed number is the charged one."""
 
 
 class Year(TypedDict, total=False):
-    """What is planned for a year under one total per person; `budget_plan` tells what they mean."""
+    """The plan of a year under one total per person; `budget_plan` describes the fields."""
 
     releases: int
     evaluations: int
@@ -57,7 +57,7 @@ def budget_plan(
     alpha: Level = 0.1,
     **year: Unpack[Year],
 ) -> Schedule:
-    """Plan what a year's releases may spend each, so that all that one person can be in keeps one total.
+    """Plan the epsilon of each release of a year, so that one person's total privacy loss stays within a limit.
 
     Parameters
     ----------
@@ -65,36 +65,35 @@ def budget_plan(
         The total per person: (epsilon, dp_delta)-differential privacy, dp_delta 1e-6 by default. With `dp_delta=0`
         epsilons add up.
     releases, evaluations, looks
-        How many thresholds are calibrated, how many private evaluations published, and how often coverage is looked at;
-        by default none.
+        Number of calibrations, of private evaluations, and of looks (batches of a monitor of coverage); by default 0.
     releases_per_person, evaluations_per_person, looks_per_person
-        In how many of them one person's records can be (default: in all). Fewer is a public statement about the
-        people, which you make: fifty-two weekly looks at patients who come once are one look per person.
+        In how many of them one person's records can be (default: all). A smaller number is a public statement about
+        the people that you make: fifty-two weekly looks at patients who come once are one look per person.
     records_per_person
-        Public bound on how many records one person has within one release; 1 by default.
+        Public bound on the number of one person's records in one release; 1 by default.
     share
-        The share of the total for releases, by default half of it, where there is something else; evaluations and looks
-        divide the rest evenly. Of epsilon under `"basic"`, of the zero-concentrated loss under the others, roughly
-        under `"pld"`.
+        The share of the total for calibrations, by default half of it, if evaluations or looks are planned too; these
+        divide the rest evenly. It is a share of epsilon under `"basic"`, of the zero-concentrated loss under the other
+        rules, approximately under `"pld"`.
     rule
-        `"basic"`: permute-and-flip, epsilons add up. `"zcdp"`: the exponential mechanism; it also stands if the
-        schedule is changed on the way. `"pld"`: permute-and-flip, privacy-loss distributions (needs dp-accounting); the
-        schedule must be fixed in advance. `"best"`: of those that can be had, the one whose releases cover least too
-        much for `n` and `alpha`; without releases the one with the clearest looks.
+        `"basic"`: permute-and-flip, epsilons add up. `"zcdp"`: the exponential mechanism; also valid if the schedule is
+        changed on the way. `"pld"`: permute-and-flip, privacy-loss distributions (needs dp-accounting); the schedule
+        must be fixed in advance. `"best"`: of the available rules, the one with the least excess coverage of releases
+        for `n` and `alpha`; without releases the one with the least noise in looks.
     neighbors
-        The relation that losses are stated for, `"add_remove"` by default.
+        The adjacency for which losses are stated, `"add_remove"` by default.
     n, alpha
-        Numbers of records in one release, and its miscoverage, for which `"best"` compares.
+        Numbers of records in one release, and its miscoverage level, for which `"best"` compares.
 
     Returns
     -------
     Schedule
-        What each may spend, rounded down to six digits.
+        The epsilon of each release, rounded down to six digits.
 
     Raises
     ------
     InputError, InputTypeError
-        If an argument is out of range, nothing is planned, or too little is left for each.
+        If an argument is out of range, nothing is planned, or the epsilon of a release would be too small.
     MissingExtraError
         If `rule="pld"` and dp-accounting is not installed.
 
@@ -111,9 +110,9 @@ def budget_plan(
 
 
 def by_rules(epsilon: float, **year: Unpack[Year]) -> dict[Rule, Schedule]:
-    """The schedules by all rules that can be had; arguments as in `budget_plan`.
+    """The schedules by all available rules; arguments as in `budget_plan`.
 
-    With `dp_delta=0` there is basic composition alone, and PLD only where dp-accounting is installed.
+    With `dp_delta=0` only basic composition is available, and PLD only if dp-accounting is installed.
     """
     rules: list[Rule] = ["basic"]
     if check_delta(year.get("dp_delta", 1e-6)) > 0:
@@ -122,9 +121,9 @@ def by_rules(epsilon: float, **year: Unpack[Year]) -> dict[Rule, Schedule]:
 
 
 def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, alpha: Level = 0.1) -> Schedule:
-    """The schedule whose releases cover least too much, summed over the n; without releases, the clearest looks.
+    """The schedule with the least excess coverage, summed over the n; without releases, with the least noise in looks.
 
-    By privacy-loss distributions only if something may spend more than by basic composition.
+    The schedule by privacy-loss distributions is considered only if it allows a larger epsilon than basic composition.
     """
     sizes = [n] if isinstance(n, int) else several("n", n)
     if not sizes:
@@ -137,7 +136,7 @@ def best_of(schedules: Mapping[Rule, Schedule], n: int | Sequence[int] = 1000, a
         return round(math.fsum(schedule.plan(one, alpha).expected_coverage for one in sizes), 4), -last
 
     basic = schedules.get("basic")
-    worthy = [one for one in schedules.values() if one.rule != "pld" or _dearer(one, basic)]
+    worthy = [one for one in schedules.values() if one.rule != "pld" or _allows_more(one, basic)]
     return worthy[0] if len(worthy) == 1 else min(worthy, key=worth)
 
 
@@ -156,7 +155,7 @@ def by_rule(
     share: Level = 0.5,
     neighbors: Neighbors = "add_remove",
 ) -> Schedule:
-    """The dearest schedule by one rule; arguments as in `budget_plan`."""
+    """The most expensive schedule by one rule; arguments as in `budget_plan`."""
     total, delta = privacy_loss("epsilon", epsilon), check_delta(dp_delta)
     if rule != "basic" and delta == 0:
         raise InputError("dp_delta", f"must be above 0 for rule={rule!r}", remedy="With dp_delta=0 use rule='basic'")
@@ -173,7 +172,7 @@ def by_rule(
     relation = one_of("neighbors", neighbors, NEIGHBORS)
     records = positive_integer("records_per_person", records_per_person, most=MOST_PER_PERSON)
 
-    def made(price: Callable[[str], float | Fraction]) -> Schedule:
+    def schedule_at(price: Callable[[str], float | Fraction]) -> Schedule:
         entries = []
         for kind, (count, per_person) in planned.items():
             each = _rounded_down(price(kind))
@@ -181,28 +180,28 @@ def by_rule(
                 raise InputError(
                     "epsilon",
                     f"epsilon = {total:g} leaves each record less than a loss of {LEAST_LOSS:g}",
-                    remedy="Plan fewer, or let each person be in fewer of them",
+                    remedy="Plan fewer releases, or fewer per person",
                 )
             drawn = None if kind != "calibration" else "exponential" if rule == "zcdp" else "permute_and_flip"
             entries.append(Planned(kind, count, per_person, each, drawn))  # type: ignore[arg-type]
         return Schedule(total, 0.0 if rule == "basic" else delta, rule, tuple(entries), relation, records)
 
     if rule == "basic":
-        return made(lambda kind: decimal(total) * weights[kind]).check()
+        return schedule_at(lambda kind: decimal(total) * weights[kind]).check()
     if rule == "zcdp":
         rho = Fraction(rho_within(total, delta))
-        return made(lambda kind: _dearest(kind, float_below(rho * weights[kind]))).check()
+        return schedule_at(lambda kind: _dearest(kind, float_below(rho * weights[kind]))).check()
 
     def fits(scale: float) -> bool:
-        return made(lambda kind: scale * math.sqrt(weights[kind])).loss <= total
+        return schedule_at(lambda kind: scale * math.sqrt(weights[kind])).loss <= total
 
-    scale = _largest(fits, total, within=1e-5)  # which is finer than the grid of the distributions
-    return made(lambda kind: scale * math.sqrt(weights[kind])).check()
+    scale = _largest(fits, total, within=1e-5)  # finer than the grid of the distributions
+    return schedule_at(lambda kind: scale * math.sqrt(weights[kind])).check()
 
 
 @lru_cache(maxsize=64)
 def rho_within(epsilon: float, dp_delta: float) -> float:
-    """The largest zero-concentrated loss that keeps epsilon at dp_delta, rounded down.
+    """The largest zero-concentrated loss within epsilon at dp_delta, rounded down.
 
     Examples
     --------
@@ -213,7 +212,7 @@ def rho_within(epsilon: float, dp_delta: float) -> float:
 
 
 def _largest(fits: Callable[[float], bool], start: float, within: float = 1e-8) -> float:
-    """The largest number that fits, to this relative error, where all below it fit."""
+    """The largest number that fits, up to a relative error; all smaller numbers must fit."""
     low = start
     while not fits(low):
         low /= 2
@@ -238,15 +237,15 @@ def _rounded_down(value: float | Fraction) -> float:
     return float(down.divide(Decimal(ratio.numerator), Decimal(ratio.denominator)))
 
 
-def _dearer(one: Schedule, other: Schedule | None) -> bool:
-    """Whether something may spend more by one schedule than by the other."""
+def _allows_more(one: Schedule, other: Schedule | None) -> bool:
+    """Whether any kind has a larger epsilon in one schedule than in the other."""
     if other is None:
         return True
     return any(mine.epsilon > its.epsilon for mine, its in zip(one.entries, other.entries, strict=True))
 
 
 def _count(name: str, count: Any, per_person: Any) -> tuple[int, int]:
-    """How many, and how many of them for one person."""
+    """The number of releases of a kind, and the number of them that one person is in."""
     if isinstance(count, bool) or not isinstance(count, Integral):
         raise InputTypeError(name, "must be an integer", got=type(count).__name__)
     number = int(count)
@@ -260,7 +259,7 @@ def _count(name: str, count: Any, per_person: Any) -> tuple[int, int]:
 
 
 def _shares(kinds: Sequence[str], share: Fraction) -> dict[str, Fraction]:
-    """How the total is divided: `share` for calibrations, the rest evenly; all of it if there is one kind."""
+    """The share of each kind: `share` for calibrations, the rest evenly; everything if there is one kind."""
     others = [kind for kind in kinds if kind != "calibration"]
     if len(others) in (0, len(kinds)):
         return {kind: Fraction(1, len(kinds)) for kind in kinds}

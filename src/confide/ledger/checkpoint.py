@@ -1,8 +1,8 @@
-"""A checkpoint in a file: how far a ledger reached, remembered elsewhere, so that one that has forgotten is noticed.
+"""A checkpoint in a file: the head of a ledger, stored elsewhere to detect missing records.
 
-A backup that was put back, or a standby that took over before it had everything, is a whole and valid ledger of an
-earlier day. Nothing in it tells that later charges are missing; whoever remembers a later record can tell. Another
-machine remembers one by `confide ledger check --head`, the keys of a silo one beside their file.
+A restored backup, or a standby that took over before it had everything, is a whole and valid ledger of an earlier day.
+It does not show that later charges are missing. A later record that was stored elsewhere shows it. Another machine
+stores one by `confide ledger check --head`; the keys of a silo have one next to their file.
 """
 
 import json
@@ -20,29 +20,30 @@ _MOST_CHARACTERS = 10_000
 
 
 def check_head(ledger: Ledger, file: str | Path) -> Checkpoint:
-    """Check that a ledger still has the record that a file remembers as its last, and remember the last one now.
+    """Check that a ledger still has the last record stored in a file, and store the current last record.
 
-    The first time the file is made. What is remembered is on disk when this returns. Of a ledger that was moved it is
-    the last record that the new place has, too.
+    The first call creates the file. The checkpoint is on disk when this returns. For a ledger that was moved it is the
+    last record that the new location also has.
 
     Parameters
     ----------
     ledger
-        The ledger; a role that may read is enough.
+        The ledger; a role that may read suffices.
     file
-        A small JSON file, kept apart from the ledger and its backups. It holds a number and a seal, nothing secret.
+        A small JSON file; store it apart from the ledger and its backups. It contains a number and a hash, nothing
+        secret.
 
     Returns
     -------
     Checkpoint
-        How many records there are, and the seal of the last.
+        The number of records, and the hash of the last one.
 
     Raises
     ------
     LedgerError
-        If the remembered record is missing or another: the ledger has forgotten charges. The file stays as it is.
+        If the stored record is missing or differs: charges are missing in the ledger. The file is not changed.
     FormatError
-        If the file is none of these.
+        If the file is not a checkpoint.
 
     Examples
     --------
@@ -54,7 +55,9 @@ def check_head(ledger: Ledger, file: str | Path) -> Checkpoint:
     2
     """
     path = Path(file)
-    known = read_as(path, _read) if path.exists() else Checkpoint(0, "")  # before the ledger, which is written first
+    known = (
+        read_as(path, _read) if path.exists() else Checkpoint(0, "")
+    )  # read before the ledger, which is written first
     state = ledger.snapshot()
     refuse_forgotten(ledger.path, state.seals, known, repr(str(path)))
     now = state.checkpoint
@@ -76,8 +79,8 @@ _SHAPE: shapes.Shape = {
 def _read(text: str) -> Checkpoint:
     hint = "`confide ledger check --head` writes one"
     content = parse_document(text, "checkpoint", _MOST_CHARACTERS, hint=hint)
-    found = shapes.read_shape(Fields("checkpoint", content), _SHAPE)
-    number, seal = found["number"], found["seal"]
+    values = shapes.read_shape(Fields("checkpoint", content), _SHAPE)
+    number, seal = values["number"], values["seal"]
     if not (is_hexadecimal(seal, least=64) if number else seal == ""):
         raise FormatError("checkpoint.seal", "must be 64 hexadecimal digits, or empty before the first record")
     return Checkpoint(number, seal)

@@ -1,13 +1,13 @@
-"""What many releases cost together, always with the derivation of the figure (docs/ledger.md has the proofs).
+"""Composition: the privacy loss of several releases together, with its derivation.
 
-Releases about all records add up. Releases about disjoint groups cost their maximum, under `add_remove` only: one
-record is in one cell of each partition (parallel composition, McSherry 2009).
+Proofs are in docs/theory-composition.md. Costs of releases about all records add up. Releases about disjoint groups
+cost their maximum, under `add_remove` only: one record is in one cell of each partition (parallel composition, McSherry
+2009).
 
-The figures that dp-accounting gives for releases whose privacy parameters were fixed in advance.
-
-Every epsilon-DP mechanism is dominated by randomized response (Kairouz, Oh and Viswanath 2015), whose privacy-loss
-distribution dp-accounting composes numerically, rounding upwards. Releases by the exponential mechanism enter the
-Renyi accountant through their zCDP bound.
+dp-accounting gives further bounds for releases with privacy parameters fixed in advance. Every epsilon-DP mechanism is
+dominated by randomized response (Kairouz, Oh and Viswanath 2015), whose privacy-loss distribution dp-accounting
+composes numerically, rounding upwards. Releases by the exponential mechanism enter the Renyi accountant through their
+zCDP bound.
 """
 
 import itertools
@@ -28,31 +28,31 @@ from confide.support import float_above, needs_extra
 
 _LARGE_RHO = 50.0
 _LEAST_RHO = 1e-300
-"""Of less, which no float can invert, as much is stated."""
+"""For smaller rho, which no float can invert, this value is used as an upper bound."""
 
 
 def compose(costs: Iterable[Cost], dp_delta: float = 0.0, *, adaptive: bool = False) -> Loss:
     """The tightest valid (epsilon, dp_delta) of releases together.
 
-    One release without privacy makes it infinite, whatever the others are. One with zero-concentrated privacy alone
-    has no pure epsilon, and is bounded at a dp_delta above 0.
+    With one release without privacy it is infinite. Releases with zero-concentrated privacy alone have no pure epsilon,
+    and are bounded at a dp_delta above 0.
 
     Parameters
     ----------
     costs
-        The releases, all under one neighbouring relation.
+        The costs of the releases, all under one adjacency.
     dp_delta
-        The delta of approximate differential privacy, in [0, 1); 0 asks for pure epsilon. Above 0 the bounds are:
+        The delta of approximate differential privacy, in [0, 1); 0 means pure epsilon. Above 0 the bounds are:
         the sum of epsilons; zero-concentrated privacy with OpenDP's conversion; and, if dp-accounting is installed,
         Renyi and privacy-loss-distribution accounting.
     adaptive
-        Only bounds that hold if later privacy parameters were chosen after seeing earlier releases (docs/ledger.md,
-        Lemma 2): the sum and zero-concentrated privacy.
+        Use only bounds that hold if later privacy parameters were chosen after seeing earlier releases
+        (docs/theory-composition.md, Lemma B2): the sum and zero-concentrated privacy.
 
     Raises
     ------
     InputError
-        If the costs are stated for different relations, or dp_delta is outside [0, 1).
+        If the costs are stated for different adjacencies, or dp_delta is outside [0, 1).
 
     Examples
     --------
@@ -93,9 +93,9 @@ def check_delta(dp_delta: float) -> float:
 
 
 def worst(costs: Sequence[Cost], weight: Callable[[Cost], Fraction]) -> Fraction:
-    """The largest sum of weights over the releases that one record takes part in.
+    """The largest sum of weights over the releases that one record is in.
 
-    Releases about all records count in full; of each partition, the cell with the largest sum.
+    Releases about all records count in full. Of each partition, the cell with the largest sum counts.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
     def build() -> Any:
         domain = vector_domain(atom_domain(T="i64"))
         metric = linf_distance(T="i64", monotonic=True)
-        # A zCDP measurement whose loss at distance 1 is (1/scale)^2/8 = rho, never run: only its map is asked.
+        # A zCDP measurement whose loss at distance 1 is (1/scale)^2/8 = rho. It is never run; only its map is called.
         scale = (1 / (8 * max(rho, _LEAST_RHO))) ** 0.5
         while True:
             measurement: Any = make_noisy_max(domain, metric, zero_concentrated_divergence(), scale=scale)
@@ -170,10 +170,10 @@ def epsilon_of_zcdp(rho: float, dp_delta: float) -> float:
 
 
 MOST_VIEWS = 64
-"""Combinations of cells, of one or more partitions, that are gone through."""
+"""Largest number of combinations of cells, of one or more partitions, that are enumerated."""
 
 MOST_EPSILON = 500.0
-"""Sums of epsilons beyond which numerical accounting overflows, and privacy has ended anyway."""
+"""Sum of epsilons above which numerical accounting overflows and privacy is void anyway."""
 
 _FINEST, _CELLS = 1e-4, 1e5
 
@@ -181,7 +181,8 @@ _FINEST, _CELLS = 1e-4, 1e5
 def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
     """The bounds of dp-accounting.
 
-    None if it is not installed, if the groups are too many to go through, or if the epsilons sum to more than 500.
+    The list is empty if dp-accounting is not installed, if there are more than `MOST_VIEWS` combinations of groups, or
+    if the epsilons sum to more than 500.
 
     Examples
     --------
@@ -213,7 +214,7 @@ def accounted(costs: Sequence[Cost], dp_delta: float) -> list[Bound]:
 
 
 def _views(costs: Sequence[Cost]) -> Iterator[list[Cost]]:
-    """Every list of releases that one record can take part in: one cell of each partition."""
+    """Every list of releases that one record can be in: one cell of each partition."""
     shared = [cost for cost in costs if cost.group is None]
     partitions: dict[str, dict[Group, list[Cost]]] = {}
     for cost in costs:
@@ -224,7 +225,7 @@ def _views(costs: Sequence[Cost]) -> Iterator[list[Cost]]:
 
 
 def pld_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
-    """Epsilon at dp_delta of releases that one person is in, all of which were fixed in advance; infinite above 500.
+    """Epsilon at dp_delta of releases that one person is in, with parameters fixed in advance; infinite above 500.
 
     Raises
     ------
@@ -268,7 +269,7 @@ def _rdp_epsilon(costs: Sequence[Cost], dp_delta: float) -> float:
         accountant.compose(_event(cost))
     absl = logging.getLogger("absl")
     before = absl.level
-    absl.setLevel(logging.CRITICAL)  # it comments on the best order being the largest one, which is no fault
+    absl.setLevel(logging.CRITICAL)  # it warns if the best order is the largest one, which is harmless
     try:
         return float(accountant.get_epsilon(dp_delta))
     finally:

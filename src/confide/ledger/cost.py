@@ -1,4 +1,4 @@
-"""What one release costs, in the units that compose, and figures for what many cost together."""
+"""The privacy cost of one release, in units that compose, and bounds on the cost of several together."""
 
 import math
 from collections.abc import Iterable
@@ -15,18 +15,18 @@ from confide.support import Described, Section, one_of
 MOST_NAME = 200
 
 KINDS = ("evaluation", "look", "labelling")
-"""What else than a calibration is paid for; the name of its mechanism begins with it: `look by discrete-laplace`."""
+"""Kinds of releases other than calibrations; a mechanism's name begins with its kind: `look by discrete-laplace`."""
 
 
 NO_EPSILON = "no epsilon"
-"""The rule that gives an infinite epsilon because some release has zero-concentrated privacy alone."""
+"""The rule of an infinite epsilon because a release has zero-concentrated privacy alone."""
 
 
 class Group(NamedTuple):
-    """One cell of a public partition of the records: every record is in exactly one cell, by what it says itself.
+    """One cell of a public partition of the records. The contents of a record determine its cell.
 
     Releases about different cells cost their maximum if `records_per_person` bounds a person's records in all cells
-    together: one record, or k of them, wherever they are.
+    together: one record, or k records in any cells.
 
     Examples
     --------
@@ -40,17 +40,17 @@ class Group(NamedTuple):
 
 @dataclass(frozen=True)
 class Cost:
-    """The price of one release.
+    """The privacy cost of one release.
 
     Parameters
     ----------
     epsilon
-        Pure differential-privacy loss per person, not negative; infinite for a release without privacy, and for one
-        that has zero-concentrated privacy (rho) alone.
+        Pure differential-privacy loss per person, at least 0. It is infinite for a release without privacy, and for one
+        with zero-concentrated privacy (rho) alone.
     neighbors
-        The relation it is stated for: `"add_remove"` or `"replace_one"`.
+        The adjacency for which it is stated: `"add_remove"` or `"replace_one"`.
     mechanism
-        Name of the mechanism, 1 to 200 printable characters; that of an evaluation or a look begins with its `kind`.
+        Name of the mechanism, 1 to 200 printable characters; for an evaluation or a look it begins with its `kind`.
     rho
         zCDP loss per person, or None if nothing better than epsilon**2/2 is known. The exponential mechanism has
         `zcdp_of_range` of it (docs/theory.md, Lemma P3).
@@ -60,8 +60,8 @@ class Cost:
     Raises
     ------
     InputError, InputTypeError
-        If a loss is negative or not a number, rho not finite, a name unusable, or a group is given under `replace_one`:
-        a replaced record can leave one group and enter another, and the sizes of the groups would be public.
+        If a loss is negative or not a number, rho not finite, a name unusable, or a group is given under `replace_one`,
+        where a replaced record can leave one group and enter another, and the sizes of the groups would be public.
 
     Examples
     --------
@@ -91,7 +91,7 @@ class Cost:
 
     @property
     def kind(self) -> str:
-        """What was released: `"calibration"`, `"evaluation"`, `"look"`, or `"labelling"`: labels with noise.
+        """The kind of release: `"calibration"`, `"evaluation"`, `"look"`, or `"labelling"` (randomised labels).
 
         Examples
         --------
@@ -108,7 +108,7 @@ class Cost:
 
     @property
     def concentrated_only(self) -> bool:
-        """Whether all that bounds the loss is rho: zero-concentrated privacy without a pure epsilon.
+        """Whether the release has zero-concentrated privacy without a pure epsilon.
 
         Examples
         --------
@@ -119,7 +119,7 @@ class Cost:
 
     @property
     def exact(self) -> Fraction:
-        """A finite epsilon as the decimal number that is printed for it, so that ten times 0.1 is 1."""
+        """A finite epsilon as its printed decimal number, so that ten times 0.1 is 1."""
         return decimal(self.epsilon)
 
     @property
@@ -136,13 +136,13 @@ class Cost:
     ) -> "Cost":
         """The cost of a release with this privacy statement, under `neighbors` (default: the statement's own).
 
-        The relation comes first and the loss second: a release with public n says what n is even if it spends nothing,
-        as one does that answers +inf because there are too few records.
+        The adjacency is checked before the loss. A release with public n reveals n even if it spends nothing, for
+        example a release of +inf because of too few records.
 
         Raises
         ------
         InputError
-            If n is public and the loss under `add_remove` is asked for: it is infinite.
+            If n is public and `neighbors` is `"add_remove"`, under which the loss is infinite.
 
         Examples
         --------
@@ -169,18 +169,18 @@ class Cost:
 
 @dataclass(frozen=True)
 class Bound:
-    """One valid figure for what releases cost together.
+    """One valid bound on the privacy loss of releases together.
 
     Parameters
     ----------
     epsilon, dp_delta
         The releases together are (epsilon, dp_delta)-differentially private.
     rule
-        Short name of the rule that gives it.
+        Short name of its rule.
     derivation
-        How the figure comes about, in words and numbers.
+        Its derivation, in words and numbers.
     adaptive
-        Whether it also holds if later privacy parameters were chosen after seeing earlier releases.
+        True if it also holds if later privacy parameters were chosen after seeing earlier releases.
     """
 
     epsilon: float
@@ -192,7 +192,7 @@ class Bound:
 
 @dataclass(frozen=True, repr=False)
 class Loss(Described):
-    """What releases cost together: the tightest bound, and all others for comparison.
+    """The privacy loss of releases together: the tightest bound, and all others for comparison.
 
     Parameters
     ----------
@@ -233,7 +233,7 @@ class Loss(Described):
 
 
 def unbounded(costs: Iterable[Cost]) -> str:
-    """What those of the costs that have no finite epsilon lack, in a few words; empty if there are none.
+    """What costs without a finite epsilon lack, in a few words; empty if all are finite.
 
     Examples
     --------
@@ -248,7 +248,7 @@ def unbounded(costs: Iterable[Cost]) -> str:
 
 @lru_cache
 def decimal(value: float) -> Fraction:
-    """The fraction that the shortest decimal form of a float stands for.
+    """The exact value of the shortest decimal form of a float.
 
     Examples
     --------
@@ -259,7 +259,7 @@ def decimal(value: float) -> Fraction:
 
 
 def decimal_form(value: float) -> str:
-    """The shortest decimal form of a float, which `decimal` reads; whole numbers without a point.
+    """The shortest decimal form of a float; whole numbers without a point.
 
     Examples
     --------
@@ -270,7 +270,7 @@ def decimal_form(value: float) -> str:
 
 
 def decimal_above(exact: Fraction) -> float:
-    """The smallest float whose decimal form is at least `exact`: a total that is printed is never too small.
+    """The smallest float whose decimal form is at least `exact`, so that a printed total is never too small.
 
     Examples
     --------
@@ -284,7 +284,7 @@ def decimal_above(exact: Fraction) -> float:
 
 
 def decimal_below(exact: Fraction) -> float:
-    """The largest float whose decimal form is at most `exact`: of what is left, no more is printed than there is."""
+    """The largest float whose decimal form is at most `exact`, so that a printed rest is never too large."""
     nearest = float(exact)
     return nearest if decimal(nearest) <= exact else math.nextafter(nearest, -math.inf)
 

@@ -1,6 +1,6 @@
-"""What a ledger decides: from its state and what is asked to the records that are added, or a refusal. Pure functions.
+"""Decisions of a ledger: pure functions from a state and a request to new records, or to an error.
 
-A decision is a function of a state. The ledger runs it while nobody else can write, and adds what it gives back.
+A decision is a function of a state. The ledger runs it while no other process can write, and appends its result.
 """
 
 import math
@@ -23,17 +23,17 @@ from confide.mechanisms import Neighbors
 from confide.support import outside
 
 Decision: TypeAlias = Callable[[State], Sequence[Event]]
-"""What is added to a ledger in this state; an error adds nothing."""
+"""The records to append to a ledger in this state; an error appends nothing."""
 
 
 def new_token() -> str:
-    """A random token, which no charge has had."""
+    """A random token."""
     return secrets.token_hex(16)
 
 
 @dataclass(frozen=True)
 class Charge:
-    """A release that is to be paid for: about which data, at what price, for which request; see `Ledger.charge`."""
+    """One charge: data set, cost, digest of the request and token, as in `Ledger.charge`."""
 
     dataset: Dataset
     cost: Cost
@@ -44,13 +44,13 @@ class Charge:
         if self.cost.group != self.dataset.group:
             raise InputError("cost", "must be stated for the group of the data set", got="another")
         if not is_hexadecimal(self.request, least=64):
-            raise InputError("request", "must be a digest of 64 hexadecimal digits, as `request_digest` makes them")
+            raise InputError("request", "must be a digest of 64 hexadecimal digits, as returned by `request_digest`")
         if not is_hexadecimal(self.token):
             raise InputError("token", "must have 32 to 64 hexadecimal digits")
 
 
 def set_limit(dataset: str, limit: Limit | None, neighbors: Neighbors) -> Decision:
-    """Set or lift the limit of a data set, which is opened if it is new."""
+    """Set or remove the limit of a data set, which is opened if it is new."""
 
     def decide(state: State) -> list[Event]:
         account = known(state.accounts, dataset)
@@ -64,7 +64,7 @@ def set_limit(dataset: str, limit: Limit | None, neighbors: Neighbors) -> Decisi
 
 
 def follow(dataset: str, schedule: Schedule, standard: Limit | None) -> Decision:
-    """Let charges follow a schedule; a data set that is new has the standard limit."""
+    """Hold charges to a schedule; a new data set has the standard limit."""
 
     def decide(state: State) -> list[Event]:
         account, events = _opened(state, Dataset(dataset), schedule.neighbors, standard)
@@ -80,7 +80,7 @@ def follow(dataset: str, schedule: Schedule, standard: Limit | None) -> Decision
 def charge_all(
     charges: Sequence[Charge], standard: Limit | None, at_most: Limit | None, *, again: bool = False
 ) -> Decision:
-    """Charge all or none, about one data set; one that is new has the standard limit, as has one without any."""
+    """Charge all or none, about one data set; a data set that is new or has no limit has the standard limit."""
     data, costs = charges[0].dataset, [one.cost for one in charges]
     if any((one.dataset.name, one.dataset.fingerprint) != (data.name, data.fingerprint) for one in charges):
         raise InputError("charges", "must be about one data set", got="several")
@@ -106,7 +106,7 @@ def charge_all(
 
 
 def keep_all(releases: Sequence[tuple[str, str, bytes | None]]) -> Decision:
-    """Keep releases that charges paid for: token, text, and what the mechanism saw."""
+    """Store the releases of charges: token, text, and the mechanism's input."""
     for _, text, _ in releases:
         check_release(text)
 
@@ -124,17 +124,17 @@ def keep_all(releases: Sequence[tuple[str, str, bytes | None]]) -> Decision:
 
 
 def make_key(state: State) -> Sequence[Event]:
-    """Give a ledger a key of its own, where it has none."""
+    """Create the key of a ledger that has none."""
     return [] if state.key else [Keyed(secrets.token_hex(32))]
 
 
 def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None, at_most: Limit | None) -> None:
-    """Refuse costs beyond the account's own limit, or else the standard one, or beyond `at_most`.
+    """Check costs against the account's own limit, or else the standard one, and against `at_most`.
 
     Raises
     ------
     BudgetError
-        With what remains.
+        With the budget left, if they exceed one of them.
     """
     own = replace(account, limit=standard) if account.limit is None else account
     for bounded in (own, *([] if at_most is None else [replace(account, limit=at_most)])):
@@ -143,10 +143,10 @@ def check_limits(account: Account, costs: Sequence[Cost], standard: Limit | None
 
 
 def refusal(account: Account, *costs: Cost) -> BudgetError:
-    """Why a schedule or a limit refuses one release, or several together, and what remains."""
+    """The error for one release, or several together, beyond a schedule or a limit, with the budget left."""
     name = repr(account.dataset)
     if (why := account.stages[-1].refusal(costs)) is not None:
-        then = "Ask for what is planned, or replace the schedule with `confide ledger follow`"
+        then = "Request what is planned, or replace the schedule with `confide ledger follow`"
         return BudgetError("dataset", f"{name} {why}", remedy=then)
     assert account.limit is not None
     group = costs[0].group if len({cost.group for cost in costs}) == 1 else None
@@ -174,17 +174,17 @@ def refusal(account: Account, *costs: Cost) -> BudgetError:
             f"{name} has the limit epsilon = {bound}{at}, and this release is not private: its loss is infinite",
             remedy="Use a private mechanism",
         )
-    asked = decimal_above(worst(costs, lambda one: one.exact))
+    requested = decimal_above(worst(costs, lambda one: one.exact))
     return BudgetError(
         "dataset",
         f"{name} has {decimal_form(left)} left of its limit epsilon = {bound}{at}, and this release costs "
-        f"{decimal_form(asked)}",
-        remedy="Ask for less, use an earlier release, or raise the limit with `confide ledger limit`",
+        f"{decimal_form(requested)}",
+        remedy="Request less, use an earlier release, or raise the limit with `confide ledger limit`",
     )
 
 
 def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | None) -> Entry:
-    """The newest of these kept releases that was made from the same data.
+    """The newest of these stored releases that was computed from the same data.
 
     Raises
     ------
@@ -196,12 +196,12 @@ def recognised(dataset: str, entries: Sequence[Entry], seen: bytes, key: str | N
         if entry.fingerprint is not None and entry.fingerprint == mark:
             return entry
     if any(entry.fingerprint for entry in entries):
-        found = "from other data than these"
+        origin = "from other data"
     else:
-        found = "by an earlier version, which kept nothing to tell whether the data are the same"
+        origin = "by an earlier version without fingerprints, so that the data cannot be compared"
     raise OtherDataError(
         "dataset",
-        f"{dataset!r} has a release for this very request, of {entries[0].made}, made {found}",
+        f"{dataset!r} has a release for this request, of {entries[0].made}, made {origin}",
         remedy=f"Nothing was charged. {THREE_WAYS}",
     )
 
@@ -210,7 +210,7 @@ THREE_WAYS = (
     "If these are the same people with new records, a new model or new random numbers, give again=True, which charges "
     "a new release; if they are other people, give them a name of their own; otherwise this is probably the wrong file"
 )
-"""What to do about data that are not those of an earlier release."""
+"""Remedy for data other than those of an earlier release."""
 
 
 def as_dataset(dataset: str | Dataset) -> Dataset:
@@ -232,7 +232,7 @@ def check_limit(limit: float | tuple[float, float] | Limit) -> Limit:
 
 
 def _opened(state: State, data: Dataset, neighbors: Neighbors, standard: Limit | None) -> tuple[Account, list[Event]]:
-    """The account of a data set, and what opens it if it is new, with the limit that data sets get."""
+    """The account of a data set, and the records that open it with the standard limit if it is new."""
     if (account := known(state.accounts, data.name)) is not None:
         return account, []
     _point_out(data.name, state.accounts)
@@ -248,9 +248,9 @@ def _limited(dataset: str, limit: Limit | None) -> Limited:
 
 
 def check_binding(account: Account, data: Dataset) -> None:
-    """Refuse data that are not those that a name is bound to."""
+    """Check that data are those to which a name is bound."""
     if account.fingerprint is not None and account.fingerprint != data.fingerprint:
-        what = "no fingerprint was given" if data.fingerprint is None else "these data are others, or the key is"
+        what = "no fingerprint was given" if data.fingerprint is None else "these are other data, or another key"
         raise OtherDataError(
             "dataset",
             f"{account.dataset!r} is bound to a fingerprint, and {what}",
@@ -259,7 +259,7 @@ def check_binding(account: Account, data: Dataset) -> None:
 
 
 def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
-    """Refuse cells whose people may be in other cells that were charged: whoever is in both would lose the sum."""
+    """Reject cells whose people may also be in other charged cells: a person in both would lose the sum."""
     cells = {data.group for data in datasets if data.group is not None and data.one_cell is False}
     partitions = {group.partition for group in cells}
     charged = {cost.group for cost in account.costs if cost.group is not None and cost.epsilon > 0}
@@ -268,7 +268,7 @@ def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
             "dataset",
             (
                 f"{account.dataset!r} was charged for other cells of the partition {min(partitions)!r}, and "
-                "the records of a person are bounded in this table alone: whoever is in two cells would lose "
+                "the records of a person are bounded in this table alone: a person in two cells would lose "
                 "the sum, and the larger would be charged. If each person is in one cell, give one_cell=True"
             ),
             remedy="Otherwise give this release a partition of its own, which adds up",
@@ -276,9 +276,9 @@ def check_cells(account: Account, datasets: Iterable[Dataset]) -> None:
 
 
 def _point_out(name: str, accounts: Iterable[str]) -> None:
-    """Warn if a name that is new looks like known ones."""
-    if alike := similar(name, accounts):
-        shown = ", ".join(map(repr, alike[:3]))
+    """Warn if a new name is similar to existing ones."""
+    if names := similar(name, accounts):
+        shown = ", ".join(map(repr, names[:3]))
         text = f"dataset {name!r} is new to the ledger and looks like {shown}; the same people must keep one name"
         warnings.warn(SimilarNameWarning(text), stacklevel=outside())
 

@@ -1,8 +1,8 @@
-"""The records of a ledger. They are only ever appended, and each is sealed together with the one before it.
+"""The records of a ledger. They are only appended, and each contains a hash over itself and the hash before it.
 
-A seal is SHA-256 of the previous seal and the record: damage to any record, or a record taken out, is found when the
-ledger is read. It is no signature, and it cannot tell that records at the very end are missing or that an old copy of
-the whole file was put back.
+The hash (seal) is SHA-256 of the previous hash and the record. Reading a ledger therefore detects damage to any record,
+and records that were taken out. A hash is not a signature. It cannot show that records at the very end are missing, or
+that an old copy of the whole file was put back.
 """
 
 import hashlib
@@ -19,17 +19,17 @@ from confide.mechanisms import NEIGHBORS, Neighbors
 from confide.support import parse_object, shapes
 
 MOST_RELEASE = 1_000_000
-"""Characters of a kept release."""
+"""Most characters of a stored release."""
 
 FIRST_SEAL = "0" * 64
 
 SCHEMA = 3
-"""The newest. 1 had no keys, fingerprints or infinite losses, and 2 no schedules: see `schema_of`."""
+"""The newest schema. 1 had no keys, fingerprints or infinite losses, and 2 no schedules: see `schema_of`."""
 
 
 @dataclass(frozen=True)
 class Opened:
-    """A data set was named, with the relation it is accounted under and perhaps a keyed fingerprint."""
+    """A data set was opened: name, adjacency, and an optional keyed fingerprint."""
 
     dataset: str
     neighbors: Neighbors
@@ -38,7 +38,7 @@ class Opened:
 
 @dataclass(frozen=True)
 class Limited:
-    """A data set got a limit (epsilon at dp_delta), or lost it (None); `by` says who set it, where that is kept."""
+    """The limit of a data set was set (epsilon at dp_delta) or removed (None); `by` set it, if that is stored."""
 
     dataset: str
     epsilon: float | None
@@ -48,9 +48,9 @@ class Limited:
 
 @dataclass(frozen=True)
 class Charged:
-    """A release was paid for. The token tells charges apart; one that is `joined` went with the charge before it.
+    """A charge. The token identifies it; `joined` is true if it was made together with the charge before it.
 
-    `by` says who charged, where that is kept.
+    `by` is the account that charged, if that is stored.
     """
 
     dataset: str
@@ -63,7 +63,7 @@ class Charged:
 
 @dataclass(frozen=True)
 class Released:
-    """The release that a charge paid for, and perhaps the keyed fingerprint of what the mechanism saw."""
+    """The release of a charge, and an optional keyed fingerprint of the mechanism's input."""
 
     token: str
     text: str
@@ -72,7 +72,7 @@ class Released:
 
 @dataclass(frozen=True)
 class Keyed:
-    """The ledger got its key: fingerprints of data are made with it, and it never leaves the ledger."""
+    """The key of the ledger, with which it computes fingerprints of data. It never leaves the ledger."""
 
     key: str
 
@@ -87,7 +87,7 @@ class Followed:
 
 @dataclass(frozen=True)
 class Moved:
-    """The ledger goes on in another place, and nothing more is charged here: the last record of a ledger."""
+    """The ledger was moved and cannot be charged here any more: the last record of a ledger."""
 
     to: str
 
@@ -96,13 +96,13 @@ Event: TypeAlias = Opened | Limited | Charged | Released | Keyed | Followed | Mo
 
 
 def schema_of(event: Event) -> int:
-    """The schema that a ledger has at least from this record on: 3 with a schedule, a move or a name, else 2."""
+    """The least schema of a ledger with this record: 3 with a schedule, a move or a `by`, else 2."""
     later = isinstance(event, Followed | Moved) or (isinstance(event, Charged) and event.joined)
     return SCHEMA if later or getattr(event, "by", None) is not None else 2
 
 
 def seal(previous: str, made: str, body: str) -> str:
-    """The seal of a record: SHA-256 of the previous seal, its time and its body, in hexadecimal."""
+    """The hash of a record: SHA-256 of the previous hash, its time and its body, in hexadecimal."""
     return hashlib.sha256("\n".join((previous, made, body)).encode()).hexdigest()
 
 
@@ -113,12 +113,12 @@ def write_event(event: Event) -> str:
 
 
 def read_event(body: str) -> Event:
-    """Read what `write_event` wrote, and refuse everything else.
+    """Read the output of `write_event`.
 
     Raises
     ------
     FormatError
-        If the record is not one of the seven, lacks a field, has one too many or one that cannot be used.
+        If the record has none of the seven kinds, lacks a field, or has an unknown or invalid one.
 
     Examples
     --------
@@ -141,17 +141,17 @@ def _parsed(body: str) -> dict[str, Any]:
 
 
 def _unreadable() -> FormatError:
-    return FormatError("record", "must be one that a ledger holds", remedy="Restore the ledger from a backup")
+    return FormatError("record", "must be a record of a ledger", remedy="Restore the ledger from a backup")
 
 
 def check_release(text: Any) -> str:
-    """A release is a text of at most a million characters, none of them half of a surrogate pair."""
+    """Check that a release is a text of at most a million characters without lone surrogates."""
     if not isinstance(text, str) or len(text) > MOST_RELEASE:
         raise FormatError("release", f"must be a text of at most {MOST_RELEASE} characters")
     try:
         text.encode()
     except UnicodeEncodeError:
-        raise FormatError("release", "must be a text that UTF-8 can hold") from None
+        raise FormatError("release", "must be a text that UTF-8 can encode") from None
     return text
 
 
@@ -217,4 +217,4 @@ _EVENTS: shapes.Shape = {
     "followed": shapes.record(Followed, {"dataset": _NAME, "schedule": SCHEDULE}),
     "moved": shapes.record(Moved, {"to": shapes.TEXT}),
 }
-"""How each record is written and read; the order of its fields is part of its seal."""
+"""How each record is written and read; its hash depends on the order of its fields."""

@@ -1,11 +1,9 @@
-"""Which names are one, which requests are identical, and whether data are the same.
+"""Equality of names, of requests, and of data.
 
-Which names are one name, and which only look like one.
+Names that differ only in Unicode form (an accented letter written as one character or as two) or in case are one name.
+Other similar names, letters of other scripts included, cause a warning and stay two.
 
-Names that differ in Unicode form (an accented letter written as one character or as two) or in case alone are one
-name. Names that look alike otherwise, letters of other scripts included, are pointed out and stay two.
-
-Which requests are identical, and whether data are the same.
+Requests are compared by a digest, data by a keyed fingerprint.
 """
 
 import hashlib
@@ -33,14 +31,14 @@ _LOOKALIKES = {
     "LATIN": "\u0131i \u0251a \u0261g \u0269i \u028bv",
     "DIGIT": "0o 1l",
 }
-"""Small letters that look like a Latin one, by their script; the commonest of Unicode's table of confusables."""
+"""Lower-case letters that look like a Latin one, by script; the most frequent of Unicode's table of confusables."""
 
 _PAIRS = {pair[0]: pair[1] for pairs in _LOOKALIKES.values() for pair in pairs.split()} | {"i": "l"}
 _PLAIN = str.maketrans({letter: like.replace("i", "l") for letter, like in _PAIRS.items()})
 
 
 def name_key(name: str) -> str:
-    """The same for names that are one name: Unicode's canonical caseless matching (The Unicode Standard, D145).
+    """A key that is equal for equal names: Unicode's canonical caseless matching (The Unicode Standard, D145).
 
     Examples
     --------
@@ -51,12 +49,12 @@ def name_key(name: str) -> str:
 
 
 def similar(name: str, known: Iterable[str]) -> list[str]:
-    """Those of the known names that look like this one and are others.
+    """The existing names that are similar to this one but not equal.
 
-    They agree once compatibility forms, case, accents, blanks and punctuation are set aside, and letters and digits
-    that look like a Latin letter are taken for it. Or they differ by one typing error in one word of five letters or
-    more: a letter too many, too few or another, or two letters exchanged. Numbers are compared digit by digit, because
-    years and wards differ in one.
+    Names are similar if they agree after compatibility forms, case, accents, blanks and punctuation are removed, and
+    letters and digits that look like a Latin letter are replaced by it. They are also similar if they differ by one
+    typing error in one word of at least five letters: one letter added, missing or replaced, or two letters exchanged.
+    Numbers are compared digit by digit, because years and wards differ in one digit.
 
     Examples
     --------
@@ -76,7 +74,7 @@ _WORD = re.compile(r"\d+|[^\W\d_]+")
 
 
 def _letters(name: str) -> str:
-    """Without case and compatibility forms, each letter as the Latin one that it looks like."""
+    """The name without case and compatibility forms."""
     return unicodedata.normalize("NFKD", unicodedata.normalize("NFKD", name).casefold())
 
 
@@ -87,13 +85,13 @@ def _skeleton(name: str) -> str:
 
 
 def _words(name: str) -> list[str]:
-    """Its words and numbers, without accents; letters of words as the Latin ones that they look like."""
+    """The words and numbers of a name, without accents; letters of words are replaced by similar Latin ones."""
     plain = "".join(letter for letter in _letters(name) if not unicodedata.combining(letter))
     return [word if word.isdecimal() else word.translate(_PLAIN) for word in _WORD.findall(plain)]
 
 
 def _mistyped(one: Sequence[str], other: Sequence[str]) -> bool:
-    """Whether all words agree but one, in which a single typing error makes the difference."""
+    """Whether all words agree except one, which differs by a single typing error."""
     differing = [pair for pair in zip(one, other, strict=False) if pair[0] != pair[1]]
     if len(one) != len(other) or len(differing) != 1:
         return False
@@ -118,17 +116,17 @@ class Dataset:
     Parameters
     ----------
     name
-        The name under which its budget is kept, 1 to 200 printable characters. It is public to readers of the ledger.
+        The name of its account, 1 to 200 printable characters. It is public to readers of the ledger.
     group
-        The cell (partition, cell) of a public partition that the release is about; releases about different cells
-        of one partition cost their maximum instead of their sum, if `records_per_person` bounds the records of a person
-        in all cells together.
+        The cell (partition, cell) of a public partition that the release is about. Releases about different cells of
+        one partition cost their maximum instead of their sum, if `records_per_person` bounds the records of a person in
+        all cells together.
     fingerprint
-        From `fingerprint`: binds the name to these data. A data set that was opened with one refuses every request
-        about others, where an unbound one refuses only a request that it has answered before.
+        From `fingerprint`: binds the name to these data. Every request about other data then raises `OtherDataError`.
+        Without it only a request that was answered before does.
     one_cell
-        Whether each person is in one cell only of the partition. It matters where a person's records are bounded in
-        each table (`People`): unless it is true, such a release is refused once other cells of its partition were
+        True if each person is in only one cell of the partition. It matters if a person's records are bounded in each
+        table (`People`). Unless it is true, such a release raises an error once other cells of its partition were
         charged, because a person in two cells would lose both.
 
     Examples
@@ -147,26 +145,28 @@ class Dataset:
         if self.group is not None:
             object.__setattr__(self, "group", check_group(self.group))
         if self.fingerprint is not None and not is_hexadecimal(self.fingerprint, least=64):
-            raise InputError("fingerprint", "must be 64 hexadecimal digits, as `confide.ledger.fingerprint` makes them")
+            raise InputError(
+                "fingerprint", "must be 64 hexadecimal digits, as returned by `confide.ledger.fingerprint`"
+            )
         if self.one_cell not in (None, True, False):
             raise InputTypeError("one_cell", "must be True, False or None", got=type(self.one_cell).__name__)
 
 
 def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
-    """A keyed fingerprint (HMAC-SHA-256): it tells the owner of the key whether data are the same, others nothing.
+    """Compute a keyed fingerprint (HMAC-SHA-256). Only the owner of the key can compare data with it.
 
     Parameters
     ----------
     key
-        At least 16 secret random bytes, kept apart from the ledger; `secrets.token_bytes(32)` makes some. Whoever
-        has it can test guesses of the whole data set against the fingerprint.
+        At least 16 secret random bytes, for example `secrets.token_bytes(32)`; store them apart from the ledger. An
+        attacker with the key can test guesses of the whole data set against the fingerprint.
     data
         A file, read in blocks, or a numeric array.
 
     Raises
     ------
     InputError, InputTypeError
-        If the key is too short or the data are neither.
+        If the key is too short, or the data are neither a file nor a numeric array.
 
     Examples
     --------
@@ -193,7 +193,7 @@ def fingerprint(key: bytes, data: Path | NDArray[Any]) -> str:
 
 
 def keyed_digest(key: str, content: bytes) -> str:
-    """HMAC-SHA-256 of what a mechanism saw, under a ledger's own key.
+    """HMAC-SHA-256 of a mechanism's input, under a ledger's own key.
 
     Examples
     --------
@@ -216,5 +216,5 @@ def request_digest(content: Mapping[str, Any]) -> str:
 
 
 def is_hexadecimal(text: object, *, least: int = 32) -> bool:
-    """Whether it is a text of `least` to 64 hexadecimal digits: a token, or a digest if all 64 are asked for."""
+    """Whether it is a text of `least` to 64 hexadecimal digits: a token, or a digest with `least=64`."""
     return isinstance(text, str) and least <= len(text) <= 64 and not set(text) - set("0123456789abcdef")

@@ -1,13 +1,13 @@
-"""Whether charges fit: what a schedule allows next, and what a limit does.
+"""Checks of charges against schedules and limits.
 
-What a schedule makes of charges: how many of each kind are left, what it refuses, what one person loses in all.
+A schedule determines how many releases of each kind are left, which charges are rejected, and the privacy loss of one
+person.
 
-Charges that were made together are one occasion: the levels of one calibration share its price, and thresholds of
-disjoint groups cost the largest. Occasions about different cells of a partition are one for each person.
+Charges made together are one occasion: the levels of one calibration share its cost, and thresholds of disjoint groups
+cost the largest. Occasions about different cells of a partition count as one for each person.
 
-Whether charges fit a limit: by sums, by zero-concentrated losses, or by a schedule that was fixed in advance.
-
-docs/ledger.md, Lemmas 2 and 3. One delta is spent since only one of the rules that a data set goes by has one.
+A limit is checked by sums, by zero-concentrated losses, or by a schedule that was fixed in advance
+(docs/theory-composition.md, Lemmas B2 and B3). One delta is spent because only one of the rules of a data set has one.
 """
 
 from collections.abc import Callable, Iterable, Sequence
@@ -21,21 +21,21 @@ from confide.ledger.schedule import IN_WORDS, Planned, Schedule, and_, counted
 from confide.support import float_above
 
 Occasion: TypeAlias = tuple[Cost, ...]
-"""What was charged together, of one kind."""
+"""The charges of one kind that were made together."""
 
 Weight: TypeAlias = Callable[[Cost], Fraction]
 
 
 @dataclass(frozen=True)
 class Stage:
-    """What was charged while one schedule was followed, or none.
+    """The charges while one schedule was in force, or before any.
 
     Parameters
     ----------
     schedule
         The schedule, or None before the first.
     occasions
-        What was charged then, oldest first, without what cost nothing.
+        The charges of that time, oldest first, without those that cost nothing.
 
     Examples
     --------
@@ -49,23 +49,23 @@ class Stage:
     occasions: tuple[Occasion, ...]
 
     def then(self, costs: Sequence[Cost]) -> "Stage":
-        """The stage after these were charged together, too."""
+        """The stage after these costs were also charged together."""
         return replace(self, occasions=(*self.occasions, *_by_kind(costs)))
 
     def left(self) -> dict[str, int]:
-        """How many of each planned kind may still be charged, for people who were in all that can concern one."""
+        """How many of each planned kind may still be charged, for a person who was in as many as possible."""
         planned = () if self.schedule is None else self.schedule.entries
         return {entry.kind: entry.count - _number(self._of(entry)) for entry in planned}
 
     def loss(self, weight: Weight) -> Fraction:
-        """The largest sum of weights over what one person can be in."""
+        """The largest sum of weights over the releases that one person can be in."""
         plainly = worst([cost for occasion in self.occasions for cost in occasion], weight)
         if self.schedule is None:
             return plainly
         return min(plainly, sum((self._loss(entry, weight) for entry in self.schedule.entries), Fraction(0)))
 
     def refusal(self, costs: Sequence[Cost]) -> str | None:
-        """Why the schedule does not allow these together, and what is left; None if it does."""
+        """Why the schedule does not allow these costs together, with what is left; None if it does."""
         if self.schedule is None:
             return None
         for occasion in _by_kind(costs):
@@ -80,7 +80,7 @@ class Stage:
 
     @property
     def in_words(self) -> str:
-        """What is left, in words."""
+        """The number left of each kind, in words."""
         assert self.schedule is not None
         left = self.left()
         return and_([f"{left[entry.kind]} of {entry.words}" for entry in self.schedule.entries]) + " are left"
@@ -114,7 +114,7 @@ def _by_kind(costs: Iterable[Cost]) -> list[Occasion]:
 
 
 def _number(occasions: Iterable[Occasion]) -> int:
-    """In how many of these occasions one person can be: of each partition, the cell with the most counts."""
+    """The number of occasions that one person can be in; of each partition, the cell with the most occasions counts."""
     marks = []
     for occasion in occasions:
         groups: set[Group | None] = {cost.group for cost in occasion}
@@ -123,30 +123,30 @@ def _number(occasions: Iterable[Occasion]) -> int:
 
 
 def _dearer(occasion: Occasion, planned: Planned, schedule: Schedule) -> str | None:
-    """What one may cost at most, in words, if these cost more together."""
+    """The largest planned cost in words, if these costs together exceed it; else None."""
     most = planned.cost(schedule.neighbors)
     if not all(cost.private for cost in occasion):
         how = "is not private" if unbounded(occasion) == "not private" else "has zCDP alone"
         return f"epsilon = {decimal_form(planned.epsilon)}, and this {how}"
     if schedule.rule == "zcdp":
-        asked = worst(occasion, lambda cost: cost.zcdp)
+        total_rho = worst(occasion, lambda cost: cost.zcdp)
         by = f" by the {planned.selector} mechanism" if planned.selector else ""
         words = f"{float(most.zcdp):.6g} of zCDP, epsilon = {decimal_form(planned.epsilon)}{by}; this costs"
-        return f"{words} {float(asked):.6g} of zCDP" if asked > most.zcdp else None
+        return f"{words} {float(total_rho):.6g} of zCDP" if total_rho > most.zcdp else None
     total = worst(occasion, lambda cost: cost.exact)
     words = f"epsilon = {decimal_form(planned.epsilon)}; this costs {float(total):.6g}"
     return words if total > decimal(planned.epsilon) else None
 
 
 class Limit(NamedTuple):
-    """The most that may be spent on a data set: (epsilon, dp_delta)-differential privacy of all releases together."""
+    """Limit on the budget of a data set: (epsilon, dp_delta)-differential privacy of all releases together."""
 
     epsilon: float
     dp_delta: float = 0.0
 
 
 def fits(limit: Limit, stages: Sequence[Stage]) -> bool:
-    """Whether what was charged in these stages keeps a limit, by the rules that the last one goes by."""
+    """Whether the charges of these stages are within a limit, by the rules of the last stage."""
     if added(stages) <= decimal(limit.epsilon):
         return True
     schedule = stages[-1].schedule
@@ -156,7 +156,7 @@ def fits(limit: Limit, stages: Sequence[Stage]) -> bool:
 
 
 def unfit(limit: Limit | None, stages: Sequence[Stage], schedule: Schedule) -> str | None:
-    """Why a schedule cannot follow these stages; None if it can. Without a limit it gets the schedule's own.
+    """Why a schedule cannot follow these stages; None if it can. Without a limit the schedule's own is used.
 
     Examples
     --------
@@ -188,17 +188,17 @@ def unfit(limit: Limit | None, stages: Sequence[Stage], schedule: Schedule) -> s
 
 
 def added(stages: Iterable[Stage]) -> Fraction:
-    """The sum of the epsilons of what one person can be in."""
+    """The sum of the epsilons that one person can be in."""
     return sum((stage.loss(lambda one: one.exact) for stage in stages), Fraction(0))
 
 
 def concentrated(stages: Iterable[Stage]) -> Fraction:
-    """The sum of the zero-concentrated losses of what one person can be in."""
+    """The sum of the zero-concentrated losses that one person can be in."""
     return sum((stage.loss(lambda one: one.zcdp) for stage in stages), Fraction(0))
 
 
 def _whole_fits(limit: Limit, before: Sequence[Stage], schedule: Schedule) -> bool:
-    """Whether all of a schedule fits after the sum of what was charged before it."""
+    """Whether a whole schedule fits after the sum of the earlier charges."""
     enough = limit.dp_delta >= schedule.dp_delta
     return enough and added(before) + decimal(schedule.epsilon) <= decimal(limit.epsilon)
 
@@ -208,7 +208,7 @@ def _zcdp_fits(limit: Limit, rho: Fraction) -> bool:
 
 
 def _spends_delta_twice(limit: Limit | None, stages: Sequence[Stage], schedule: Schedule) -> str | None:
-    """Why a schedule would spend a delta besides one that earlier charges may have spent; None if it would not."""
+    """Why a schedule would spend a second delta, after one of earlier charges; None if it would not."""
     without = "zcdp" if limit is not None and limit.dp_delta else "basic"
     spent = {stage.schedule.rule if stage.schedule else without for stage in stages if stage.occasions} - {"basic"}
     if schedule.rule == "basic" or not spent or (schedule.rule == "zcdp" and spent == {"zcdp"}):

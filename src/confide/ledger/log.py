@@ -1,6 +1,6 @@
-"""Where a ledger lies, in a file or on a PostgreSQL server; what both kinds of stores do; and how they fail.
+"""Location of a ledger (a file or a PostgreSQL server), the interface of both stores, and their errors.
 
-A log is a list of records that only grows. Its two stores are store.py and postgres_store.py.
+A log is an append-only list of records. Its two stores are store.py and postgres_store.py.
 """
 
 import sqlite3
@@ -15,12 +15,12 @@ from confide.ledger.events import Event
 from confide.support import names_object, names_server, shown_address
 
 Row: TypeAlias = tuple[int, str, str | None, str]
-"""A stored record: its number, counted from 1, when it was made, its body, its seal. A body may not be seen: None."""
+"""A stored record: its number from 1, its time, its body, its hash. A body that may not be read is None."""
 
 
 @dataclass(frozen=True, repr=False)
 class Server:
-    """The address of a ledger on a PostgreSQL server. As a text it has neither password nor options.
+    """The address of a ledger on a PostgreSQL server. Its text has neither password nor options.
 
     Examples
     --------
@@ -45,7 +45,7 @@ def place_of(place: str | Path | Server) -> Path | Server:
     InputTypeError
         If it is neither.
     InputError
-        If it is an address of an object store, which keeps no ledger.
+        If it is an address of an object store, which cannot hold a ledger.
     """
     if isinstance(place, Server):
         return place
@@ -56,31 +56,31 @@ def place_of(place: str | Path | Server) -> Path | Server:
             "ledger",
             (
                 "must be a file of this machine, or postgresql://ROLE@HOST/DB, which every machine can "
-                "charge: an object store cannot keep it, since two jobs could both spend what is left"
+                "charge: an object store cannot hold a ledger, because two jobs could both spend what is left"
             ),
         )
     return Server(place) if isinstance(place, str) and names_server(place) else Path(place)
 
 
 def file_of(place: str | Path | Server | None) -> Path | None:
-    """The file of this machine in which a ledger lies; None for a server's, and without a ledger."""
-    found = None if place is None else place_of(place)
-    return found if isinstance(found, Path) else None
+    """The file of a ledger on this machine; None for a server, and without a ledger."""
+    location = None if place is None else place_of(place)
+    return location if isinstance(location, Path) else None
 
 
 class Writing(Protocol):
-    """A transaction that nobody interleaves."""
+    """A transaction that no other process interleaves."""
 
     @property
     def by(self) -> str | None:
-        """Who writes, where the store knows it."""
+        """The account that writes, if the store determines it."""
 
     @property
     def rows(self) -> Iterable[Row]:
-        """The records that were there when it began, from the number on that was asked for."""
+        """The records at its beginning, from the requested number on."""
 
     def append(self, event: Event) -> Row:
-        """Append one record, numbered, dated and sealed."""
+        """Append one record, with number, time and hash."""
 
 
 class Log(Protocol):
@@ -93,15 +93,15 @@ class Log(Protocol):
         """A transaction, durable when the block ends without an error."""
 
     def held(self, token: str) -> AbstractContextManager[None]:
-        """Held by one process at a time; the others wait."""
+        """Lock a token: one process at a time; the others wait."""
 
 
 class NothingWrittenError(LedgerError):
-    """The server was lost, and it is certain that nothing was written: the same may be tried again."""
+    """The server was lost, and certainly nothing was written: the operation may be repeated."""
 
 
 class AloneError(LedgerError):
-    """A record is on the server and perhaps on no standby: nothing may be released for it."""
+    """A record is on the server, but perhaps on no standby: nothing may be released for it."""
 
 
 Failure = TypeVar("Failure", bound=ConfideError)
@@ -111,10 +111,10 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
     sqlite3.SQLITE_LOCKED: (LedgerError, "is in use by other processes for too long; try again"),
     sqlite3.SQLITE_FULL: (LedgerError, "cannot grow: the disk is full; free some space"),
     sqlite3.SQLITE_READONLY: (LedgerError, "cannot be written: it is read-only"),
-    sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened; check that its folder exists and may be written"),
+    sqlite3.SQLITE_CANTOPEN: (LedgerError, "cannot be opened; check that its folder exists and is writable"),
     sqlite3.SQLITE_PERM: (LedgerError, "cannot be opened: permission denied"),
     sqlite3.SQLITE_IOERR: (LedgerError, "cannot be read or written: the disk reports an error or is full"),
-    sqlite3.SQLITE_TOOBIG: (FormatError, "holds a record that is too large; restore it from a backup"),
+    sqlite3.SQLITE_TOOBIG: (FormatError, "contains a record that is too large; restore it from a backup"),
     "55P03": (LedgerError, "it is in use by other processes for too long; try again"),
     "57014": (LedgerError, "the server did not answer in time; try again"),
     "25006": (LedgerError, "the server is a standby and cannot be written; name the primary"),
@@ -126,11 +126,11 @@ FAILURES: dict[int | str, tuple[type[ConfideError], str]] = {
     "23505": (InputError, "token must be new; the ledger has a charge with this one"),
     "CF001": (LedgerError, "it was moved to another place and is charged there only"),
 }
-"""What SQLite's codes and a server's SQLSTATEs mean, and what to do."""
+"""Meaning and remedy of SQLite's codes and a server's SQLSTATEs."""
 
 
 def failure(place: Path | Server, code: int | str) -> ConfideError:
-    """One line about what SQLite or a server reports. Its own text is not shown: it may hold what a record holds."""
+    """One line about an error of SQLite or a server. Its own text is not shown, because it may quote a record."""
     if isinstance(place, Server):
         kind, saying = FAILURES.get(code, (LedgerError, f"the server reports an error (SQLSTATE {code})"))
     else:
@@ -139,7 +139,7 @@ def failure(place: Path | Server, code: int | str) -> ConfideError:
 
 
 def about(kind: type[Failure], place: Path | Server, saying: str) -> Failure:
-    """An error about a ledger, which a file is the subject of; behind the semicolon stands what to do."""
+    """An error about a ledger. The text after the semicolon is the remedy."""
     requirement, _, remedy = saying.partition("; ")
     subject = f"{str(place)!r}{':' if isinstance(place, Server) else ''}"
     return kind("ledger", f"{subject} {requirement}", remedy=remedy[:1].upper() + remedy[1:])

@@ -1,18 +1,19 @@
-"""What releases cost and who pays: an earlier release of the same request, or a charge before and a record after.
+"""Payment: return the earlier release of an identical request, or charge a ledger, draw, and store the release.
 
-Whatever leaves for a cost is paid for here: thresholds, evaluations, looks. Each comes with its privacy statement, the
-name of its mechanism, and everything public that was asked of it. Two requests are identical if all of that is, and
-data set, group and fingerprint. Whether the data are the same is another question, which a keyed fingerprint of what
-the mechanism sees decides.
+All releases with a cost are paid for here: thresholds, evaluations, batches of a monitor. A release has a privacy
+statement, the name of its mechanism, and the public contents of its request. Two requests are identical if all of these
+are equal, and also data set, group and fingerprint. A keyed fingerprint of the mechanism's input decides whether the
+data are the same.
 
-1. What the ledger's limit does not allow is refused, before anybody looks at the data. All parts count together.
-2. If the ledger has answered a request that looks identical, the data are looked at and compared with those of then, by
-   a keyed fingerprint. The same data: the earlier release is the answer. Other data: refused. Nothing is charged yet.
-3. All other parts are charged in one transaction and drawn, once; the ledger keeps them, in another transaction, before
-   anything is said about them or they are returned.
+1. Costs beyond the ledger's limit raise an error before the data are read. All parts count together.
+2. If the ledger has a release for a request that looks identical, the data are read and compared by a keyed
+fingerprint.
+   For the same data the earlier release is returned, for other data an error is raised. Nothing is charged yet.
+3. All other parts are charged in one transaction and drawn once. The ledger stores them in another transaction, before
+   they are printed or returned.
 
-What is made once, whatever is asked later, has a token of its own (`Once`): answers to federated plans, and parts of
-opened sums. What the ledger keeps for the token is returned; a second process that asks waits for the first.
+A release that exists once whatever is requested later has a token of its own (`Once`): answers to federated plans, and
+parts of reconstructed sums. The ledger returns the release stored for the token. A second process waits for the first.
 """
 
 import warnings
@@ -40,26 +41,26 @@ from confide.selection import check_sampler
 from confide.support import outside, tell
 
 Part = TypeVar("Part", bound=Hashable)
-"""What tells the parts of one release apart, such as its thresholds."""
+"""Identifies a part of a release, such as one of its thresholds."""
 
 Seen = TypeVar("Seen")
-"""What mechanisms see of the data."""
+"""The input of mechanisms, computed from the data."""
 
 Drawn = TypeVar("Drawn")
-"""A part that was drawn."""
+"""A drawn part."""
 
 
 @dataclass(frozen=True)
 class Once:
-    """A release that is made once, with a token of its own: a ledger charges a token once.
+    """A release that is drawn once, with a token of its own. A ledger charges a token once.
 
     Parameters
     ----------
     token
         As in `Ledger.charge`.
     kept
-        What a charge with this token gives: the text of its release, or an error; or None to make what an interrupted
-        process left. Only a text that is the same whenever it is made may be made again.
+        Returns the text of the release of a charge with this token, or raises an error. It returns None to continue
+        after an interrupted process; only a deterministic text may be computed again.
     """
 
     token: str
@@ -68,10 +69,10 @@ class Once:
 
 @dataclass(frozen=True)
 class Payment:
-    """Who pays what for which request: the price under the data set's relation, and the request's digest.
+    """A ledger, a data set, a cost under the data set's adjacency, and a request's digest.
 
-    With `again` earlier releases of the request are not looked at. `at_most` bounds all releases about the data set
-    besides its own limit. With `once` there is one release for its token, whatever the data are later.
+    With `again` earlier releases of the request are ignored. `at_most` bounds all releases about the data set in
+    addition to its own limit. With `once` there is one release for its token, whatever the data are later.
     """
 
     ledger: Ledger
@@ -85,18 +86,18 @@ class Payment:
 
 @dataclass(frozen=True)
 class Bill(Generic[Part]):
-    """Payments for parts that are released together, from one ledger and about one data set.
+    """Payments for parts released together, from one ledger and about one data set.
 
     Parameters
     ----------
     payments
-        By part.
+        The payments by part.
     kept
-        For parts whose request looks identical to earlier ones: their kept releases, newest first.
+        The stored releases of parts whose request looks identical to earlier ones, newest first.
     account
-        What the ledger knew when it was read; None if the data set is new.
+        The account when the ledger was read; None if the data set is new.
     key
-        The ledger's key then.
+        The ledger's key at that time.
     """
 
     payments: Mapping[Part, Payment]
@@ -106,7 +107,7 @@ class Bill(Generic[Part]):
 
     @classmethod
     def of(cls, payments: Mapping[Part, Payment]) -> "Bill[Part]":
-        """Look at the ledger once for all of them."""
+        """Read the ledger once for all payments."""
         first = next(iter(payments.values()))
         state = first.ledger.snapshot()
         account = known(state.accounts, first.dataset.name)
@@ -117,14 +118,14 @@ class Bill(Generic[Part]):
         return cls(payments, kept, account, state.key)
 
     def refuse_over_limit(self) -> None:
-        """Refuse what the limit does not allow of everything that was not released before.
+        """Check the costs of all parts without an earlier release against the limit.
 
         Raises
         ------
         InputError
             If people may be in other cells that were charged (`check_cells`).
         BudgetError
-            Nothing was charged, and the data were not touched.
+            If they exceed it. Nothing was charged, and the data were not read.
         """
         new = [one for name, one in self.payments.items() if name not in self.kept]
         if not new:
@@ -145,41 +146,41 @@ class Bill(Generic[Part]):
         *,
         charge_first: bool = False,
     ) -> tuple[Mapping[Part, Drawn], dict[Part, Entry]]:
-        """Compare, charge, draw, keep: in this order (see the head of this file).
+        """Compare, charge, draw and store, in this order (see the module docstring).
 
         Parameters
         ----------
         look
-            Looks at the data, once.
+            Reads the data and returns the input of the mechanisms; called once.
         marks
-            From what was seen, for each part: bytes that are the same for the same data. Their keyed fingerprint is
-            kept, nothing else of them.
+            Returns, for each part, bytes of the input that are the same for the same data. Only their keyed fingerprint
+            is stored.
         draw
             Runs the mechanisms of these parts, each once.
         write
-            The text of a part that was drawn, which the ledger keeps.
+            Returns the text of a drawn part, which the ledger stores.
         charge_first
-            Charge before `look` is called, because looking at the data tells somebody something, unless the ledger has
-            answered a request that looks identical: then what it costs is known only after the data were compared.
+            Charge before `look` is called, because reading the data can be observed. It has no effect if the ledger has
+            a release for a request that looks identical: the cost is then clear only after the data were compared.
 
         Returns
         -------
         drawn, earlier
-            The parts that were drawn, and the entries of those that the ledger has answered before.
+            The drawn parts, and the entries of parts with an earlier release.
 
         Warns
         -----
         EarlierReleaseWarning
-            If there are such.
+            If a part has an earlier release.
 
         Raises
         ------
         OtherDataError
-            If a request that looks identical was answered about other data; nothing was charged.
+            If a request that looks identical has a release about other data; nothing was charged.
         BudgetError
             If the ledger's limit does not allow all of it together; nothing was charged.
         MissingExtraError
-            If OpenDP, which draws, is not installed; nothing was charged.
+            If OpenDP is not installed; nothing was charged.
         """
         self.refuse_over_limit()
         check_sampler()
@@ -198,22 +199,22 @@ class Bill(Generic[Part]):
         return drawn, earlier
 
     def keep(self, released: Iterable[tuple[str, str, bytes | None]]) -> None:
-        """Record texts durably, by the tokens of their charges, with what was seen; only then may they be shown."""
+        """Store (token, text, input) of releases durably; only then may they be shown."""
         next(iter(self.payments.values())).ledger.attach_all(list(released))
 
     def recall(self, seen: Mapping[Part, bytes]) -> dict[Part, Entry]:
-        """The earlier releases of requests that look identical, from what their mechanisms would see now.
+        """The earlier releases of requests that look identical, for the current inputs of their mechanisms.
 
         Raises
         ------
         OtherDataError
-            If one of them was made from other data; nothing was charged.
+            If one of them was computed from other data; nothing was charged.
         """
         name = "" if self.account is None else self.account.dataset
         return {part: recognised(name, entries, seen[part], self.key) for part, entries in self.kept.items()}
 
     def charge(self, without: Collection[Part] = ()) -> dict[Part, str]:
-        """Charge all other parts durably, all or none; only then may a mechanism run."""
+        """Charge all parts except `without` durably, all or none; only then may a mechanism run."""
         due = {name: one for name, one in self.payments.items() if name not in without}
         first = next(iter(self.payments.values()))
         charges = [
@@ -233,20 +234,20 @@ def make_payment(
     again: bool = False,
     accounts: Mapping[str, Account] | None = None,
 ) -> Payment:
-    """The payment for something that was asked for and checked.
+    """Build the payment for a checked request.
 
     Parameters
     ----------
     privacy
-        What it costs.
+        The privacy statement of the release.
     mechanism
-        The name of what is drawn; those of evaluations and looks begin with the name of their kind (`Cost.kind`).
+        The name of the mechanism; for evaluations and looks it begins with the name of their kind (`Cost.kind`).
     content
-        Everything public that was asked, as JSON values: equal contents about the same data are one request.
+        The public contents of the request, as JSON values. Equal contents about the same data are one request.
     ledger, dataset, again
         As in `calibrate`.
     accounts
-        Those of the ledger, where it was read already.
+        The accounts of the ledger, if it was read already.
 
     Raises
     ------
@@ -254,7 +255,7 @@ def make_payment(
         If only one of ledger and dataset is given, or the data set is accounted under add_remove and n is public.
     """
     if ledger is None or dataset is None:
-        raise InputError("ledger", "ledger and dataset must be given together: whose budget is charged, and where")
+        raise InputError("ledger", "ledger and dataset must be given together")
     if not isinstance(ledger, Ledger):
         raise InputTypeError("ledger", "must be a confide.Ledger", got=type(ledger).__name__)
     if not isinstance(again, bool):
@@ -276,11 +277,11 @@ def pay(
     *,
     charge_first: bool = False,
 ) -> str:
-    """The text of one release that is paid for: drawn now and kept, or, for the same request and data, the earlier one.
+    """Pay for one release and return its text: drawn and stored now, or the earlier one for the same request and data.
 
-    Arguments, warnings and errors are those of `Bill.settle`, for one part. A payment that is made `once` gives what
-    the ledger keeps for its token; only if there is nothing, `look` is called. There `mark` may be None, for what needs
-    no fingerprint.
+    Arguments, warnings and errors are those of `Bill.settle`, for one part. A payment with `once` returns the release
+    stored for its token, and calls `look` only if there is none. In that case `mark` may be None, if no fingerprint is
+    needed.
 
     Examples
     --------
@@ -290,8 +291,8 @@ def pay(
     >>> ledger = Ledger(Path(folder.name) / "budget.db")
     >>> privacy = PrivacyStatement("add_remove", 0.5, 1, 0.5, 1.0, None)
     >>> payment = make_payment(privacy, "look by discrete-laplace", {"week": 3}, ledger, "patients")
-    >>> pay(payment, lambda: [4, 1], lambda counts: bytes(counts), lambda counts: "what is told of them")
-    'what is told of them'
+    >>> pay(payment, lambda: [4, 1], lambda counts: bytes(counts), lambda counts: "text of the release")
+    'text of the release'
     >>> ledger.account("patients").entries[0].kind, ledger.account("patients").spent().epsilon
     ('look', 0.5)
     >>> folder.cleanup()
@@ -301,7 +302,7 @@ def pay(
 
     def marks_of(seen: Seen) -> dict[None, bytes]:
         marked = mark(seen)
-        assert marked is not None  # else nothing would be found again
+        assert marked is not None  # without it, no identical request could be recognised
         return {None: marked}
 
     def drawn_of(seen: Seen, names: Iterable[None]) -> dict[None, str]:
@@ -319,19 +320,19 @@ def _pay_once(
     mark: Callable[[Seen], bytes | None],
     draw: Callable[[Seen], str],
 ) -> str:
-    """Charge, draw, keep: one process at a time, and for a token that the ledger does not know.
+    """Charge, draw and store for a token that the ledger does not have, one process at a time.
 
-    Where processes cannot wait for each other (Windows), a charge or a release that is there meanwhile is found.
+    On a system without file locks (Windows), a charge or a release that appeared in the meantime is found.
     """
     ledger, bill = payment.ledger, Bill({None: payment}, {}, None, None)
 
-    def found() -> Entry | None:
+    def stored() -> Entry | None:
         return ledger.snapshot().entry(once.token)
 
-    entry = found()
-    if entry is not None and entry.release is None:  # another process may be at it
+    entry = stored()
+    if entry is not None and entry.release is None:  # another process may be drawing it
         with ledger.held(once.token):
-            entry = found()
+            entry = stored()
     if entry is not None and (text := once.kept(entry)) is not None:
         return text
     seen = look()
@@ -339,10 +340,10 @@ def _pay_once(
         check_sampler()
     with ledger.held(once.token):
         try:
-            if (entry := found()) is None:
+            if (entry := stored()) is None:
                 bill.charge()
         except InputError:
-            if (entry := found()) is None:
+            if (entry := stored()) is None:
                 raise
         if entry is not None and (text := once.kept(entry)) is not None:
             return text
@@ -350,7 +351,7 @@ def _pay_once(
         try:
             bill.keep([(once.token, text, mark(seen))])
         except InputError:
-            entry = found()
+            entry = stored()
             if entry is None or entry.release != text:
                 raise
     return text

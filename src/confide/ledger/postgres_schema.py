@@ -1,12 +1,12 @@
-"""What a ledger is on a PostgreSQL server: a table that only grows, guards that see to it, and who may do what.
+"""A ledger on a PostgreSQL server: an append-only table, the triggers that guard it, and its roles.
 
-The guards are triggers, which run as the ledger's owner. One links every new record to the last: it numbers, dates and
-seals it, and looks at who writes it. The other refuses changes, deletions and truncation, also by the owner. So a role
-that may charge can add records that follow from those before, and nothing else:
+The triggers run as the ledger's owner. One links every new record to the last: it numbers, dates and hashes the record,
+and checks the role that writes it. The other rejects changes, deletions and truncation, also by the owner. A role that
+may charge can therefore append records that follow the existing ones, and nothing else:
 
-    owner       everything that the guards allow: limits, schedules, moving the ledger
-    charging    reads records; inserts what opens a data set, charges it, keeps its own releases
-    reading     sees records, but not the ledger's key
+    owner       everything that the triggers allow: limits, schedules, moving the ledger
+    charging    reads records; inserts records that open a data set, charge it, or store its own releases
+    reading     reads records, but not the ledger's key
 """
 
 import re
@@ -16,7 +16,7 @@ from typing import Any
 from confide.errors import InputError
 
 SCHEMA = 1
-"""Of the objects on the server; their comment tells it."""
+"""Schema number of the objects on the server, which their comment contains."""
 
 _APPEND = """
 DECLARE
@@ -107,11 +107,11 @@ SELECT session_user::text, obj_description(r.oid, 'pg_class'),
 FROM pg_class AS r JOIN pg_namespace AS n ON n.oid = r.relnamespace
 WHERE n.nspname = 'confide' AND r.relname = 'record' AND r.relkind = 'r'
 """
-"""What a role may see of the ledger's guards; no row where there is no ledger."""
+"""The state of a ledger's triggers, as visible to a role; no row if there is no ledger."""
 
 _PATH = "search_path=pg_catalog, pg_temp"
 _TYPES = {"append": 7, "keep": 58}
-"""PostgreSQL's numbers for these kinds of triggers."""
+"""PostgreSQL's type numbers of these triggers."""
 
 
 _MAY_CHARGE = (
@@ -123,14 +123,14 @@ _MAY_READ = ("USAGE ON SCHEMA confide", "SELECT ON confide.shown")
 
 
 def guarded(triggers: dict[str, list[Any]], functions: dict[str, list[Any]]) -> bool:
-    """Whether triggers and functions are those that `make` makes, and on."""
+    """Whether triggers and functions are unchanged since `make`, and enabled."""
     on = {name: [function, "A", _TYPES[name]] for name, (function, _, _) in TRIGGERS.items()}
     own = {name: [body, True, [_PATH], True] for name, (_, body) in FUNCTIONS.items()}
     return triggers == on and functions == own
 
 
 def make(connection: Any) -> None:
-    """Make an empty ledger, in the transaction of this connection; its role becomes the owner."""
+    """Create an empty ledger in the transaction of this connection; its role becomes the owner."""
     connection.execute(_TABLES)
     for name, (gives, body) in FUNCTIONS.items():
         connection.execute(
@@ -147,7 +147,7 @@ def make(connection: Any) -> None:
 
 
 def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> None:
-    """Let roles charge, or read; a role that does not exist is made, without login, for others to be members of."""
+    """Let roles charge, or read. A role that does not exist is created without login, for others to be members of."""
     from psycopg import sql
 
     rights = ((charging, _MAY_CHARGE), (reading, _MAY_READ))
@@ -161,7 +161,7 @@ def grant(connection: Any, charging: Iterable[str], reading: Iterable[str]) -> N
 
 
 def check_role(role: str) -> str:
-    """A role's name, of letters, digits and _ - . that PostgreSQL does not cut.
+    """Check a role's name: letters, digits and _ - . within PostgreSQL's length limit.
 
     Examples
     --------

@@ -1,12 +1,12 @@
-"""Records on a PostgreSQL server, for many machines: the promises of a ledger file, kept by a server.
+"""Records on a PostgreSQL server for many machines, with the guarantees of a ledger file.
 
-Whoever writes holds the table's lock from before the records are read until the transaction ends, so nobody charges
-between another's look and charge. A commit is on the server's disk when it is acknowledged; a server that does not see
-to that is refused. The server numbers, dates and seals what is added (postgres_schema.py).
+A writer holds the table's lock from before it reads the records until its transaction ends, so that no other process
+charges between its check and its charge. A commit is on the server's disk when it is acknowledged; a server configured
+otherwise raises an error. The server numbers, dates and hashes new records (postgres_schema.py).
 
-When the connection is lost before the commit was asked for, nothing was written. When it is lost afterwards, nobody
-knows at first: the store asks again, behind the same lock, whether the record is there, and where it cannot ask it says
-so, and nothing is released.
+If the connection is lost before the commit was requested, nothing was written. If it is lost afterwards, the result is
+unknown at first. The store checks, behind the same lock, whether the record is there. If it cannot check, it raises an
+error, and nothing is released.
 """
 
 import math
@@ -25,20 +25,20 @@ from confide.support import needs_extra, tell
 LEAST_VERSION = 120000
 _LOCAL = ("", "localhost", "127.0.0.1", "::1")
 _ALIVE = {"keepalives_idle": "10", "keepalives_interval": "5", "keepalives_count": "3", "tcp_user_timeout": "30000"}
-"""A peer that is gone is noticed within half a minute."""
+"""Detects a lost peer within half a minute."""
 _ALL = "SELECT id, made, body, seal FROM confide.record WHERE id >= %s ORDER BY id"
 _SHOWN = "SELECT id, made, body, seal FROM confide.shown WHERE id >= %s ORDER BY id"
 _PATH = "SET search_path = pg_catalog, pg_temp"
-"""Whoever may create in another schema of the path could put functions there, for the owner to run unknowingly."""
+"""Prevents other roles from placing functions in the search path that the owner would run."""
 _PAUSE = 0.2
 _LOST = "the connection was lost, and nothing was charged; try again"
 _ALONE = (
-    "the server was told not to wait for its standby: what was charged stands on this server alone, and nothing may be "
-    "released for it; try again when the standby is back"
+    "the wait for the standby was cancelled: the charge stands on this server alone, and nothing may be released for "
+    "it; try again when the standby is back"
 )
 _UNKNOWN = (
-    "the connection was lost, and it is not known whether the last records were written: count them as charged, "
-    "release nothing, and look with `confide ledger show` when the server is back"
+    "the connection was lost, and it is unknown whether the last records were written: count them as charged, "
+    "release nothing, and check with `confide ledger show` when the server is back"
 )
 
 
@@ -58,14 +58,14 @@ class PostgresStore:
 
     @contextmanager
     def writing(self, number: int) -> Iterator["Writer"]:
-        """A transaction that nobody can interleave. When the block ends without an error, it is on the server's disk.
+        """A transaction that no other process can interleave. It is durable when the block ends without an error.
 
         Raises
         ------
         NothingWrittenError
             If the server was lost, and nothing was written.
         LedgerError
-            If it refuses, or if it is not known whether it wrote: then release nothing.
+            If the server rejects it, or if it is unknown whether it wrote. Then release nothing.
         """
         with self._connection() as connection:
             state = self._state(connection)
@@ -84,7 +84,7 @@ class PostgresStore:
         self._settle(writer.last)
 
     def _commit(self, connection: Any) -> None:
-        """Commit, and refuse a commit for which the server was told not to wait: it says so in a warning only."""
+        """Commit, and raise an error if the wait for the standby was cancelled: the server only warns of it."""
         warnings: list[str] = []
         connection.add_notice_handler(lambda notice: warnings.append(notice.severity_nonlocalized))
         connection.execute("COMMIT")
@@ -93,7 +93,7 @@ class PostgresStore:
 
     @contextmanager
     def held(self, token: str) -> Iterator[None]:
-        """Hold a token by a lock of the server, which ends with its connection."""
+        """Lock a token on the server; the lock ends with its connection."""
         with self._connection() as connection:
             connection.execute(
                 f"BEGIN; SET LOCAL lock_timeout = {math.ceil(self.timeout * 1000)}; "
@@ -103,7 +103,7 @@ class PostgresStore:
             yield
 
     def _settle(self, last: Row) -> None:
-        """Find out whether a commit whose acknowledgement was lost came about, by asking until the timeout."""
+        """Find out whether a commit without an acknowledgement succeeded, by checking until the timeout."""
         end = time.monotonic() + self.timeout
         while True:
             try:
@@ -120,7 +120,7 @@ class PostgresStore:
             raise about(NothingWrittenError, self.place, _LOST)
 
     def _holds(self, last: Row) -> bool:
-        """Whether a record is there, and on the standby. Behind the lock every earlier transaction has ended.
+        """Whether a record is there, and on the standby. With the lock held, every earlier transaction has ended.
 
         A record that can be read may be on this server alone, because the wait for its standby ended with the lost
         connection. A commit waits for the standby only if it writes, and then for all that was written before it.
@@ -130,7 +130,7 @@ class PostgresStore:
             found = connection.execute("SELECT seal FROM confide.record WHERE id = %s", (last[0],)).fetchone()
             if found != (last[3],):
                 return False
-            connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")  # kept nowhere but in the log
+            connection.execute("SELECT pg_logical_emit_message(true, 'confide', '')")  # only in the write-ahead log
             self._commit(connection)
             return True
 
@@ -139,17 +139,17 @@ class PostgresStore:
         connection.execute(
             "BEGIN ISOLATION LEVEL READ COMMITTED READ WRITE; "  # each statement after the lock sees what is committed
             f"SET LOCAL lock_timeout = {wait}; SET LOCAL statement_timeout = {wait + 30_000}; "
-            f"SET LOCAL idle_in_transaction_session_timeout = {wait + 60_000}"  # of a client that is gone
+            f"SET LOCAL idle_in_transaction_session_timeout = {wait + 60_000}"  # for a lost client
         )
         if connection.execute("SELECT current_setting('synchronous_commit')").fetchone() != ("remote_apply",):
             connection.execute("SET LOCAL synchronous_commit = on")
         connection.execute("SELECT confide.lock_ledger()")
 
     def _state(self, connection: Any) -> "_State":
-        """What the role may do, of a ledger whose guards are in place."""
+        """The rights of the role, after checking that the ledger's triggers are unchanged."""
         found = connection.execute(postgres_schema.STATE).fetchone()
         if found is None or found[1] is None or not found[1].startswith("confide.ledger "):
-            raise about(LedgerError, self.place, "there is none; the owner makes one with `confide ledger init`")
+            raise about(LedgerError, self.place, "there is none; the owner creates one with `confide ledger init`")
         role, comment, version, fsync, whole_pages, sees_all, owns, ruled, triggers, functions = found
         if comment != f"confide.ledger {postgres_schema.SCHEMA}":
             raise about(FormatError, self.place, "it has a newer schema than this version reads; upgrade confide")
@@ -172,10 +172,10 @@ class _State:
 
     def refuse_forgetful(self, place: Server) -> None:
         if not self.durable:
-            saying = "the server runs with fsync or full_page_writes off and forgets charges; switch them on"
+            saying = "the server runs with fsync or full_page_writes off and may lose charges; switch them on"
             raise about(LedgerError, place, saying)
         if not self.sees_all:
-            raise about(LedgerError, place, f"role {self.role!r} may read and not charge")
+            raise about(LedgerError, place, f"role {self.role!r} may read but not charge")
 
 
 class Writer:
@@ -186,15 +186,15 @@ class Writer:
         self.last: Row | None = None
 
     def append(self, event: Event) -> Row:
-        """Append one record; the server numbers, dates and seals it."""
+        """Append one record; the server numbers, dates and hashes it."""
         body = write_event(event)
         if "\\u0000" in body.replace("\\\\", ""):
-            raise InputError("release", "must not hold the character U+0000, which PostgreSQL does not keep")
+            raise InputError("release", "must not contain the character U+0000, which PostgreSQL cannot store")
         added = self._connection.execute(
             "INSERT INTO confide.record (body) VALUES (%s) RETURNING id, made, seal", (body,)
         ).fetchone()
         if added is None:
-            raise LedgerError("ledger", "the ledger's server took a record and kept none")
+            raise LedgerError("ledger", "the ledger's server accepted a record and stored none")
         number, made, sealed = added
         self.last = (number, made, body, sealed)
         return self.last
@@ -203,21 +203,21 @@ class Writer:
 def make_server_ledger(
     address: str, *, charge_roles: Sequence[str] = (), read_roles: Sequence[str] = (), timeout: float = 30.0
 ) -> Server:
-    """Make a ledger on a server, or let more roles use one that is there; the role of the address is its owner.
+    """Create a ledger on a server, or let more roles use an existing one; the role of the address is its owner.
 
     Parameters
     ----------
     address
-        `postgresql://owner@host/database`. A database holds one ledger, in a schema `confide` of its own.
+        `postgresql://owner@host/database`. A database contains one ledger, in a schema `confide` of its own.
     charge_roles
-        Roles that may charge and read, and never change what is there. Those that do not exist are made, without login.
+        Roles that may charge and read, and never change records. Those that do not exist are created without login.
     read_roles
-        Roles that may read everything but the ledger's key.
+        Roles that may read everything except the ledger's key.
 
     Raises
     ------
     LedgerError, InputError
-        If the server refuses, or a name is unusable.
+        If the server rejects it, or a name is invalid.
     """
     place = Server(address)
     for role in (*charge_roles, *read_roles):
@@ -231,7 +231,7 @@ def make_server_ledger(
 def filled(
     place: Server, *, timeout: float, charge_roles: Sequence[str] = (), read_roles: Sequence[str] = ()
 ) -> Iterator[Callable[[Iterable[Row]], None]]:
-    """Hands out what puts rows into an empty ledger, made here if there is none; others see it when the block ends."""
+    """Yield a function that puts rows into an empty ledger, created if missing; visible when the block ends."""
     store = PostgresStore(place, timeout=timeout)
     with connected(place, timeout) as connection:
         connection.execute("BEGIN")
@@ -247,7 +247,7 @@ def filled(
         def fill(rows: Iterable[Row]) -> None:
             connection.execute("SELECT confide.lock_ledger()")
             if connection.execute("SELECT FROM confide.record LIMIT 1").fetchone() is not None:
-                raise about(InputError, place, "it has records already; name an empty one")
+                raise about(InputError, place, "it already has records; name an empty one")
             with connection.cursor() as cursor:
                 cursor.executemany(
                     "INSERT INTO confide.record (made, body, seal) VALUES (%s, %s, %s)", [row[1:] for row in rows]
@@ -258,12 +258,12 @@ def filled(
 
 
 def end_of_filling(connection: Any, place: Server) -> None:
-    """Commit what was made."""
+    """Commit the new ledger."""
     try:
         connection.execute("COMMIT")
     except connection_errors() as error:
         if lost(connection, error):
-            raise about(LedgerError, place, "the connection was lost at the end; ask for the same again") from None
+            raise about(LedgerError, place, "the connection was lost at the end; run the same command again") from None
         raise
 
 
@@ -274,13 +274,13 @@ def has_ledger(place: Server, *, timeout: float) -> bool:
 
 
 def _rows(connection: Any, query: str, number: int) -> list[Row]:
-    found: list[Row] = connection.execute(query, (number,)).fetchall()
-    return found
+    rows: list[Row] = connection.execute(query, (number,)).fetchall()
+    return rows
 
 
 @contextmanager
 def connected(place: Server, timeout: float) -> Iterator[Any]:
-    """A connection; what goes wrong with the server is one line without its own words, which may hold data."""
+    """A connection; an error of the server is one line without its own text, which may contain data."""
     with needs_extra("a ledger on PostgreSQL", "postgres"):
         import psycopg
     try:
@@ -298,7 +298,7 @@ def connected(place: Server, timeout: float) -> Iterator[Any]:
 
 
 def _dsn(place: Server, timeout: float) -> str:
-    """The address with what it leaves open: how long to wait, how to notice that a peer is gone, and encryption."""
+    """The address with default options: timeouts, detection of a lost peer, and encryption."""
     import psycopg
     from psycopg.conninfo import conninfo_to_dict, make_conninfo
 
@@ -319,8 +319,8 @@ def connection_errors() -> type[Exception]:
     """The errors of psycopg."""
     import psycopg
 
-    found: type[Exception] = psycopg.Error
-    return found
+    error: type[Exception] = psycopg.Error
+    return error
 
 
 def lost(connection: Any, error: Exception) -> bool:
@@ -340,7 +340,7 @@ def _failure(place: Server, error: Exception, *, gone: bool) -> ConfideError:
 
 def _unreachable(place: Server, error: Exception) -> ConfideError:
     saying = (
-        "the server cannot be reached, or does not let this role in; check host, port, database, role, password "
+        "the server cannot be reached, or rejects this role; check host, port, database, role, password "
         "(in a file that PGPASSFILE names) and encryption"
     )
     return about(NothingWrittenError, place, saying)

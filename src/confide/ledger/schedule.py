@@ -1,7 +1,7 @@
-"""What a year may spend on the same people: how many releases of each kind, at which price each, within one total.
+"""Schedules: how many releases of each kind a year has, and the epsilon of each, within one total per person.
 
-A schedule is public and is decided before any of it is spent. It speaks of one person: how many of the releases of a
-kind one person's records can be in, and what all of these cost together by its rule.
+A schedule is public and is decided before any of it is spent. It is about one person: how many releases of a kind one
+person's records can be in, and the cost of all of these together by its rule.
 
 basic   epsilons add up
 zcdp    zero-concentrated losses add up, and the sum is converted at dp_delta; thresholds by the exponential mechanism
@@ -40,7 +40,7 @@ from confide.support import (
 )
 
 Rule: TypeAlias = Literal["basic", "zcdp", "pld"]
-"""How what one person loses is added up."""
+"""The rule by which the privacy loss of one person is computed."""
 
 RULES: tuple[Rule, ...] = get_args(Rule)
 IN_WORDS: Mapping[Rule, str] = {"basic": "basic composition", "zcdp": "zCDP", "pld": "PLD accounting"}
@@ -50,30 +50,30 @@ STANDS: Mapping[Rule, str] = {
     "pld": ", since the schedule is fixed in advance",
 }
 PLANNED = ("calibration", "evaluation", "look")
-"""The kinds, in the order of schedules."""
+"""The kinds in the order of schedules."""
 _NOUNS = {"calibration": "release"} | {kind: kind for kind in KINDS}
 
 MOST_PLANNED = 1_000_000
-"""Releases of one kind."""
+"""Most releases of one kind."""
 
 
 @dataclass(frozen=True)
 class Planned:
-    """What a schedule allows of one kind.
+    """The releases of one kind in a schedule.
 
     Parameters
     ----------
     kind
         `"calibration"`, `"evaluation"` or `"look"`.
     count
-        How many there are.
+        Their number.
     per_person
-        In how many of them one person's records can be: a public statement about the people, which nobody can check
-        from what is released.
+        In how many of them one person's records can be. This is a public statement about the people, which cannot be
+        verified from the releases.
     epsilon
-        The loss of each of them, per person.
+        The privacy loss of each of them, per person.
     selector
-        How thresholds are drawn; None for other kinds.
+        The selection mechanism of thresholds; None for other kinds.
 
     Examples
     --------
@@ -97,40 +97,41 @@ class Planned:
         if self.kind == "calibration":
             one_of("selector", self.selector, SELECTORS)
         elif self.selector is not None:
-            raise InputError("selector", f"must be left out for kind={self.kind!r}: it draws thresholds")
+            raise InputError("selector", f"must be left out for kind={self.kind!r}: it selects thresholds")
 
     @property
     def words(self) -> str:
-        """How many, as in "12 releases"."""
+        """The number in words, such as "12 releases"."""
         return counted(self.kind, self.count)
 
     def cost(self, neighbors: Neighbors) -> Cost:
-        """The price of one of them."""
+        """The cost of one of them."""
         rho = zcdp_of_range(self.epsilon) if self.selector == "exponential" else None
         return Cost(self.epsilon, neighbors, "slopes" if self.kind == "calibration" else f"{self.kind} by plan", rho)
 
 
 @dataclass(frozen=True, repr=False)
 class Schedule(Described):
-    """A year's releases within one total per person; made by `budget_plan`.
+    """A year's releases within one total per person, as returned by `budget_plan`.
 
     Parameters
     ----------
     epsilon, dp_delta
-        What all of it together keeps for each person. The rule `"basic"` has `dp_delta` 0.
+        The total for each person: all releases together are (epsilon, dp_delta)-differentially private. The rule
+        `"basic"` has `dp_delta` 0.
     rule
         `"basic"`, `"zcdp"` or `"pld"`.
     entries
-        What is planned of each kind, in the order of calibrations, evaluations and looks.
+        The plan of each kind, in the order of calibrations, evaluations and looks.
     neighbors
-        The relation that the losses are stated for.
+        The adjacency for which the losses are stated.
     records_per_person
-        Public bound on how many records one person has within one release.
+        Public bound on the number of one person's records in one release.
 
     Raises
     ------
     InputError, InputTypeError
-        If a field cannot be used, or does not go with the rule.
+        If a field is invalid, or does not fit the rule.
 
     Examples
     --------
@@ -157,12 +158,12 @@ class Schedule(Described):
         object.__setattr__(self, "entries", _checked(self.entries, self.rule))
 
     def entry_for(self, kind: str) -> Planned:
-        """What is planned of a kind.
+        """The plan of a kind.
 
         Raises
         ------
         InputError
-            If the schedule has none of it.
+            If the schedule does not contain the kind.
         """
         for entry in self.entries:
             if entry.kind == one_of("kind", kind, PLANNED):
@@ -173,16 +174,16 @@ class Schedule(Described):
 
     @property
     def of_one_person(self) -> list[Cost]:
-        """The costs of all that one person can be in."""
+        """The costs of all releases that one person can be in."""
         return [cost for entry in self.entries for cost in [entry.cost(self.neighbors)] * entry.per_person]
 
     def added(self, weight: Callable[[Cost], Fraction]) -> Fraction:
-        """The sum of weights over all that one person can be in."""
+        """The sum of weights over all releases that one person can be in."""
         return sum((entry.per_person * weight(entry.cost(self.neighbors)) for entry in self.entries), Fraction(0))
 
     @property
     def loss(self) -> float:
-        """What all that one person can be in costs together, by the schedule's rule at `dp_delta`; rounded up.
+        """The total privacy loss of one person, by the schedule's rule at `dp_delta`; rounded up.
 
         Raises
         ------
@@ -192,17 +193,17 @@ class Schedule(Described):
         return _loss(self)
 
     def check(self) -> Self:
-        """The schedule, if what it plans keeps its total.
+        """Return the schedule if its plan is within its total.
 
         Raises
         ------
         InputError
-            If it does not.
+            If it is not.
         """
         if self.loss > self.epsilon:
             raise InputError(
                 "entries",
-                f"must keep epsilon = {decimal_form(self.epsilon)}",
+                f"must be within epsilon = {decimal_form(self.epsilon)}",
                 remedy=(
                     f"Together they cost one person {self.loss:.6g} by {IN_WORDS[self.rule]}; make a schedule "
                     "with `confide budget plan`"
@@ -228,7 +229,7 @@ class Schedule(Described):
 
     @property
     def statement(self) -> str:
-        """What holds for one person over the whole schedule, which is checked wherever it can be computed."""
+        """The guarantee for one person over the whole schedule; it is checked where it can be computed."""
         if self.rule != "pld" or find_spec("dp_accounting"):
             self.check()
         parts = [
@@ -256,7 +257,7 @@ class Schedule(Described):
 
     @property
     def fields(self) -> dict[str, Any]:
-        """Everything that is planned, as JSON values."""
+        """The whole plan, as JSON values."""
         return shapes.write_shape(self, _SHAPE)
 
     def to_json(self) -> str:
@@ -265,12 +266,12 @@ class Schedule(Described):
 
     @classmethod
     def from_json(cls, text: str) -> "Schedule":
-        """Read what `to_json` wrote; what it costs one person is computed again.
+        """Read the output of `to_json`; the privacy loss of one person is recomputed.
 
         Raises
         ------
         FormatError
-            If the text is no schedule, is damaged, altered or of a newer schema, or spends more than it says.
+            If the text is not a schedule, is damaged, altered or of a newer schema, or spends more than its total.
         MissingExtraError
             If its rule is `"pld"` and dp-accounting is not installed.
 
@@ -295,11 +296,11 @@ class Schedule(Described):
 _FORM = Form("confide.schedule", "schedule", hint="Make one with `confide budget plan --out`", most_characters=10_000)
 _SHAPE = shapes.shape_of(Schedule)
 SCHEDULE = shapes.record(Schedule, _SHAPE)
-"""A schedule in a document; reading it does not compute what it costs (`Schedule.check` does)."""
+"""A schedule in a document; reading it does not compute its cost (`Schedule.check` does)."""
 
 
 def counted(kind: str, number: int) -> str:
-    """A number of a kind in words.
+    """A number of releases of a kind, in words.
 
     Examples
     --------

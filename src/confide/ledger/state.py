@@ -1,7 +1,7 @@
-"""What the records of a ledger add up to: one fold, which checks every seal, and alone says what a record means.
+"""The state of a ledger: one fold over its records, which checks every hash and defines the meaning of a record.
 
-A process reads the whole of a ledger once. Afterwards it reads what is new, and whether the last record that it has
-read is still there: a copy of before, put back under an open ledger, is noticed.
+A process reads a whole ledger once. Afterwards it reads new records, and checks that the last record read before is
+still there. It therefore detects an older copy that was put back under an open ledger.
 """
 
 import math
@@ -32,10 +32,10 @@ from confide.support import Described, Section
 
 
 class Checkpoint(NamedTuple):
-    """How far a ledger reached: the number of a record, counted from 1 (0 if there is none), and its seal.
+    """The head of a ledger at some time: the number of its last record from 1 (0 if there is none), and its hash.
 
-    Whoever remembers one notices a ledger that lacks the record: an older copy that was put back, one that went on from
-    there, or another ledger.
+    A stored checkpoint detects a ledger without this record: an older copy that was put back, a ledger that continued
+    from such a copy, or another ledger.
     """
 
     number: int
@@ -43,23 +43,23 @@ class Checkpoint(NamedTuple):
 
 
 NOTHING = Checkpoint(0, FIRST_SEAL)
-"""Of a ledger without records, and of whoever has read none."""
+"""The checkpoint of a ledger without records, and before any reading."""
 
 OPEN = "this open ledger"
-"""Who remembers what it has read."""
+"""Name of the reader in messages."""
 
 _BARE = ("fedcp-qq", "fedcp-avg")
-"""Methods without privacy whose answers 0.1 kept at cost 0, under a name of their own."""
+"""Methods without privacy whose answers version 0.1 stored at cost 0, under a name of their own."""
 
 
 class State(Described):
-    """A ledger at one moment. It does not change: `then` makes the next one.
+    """A ledger at one moment. It does not change: `then` returns the next state.
 
     Parameters
     ----------
     remembered
-        A record that must be among those which are read, known from an earlier reading. A state that is copied or
-        pickled is one that remembers its head, and holds nothing else: neither the ledger's key nor its releases.
+        A record of an earlier reading that must be among the records. A copied or pickled state contains only its head:
+        neither the ledger's key nor its releases.
     """
 
     def __init__(self, remembered: Checkpoint = NOTHING) -> None:
@@ -85,18 +85,18 @@ class State(Described):
 
     @property
     def head(self) -> Checkpoint:
-        """How far it reaches."""
+        """The number and hash of the last record."""
         return Checkpoint(len(self.seals), self.seals[-1]) if self.seals else NOTHING
 
     @property
     def checkpoint(self) -> Checkpoint:
-        """How far it reaches, and will wherever it goes on: without the record that closes a ledger that was moved."""
+        """The last record before a closing record of a move, which the ledger keeps wherever it is moved."""
         number = len(self.seals) - (self.moved_to is not None)
         return Checkpoint(number, self.seals[number - 1]) if number else Checkpoint(0, "")
 
     @cached_property
     def accounts(self) -> Mapping[str, Account]:
-        """What was spent, by data set, in the order of their opening."""
+        """The accounts by data set, in the order of their opening."""
         return {
             name: replace(account, entries=tuple(self._entries[name].values()))
             for name, account in self._opened.items()
@@ -107,16 +107,16 @@ class State(Described):
         return self._entries[self._owner[token]][token] if token in self._owner else None
 
     def charged_to(self, token: str) -> str | None:
-        """The data set that the charge with this token is about; None if there is none."""
+        """The data set of the charge with this token; None if there is none."""
         return self._owner.get(token)
 
     def then(self, rows: Iterable[Row]) -> "State":
-        """The state after these rows, the first of which may be the last one known.
+        """The state after these rows; the first may be the last row already read.
 
         Raises
         ------
         FormatError
-            If a record was changed or taken out, cannot be read, or does not follow from those before.
+            If a record was changed or taken out, cannot be read, or contradicts those before.
         """
         new = [row for row in rows if row[0] != self.head.number]
         if not new:
@@ -131,23 +131,23 @@ class State(Described):
         return after
 
     def caught_up(self, rows: Sequence[Row], whole: Callable[[], Iterable[Row]], place: Path | Server) -> "State":
-        """The state of a ledger now.
+        """The current state of a ledger.
 
         Parameters
         ----------
         rows
-            Its rows from the last one known on, that one included.
+            Its rows from the last one already read, inclusive.
         whole
-            Reads all of them, where that one is not among them.
+            Reads all rows; called if that row is not among `rows`.
         place
-            Where the ledger lies, for messages.
+            The location of the ledger, for messages.
 
         Raises
         ------
         LedgerError
-            If the ledger lacks what was read before.
+            If the ledger lacks a record that was read before.
         FormatError
-            As `then`.
+            As in `then`.
         """
         if self.seals and (not rows or (rows[0][0], rows[0][3]) != self.head):
             refuse_forgotten(place, State().then(whole()).seals, self.head, OPEN)
@@ -200,33 +200,33 @@ class State(Described):
 
 
 class ForgottenError(LedgerError):
-    """A ledger lacks a record that is remembered: it is an older copy, one that went on from there, or another one."""
+    """A ledger lacks a stored checkpoint: it is an older copy, continued from one, or another ledger."""
 
 
 def refuse_forgotten(place: Path | Server, seals: list[str], known: Checkpoint, who: str) -> None:
-    """Refuse a ledger that lacks the record that was the last one before, which `who` remembers.
+    """Check that a ledger has the record of a checkpoint, which `who` stores.
 
     Raises
     ------
     ForgottenError
-        With what to do.
+        If it has not, with the remedy.
     """
     if known.number > len(seals) or (known.number and seals[known.number - 1] != known.seal):
         raise ForgottenError(
             "ledger",
-            f"{str(place)!r} has {len(seals)} records, and not the one numbered {known.number} that {who} remembers: a "
-            "backup was put back, or it is another ledger; what was charged since is not in it",
-            remedy="Charge nothing before the newest ledger is back, or what is missing was added up",
+            f"{str(place)!r} has {len(seals)} records and lacks record {known.number} of {who}: a backup was put back, "
+            "or it is another ledger; later charges are missing",
+            remedy="Charge nothing before you put the newest ledger back, or add the missing charges up",
         )
 
 
 def refuse_moved(state: State) -> None:
-    """Refuse to write where a ledger was moved away.
+    """Check that a ledger was not moved.
 
     Raises
     ------
     LedgerError
-        With the place where it goes on.
+        If it was, with its new location.
     """
     if state.moved_to is not None:
         raise LedgerError(

@@ -1,8 +1,8 @@
-"""Records in SQLite: durable when a transaction ends, atomic across processes, suspicious of what is read.
+"""Records in SQLite: durable when a transaction ends, atomic across processes, and checked when read.
 
-A ledger is one table of records in a database in WAL mode with `synchronous=FULL`: what was committed survives the
-process and the machine. New ledgers are built beside their place and linked into it whole. No connection outlives an
-operation, so handles may be shared between threads and processes.
+A ledger is one table of records in a database in WAL mode with `synchronous=FULL`. A committed record survives a crash
+of the process or the machine. A new ledger is built in a temporary file next to its path and linked there as a whole.
+No connection outlives an operation, so that handles may be shared between threads and processes.
 """
 
 import errno
@@ -22,7 +22,7 @@ from confide.support import LEDGER_ID, OutputExistsError, has_locks, locked, new
 
 APPLICATION_ID = LEDGER_ID
 _FIRST_SCHEMA = 2
-"""Of a new ledger. One of schema 1 becomes one of 2 with its next record, and any one of 3 with its first schedule."""
+"""Schema of a new ledger. Schema 1 becomes 2 with the next record, and every schema 3 with the first schedule."""
 MOST_BYTES = 2**30
 _RESTORE = "Restore the ledger from a backup"
 MOST_TEXT = 16_000_000
@@ -40,7 +40,7 @@ _SCHEMA = {"record": _TABLE, "no_update": _NO_UPDATE, "no_delete": _NO_DELETE}
 
 
 class Store:
-    """The records of one ledger file, made if it is missing and `create` is true; `timeout` is in seconds."""
+    """The records of one ledger file, which is created if it is missing and `create` is true; `timeout` in seconds."""
 
     def __init__(self, path: Path, *, create: bool, timeout: float) -> None:
         self.path, self.timeout = path, timeout
@@ -63,7 +63,7 @@ class Store:
 
     @contextmanager
     def held(self, token: str) -> Iterator[None]:
-        """Hold the whole file, for one token as for every other; nothing is held on a system without file locks."""
+        """Lock the whole file, for every token; nothing is locked on a system without file locks."""
         with ExitStack() as stack:
             if has_locks():
                 try:
@@ -85,11 +85,11 @@ class Store:
                 yield connection
         except sqlite3.Error as error:
             raise failure(self.path, _code(error)) from None
-        except UnicodeDecodeError:  # a damaged text, or a message of SQLite that quotes one
+        except UnicodeDecodeError:  # a damaged text, or a message of SQLite with one
             raise failure(self.path, sqlite3.SQLITE_CORRUPT) from None
 
     def _connect(self, *, write: bool) -> sqlite3.Connection:
-        # A reader needs WAL's shared memory file; where it cannot be made, a file at rest is read as it is. Only a
+        # A reader needs WAL's shared memory file. If it cannot be created, an unused file is read as immutable. Only a
         # connection that may write removes -wal and -shm when it is the last to close.
         wal = self.path.with_name(self.path.name + "-wal")
         fixed = not write and _size(wal) == 0 and not os.access(self.path.parent, os.W_OK)
@@ -100,7 +100,7 @@ class Store:
 
 
 class Writer:
-    """Appends records within a transaction. A file does not know who writes: `by` is None."""
+    """Appends records within a transaction. A file has no roles: `by` is None."""
 
     by: str | None = None
 
@@ -110,7 +110,7 @@ class Writer:
         self._head = NOTHING if last is None else Checkpoint(*last)
 
     def append(self, event: Event) -> Row:
-        """Append one record, sealed with the last."""
+        """Append one record, with its hash."""
         made, body = datetime.now(UTC).isoformat(timespec="seconds"), write_event(event)
         self._head = Checkpoint(self._head.number + 1, seal(self._head.seal, made, body))
         version = self._connection.execute("PRAGMA user_version").fetchone()[0]
@@ -120,7 +120,7 @@ class Writer:
 
 
 def _rows(connection: sqlite3.Connection, number: int) -> list[Row]:
-    """Whoever reads from the beginning has the whole file checked; what is new is checked by its seals."""
+    """Read records; reading from the beginning also checks the whole file. New records are checked by their hashes."""
     if number == 0 and connection.execute("PRAGMA integrity_check(1)").fetchone()[0] != "ok":
         raise FormatError("ledger", "must pass SQLite's integrity check: it is damaged", remedy=_RESTORE)
     return connection.execute("SELECT id, made, body, seal FROM record WHERE id >= ? ORDER BY id", (number,)).fetchall()
@@ -128,12 +128,12 @@ def _rows(connection: sqlite3.Connection, number: int) -> list[Row]:
 
 @contextmanager
 def filled(path: Path) -> Iterator[Callable[[Iterable[Row]], None]]:
-    """Hands out what puts rows into a new ledger file, which is there, on disk, when the block ends without an error.
+    """Yield a function that puts rows into a new ledger file, which is on disk when the block ends without an error.
 
     Raises
     ------
     OutputExistsError, LedgerError
-        If the file exists, or cannot be made.
+        If the file exists, or cannot be created.
     """
     try:
         with new_file(path, overwrite=False) as part:
@@ -142,7 +142,7 @@ def filled(path: Path) -> Iterator[Callable[[Iterable[Row]], None]]:
     except (OutputExistsError, FormatError):
         raise
     except InputError as error:
-        raise LedgerError("ledger", f"{str(path)!r} cannot be made: {error}") from None
+        raise LedgerError("ledger", f"{str(path)!r} cannot be created: {error}") from None
     to_disk(path.parent)
 
 
@@ -164,12 +164,12 @@ def _fill(path: Path, part: Path, rows: Iterable[Row]) -> None:
 
 
 def _create(path: Path) -> None:
-    with suppress(OutputExistsError), filled(path) as fill:  # if it exists, another process made it first
+    with suppress(OutputExistsError), filled(path) as fill:  # if it exists, another process created it first
         fill([])
 
 
 def _size(path: Path) -> int:
-    """Bytes of a file; 0 if there is none, or if another process removes it at this moment."""
+    """Size of a file in bytes; 0 if it does not exist, or another process removes it at this moment."""
     try:
         return path.stat().st_size
     except FileNotFoundError:
@@ -177,10 +177,10 @@ def _size(path: Path) -> int:
 
 
 def _check_header(path: Path) -> None:
-    """Refuse a file that is no ledger before it is opened for use, which might change a foreign database.
+    """Check that a file is a ledger before it is opened for use, which might change a foreign database.
 
-    SQLite reads it, as a file that does not change. A file that is opened and closed in another way takes the locks of
-    all connections of this process with it, and then another process writes where a thread of this one is writing.
+    SQLite reads it as an immutable file. Opening and closing it in another way would release the locks of all
+    connections of this process. Another process could then write at the same time as a thread of this one.
     """
     try:
         size = path.stat().st_size
@@ -191,7 +191,7 @@ def _check_header(path: Path) -> None:
         raise LedgerError("ledger", f"{str(path)!r} cannot be read: {error.strerror}") from None
     try:
         with closing(sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro&immutable=1", uri=True)) as connection:
-            connection.execute("PRAGMA writable_schema=ON")  # also where pages are in the log that is not read here
+            connection.execute("PRAGMA writable_schema=ON")  # also if pages are in the log, which is not read here
             found = connection.execute("PRAGMA application_id").fetchone()[0] if size >= 100 else None
     except sqlite3.Error:
         found = None

@@ -1,11 +1,11 @@
-"""Where a ledger is kept: the store of a place, what goes on when a server was lost, and the way from one to the other.
+"""Opening the store of a location, repeating operations after a lost server, and moving a ledger.
 
-A ledger moves to another place, whole: every record with its seal, and the key. At no moment are there two.
+A ledger is moved as a whole: every record with its hash, and the key. There are never two that can be charged.
 
-The records are put where they go in a transaction that nobody sees; then the source is closed by a last record that
-says where it went, on disk; then the transaction ends. An interruption before the closing leaves the source as it was.
-One after it leaves a closed source and perhaps no target: nobody can charge, and the same move, asked for again, goes
-on from there. A closed ledger can still be read.
+The records are written to the target in a transaction that is invisible to others. Then a last record with the new
+location closes the source, on disk. Then the transaction ends. An interruption before the closing leaves the source
+unchanged. An interruption after it leaves a closed source and perhaps no target: no charge is possible, and repeating
+the same move continues it. A closed ledger can still be read.
 """
 
 import time
@@ -30,7 +30,7 @@ _PAUSE = 0.2
 
 
 def open_log(place: Path | Server, *, create: bool, timeout: float) -> Log:
-    """The records in a place; a missing file is made if `create` is true, a server's ledger never."""
+    """Open the store of a location; a missing file is created if `create` is true, a server's ledger never."""
     if isinstance(place, Server):
         return PostgresStore(place, timeout=timeout)
     return FileStore(place, create=create, timeout=timeout)
@@ -45,7 +45,7 @@ L = TypeVar("L", bound=_Waiting)
 
 
 def tried_again(method: Callable[Concatenate[L, P], T]) -> Callable[Concatenate[L, P], T]:
-    """A method that is called again, until the ledger's timeout, while a lost server has certainly written nothing."""
+    """Repeat a method until the ledger's timeout, while a lost server has certainly written nothing."""
 
     @wraps(method)
     def call(ledger: L, /, *arguments: P.args, **options: P.kwargs) -> T:
@@ -70,25 +70,25 @@ def move(
     read_roles: Sequence[str] = (),
     timeout: float = 30.0,
 ) -> int:
-    """Move a ledger between files and servers, and return how many records it has.
+    """Move a ledger between files and servers, and return its number of records.
 
     Parameters
     ----------
     source
-        A ledger; of a server's, the address of its owner.
+        A ledger; on a server, with the address of its owner.
     target
-        A file that does not exist; or the address of a server's database that holds no ledger yet, or an empty one.
+        A file that does not exist; or the address of a server's database with no ledger yet, or an empty one.
     charge_roles, read_roles
-        On a server: who may charge there, and who may read; as for `make_server_ledger`.
+        On a server: the roles that may charge, and may read, as in `make_server_ledger`.
     timeout
         Seconds to wait for other processes, and for a server.
 
     Raises
     ------
     LedgerError
-        If the source was moved to another place, or one of them cannot be used.
+        If the source was already moved elsewhere, or one of them cannot be used.
     InputError
-        If the target exists and holds anything else.
+        If the target exists with other contents.
 
     Examples
     --------
@@ -105,7 +105,7 @@ def move(
         raise InputError("charge_roles", "charge_roles and read_roles must be left out: a file has no roles")
     to = name_of(new)
     if name_of(old) == to:
-        raise InputError("target", "must be another place than the source")
+        raise InputError("target", "must be another location than the source")
     log = open_log(old, create=False, timeout=timeout)
     rows = log.since(0)
     closed = State().then(rows).moved_to
@@ -127,7 +127,7 @@ def move(
 
 
 def name_of(place: Path | Server) -> str:
-    """The place as the last record of a moved ledger names it."""
+    """The location as written in the last record of a moved ledger."""
     return str(place) if isinstance(place, Server) else str(place.resolve())
 
 
@@ -140,7 +140,7 @@ def _filled(
 
 
 def _there(place: Path | Server, rows: list[Row], timeout: float) -> bool:
-    """Whether the target has these records already, from before an interruption; it may have gone on since."""
+    """Whether the target already has these records from before an interruption; it may have more since."""
     if isinstance(place, Path) and not place.exists():
         return False
     if isinstance(place, Server) and not postgres_store.has_ledger(place, timeout=timeout):
@@ -151,5 +151,5 @@ def _there(place: Path | Server, rows: list[Row], timeout: float) -> bool:
 
 def _whole(place: Path | Server, rows: list[Row]) -> list[Row]:
     if any(body is None for _, _, body, _ in rows):
-        raise LedgerError("ledger", f"{str(place)!r} may be read whole by its owner only: it holds a key")
+        raise LedgerError("ledger", f"{str(place)!r} may be read whole by its owner only: it contains a key")
     return rows

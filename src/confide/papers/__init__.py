@@ -1,15 +1,16 @@
-"""The papers by number: every statement with content to compute, as a function that says its number.
+"""Statements of the published papers, each as a function that names the number of its statement.
 
-One module a paper; in comes what a statement speaks of (n, alpha, epsilon, bins), out go bounds, levels and tails.
-docs/papers.md lists every numbered item of every paper with its function, its test and its figure.
+There is one module for each paper. Functions take the quantities of a statement (n, alpha, epsilon, bins) and return
+bounds, levels and tail probabilities. docs/papers.md lists every numbered item of every paper with its function, its
+test and its figure.
 
 private_prediction_sets.py     Angelopoulos, Bates, Zrnic and Jordan, versions 2 and 3 (exponential mechanism)
 private_prediction_sets_v1.py  the same, version 1 (noisy histogram)
 opendp_quantile.py             Shoemate, Covington and Globus-Harris: the note on OpenDP's quantile scores
-one_shot_federated.py          Humbert, Le Bars, Bellet and Arlot, ICML 2023
-pcoqs.py                       Romanus and Molinari, TMLR: the law of its program's answer
-rob_fcp.py                     Kang, Lin, Sun, Xiao and Li, ICML 2024: the certificate of its program
-checked.py                     checks of the numbers that all of them take
+one_shot_federated             Humbert, Le Bars, Bellet and Arlot, ICML 2023
+pcoqs.py                       Romanus and Molinari, TMLR: the law of the answer of their program
+rob_fcp.py                     Kang, Lin, Sun, Xiao and Li, ICML 2024: the certificate of their program
+checked.py                     checks of numeric arguments
 """
 
 from confide.papers import (
@@ -32,5 +33,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

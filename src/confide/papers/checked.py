@@ -1,4 +1,4 @@
-"""Checks of the numbers that functions of the papers take: an error names the argument and says what was found."""
+"""Checks of numeric arguments of the functions of the papers; errors name the argument."""
 
 from typing import Any
 
@@ -10,7 +10,7 @@ from confide.errors import InputError
 
 
 def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
-    """Whole numbers of at least 0, shape (m,) with m at least 1.
+    """Check nonnegative integers, shape (m,) with m at least 1.
 
     Examples
     --------
@@ -19,12 +19,12 @@ def as_counts(name: str, counts: ArrayLike) -> NDArray[np.int64]:
     """
     found = _filled(name, counts)
     if found.ndim != 1 or not np.all((found >= 0) & (found < 2**62) & (found % 1 == 0)):
-        raise InputError(name, "must be whole numbers of at least 0, in one row")
+        raise InputError(name, "must be nonnegative integers in a one-dimensional array")
     return found.astype(np.int64)
 
 
 def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
-    """Numbers in [0, 1], of any shape that is not empty.
+    """Check numbers in [0, 1], of any shape that is not empty.
 
     Examples
     --------
@@ -38,7 +38,7 @@ def as_shares(name: str, shares: ArrayLike) -> NDArray[np.float64]:
 
 
 def at_least_zero(name: str, value: float) -> float:
-    """A number of at least 0; +inf is one.
+    """Check a number of at least 0; +inf is allowed.
 
     Examples
     --------
@@ -51,7 +51,7 @@ def at_least_zero(name: str, value: float) -> float:
 
 
 def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
-    """Numbers, none of them NaN.
+    """Check numbers, none of which is NaN.
 
     Examples
     --------
@@ -60,7 +60,7 @@ def without_nan(name: str, values: ArrayLike) -> NDArray[np.float64]:
     """
     found = np.asarray(as_numeric(name, values), dtype=np.float64)
     if missing := int(np.count_nonzero(np.isnan(found))):
-        raise InputError(name, "must hold numbers", got=f"{missing} NaN")
+        raise InputError(name, "must be numbers", got=f"{missing} NaN")
     return found
 
 

@@ -1,9 +1,10 @@
 """OpenDP's note on quantile scores of candidates, by number, in exact fractions.
 
-Shoemate, Covington and Globus-Harris, "def quantile_score_candidates", 28 September 2022. It is about the scores, and
-names no way to select by them; `mechanism="opendp-quantile"` is the later library's private quantile, which has these
-scores. A slip: the pseudocode of section 3.1 multiplies d_in by 2, where 2 is the sensitivity per changed record, or
-two units of symmetric distance, and 3.4 concludes 1 per unit; as printed it asks for twice what is needed.
+Shoemate, Covington and Globus-Harris, "def quantile_score_candidates", 28 September 2022. The note is about the scores
+and does not specify a selection mechanism. `mechanism="opendp-quantile"` is the private quantile of the later library,
+which uses these scores. The note has one error: the pseudocode of section 3.1 multiplies d_in by 2. But 2 is the
+sensitivity per changed record, or two units of symmetric distance, and 3.4 concludes 1 per unit. As printed, the
+pseudocode requires twice the necessary amount.
 """
 
 from collections.abc import Iterator, Sequence
@@ -29,7 +30,7 @@ def scores(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
 
 
 def scores_by_rank(x: Sequence[float], candidates: Sequence[float], a: Level) -> Scores:
-    """(3) and (4): minus the distance of candidate rank and ideal rank, -abs(#(X < c) - a (n - #(X = c))); the same.
+    """(3) and (4): minus the distance of candidate rank and ideal rank, -abs(#(X < c) - a (n - #(X = c))).
 
     Examples
     --------
@@ -41,7 +42,7 @@ def scores_by_rank(x: Sequence[float], candidates: Sequence[float], a: Level) ->
 
 
 def scores_with_discount(x: Sequence[float], candidates: Sequence[float], a: Level, discount: Fraction) -> Scores:
-    """Section 1: -abs(#(X < c) + discount #(X = c) - a n), with discount a the note's scores, with discount 1 Smith's.
+    """Section 1: -abs(#(X < c) + discount #(X = c) - a n); discount a gives the note's scores, discount 1 Smith's.
 
     Examples
     --------
@@ -56,7 +57,7 @@ def scores_with_discount(x: Sequence[float], candidates: Sequence[float], a: Lev
 
 
 def unsized_sensitivity(a: Level) -> Fraction:
-    """Section 2.4: the range of score differences when one record is added or removed, 2 max(a, 1-a).
+    """Section 2.4: range of score differences when one record is added or removed, 2 max(a, 1-a).
 
     Examples
     --------
@@ -68,9 +69,9 @@ def unsized_sensitivity(a: Level) -> Fraction:
 
 
 def sized_sensitivity(distance: int = 2) -> Fraction:
-    """Section 3.4: the range of score differences at a symmetric distance when the size is public, 1 per unit.
+    """Section 3.4: range of score differences at a symmetric distance when the size is public, 1 per unit.
 
-    One changed record is a distance of 2. The pseudocode of 3.1 has twice as much.
+    One changed record is a distance of 2. The pseudocode of 3.1 gives twice as much.
 
     Examples
     --------
@@ -81,10 +82,10 @@ def sized_sensitivity(distance: int = 2) -> Fraction:
 
 
 def largest_range(n: int, candidates: Sequence[float], a: Level, *, sized: bool) -> Fraction:
-    """Sections 2.4 and 3.4 without a bound: the largest range of score differences over all data sets of n records.
+    """Sections 2.4 and 3.4 by enumeration: largest range of score differences over all data sets of n records.
 
-    Values lie at the candidates, between them, and beyond both ends; neighbours have one record more, or, sized, one
-    record changed.
+    Values lie at the candidates, between them, and beyond both ends. Neighbours have one additional record or, if
+    `sized`, one changed record.
 
     Examples
     --------

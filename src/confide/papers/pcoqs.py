@@ -1,13 +1,14 @@
-"""P-COQS by its program: halvings, noise, target, and the exact law of its answer.
+"""P-COQS as in its authors' program: halvings, noise, target, and the exact law of its answer.
 
 Romanus and Molinari, "Differentially Private Conformal Prediction via Quantile Binary Search", arXiv 2507.12497, TMLR;
-R package in SMAC-Group/pcoqs (commit 8845977), whose defaults are the ones here. The interval [low, high] is halved N
-times. Each time the number of scores up to the middle is asked with Gaussian noise; below the target the search goes on
-right of the middle (by delta), else left of it. The answer is the middle of the last interval, to two decimals.
+R package in SMAC-Group/pcoqs (commit 8845977), whose defaults are used here. The interval [low, high] is halved N
+times. Each step queries the number of scores up to the middle with Gaussian noise. If it is below the target, the
+search continues right of the middle (by delta), else left of it. The answer is the middle of the last interval, rounded
+to two decimals.
 
-The abstract owns to slight under-coverage: nothing is added to the target for the noise.
+The abstract states slight under-coverage: the target is not raised for the noise.
 
-The mechanisms `pcoqs` and `pcoqs-published` of `confide.calibrate` search the same way over a list of candidates.
+The mechanisms `pcoqs` and `pcoqs-published` of `confide.calibrate` search a list of candidates in the same way.
 """
 
 import math
@@ -22,14 +23,14 @@ from confide.papers.one_shot_federated import conformal_rank
 from confide.support import Level, positive_integer, positive_number
 
 DELTA = 1e-10
-"""How narrow the last interval is."""
+"""Largest width of the last interval."""
 
 DECIMALS = 2
-"""To how many decimals the published program rounds its answer."""
+"""Number of decimals to which the published program rounds its answer."""
 
 
 def halvings(low: float = 0.0, high: float = 1.0, delta: float = DELTA) -> int:
-    """How often the interval is halved: N = ceil(log2((high - low)/delta)).
+    """Number of halvings of the interval: N = ceil(log2((high - low)/delta)).
 
     Examples
     --------
@@ -45,7 +46,7 @@ def halvings(low: float = 0.0, high: float = 1.0, delta: float = DELTA) -> int:
 
 
 def noise_scale(rho: float, count: int | None = None) -> float:
-    """Standard deviation of the noise of each of N counts, sqrt(N/(2 rho)): rho-zCDP together.
+    """Standard deviation of the noise of each of N counts, sqrt(N/(2 rho)), for rho-zCDP of all together.
 
     Examples
     --------
@@ -57,7 +58,7 @@ def noise_scale(rho: float, count: int | None = None) -> float:
 
 
 def target(n: int, alpha: Level) -> int:
-    """The count that is looked for: ceil((1 - alpha)(n + 1)), nothing added for the noise.
+    """Target count of the search: ceil((1 - alpha)(n + 1)), without an addition for the noise.
 
     Examples
     --------
@@ -77,10 +78,10 @@ def answer_law(
     delta: float = DELTA,
     decimals: int | None = DECIMALS,
 ) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
-    """The law of the program's answer for these scores, over its noise alone.
+    """Law of the program's answer for these scores, over its noise alone.
 
-    With `decimals` every answer has its chance. Unrounded, the program has up to 2^N answers; those between which there
-    is no score are one here, at their mean, so that coverage of the scores themselves is exact.
+    With `decimals` the result contains every answer with its probability. The unrounded program has up to 2^N answers.
+    Answers without a score between them are merged here at their mean, so that the coverage of the scores is exact.
 
     Parameters
     ----------
@@ -89,19 +90,19 @@ def answer_law(
     alpha, rho
         Miscoverage level and zCDP loss.
     low, high, delta
-        The interval, and how narrow the last one is.
+        The interval, and the largest width of the last one.
     decimals
-        To how many decimals the answer is rounded; None for the unrounded answer.
+        Number of decimals of the answer; None for the unrounded answer.
 
     Returns
     -------
     answers, chances
-        float64, shape (k,) each; chances below 1e-18 on the way are left out.
+        float64, shape (k,) each; branches with probability below 1e-18 are left out.
 
     Raises
     ------
     InputError, InputTypeError
-        If an argument cannot be used.
+        If an argument is invalid.
 
     Examples
     --------
@@ -132,14 +133,14 @@ def answer_law(
 
 
 def _settled(ordered: NDArray[np.float64], left: float, right: float, drift: float, decimals: int | None) -> bool:
-    """Whether further halvings decide nothing: the same decimals, or no score between the ends."""
+    """Whether further halvings do not change the result: the same decimals, or no score between the ends."""
     if decimals is not None:
         return round(left - drift, decimals) == round(right + drift, decimals)
     return bool(np.searchsorted(ordered, left, side="right") == np.searchsorted(ordered, right + drift, side="left"))
 
 
 def _mean(left: float, right: float, times: int, delta: float, reached: float) -> float:
-    """The mean middle of the last interval after halvings that all have the same chance to go left."""
+    """Mean middle of the last interval after halvings that all have the same probability to go left."""
     for _ in range(times):
         middle = (left + right) / 2
         left, right = (

@@ -2,10 +2,10 @@
 
 Angelopoulos, Bates, Zrnic and Jordan, "Private Prediction Sets", arXiv 2102.06202 (v2 of 2021, v3 of 2024), which agree
 in all numbers. n records, miscoverage alpha, loss epsilon, m bins I_j = (e_(j-1), e_j] of [0, 1] with e_m = 1, and the
-share gamma of alpha that is set aside for the noise: gamma* of (10) wherever none is given. A record is REMOVED to make
-a neighbour (Definition 1); `confide.calibrate(..., mechanism="pps")` runs Algorithms 2 to 4.
+share gamma of alpha that is reserved for the noise: gamma* of (10) by default. Neighbours differ by a REMOVED record
+(Definition 1); `confide.calibrate(..., mechanism="pps")` runs Algorithms 2 to 4.
 
-What the text prints differently from what it proves is said where it stands, and docs/methods.md has it in one place.
+Docstrings state where the printed text differs from its proof; docs/methods.md lists all differences.
 """
 
 import math
@@ -21,11 +21,11 @@ from confide.papers.checked import as_counts
 from confide.support import Level, exact_level, positive_integer, positive_number
 
 OPTIONS = 50
-"""Algorithm 5: about so many numbers of bins are tried, evenly spaced in the logarithm from 1e2 to 1e6."""
+"""Algorithm 5: approximate number of tried bin numbers, evenly spaced in the logarithm from 1e2 to 1e6."""
 
 
 def adjusted_level(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None = None) -> float:
-    """Equation (3): the adjusted level q~, before it is cut to 1.
+    """Equation (3): the adjusted level q~, before it is clipped to 1.
 
     (n+1)(1-alpha) / (n(1-gamma alpha)) + (2/(epsilon n)) log(m/(gamma alpha)).
 
@@ -38,12 +38,12 @@ def adjusted_level(n: int, alpha: Level, epsilon: float, m: int, gamma: float | 
 
 
 def coverage_is_proved(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None = None) -> bool:
-    """Theorem 2: whether its proof gives coverage 1 - alpha, which it does where 1/2 <= q~ <= 1.
+    """Theorem 2: whether its proof gives coverage 1 - alpha, which is the case for 1/2 <= q~ <= 1.
 
-    Three slips of the print. It asks for alpha in (1/2, 1): the proof needs q~ >= 1/2, which alpha <= 1/2 implies, and
-    for larger alpha and smaller q~ the statement is false (`test_theorem_2_fails_below_one_half`). It cuts the level to
-    1, of which the proof says nothing: above 1 coverage can be far below 1 - alpha. And at level 1 the weights read
-    0 times infinity; `weights` takes their limit.
+    The printed theorem has three errors. It requires alpha in (1/2, 1), but the proof needs q~ >= 1/2, which follows
+    from alpha <= 1/2. For larger alpha and smaller q~ the statement is false (`test_theorem_2_fails_below_one_half`).
+    It clips the level to 1, but the proof does not apply above 1, where coverage can be far below 1 - alpha. And at
+    level 1 the weights are 0 times infinity; `weights` takes their limit.
 
     Examples
     --------
@@ -56,7 +56,7 @@ def coverage_is_proved(n: int, alpha: Level, epsilon: float, m: int, gamma: floa
 def gamma_roots(n: int, alpha: Level, epsilon: float) -> tuple[float, float]:
     """Equation (9): the roots of alpha^2 g^2 - (alpha(1-alpha) epsilon (n+1)/2 + 2 alpha) g + 1 = 0, the smaller first.
 
-    There the derivative of (3) by gamma is zero.
+    At these values the derivative of (3) with respect to gamma is zero.
 
     Examples
     --------
@@ -67,10 +67,10 @@ def gamma_roots(n: int, alpha: Level, epsilon: float) -> tuple[float, float]:
 
 
 def optimal_gamma(n: int, alpha: Level, epsilon: float) -> float:
-    """Remark 1 and equation (10): gamma*, the root of (9) in (0, 1) or 1e-12, whichever makes (3) smallest.
+    """Remark 1 and equation (10): gamma*, the root of (9) in (0, 1) or 1e-12, whichever minimises (3).
 
-    Remark 1 says that it depends on n, m and alpha; by (9) it depends on n, epsilon and alpha, and not on m. The 1e-12
-    is taken only where no root lies in (0, 1), and there (3) exceeds 1 whatever gamma.
+    Remark 1 states that it depends on n, m and alpha. By (9) it depends on n, epsilon and alpha, and not on m. The
+    value 1e-12 is used only if no root lies in (0, 1); then (3) exceeds 1 for every gamma.
 
     Examples
     --------
@@ -83,7 +83,7 @@ def optimal_gamma(n: int, alpha: Level, epsilon: float) -> float:
 def weights(counts: ArrayLike, q: float) -> NDArray[np.float64]:
     """Algorithm 2: the weights w_j = max(#{[s_i] < e_j}/q, #{[s_i] > e_j}/(1-q)) of all bins, shape (m,).
 
-    At q = 1 the second term is 0/0 in the last bins that hold every score, where it is 0, and else infinite.
+    At q = 1 the second term is 0/0 in the last bins that contain every score, where it is 0, and else infinite.
 
     Parameters
     ----------
@@ -107,7 +107,7 @@ def weights(counts: ArrayLike, q: float) -> NDArray[np.float64]:
 def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.float64]:
     """Algorithm 2: the exact law of the private quantile, P(e_j) ~ exp(-epsilon min(q, 1-q) w_j / 2); shape (m,).
 
-    At q = 1, where the print has 0 times infinity, the exponent is its limit: epsilon #{[s_i] > e_j} / 2.
+    At q = 1, where the printed exponent is 0 times infinity, its limit is used: epsilon #{[s_i] > e_j} / 2.
 
     Examples
     --------
@@ -116,7 +116,7 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
     """
     below, above = _sides(counts)
     smaller, q = min(_level(q), 1 - q), float(q)
-    # min(q, 1-q) w_j, written so that nothing is divided by 1 - q = 0
+    # min(q, 1-q) w_j, without a division by 1 - q = 0
     cost = np.maximum(smaller / q * below, (1.0 if smaller == 1 - q else smaller / (1 - q)) * above)
     weight = np.exp(-positive_number("epsilon", epsilon) * (cost - cost.min()) / 2)
     law: NDArray[np.float64] = weight / weight.sum()
@@ -152,9 +152,9 @@ def largest_share_below(n: int, q: float, epsilon: float, m: int, delta: float) 
 
 
 def weight_excess(q: float, epsilon: float, m: int, delta: float) -> float:
-    """Equation (4): with probability 1 - delta the weight drawn exceeds the least one by less than this.
+    """Equation (4): with probability 1 - delta the drawn weight exceeds the smallest one by less than this.
 
-    2 max(1/q, 1/(1-q)) log(m/delta) / epsilon; infinite at q = 1. The least weight is at most n.
+    2 max(1/q, 1/(1-q)) log(m/delta) / epsilon; infinite at q = 1. The smallest weight is at most n.
 
     Examples
     --------
@@ -183,8 +183,8 @@ def beta_of_quantile(n: int, q: Level) -> tuple[int, int]:
 def lower_bound_rank(n: int, alpha: Level, gamma: float) -> int:
     """Equation (5): j* = ceil(n (q~ - (2/(epsilon n)) log(m/(gamma alpha)))), a rank that is seldom missed.
 
-    That is ceil((n+1)(1-alpha)/(1-gamma alpha)), whatever epsilon and m, so j*/(n+1), the mean of Lemma 2, is at least
-    (1-alpha)/(1-gamma alpha): what (5) asks for.
+    It equals ceil((n+1)(1-alpha)/(1-gamma alpha)) for every epsilon and m. So j*/(n+1), the mean of Lemma 2, is at
+    least (1-alpha)/(1-gamma alpha), as (5) requires.
 
     Examples
     --------
@@ -196,22 +196,22 @@ def lower_bound_rank(n: int, alpha: Level, gamma: float) -> int:
 
 
 class UpperBound(NamedTuple):
-    """The steps from Lemma 1 to Theorem 3, each a bound on coverage but for the first; made by `upper_bound_steps`."""
+    """The steps from Lemma 1 to Theorem 3; all except the first are bounds on coverage. See `upper_bound_steps`."""
 
     rank: int
-    """j* = ceil(n (q~ + 2 max(q~/(1-q~), 1) log(m/(gamma alpha)) / (epsilon n))), a rank that is seldom passed."""
+    """j* = ceil(n (q~ + 2 max(q~/(1-q~), 1) log(m/(gamma alpha)) / (epsilon n))), a rank that is seldom exceeded."""
     quantile: float
     """(7) The expected share of new scores up to that rank: j*/(n+1) + p_max."""
     printed_quantile: float
-    """(8) An upper bound on j*/(n+1) by the print, which leaves the ceiling out and may be smaller by 1/(n+1)."""
+    """(8) The printed upper bound on j*/(n+1), which omits the ceiling and may be smaller by 1/(n+1)."""
     coverage: float
-    """(6) gamma alpha + (1 - gamma alpha) ((7) + p_max), the ceiling kept."""
+    """(6) gamma alpha + (1 - gamma alpha) ((7) + p_max), with the ceiling."""
 
 
 def upper_bound_steps(
     n: int, alpha: Level, epsilon: float, m: int, p_max: float, gamma: float | None = None
 ) -> UpperBound:
-    """Equations (6) to (8): what Theorem 3 is put together from, for q~ below 1.
+    """Equations (6) to (8): the components of Theorem 3, for q~ below 1.
 
     Examples
     --------
@@ -234,14 +234,14 @@ def upper_bound_steps(
 def published_upper_bound(
     n: int, alpha: Level, epsilon: float, m: int, p_max: float, gamma: float | None = None
 ) -> float:
-    """Theorem 3 as it is printed: an upper bound on coverage, above 1 where it says nothing.
+    """Theorem 3 as printed: an upper bound on coverage, which is vacuous above 1.
 
     1 - (1-gamma) alpha + (1 - gamma alpha) (2 p_max + 2 (1 + r) log(m/(gamma alpha)) / ((n+1) epsilon)) with
     r = max(q~/(1-q~), 1).
 
-    Its proof leaves out a ceiling in (8). The statement follows from `rigorous_upper_bound` where p_max >= 1/(n+1), for
-    the ceiling is paid by the second p_max, of which the proof needs only one; with more bins than records it is not
-    proved. It says nothing near q~ = 1. `confide.Calibration.coverage_at_most` is smaller.
+    Its proof omits a ceiling in (8). The statement follows from `rigorous_upper_bound` if p_max >= 1/(n+1), because the
+    second p_max, of which the proof needs only one, is at least as large as the effect of the ceiling. With more bins
+    than records it is not proved. It is vacuous near q~ = 1. `confide.Calibration.coverage_at_most` is smaller.
 
     Parameters
     ----------
@@ -264,12 +264,12 @@ def published_upper_bound(
 def rigorous_upper_bound(
     n: int, alpha: Level, epsilon: float, m: int, p_max: float, gamma: float | None = None
 ) -> float:
-    """Theorem 3, proved: gamma alpha + (1 - gamma alpha) (k/(n+1) + p_max), k = floor(x) + 1, at most 1.
+    """Theorem 3 with a complete proof: gamma alpha + (1 - gamma alpha) (k/(n+1) + p_max), k = floor(x) + 1, at most 1.
 
     x = n q~ + 2 max(q~/(1-q~), 1) log(m/(gamma alpha)) / epsilon. By Lemma 1 at most x scores lie below the threshold's
-    bin but with probability gamma alpha, whatever the scores; then the bins left of it end below the k-th smallest
-    score, and a new score lies below that one with probability at most k/(n+1), ties or none. At most 1/(n+1) above
-    the printed bound, and one p_max below that.
+    bin, except with probability gamma alpha, for any scores. Then the bins left of it end below the k-th smallest
+    score. A new score lies below that score with probability at most k/(n+1), with or without ties. The bound is at
+    most 1/(n+1) above the printed bound, and one p_max below that.
 
     Examples
     --------
@@ -298,7 +298,7 @@ def suggested_bins(n: int, epsilon: float, per: float = 1.0) -> int:
 def simplified_upper_bound(n: int, alpha: Level, epsilon: float, per: float = 1.0, density: float = 1.0) -> float:
     """Theorem 1 and Corollary 1: Theorem 3 at m = ceil(per n epsilon) uniform bins and gamma = 1/m.
 
-    1 - alpha + O(log(n epsilon/alpha) / (n epsilon)) for scores on [0, 1] whose density is at most `density`; the
+    1 - alpha + O(log(n epsilon/alpha) / (n epsilon)) for scores on [0, 1] whose density is at most `density`. The
     preview, Theorem 1, states it without the logarithm.
 
     Examples
@@ -321,9 +321,9 @@ def bins_and_gamma(
 ) -> tuple[int, float]:
     """Algorithm 5: m*, the number of bins with the smallest OUTPUT of Algorithm 3 on n uniform scores, and gamma*.
 
-    One run of Algorithm 3 for each m, on the same simulated scores, so m* itself is random: repeat it, or take
-    `confide.mechanisms.optimal_bins`, which compares the exact means of these outputs and is what we recommend. The
-    authors' code searches `fewest` = 1e4. Nothing here sees private data, so rng may have a seed.
+    Algorithm 3 runs once for each m, on the same simulated scores, so m* is random. Repeat it, or use
+    `confide.mechanisms.optimal_bins`, which compares the exact means of these outputs and which we recommend. The
+    authors' code uses `fewest` = 1e4. The function uses no private data, so rng may have a seed.
 
     Examples
     --------
@@ -351,7 +351,7 @@ def _adjusted(n: int, alpha: Level, epsilon: float, m: int, gamma: float | None)
 
 
 def _noise_terms(alpha: Fraction, gamma: float, q: float, m: int) -> tuple[float, float, float]:
-    """Gamma alpha, max(q~/(1-q~), 1) and log(m/(gamma alpha)): what Lemma 1 puts into Theorem 3."""
+    """Gamma alpha, max(q~/(1-q~), 1) and log(m/(gamma alpha)), as they enter Theorem 3 from Lemma 1."""
     failure = gamma * float(alpha)
     return failure, max(q / (1 - q), 1.0), math.log(m / failure)
 
@@ -372,7 +372,7 @@ def _level(q: float) -> float:
 
 
 def _sides(counts: ArrayLike) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """How many scores lie left, and right, of each bin; shape (m,) each."""
+    """Number of scores left and right of each bin; shape (m,) each."""
     per_bin = as_counts("counts", counts)
     reached = np.cumsum(per_bin)
     return reached - per_bin, reached[-1] - reached

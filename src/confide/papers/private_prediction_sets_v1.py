@@ -2,12 +2,12 @@
 
 Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", arXiv 2102.06202v1. n scores, m bins with the edges
 0 = e_0 < ... < e_m = 1, loss epsilon when one record is replaced, coverage 1 - alpha, and gamma in (0, 1), the share of
-alpha that is set aside for the noise. The mechanism itself is `mechanism="pps-laplace"`. Slips of the text:
+alpha that is reserved for the noise. The mechanism itself is `mechanism="pps-laplace"`. Errors of the text:
 
-- (4) takes the infimum over all z, where F~ is constant below e_1. If F~(e_0) reaches the level, as noise can make it,
-  that is no edge; read over [0, 1] it is 0. Our mechanism answers e_1 at least.
-- Lemma 1 prints Z_n, a variable that it does not define, for Z_m.
-- The sentence that follows Corollary 2 takes m proportional to (n epsilon)^(-2/3), where its statement has 2/3.
+- (4) takes the infimum over all z, where F~ is constant below e_1. If F~(e_0) reaches the level, which noise can cause,
+  the infimum is not an edge; over [0, 1] it is 0. Our mechanism answers at least e_1.
+- Lemma 1 prints Z_n, an undefined variable, for Z_m.
+- The sentence after Corollary 2 takes m proportional to (n epsilon)^(-2/3), where its statement has 2/3.
 - The proof of Lemma 4 prints Beta(ceil(n alpha), ...) for Beta(ceil(n q), ...).
 """
 
@@ -52,11 +52,11 @@ __all__ = [
 ]
 
 GAMMAS = (1e-4, 3e-4, 1e-3, 3e-3, 1e-2, 3e-2, 1e-1)
-"""Coarsely spaced values from 1e-4 to 0.1, as App. C.1 says."""
+"""Coarsely spaced values from 1e-4 to 0.1, as in App. C.1."""
 
 
 def are_neighbours(counts: ArrayLike, other: ArrayLike) -> bool:
-    """Definition 1 (version 1): whether one data set comes from the other by replacing one record; here, of counts.
+    """Definition 1 (version 1): whether two data sets, given by counts, differ in one replaced record.
 
     Examples
     --------
@@ -70,7 +70,8 @@ def are_neighbours(counts: ArrayLike, other: ArrayLike) -> bool:
 def private_distribution(noisy_counts: ArrayLike, n: int) -> NDArray[np.float64]:
     """Algorithm 2 (version 1): F~(e_0), ..., F~(e_m) from counts with noise of scale 2/epsilon.
 
-    F~(s) = 1 - (1/n) sum_j noisy_j 1{s < e_j}: constant between edges, 1 at e_m, maybe falling, maybe not 0 at e_0.
+    F~(s) = 1 - (1/n) sum_j noisy_j 1{s < e_j}. It is constant between edges and 1 at e_m. It need not increase, and
+    need not be 0 at e_0.
 
     Parameters
     ----------
@@ -144,11 +145,11 @@ def zeta(n: int, m: int, epsilon: float, nu: float) -> float:
 def simulated_zeta(
     n: int, m: int, epsilon: float, nu: float, rng: np.random.Generator, walks: int = 50_000, unsure: float = 1e-6
 ) -> float:
-    """Algorithm 3 (version 1): zeta by simulation, from above; +inf if so few walks cannot tell.
+    """Algorithm 3 (version 1): an upper bound of zeta by simulation; +inf if there are too few walks.
 
     The r-th smallest of the simulated maxima lies below the (1 - nu + unsure) quantile only if at least r maxima do, so
-    r is the smallest with P(Bin(walks, 1 - nu + unsure) >= r) <= unsure. Then Theorem 2 holds at nu with all that may
-    go wrong. The paper counts on a simulation so long that its error may be forgotten; `zeta` has none.
+    r is the smallest with P(Bin(walks, 1 - nu + unsure) >= r) <= unsure. Then Theorem 2 holds at nu including all
+    errors. The paper assumes a simulation so long that its error is negligible; `zeta` has no such error.
 
     Examples
     --------
@@ -171,7 +172,7 @@ def simulated_zeta(
 
 
 def adjusted_level(n: int, alpha: Level, gamma: float, noise: float) -> float:
-    """Theorem 2 (version 1), (4): the level that F~ has to reach, (n+1)(1-alpha)/(n(1-gamma alpha)) + zeta.
+    """Theorem 2 (version 1), (4): the level for F~, (n+1)(1-alpha)/(n(1-gamma alpha)) + zeta.
 
     Examples
     --------
@@ -186,7 +187,7 @@ def adjusted_level(n: int, alpha: Level, gamma: float, noise: float) -> float:
 def coverage_lower_bound(n: int, alpha: Level, gamma: float) -> float:
     """Theorem 2 (version 1), the end of its proof (B.1): (1-gamma alpha) j/(n+1), which is at least 1 - alpha.
 
-    j = ceil((n+1)(1-alpha)/(1-gamma alpha)), the rank that is left when zeta is taken off the level.
+    j = ceil((n+1)(1-alpha)/(1-gamma alpha)) is the rank after zeta is subtracted from the level.
 
     Examples
     --------
@@ -225,7 +226,7 @@ def coverage_upper_bound(n: int, alpha: Level, gamma: float, noise: float, p_max
     Parameters
     ----------
     noise
-        zeta(gamma alpha), the one in the level.
+        zeta(gamma alpha), as in the level.
     p_max
         The largest probability that a score falls into one bin.
 
@@ -241,7 +242,7 @@ def coverage_upper_bound(n: int, alpha: Level, gamma: float, noise: float, p_max
 def coverage_upper_bound_by_rank(n: int, alpha: Level, gamma: float, noise: float, p_max: float) -> float:
     """(12) and (13), before (14) rounds up: gamma alpha + (1 - gamma alpha)(ceil(n (level + zeta))/(n+1) + p_max).
 
-    Never above `coverage_upper_bound`, and cut at 1, as coverage is.
+    It never exceeds `coverage_upper_bound`, and is clipped to 1.
 
     Examples
     --------
@@ -278,7 +279,7 @@ def simplified_upper_bound(n: int, alpha: Level, epsilon: float, density: float 
 
 
 def excess_rate(n: int, alpha: Level, epsilon: float) -> float:
-    """Corollary 2 (version 1): sqrt(log(n epsilon/alpha)) / (n epsilon)^(2/3), of whose order the excess is at most.
+    """Corollary 2 (version 1): sqrt(log(n epsilon/alpha)) / (n epsilon)^(2/3), the order of the largest excess.
 
     Examples
     --------
@@ -346,7 +347,7 @@ def laplace_moment(b: float, rate: float) -> float:
 
 
 def moment_bound(nu: float, rate: float) -> float:
-    """Lemmas 2 and 3 (version 1): exp(nu^2 rate^2 / 2), what bounds a (nu, b)-subexponential moment, abs(rate) < 1/b.
+    """Lemmas 2 and 3 (version 1): exp(nu^2 rate^2 / 2), a bound of a (nu, b)-subexponential moment, abs(rate) < 1/b.
 
     Examples
     --------
@@ -377,9 +378,9 @@ def optimal_bins(
 ) -> tuple[int, float]:
     """Algorithm 5 (version 1): m* and gamma, by one run of Algorithm 3 on n simulated uniform scores for each m.
 
-    m* is the m with the smallest output, gamma the best of a grid for each m. Without `bins` 20 values around
-    (n epsilon)^(2/3) are tried. One noisy output each makes m* a matter of chance; to compare means instead there is
-    `confide.mechanisms.pps_laplace.optimal_bins` with `aligned=True`.
+    m* is the m with the smallest output, and gamma the best of a grid for each m. Without `bins` the function tries 20
+    values around (n epsilon)^(2/3). Because there is one noisy output for each m, m* is random. To compare means
+    instead, use `confide.mechanisms.pps_laplace.optimal_bins` with `aligned=True`.
 
     Examples
     --------

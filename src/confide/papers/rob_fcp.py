@@ -1,16 +1,18 @@
-"""Rob-FCP's certificate: what silos that lie leave of the coverage, as its authors' program computes it.
+"""Rob-FCP's certificate of coverage with Byzantine silos, as its authors' program computes it.
 
 Kang, Lin, Sun, Xiao and Li, "Certifiably Byzantine-robust federated conformal prediction", ICML 2024, arXiv 2406.01960;
 program for certification in kangmintong/Rob-FCP (commit 8918a1a), `src/certification.py`. Silos send histograms of
-scores with H bins, those far from the others are left out, and a quantile of the rest is taken. With K_b honest silos
-of n scores, K in all, tau = (K - K_b)/K_b liars for each honest silo, and confidence 1 - beta in their histograms:
+scores with H bins. Histograms far from the others are left out, and a quantile of the rest is taken. With K_b honest
+silos of n scores, K silos in all, tau = (K - K_b)/K_b Byzantine silos for each honest one, and confidence 1 - beta in
+their histograms:
 
     W     = H z / (2 sqrt(n)) (1 + 2 tau / (1 - tau)),    z = Phi^-1(1 - beta / (2 H K_b))
     lower = 1 - alpha - (d n + 1) / (n + K_b) - W
     upper = 1 - alpha + d + K_b / (n + K_b) + W
 
-d is a distance between the populations of honest silos, called epsilon there; it is no privacy loss. The program cuts
-both at 0 and 1, which hides by how much a bound is vacuous; here they are not cut. It claims nothing about privacy.
+d is a distance between the populations of honest silos. The paper calls it epsilon, but it is not a privacy loss. The
+program clips both bounds to [0, 1], which hides by how much a bound is vacuous. Here they are not clipped. The program
+does not claim privacy.
 """
 
 import math
@@ -23,12 +25,12 @@ from confide.support import MOST_CANDIDATES, MOST_RECORDS, Level, exact_level, p
 def lower_bound(
     honest: int, liars: int, n: int, bins: int, alpha: Level = 0.1, beta: Level = 0.05, distance: float = 0.0
 ) -> float:
-    """Rob-FCP's lower bound of coverage; below 0 it says nothing.
+    """Rob-FCP's lower bound of coverage; it is vacuous below 0.
 
     Parameters
     ----------
     honest, liars
-        K_b and K - K_b: silos that follow the protocol, and others, of which there must be fewer.
+        K_b and K - K_b: silos that follow the protocol, and Byzantine silos, of which there must be fewer.
     n
         Scores of each honest silo.
     bins
@@ -36,14 +38,14 @@ def lower_bound(
     alpha
         Miscoverage level.
     beta
-        The chance that a histogram is farther from its population than is counted on.
+        Probability that a histogram is farther from its population than assumed.
     distance
-        How far populations of honest silos are apart; 0 if they are alike.
+        Distance between the populations of honest silos, in [0, 1]; 0 for IID silos.
 
     Raises
     ------
     InputError, InputTypeError
-        If a number is out of range, or there are as many liars as honest silos or more.
+        If a number is out of range, or there are at least as many Byzantine silos as honest ones.
 
     Examples
     --------
@@ -58,7 +60,7 @@ def lower_bound(
 def upper_bound(
     honest: int, liars: int, n: int, bins: int, alpha: Level = 0.1, beta: Level = 0.05, distance: float = 0.0
 ) -> float:
-    """Rob-FCP's upper bound of coverage, as `lower_bound`; above 1 it says nothing.
+    """Rob-FCP's upper bound of coverage, with the arguments of `lower_bound`; it is vacuous above 1.
 
     Examples
     --------
@@ -70,7 +72,7 @@ def upper_bound(
 
 
 def spread(honest: int, liars: int, n: int, bins: int, beta: Level = 0.05) -> float:
-    """What the errors of the histograms and the liars cost of the bounds: W above, in coverage.
+    """Width W of the bounds from errors of the histograms and from Byzantine silos, in coverage.
 
     Examples
     --------

@@ -147,7 +147,7 @@ class Plan(Described):
 
     @property
     def coverage_at_most(self) -> float:
-        """Upper bound on mean coverage for continuous scores, up to the mass of one bin (docs/theory.md, C4)."""
+        """Upper bound on mean coverage of continuous scores, up to the mass of one bin (docs/theory.md, Theorem C4)."""
         return 1.0 if self.mechanism is None else self.mechanism.coverage_at_most(self.counted, self.request.m)
 
     @property

@@ -1,4 +1,4 @@
-"""Pictures that are drawn from records, without noise: coverage, sizes and intervals. They are not private."""
+"""Pictures from records without noise: coverage, sizes and intervals. They are not private."""
 
 from __future__ import annotations
 
@@ -15,11 +15,11 @@ from confide.guarantee import coverage_text
 from confide.sets import PredictionIntervals, PredictionSets, draw_intervals
 from confide.support import BAD, FILL, INK, Level, axes_of, labelled, legend, positive_integer, promise_line
 
-# Who is covered how often: one row for each class or group, the least covered first.
+# Coverage by class or group: one row for each, the least covered first.
 
 MOST_ROWS = 100
 _LETTERS, _LINE, _ROW = 60, 0.17, 0.24
-"""Letters in a line of a name; inches for a line of a name, and for a row at least."""
+"""Maximum letters in a line of a name; height in inches of a line, and minimum height of a row."""
 
 
 def plot_coverage(
@@ -32,27 +32,28 @@ def plot_coverage(
     page: int = 1,
     ax: Any = None,
 ) -> Any:
-    """Coverage of each class, or of each group, with exact intervals, the least covered at the top. Returns the axes.
+    """Plot coverage of each class or group with exact intervals, the least covered at the top. Returns the axes.
 
-    A dashed line shows `level`. Classes that are below it beyond chance, looked at all together, are red triangles.
-    Names are written out. This is **not private**: it is computed from labels, without noise.
+    A dashed line shows `level`. Classes that are below it beyond chance, all classes at once, are red triangles. The
+    picture is **not private**, because it is computed from labels without noise.
 
     Parameters
     ----------
     sets
-        Prediction sets, or what `class_coverage`, `group_coverage` or `size_coverage` found.
+        Prediction sets, or a table from `class_coverage`, `group_coverage` or `size_coverage`.
     labels
-        True labels, shape (n,), of the records of the sets.
+        True labels of the records of the sets, shape (n,).
     groups
-        Group of each record, shape (n,): coverage by group instead of by class.
+        Group of each record, shape (n,), for coverage by group instead of by class.
     level
-        By default what the calibration of the sets promises on average; without one there is no line.
+        Level of the dashed line. The default is the promised average coverage of the sets; without one there is no
+        line.
     confidence
         Confidence of each interval, in (0, 1).
     page
-        A picture has at most 100 rows; of more classes this is the page to draw, from 1 on.
+        Page to draw, from 1 on; a picture has at most 100 rows.
     ax
-        Matplotlib axes to draw on; by default those of a new figure that is as large as the names need.
+        Matplotlib axes to draw on; by default those of a new figure, whose size depends on the names.
 
     Raises
     ------
@@ -67,7 +68,7 @@ def plot_coverage(
     level = sets.promised if level is None and isinstance(sets, PredictionSets) else level
     chosen = np.flatnonzero(table.n > 0)
     if not len(chosen):
-        raise InputError("sets", "must hold a record with a label", "none")
+        raise InputError("sets", "must contain a record with a label", "none")
     ranked = chosen[np.argsort(table.coverage[chosen], kind="stable")]
     shown = _page(ranked, page)
     below = np.zeros(len(table.n), np.bool_) if level is None else table.surely_below(level)
@@ -83,7 +84,7 @@ def plot_coverage(
         axes.plot(table.coverage[own], place, marker, markersize=7 if surely else 4.5, color=color, label=label)
     if level is not None:
         promise_line(axes, level, f"promised on average: {coverage_text(level)}", upright=True)
-        legend(axes, ax, above=len(shown) > 30)  # of a tall picture the top is seen first
+        legend(axes, ax, above=len(shown) > 30)  # the top of a tall picture is visible first
     axes.set_yticks(range(len(shown)), lines, parse_math=False)
     axes.set_ylim(len(shown) - 0.5, -0.5)
     axes.set_xlim(right=1.01)
@@ -96,17 +97,17 @@ def plot_coverage(
 def _table(
     sets: PredictionSets | CoverageTable, labels: ArrayLike | None, groups: ArrayLike | None, confidence: Level
 ) -> tuple[str, CoverageTable]:
-    """What a row is, and the rows."""
+    """Name of a row, and the table."""
     if isinstance(sets, CoverageTable):
         if labels is not None or groups is not None:
             raise InputError(
-                "labels" if labels is not None else "groups", "must be left out with a table, which has counted them"
+                "labels" if labels is not None else "groups", "must be left out with a table, which contains the counts"
             )
         return "part", sets
     if not isinstance(sets, PredictionSets):
         raise InputTypeError("sets", "must be PredictionSets or a CoverageTable", type(sets).__name__)
     if labels is None:
-        raise InputError("labels", "must be given with prediction sets: the true label of each record")
+        raise InputError("labels", "must be the true label of each record", "prediction sets without labels")
     if groups is None:
         return "class", class_coverage(sets, labels, confidence)
     return "group", group_coverage(sets, labels, groups, confidence)
@@ -125,19 +126,19 @@ def _span(page: int, rows: int) -> str:
 
 
 def _lines(name: str) -> str:
-    """A name in lines that fit beside a picture, whole."""
+    """Break a name into lines that fit next to a picture."""
     return "\n".join(textwrap.wrap(name, _LETTERS)) or name
 
 
-# How large sets are.
+# Sizes of sets.
 
 _MOST_BARS = 60
 
 
 def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
-    """Bars: the share of records whose set has each size. Returns the axes.
+    """Plot the share of records with each set size as bars. Returns the axes.
 
-    This is **not private** where the records of the sets are not public: their sizes are counted without noise.
+    The picture is **not private** unless the records of the sets are public: sizes are counted without noise.
 
     Parameters
     ----------
@@ -149,7 +150,7 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     Raises
     ------
     InputError, InputTypeError
-        If there are no sets, or it is something else.
+        If there are no sets, or `sets` has another type.
 
     Examples
     --------
@@ -159,7 +160,7 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
         raise InputTypeError("sets", "must be PredictionSets", type(sets).__name__)
     sizes = sets.sizes
     if not len(sizes):
-        raise InputError("sets", "must hold a record", "none")
+        raise InputError("sets", "must contain a record", "none")
     axes, largest = axes_of(ax), int(sizes.max(initial=1))
     width = max(1, -(-(largest + 1) // _MOST_BARS))
     starts = np.arange(0, largest + 1, width)
@@ -172,7 +173,7 @@ def plot_sizes(sets: PredictionSets, *, ax: Any = None) -> Any:
     return labelled(axes, "set size (number of classes)", "share of records", title)
 
 
-# Intervals along the prediction, or along any feature, and the targets outside them.
+# Intervals along the prediction or another feature, and the targets outside them.
 
 
 def plot_intervals(
@@ -185,23 +186,23 @@ def plot_intervals(
     name: str = "prediction",
     ax: Any = None,
 ) -> Any:
-    """Prediction intervals along the prediction, or along a feature, with targets as dots. Returns the axes.
+    """Plot prediction intervals along the prediction or a feature, with targets as dots. Returns the axes.
 
-    Targets outside their interval are red crosses above everything else, so that they are seen among thousands. This is
-    **not private**: every record is drawn as it is.
+    Targets outside their interval are red crosses on top, so that they are visible among thousands. The picture is
+    **not private**: it shows every record.
 
     Parameters
     ----------
     feature
-        Where each record lies, shape (n,): usually its prediction.
+        Horizontal position of each record, shape (n,); usually its prediction.
     lower, upper
-        Ends of the intervals, shape (n,) each; or `PredictionIntervals` as `lower` alone.
+        Ends of the intervals, shape (n,) each; or `PredictionIntervals` as `lower` without `upper`.
     targets
         True values, shape (n,).
     level
-        The coverage that was promised, for the title; by default what `PredictionIntervals` know of it.
+        Promised coverage for the title; by default that of the `PredictionIntervals`.
     name
-        What the feature is called.
+        Label of the feature.
     ax
         Matplotlib axes to draw on; by default those of a new figure.
 
@@ -216,16 +217,16 @@ def plot_intervals(
     """
     if isinstance(lower, PredictionIntervals):
         if upper is not None:
-            raise InputError("upper", "must be left out where lower is PredictionIntervals", remedy="name targets=")
+            raise InputError("upper", "must be left out if lower is PredictionIntervals", remedy="name targets=")
         ends = lower
         lower, upper = ends.lower, ends.upper
         level = ends.promised if level is None else level
     if upper is None:
-        raise InputError("upper", "must be given, or PredictionIntervals as lower")
+        raise InputError("upper", "must be given unless lower is PredictionIntervals")
     x, low, high = (as_vector(n, v) for n, v in (("feature", feature), ("lower", lower), ("upper", upper)))
     y = None if targets is None else as_vector("targets", targets)
     if len({len(v) for v in (x, low, high, x if y is None else y)}) > 1:
         also = "" if y is None else f", targets {len(y)}"
         found = f"{len(x)}, {len(low)} and {len(high)}{also}"
-        raise InputError("feature", "must have the length of lower and upper, and of targets, too", found)
+        raise InputError("feature", "must have the length of lower, upper and targets", found)
     return draw_intervals(x, low, high, y, level=level, name=name, ax=ax)

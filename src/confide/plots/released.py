@@ -1,4 +1,4 @@
-"""Pictures of public and of released numbers: the price of privacy, chains of releases, and watches."""
+"""Pictures of public and released numbers: the cost of privacy, chains of releases, and watches."""
 
 import math
 from collections.abc import Sequence
@@ -28,10 +28,10 @@ from confide.support import (
 )
 from confide.watching import Watch
 
-# What privacy costs, over the number of records and epsilon, before any record is touched.
+# Cost of privacy over the number of records and epsilon, before any record is used.
 
 Price: TypeAlias = Literal["coverage", "excess", "size"]
-"""What a price is counted in: expected coverage, records covered beyond what was asked for, or classes in a set."""
+"""Unit of the cost: expected coverage, additional covered records, or classes in a set."""
 
 _PRICES = ("coverage", "excess", "size")
 _STEPS, _RECORDS = (0.2, 0.5, 1.0, 2.0, 5.0), (100, 300, 1000, 3000, 10_000, 30_000, 100_000)
@@ -46,17 +46,17 @@ def plot_price(
     records: Sequence[int] | None = None,
     ax: Any = None,
 ) -> Any:
-    """What privacy costs: one line for each epsilon, over the number of records. Returns the axes.
+    """Plot the cost of privacy over the number of records, one line for each epsilon. Returns the axes.
 
-    Every point is a plan like the given one, which is marked by a ring; grey is the price without privacy. Only public
-    numbers are drawn; with a pilot sample, which is public, also its set sizes.
+    Every point is a plan like the given one, which is marked by a ring. The grey line is without privacy. The picture
+    contains only public numbers, including set sizes of a public pilot sample.
 
     Parameters
     ----------
     plan
-        What `confide.plan` made, at a level of its own.
+        Result of `confide.plan`, at one level.
     of
-        `"coverage"`: expected coverage on typical scores. `"excess"`: how many records more than asked for are covered.
+        `"coverage"`: expected coverage on typical scores. `"excess"`: records covered beyond the requested number.
         `"size"`: mean set size on the plan's pilot sample.
     epsilons
         Privacy losses to try; by default from a fifth to five times that of the plan.
@@ -68,17 +68,17 @@ def plot_price(
     Raises
     ------
     InputError, InputTypeError
-        If `of` is `"size"` and the plan has no pilot sample with class scores, or a number cannot be tried.
+        If `of` is `"size"` and the plan has no pilot sample with class scores, or a number is out of range.
 
     Examples
     --------
     >>> axes = plot_price(confide.plan(alpha=0.1, epsilon=1.0, n=2000))  # doctest: +SKIP
     """
     if not isinstance(plan, Plan):
-        raise InputTypeError("plan", "must be a Plan, as confide.plan makes it", type(plan).__name__)
+        raise InputTypeError("plan", "must be a Plan from confide.plan", type(plan).__name__)
     what, r = one_of("of", of, _PRICES), plan.request
     if what == "size" and (plan.pilot is None or plan.pilot.class_scores is None):
-        raise InputError("plan", "must have a pilot sample with the scores of all classes, for of='size'")
+        raise InputError("plan", "must have a pilot sample with scores of all classes if of='size'")
     losses = [r.epsilon * step for step in _STEPS] if epsilons is None else list(epsilons)
     tried = sorted({float(f"{privacy_loss('epsilons', loss):.6g}") for loss in losses})
     counts = sorted({plan.n, *_RECORDS} if records is None else {positive_integer("records", n, most=MOST_RECORDS)
@@ -95,7 +95,7 @@ def plot_price(
               label=f"this plan: ε = {r.epsilon:g}, n = {plan.n:,}")  # fmt: skip
     level = float(r.level)
     if what == "coverage":
-        promise_line(axes, level, f"asked for: {level:.6g}")
+        promise_line(axes, level, f"requested: {level:.6g}")
     axes.set_xscale("log")
     axes.xaxis.set_major_formatter("{x:,.0f}")
     if what == "size":
@@ -104,13 +104,13 @@ def plot_price(
         axes.yaxis.set_minor_formatter("{x:g}")
     axes.grid(color=INK, alpha=0.08)
     legend(axes, ax, columns=3)
-    y = {"coverage": "expected coverage", "excess": f"{plan.unit_of_cost} too many", "size": "classes in a set"}[what]
+    y = {"coverage": "expected coverage", "excess": f"additional {plan.unit_of_cost}", "size": "classes in a set"}[what]
     found = "a public pilot sample" if what == "size" else plan.typical_scores
-    return labelled(axes, "calibration records", y, f"The price of privacy, α = {float(r.alpha):.6g}, on {found}")
+    return labelled(axes, "calibration records", y, f"The cost of privacy, α = {float(r.alpha):.6g}, on {found}")
 
 
 def _like(plan: Plan, epsilon: float, n: int) -> Plan:
-    """A plan like another, with its own decisions."""
+    """A plan at another epsilon and number of records, with its own slopes, rise and shift."""
     public = plan.request.neighbors == "replace_one"
     asked = replace(plan.request, epsilon=epsilon, n=n if public else None, slopes=None, rise=None, shift=None)
     return replace(make_plan(asked, n), pilot=plan.pilot)
@@ -128,7 +128,7 @@ def _price(plan: Plan, of: str) -> float:
 
 
 def _plain(plan: Plan, of: str) -> float:
-    """The same without privacy; NaN, of which nothing is drawn, where too few records are there."""
+    """Value without privacy; NaN, which is not drawn, for too few records."""
     serves = plan.nonprivate_rank <= plan.counted
     if of == "size":
         found = plan.on_pilot
@@ -144,28 +144,28 @@ def _between(first: str, last: str, share: float) -> str:
     return "#" + "".join(f"{round(a + share * (b - a)):02x}" for a, b in zip(*ends, strict=True))
 
 
-# The course of thresholds along a chain of releases. Only released numbers are drawn.
+# Thresholds along a chain of releases. Only released numbers are drawn.
 
 _MOST_LINES = 10
 
 
 def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) -> Any:
-    """Thresholds over time: a line for each threshold of a release, oldest release first. Returns the axes.
+    """Plot thresholds over time, one line for each threshold of a release, oldest release first. Returns the axes.
 
-    Thresholds of +inf are red triangles at the upper edge. Only released numbers are drawn, which anybody may see.
+    Thresholds of +inf are red triangles at the upper edge. Only released numbers are drawn, which are public.
 
     Parameters
     ----------
     releases
-        A release that renews others, whose line is drawn with it; or releases one after the other, each with the same
-        parts. Of more than ten parts the first ten are drawn.
+        A release, which is drawn with its predecessors, or releases in order, each with the same parts. At most the
+        first ten parts are drawn.
     ax
         Matplotlib axes to draw on; by default those of a new figure.
 
     Raises
     ------
     InputError, InputTypeError
-        If there is nothing to draw, or releases have different parts.
+        If there is nothing to draw, or the releases have different parts.
 
     Examples
     --------
@@ -176,7 +176,7 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
         raise InputTypeError("releases", "must be a release with thresholds, or a sequence of them")
     first, names = made[0], list(made[0].named)
     if any(list(one.named) != names for one in made):
-        raise InputError("releases", "must have the same parts, one like the other")
+        raise InputError("releases", "must all have the same parts")
     line = predecessors_of(first)
     dates = [*(one.date for one in line), *(one.first.about.get("date") for one in made)]
     called = [date or f"number {place}" for place, date in enumerate(dates, start=1)]
@@ -204,15 +204,15 @@ def plot_thresholds(releases: Release | Sequence[Release], *, ax: Any = None) ->
     return labelled(axes, "release", f"threshold{f' of the score {score!r}' if score else ''}", title)
 
 
-# The course of a watch, look by look. Only noisy counts, which are public, are drawn.
+# Coverage of a watch, look by look. Only noisy counts, which are public, are drawn.
 
 
 def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
-    """Coverage over time, look by look, with the band of all looks so far; the alarm is marked. Returns the axes.
+    """Plot coverage look by look, with the confidence sequence of all looks so far and the alarm. Returns the axes.
 
-    Points are the shares of each look with an interval for noise and sampling; from the alarm on they are red
-    triangles. The dashed line is what is tested, the promise less the tolerance. Only noisy counts are drawn, which
-    anybody may see.
+    Points are the shares of each look with an interval for noise and sampling. From the alarm on they are red
+    triangles. The dashed line is the tested level, the promise minus the tolerance. Only noisy counts are drawn, which
+    are public.
 
     Parameters
     ----------
@@ -224,7 +224,7 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
     Raises
     ------
     InputError, InputTypeError
-        If this is no watch of coverage, or no look was taken.
+        If the argument is not a watch of coverage, or has no look.
 
     Examples
     --------
@@ -233,7 +233,7 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
     if not isinstance(watch, Watch):
         raise InputTypeError("watch", "must be a Watch", type(watch).__name__)
     if watch.of_sizes or not watch.looks:
-        raise InputError("watch", "must be one of coverage with at least one look")
+        raise InputError("watch", "must be a watch of coverage with at least one look")
     points, made = watch.points, watch.settings
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
     share = coverage_share(counts[:, 0], counts[:, 1])

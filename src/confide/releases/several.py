@@ -124,7 +124,7 @@ class GroupCalibration(_Several):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """The privacy loss of all thresholds together: parallel composition (docs/theory-groups.md)."""
+        """The privacy loss of all thresholds together: parallel composition (docs/theory.md, section 6)."""
         return side_by_side([part.privacy for part in self.parts.values()], self.neighbors)
 
     @property

@@ -1,16 +1,16 @@
-"""A release, plan, watch or ledger comes in, with what was measured if there is any; one self-contained page leaves.
+"""Write a release, plan, watch or ledger as one self-contained HTML page, with measurements if there are any.
 
 report.py              report(release, plan, watch or ledger) -> Page
-page.py                Page: a template filled in, which saves itself and shows itself in a notebook; numbers in words
-release_page.py        what the page of a release says; watch_page.py: that of a watch
-plan_page.py           the page of a plan, and what privacy costs around the chosen point
-ledger_page.py         what was spent by whom on what, and what is left
-promise.py             the coverage promise in sentences, and how coverage varies from calibration to calibration
-protection.py          the privacy statement; how a release was made, by whom, of what, with which silos
-thresholds.py          what a threshold does, on invented numbers; the course of thresholds along a chain of releases
-measured.py            what was measured on labelled records, with a privacy of its own or without
-charts.py              every chart of the pages, drawn by the server
-spending.py            what its data had spent before, and with it
+page.py                Page: a filled template, with saving and notebook display; formats of numbers
+release_page.py        page of a release; watch_page.py: page of a watch
+plan_page.py           page of a plan, with the cost of privacy around the chosen point
+ledger_page.py         spent, limit and remaining budget of each data set
+promise.py             the coverage promise in sentences, and the distribution of coverage over calibrations
+protection.py          the privacy statement; the mechanism, metadata and silos of a release
+thresholds.py          effect of a threshold on invented numbers; thresholds along a chain of releases
+measured.py            measurements on labelled records, private or not
+charts.py              all charts of the pages, as SVG
+spending.py            budget that the data had spent before a release, and with it
 """
 
 from confide.reports.ledger_page import ledger_page

@@ -1,4 +1,4 @@
-"""Charts of the pages, each made of what the page says in words and tables."""
+"""Charts of the pages. The text and the tables of a page contain the same numbers."""
 
 import math
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ BELOW = "the numbers are in the table below."
 
 
 class Share(NamedTuple):
-    """A share with its interval; what is promised for it, where that is its own; whether it is surely below."""
+    """A share with its interval, its own promise if it has one, and whether it is below the promise beyond chance."""
 
     name: str
     value: float | None
@@ -37,42 +37,46 @@ class Share(NamedTuple):
 
 
 def intervals(shares: Sequence[Share], promised: float | None, label: str) -> Chart | None:
-    """Shares with their intervals, a row each; those that are surely below the promise are triangles."""
+    """Shares with their intervals, one row each; shares below the promise beyond chance are triangles."""
     if not shares:
         return None
-    own = all(one.promised is not None for one in shares)
-    levels = [one.promised for one in shares if one.promised is not None] if own else [promised]
-    least = min([*(one.low for one in shares), *(level for level in levels if level is not None)])
+    own = all(share.promised is not None for share in shares)
+    levels = [share.promised for share in shares if share.promised is not None] if own else [promised]
+    least = min([*(share.low for share in shares), *(level for level in levels if level is not None)])
     marks: list[Mark] = [] if own or promised is None else [Rule(x=promised)]
-    for row, one in enumerate(shares):
-        if own and one.promised is not None:
-            marks.append(Dot((one.promised, row), "promise", tick=True))
-        tone: Tone = "below" if one.below else "accent"
-        words = f"{one.name}: {percent(round(one.value, 4))}" if one.value is not None else f"{one.name}: not known"
-        middle = (one.low + one.high) / 2 if one.value is None else one.value
-        radius = 0.0 if one.value is None else 5.5 if one.below else 4.0
-        marks.append(Dot((middle, row), tone, x=(one.low, one.high), words=words, radius=radius, triangle=one.below))
+    for row, share in enumerate(shares):
+        if own and share.promised is not None:
+            marks.append(Dot((share.promised, row), "promise", tick=True))
+        tone: Tone = "below" if share.below else "accent"
+        text = (
+            f"{share.name}: {percent(round(share.value, 4))}" if share.value is not None else f"{share.name}: not known"
+        )
+        middle = (share.low + share.high) / 2 if share.value is None else share.value
+        radius = 0.0 if share.value is None else 5.5 if share.below else 4.0
+        marks.append(
+            Dot((middle, row), tone, x=(share.low, share.high), words=text, radius=radius, triangle=share.below)
+        )
     low = max(0.0, least - 0.02 * (1 - least)) if least < 1 else 0.9
-    return Chart(label, percent_axis(low, 1.0, most=4), _ROWS, tuple(marks), tuple(one.name for one in shares))
+    return Chart(label, percent_axis(low, 1.0, most=4), _ROWS, tuple(marks), tuple(share.name for share in shares))
 
 
 _ROWS = Axis(0, 1)
 
 
-def replies(found: Sequence[tuple[str, float]], threshold: float | None, label: str) -> Chart | None:
-    """The answers of silos, a row each, and the released threshold."""
-    if not found:
+def replies(answers: Sequence[tuple[str, float]], threshold: float | None, label: str) -> Chart | None:
+    """Answers of the silos, one row each, and the released threshold."""
+    if not answers:
         return None
-    values = [value for _, value in found] + ([] if threshold is None else [threshold])
+    values = [value for _, value in answers] + ([] if threshold is None else [threshold])
     low, high = min(values), max(values)
     wide = low > 0 and high / low > 100
     if not wide:
         room = 0.05 * (high - low) or 0.05 * abs(high) or 0.05
         low, high = low - room, high + room
     axis = number_axis(low, high, "threshold, logarithmic" if wide else "threshold", logarithmic=wide)
-    dots = [Dot((value, row), words=f"{name}: {number(value)}", radius=5) for row, (name, value) in enumerate(found)]
+    dots = [Dot((value, row), words=f"{name}: {number(value)}", radius=5) for row, (name, value) in enumerate(answers)]
     rule = () if threshold is None else (Rule(x=threshold),)
-    return Chart(label, axis, _ROWS, (*rule, *dots), tuple(name for name, _ in found))
+    return Chart(label, axis, _ROWS, (*rule, *dots), tuple(name for name, _ in answers))
 
 
 def sizes(shares: Sequence[tuple[int, float]], label: str) -> Chart | None:
@@ -87,7 +91,7 @@ def sizes(shares: Sequence[tuple[int, float]], label: str) -> Chart | None:
 
 
 def density(levels: Sequence[float], below: Sequence[float], step: int) -> list[tuple[float, float]]:
-    """How much probability lies between neighbouring levels, from a distribution function."""
+    """Probability between neighbouring levels, from a distribution function."""
     places = range(0, len(levels) - step, step)
     return [((levels[i] + levels[i + step]) / 2, max(0.0, below[i + step] - below[i])) for i in places]
 
@@ -100,7 +104,7 @@ def law(
     sure: float,
     n: int | None,
 ) -> Chart:
-    """The density of coverage over calibrations: what is expected filled, the worst case a line."""
+    """Density of coverage over calibrations: the expected one filled, the worst case as a line."""
     line = density(levels, bound, 2)
     filled = line if expected is None else density(levels, expected, 2)
     top = max(y for _, y in (*line, *filled)) or 1.0
@@ -112,7 +116,7 @@ def law(
         Rule(x=level),
         ChartText(
             (level, 1.02 * top),
-            f"asked for {percent(level)}",
+            f"requested {percent(level)}",
             "promise",
             "start" if leftish else "end",
         ),
@@ -125,7 +129,7 @@ def law(
 
 
 class Cost(NamedTuple):
-    """Expected coverage at a value of epsilon or n, and what there is without privacy."""
+    """Expected coverage at a value of epsilon or n, and coverage without privacy."""
 
     x: float
     coverage: float
@@ -133,7 +137,7 @@ class Cost(NamedTuple):
 
 
 def cost(rows: Sequence[Cost], now: int | None, level: float, name: str) -> Chart:
-    """Expected coverage against epsilon or n; `now` is the chosen point, None to have all of them alike."""
+    """Expected coverage against epsilon or n; `now` is the highlighted point, None to highlight none."""
     low = level - 0.08 * (1 - level)
     at = rows[0 if now is None else now]
     label = f"Expected coverage against {name}" + (
@@ -170,11 +174,11 @@ def course(values: Sequence[float], words: Sequence[str], label: str) -> Chart:
         else:
             piece.append((place, value))
     marks.append(Line(tuple(piece)))
-    for place, (value, said) in enumerate(zip(values, words, strict=True)):
+    for place, (value, text) in enumerate(zip(values, words, strict=True)):
         last = place == len(values) - 1
         at = edge if math.isinf(value) else value
         marks.append(
-            Dot((place, at), words=said, radius=5 if last or math.isinf(value) else 3.5, triangle=math.isinf(value))
+            Dot((place, at), words=text, radius=5 if last or math.isinf(value) else 3.5, triangle=math.isinf(value))
         )
     ticks = dict.fromkeys([low, high]) if any(map(math.isfinite, values)) else {}
     named = [(value, number(value)) for value in ticks] + ([(edge, number(math.inf))] if infinite else [])
@@ -187,7 +191,7 @@ def course(values: Sequence[float], words: Sequence[str], label: str) -> Chart:
 
 
 class Look(NamedTuple):
-    """One look of a watch, as it is drawn."""
+    """Data of one look of a watch, as it is drawn."""
 
     number: int
     name: str
@@ -198,7 +202,7 @@ class Look(NamedTuple):
 
 
 def _looks(points: Sequence[Look]) -> Axis:
-    """Looks from left to right; the first, the last and some between by their names, as far as these fit."""
+    """Axis of the looks; the first, the last and some in between are named, as far as their names fit."""
     longest = max(min(len(one.name), 14) for one in points)
     ticks = max(2, min(len(points), int(400 / (9 * longest + 16))))
     step = math.ceil(len(points) / ticks)
@@ -211,7 +215,7 @@ def _brief(name: str) -> str:
 
 
 def coverage_of_looks(points: Sequence[Look], band: Sequence[tuple[float, float]], least: float | None) -> Chart:
-    """Shares of looks with their intervals, the band of all looks so far, and the level that is tested."""
+    """Shares of looks with their intervals, the band of all looks so far, and the tested level."""
     known = [(one, share, share.value) for one in points if (share := one.share) and share.value is not None]
     lows = [value for _, _, value in known] + ([] if least is None else [least])
     lows += [low for low, high in band if 0 < high - low < 0.5]
@@ -241,7 +245,7 @@ def coverage_of_looks(points: Sequence[Look], band: Sequence[tuple[float, float]
 
 
 def evidence_of_looks(points: Sequence[Look], alarm: float) -> Chart:
-    """The logarithm of the evidence, and the line at which it raises the alarm."""
+    """Logarithm of the evidence, and the line at which the alarm is raised."""
     values = [one.evidence for one in points]
     low, high = math.floor(min(-1.0, *values)), math.ceil(max(alarm + 0.3, *values))
     step = max(1, math.ceil((high - low) / 6))
@@ -261,7 +265,7 @@ def evidence_of_looks(points: Sequence[Look], alarm: float) -> Chart:
 
 
 def sizes_of_looks(points: Sequence[Look], bins: Sequence[str]) -> Chart:
-    """Shares of the sizes of sets, stacked from the smallest."""
+    """Shares of the set sizes, stacked from the smallest."""
     marks: list[Mark] = []
     for one in points:
         below = 0.0
@@ -278,7 +282,7 @@ def sizes_of_looks(points: Sequence[Look], bins: Sequence[str]) -> Chart:
 
 
 def spending(points: Sequence[tuple[float, float]], limit: float | None, dates: tuple[str, str], spent: str) -> Chart:
-    """Losses added up over time, from 0 to 1, with the limit."""
+    """Cumulated privacy loss over time, which is scaled to [0, 1], with the limit."""
     top = max(points[-1][1], limit or 0.0) or 1.0
     steps: list[tuple[float, float]] = [(0.0, 0.0)]
     for x, y in points:
@@ -287,5 +291,5 @@ def spending(points: Sequence[tuple[float, float]], limit: float | None, dates: 
     marks: list[Mark] = [Area(tuple((x, 0.0, y) for x, y in steps)), Line(tuple(steps))]
     marks += [] if limit is None else [Rule(y=limit)]
     losses = Axis(0, top, tuple((value, f"{value:g}") for value in round_ticks(0, top, 4)), grid=True)
-    label = f"Losses added up from {dates[0]} to {dates[1]}: {spent} in the end"
+    label = f"Cumulated loss from {dates[0]} to {dates[1]}: {spent} in the end"
     return Chart(label, Axis(0, 1, ((0.0, dates[0]), (1.0, dates[1]))), losses, tuple(marks), height=150)

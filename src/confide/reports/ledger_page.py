@@ -1,4 +1,4 @@
-"""A ledger as a page for those who answer for privacy: what was spent by whom on what, what is left and planned."""
+"""A ledger as a page for those responsible for privacy: spent, remaining and planned budget of each data set."""
 
 import math
 from collections import Counter
@@ -15,34 +15,34 @@ from confide.reports.page import Page, number, page_of
 from confide.support import Section
 
 MOST_CHARGES, MOST_POINTS, MOST_EXACT = 200, 400, 100
-"""Charges of a data set in its table, the newest; points of its course; and charges that every rule can add up soon."""
+"""Newest charges in a table; points in a chart; and maximum number of charges for all composition rules."""
 
 
 def ledger_page(
     ledger: Ledger, *, dataset: str | None = None, dp_delta: float = 1e-6, who: bool = True, title: str | None = None
 ) -> Page:
-    """The page of a ledger, or of one of its data sets.
+    """Page of a ledger, or of one of its data sets.
 
-    It holds what the ledger says to those who may read it: public choices, times and losses, and neither releases nor
+    It contains what readers of the ledger may see: public choices, times and losses. It contains neither releases nor
     fingerprints.
 
     Parameters
     ----------
     ledger
-        The ledger; a role that may read is enough.
+        The ledger; a database role with read access is enough.
     dataset
-        Only this data set.
+        Show only this data set.
     dp_delta
-        The delta at which the releases are added up besides pure epsilon; 0 for none.
+        Delta at which the releases are also composed, in addition to pure epsilon; 0 for pure epsilon only.
     who
-        Whether it is shown who charged.
+        Whether to show who charged.
     title
-        Its heading.
+        Heading of the page.
 
     Raises
     ------
     InputError
-        If the ledger does not know the data set, or dp_delta is outside [0, 1).
+        If the ledger does not contain the data set, or dp_delta is outside [0, 1).
 
     Examples
     --------
@@ -126,27 +126,27 @@ def _warnings(account: Account) -> list[tuple[str, str]]:
     found = []
     spent = account.per_person.epsilon
     if (bare := sum(not cost.private for cost in account.costs)) and unbounded(account.costs) == "zCDP alone":
-        found.append(("No epsilon.", f"{counted_releases(bare)} with zCDP alone, which no limit in epsilon can hold."))
+        found.append(("No epsilon.", f"{counted_releases(bare)} with zCDP alone, which has no limit in epsilon."))
     elif bare:
-        found.append(("Not private.", f"{counted_releases(bare)} without privacy, which no limit can hold."))
+        found.append(("Not private.", f"{counted_releases(bare)} without privacy, which no limit covers."))
     elif account.limit is None:
-        found.append(("No limit.", "Everything that is asked for is charged. `confide ledger limit` sets one."))
+        found.append(("No limit.", "Every request is charged. `confide ledger limit` sets one."))
     elif account.remaining() == 0.0 and account.schedule is None:
-        found.append(("Nothing is left.", "Every further release is refused."))
+        found.append(("Nothing is left.", "The ledger rejects every further release."))
     if weak := practically_none(spent):
-        found.append(("Hardly private.", f"Everything together is {weak}."))
+        found.append(("Hardly private.", f"The total privacy loss is {weak}."))
     if lost := sum(entry.release is None for entry in account.entries):
         found.append(
             (
                 "Charged without a release.",
-                f"{counted_releases(lost)} charged and never kept: the run ended before. What was charged stands.",
+                f"{counted_releases(lost)} charged and never stored, because the run ended before. The charge stands.",
             )
         )
     return found
 
 
 def counted_releases(number_of: int) -> str:
-    """How many releases were made, as the beginning of a sentence.
+    """Number of releases, as the beginning of a sentence.
 
     Examples
     --------
@@ -157,7 +157,7 @@ def counted_releases(number_of: int) -> str:
 
 
 def _purposes(entries: tuple[Entry, ...], *, who: bool) -> list[tuple[str, ...]]:
-    """What was paid for, by whom: how often, and the sum of the losses as charged."""
+    """Purposes and persons of the charges: how often, and the sum of the losses as charged."""
     number_of: Counter[tuple[str, str]] = Counter()
     sums: dict[tuple[str, str], Fraction] = {}
     for entry in entries:
@@ -180,7 +180,7 @@ def _row(entry: Entry, *, who: bool) -> tuple[str, ...]:
 
 
 def _course(account: Account) -> Section | None:
-    """The sum of losses over time; None with fewer than two charges."""
+    """Sum of losses over time; None with fewer than two charges."""
     if len(account.entries) < 2:
         return None
     times = [datetime.fromisoformat(entry.made).timestamp() for entry in account.entries]
@@ -191,14 +191,14 @@ def _course(account: Account) -> Section | None:
     kept = [*range(0, len(sums), math.ceil(len(sums) / MOST_POINTS)), len(sums) - 1]
     dates = account.entries[0].made[:10], account.entries[-1].made[:10]
     chart = spending([(shares[k], sums[k]) for k in kept], limit, dates, decimal_form(sums[-1]))
-    caption = "Losses of all releases added up over time."
+    caption = "Cumulated loss of all releases over time."
     return Section(
         "", chart=chart, notes=(f"{caption}{' Dashed: the limit as it is now.' if limit is not None else ''}",)
     )
 
 
 def running(costs: list[Cost]) -> list[Fraction]:
-    """The sum of losses after each charge: of the cells of a partition the largest counts.
+    """Sum of losses after each charge; of the cells of a partition, the largest loss counts.
 
     Examples
     --------
@@ -241,7 +241,7 @@ def _loss(epsilon: float, costs: Iterable[Cost]) -> str:
 
 
 def _factor(epsilon: float) -> str | None:
-    """The factor on odds, rounded up; None where nobody would read it."""
+    """Factor on the odds, rounded up; None if it is too large to be useful."""
     if not 0 < epsilon <= 20:
         return None
     factor = math.exp(epsilon)
@@ -249,5 +249,5 @@ def _factor(epsilon: float) -> str | None:
 
 
 def _figure(epsilon: float) -> str:
-    """A total, rounded up."""
+    """Format a total, rounded up."""
     return "+∞" if math.isinf(epsilon) else f"{math.ceil(epsilon * 1e4) / 1e4:.4f}".rstrip("0").rstrip(".")

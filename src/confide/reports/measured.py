@@ -1,4 +1,4 @@
-"""What was measured on labelled records, with a privacy of its own or without, as sections of a page."""
+"""Measurements on labelled records, private or not, as sections of a page."""
 
 from collections.abc import Sequence
 from math import ceil, floor
@@ -30,16 +30,16 @@ from confide.sets import CoverageEstimate
 from confide.support import Facts, Section, Table
 
 MOST_SHOWN, MOST_ROWS, MOST_LEVELS, MOST_NAMED = 30, 300, 6, 5
-"""Points in a chart, rows in a table, levels that are shown one by one, and names in a sentence."""
+"""Points in a chart, rows in a table, levels with their own section, and names in a sentence."""
 
 _SHORT = "Covered less than promised."
 _TRIANGLES = "Triangles: below the promise beyond chance"
 
 
 def check_evaluation(evaluation: Evaluation | LevelEvaluation, release: Release) -> None:
-    """Refuse an evaluation of something else."""
+    """Raise `InputError` for an evaluation of another release."""
     if evaluation.calibration != fingerprint(release):
-        raise InputError("evaluation", "must be one of this calibration; it names another", remedy="evaluate again")
+        raise InputError("evaluation", "must be one of this calibration", "one of another", "evaluate again")
     parts = release.parts if release.by == "level" else {}
     found = evaluation.levels if isinstance(evaluation, LevelEvaluation) else {}
     if {a: fingerprint(part) for a, part in parts.items()} != {a: one.calibration for a, one in found.items()}:
@@ -49,13 +49,13 @@ def check_evaluation(evaluation: Evaluation | LevelEvaluation, release: Release)
 
 
 def check_private(evaluation: PrivateEvaluation, release: Release) -> None:
-    """Refuse a private evaluation of something else, or one that states other promises."""
+    """Raise `InputError` for a private evaluation of another release, or one with other promises."""
     if evaluation.calibration != fingerprint(release):
-        raise InputError("evaluation", "must be one of this calibration; it names another", remedy="evaluate again")
+        raise InputError("evaluation", "must be one of this calibration", "one of another", "evaluate again")
     outcome, statements = private_statements(release)
     question = evaluation.question
     if (question.outcome, dict(question.statements)) != (outcome, statements):
-        raise InputError("evaluation", "must state what this calibration promises; it states something else")
+        raise InputError("evaluation", "must contain the promises of this calibration", "other promises")
 
 
 def _loss(share: float, bound: float) -> str:
@@ -66,14 +66,14 @@ def _loss(share: float, bound: float) -> str:
 
 
 def named_parts(evaluation: Evaluation | LevelEvaluation) -> dict[str, Evaluation]:
-    """The evaluation of each level, by its name; of one threshold under the name ""."""
+    """Evaluation of each level, by its name; that of one threshold has the name ""."""
     if isinstance(evaluation, Evaluation):
         return {"": evaluation}
     return {f"α = {float(alpha):g}": found for alpha, found in evaluation.levels.items()}
 
 
 def first_shortfall(evaluation: Evaluation | LevelEvaluation, release: Release) -> str:
-    """The sentence that leads: of classes, groups or ends, before set sizes; of the first level that has one."""
+    """First sentence about covered parts: of classes, groups or ends before set sizes, of the first level with one."""
     if release.bounded or evaluation.shortfalls:
         return ""
     for name, found in named_parts(evaluation).items():
@@ -83,12 +83,12 @@ def first_shortfall(evaluation: Evaluation | LevelEvaluation, release: Release) 
 
 
 def shortfalls(found: Evaluation) -> list[str]:
-    """A sentence for each kind of part of which some are surely covered less than promised."""
+    """Sentences about parts that are covered less than promised beyond chance, one for each kind."""
     return [one.sentence for one in worst_parts(found) if one.below]
 
 
 def evaluation_sections(evaluation: Evaluation | LevelEvaluation, release: Release) -> list[Section]:
-    """Coverage level by level, where there are several, and a section for each of the first levels."""
+    """Coverage by level, if there are several, and a section for each of the first levels."""
     named = named_parts(evaluation)
     blocks = [_block(name, found, release) for name, found in list(named.items())[:MOST_LEVELS]]
     return blocks if "" in named else [_levels(named), *blocks]
@@ -102,7 +102,7 @@ def _levels(named: dict[str, Evaluation]) -> Section:
     size = "Labels per set" if next(iter(named.values())).sizes else "Width, on average"
     heads = ("Level", "Promised", "Coverage", "Interval from", "to", size)
     rows = tuple(_level_row(name, found) for name, found in named.items())
-    caption = "Dots: share covered. Bars: exact 95 % intervals. Upright: what is promised at each level."
+    caption = "Dots: share covered. Bars: exact 95 % intervals. Upright: the promise of each level."
     if len(named) > MOST_SHOWN:
         caption += f" The first {MOST_SHOWN} of {len(named)} levels."
     chart = intervals(shares[:MOST_SHOWN], None, f"Coverage by level; {BELOW}")
@@ -138,7 +138,7 @@ def _block(name: str, found: Evaluation, release: Release) -> Section:
         charts.append(_chart(title, several, parts, found.promised, own=own))
         tables.append(_table(f"{name}: " if name else "", title, head, parts, found.promised))
     if not (found.groups or found.subgroups or found.classes):
-        tables = []  # the sizes are in the chart
+        tables = []  # the chart shows the sizes
     if isinstance(release, RiskCalibration) and found.subgroups:
         charts.append(Section("", tables=(_losses(name, found.subgroups, release),)))
     short = () if risk else tuple(f"{_SHORT} {sentence}" for sentence in shortfalls(found))
@@ -182,7 +182,7 @@ def _interval(c: CoverageEstimate) -> tuple[str, str, str]:
 
 
 def _chart(title: str, several: str, parts: Sequence[Part], promised: float, *, own: bool) -> Section:
-    """Of many classes and groups the least covered are drawn, of many sizes the most frequent."""
+    """Chart of parts: the least covered of many classes and groups, or the most frequent of many sizes."""
     below = surely_below(parts, promised)
     shown, most = list(parts), "least covered"
     if several == "sizes":
@@ -194,7 +194,7 @@ def _chart(title: str, several: str, parts: Sequence[Part], promised: float, *, 
         Share(one.name, one.coverage.value, one.coverage.low, one.coverage.high, one.promised, one in below)
         for one in shown
     ]
-    about = "Upright: what is promised for each of them." if own else "Dashed: the promise, which is about the average."
+    about = "Upright: the promise of each of them." if own else "Dashed: the promise, which is an average."
     caption = f"Dots: share covered. Bars: exact 95 % intervals. {about}"
     if below:
         caption += f" {_TRIANGLES} (95 %, all of them at once)."
@@ -205,7 +205,7 @@ def _chart(title: str, several: str, parts: Sequence[Part], promised: float, *, 
 
 
 def _table(level: str, title: str, head: str, parts: Sequence[Part], promised: float) -> Table:
-    """A row for each part; a column that no part has is left out."""
+    """Table with a row for each part; columns without entries are left out."""
     below = set(surely_below(parts, promised))
     rows = [_cells(head, part, below) for part in parts[:MOST_ROWS]]
     caption = level + title.replace("Coverage by", "By").removesuffix(" of the interval")
@@ -237,7 +237,7 @@ def _losses(name: str, parts: Sequence[Part], release: RiskCalibration) -> Table
 
 
 def examples(evaluation: Evaluation | LevelEvaluation) -> list[list[dict[str, Any]]]:
-    """For each record that may be shown its sets, level by level."""
+    """Sets of each record that may be shown, level by level."""
     chosen = list(named_parts(evaluation).items())[:MOST_LEVELS]
     several = zip(*(found.examples for _, found in chosen), strict=True)
     return [[_shown(name, one) for (name, _), one in zip(chosen, record, strict=True)] for record in several]
@@ -261,17 +261,17 @@ _TITLES = {"": "", "lower end": "The lower ends", "upper end": "The upper ends"}
 
 
 def private_sections(evaluation: PrivateEvaluation) -> list[Section]:
-    """A section for each promise."""
+    """One section for each promise."""
     loss = evaluation.question.loss
     return [_private(name, finding, loss) for name, finding in evaluation.findings.items()]
 
 
 def private_shortfall(evaluation: PrivateEvaluation) -> str:
-    """The sentence that leads; empty where no part is surely covered less than promised."""
+    """First sentence about a part that is covered less than promised beyond chance; empty without such parts."""
     if evaluation.shortfalls or evaluation.question.loss is not None:
         return ""
-    told = (_short(kind, parts) for one in evaluation.findings.values() for kind, parts in one.parts.items())
-    return next((sentence for sentence in told if sentence), "")
+    sentences = (_short(kind, parts) for one in evaluation.findings.values() for kind, parts in one.parts.items())
+    return next((sentence for sentence in sentences if sentence), "")
 
 
 def _private(name: str, finding: PrivateFinding, loss: tuple[str, float] | None) -> Section:
@@ -317,16 +317,16 @@ def _private_percents(coverage: Part) -> str:
 
 
 def _private_chart(kind: str, parts: Sequence[Part]) -> Section:
-    """A chart of the parts, of many those whose intervals end lowest."""
+    """Chart of the parts; of many, those with the lowest upper interval ends."""
     shown = parts if len(parts) <= MOST_SHOWN else sorted(parts, key=lambda part: part.high)[:MOST_SHOWN]
     title, _, several = _BY[kind]
     own = len({part.promise for part in parts}) > 1
     caption = "Dots: share among the noisy counts. Bars: intervals that hold all together. "
-    caption += "Upright: what is promised for each." if own else "Dashed: the promise."
+    caption += "Upright: the promise of each." if own else "Dashed: the promise."
     if any(part.below for part in shown):
         caption += f" {_TRIANGLES}."
     if len(shown) < len(parts):
-        caption += f" The {len(shown)} of {len(parts)} {several} whose intervals end lowest."
+        caption += f" The {len(shown)} of {len(parts)} {several} with the lowest upper interval ends."
     drawn = [
         Share(part.name, part.value, part.low, part.high, part.promise if own else None, part.below) for part in shown
     ]
@@ -347,7 +347,7 @@ def _private_table(level: str, kind: str, parts: Sequence[Part]) -> Table:
 
 
 def _private_losses(kind: str, parts: Sequence[Part], bound: float) -> Table:
-    """What each part loses."""
+    """Loss of each part."""
     rows = []
     for part in parts[:MOST_ROWS]:
         value = "not known" if part.value is None else _loss(part.value, bound)
@@ -359,7 +359,7 @@ def _private_losses(kind: str, parts: Sequence[Part], bound: float) -> Table:
 
 
 def _short(kind: str, parts: Sequence[Part]) -> str:
-    """The parts that are surely covered less than promised; empty if there are none."""
+    """Sentence about the parts that are covered less than promised beyond chance; empty without such parts."""
     below = sorted((part for part in parts if part.below), key=lambda part: part.high)
     if not below:
         return ""

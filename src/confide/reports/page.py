@@ -1,11 +1,9 @@
-"""Numbers for people: shares in per cent, figures, and how many of a hundred.
+"""Pages, number formats and explanations of terms.
 
-Terms of the theory, each explained in a sentence or two where a page uses it.
+A `Page` is one self-contained HTML text with template, styles, scripts and data. It must not load anything else.
 
-One self-contained HTML page as a value: template, styles, scripts and data in one text, which may load nothing else.
-
-The Content-Security-Policy names every script and style by its hash, so nothing that a class name or a file name might
-smuggle in could run; jinja2 escapes them besides.
+The Content-Security-Policy names every script and style by its hash, so a script in a class name or file name cannot
+run. jinja2 also escapes all names.
 """
 
 import base64
@@ -24,7 +22,7 @@ from confide.support import Chart, Place, as_place, needs_extra, refuse_other_th
 
 
 def percent(level: float) -> str:
-    r"""A share in per cent, without needless digits, with a space that does not break.
+    r"""Format a share in per cent, without trailing zeros, with a no-break space.
 
     Examples
     --------
@@ -35,12 +33,12 @@ def percent(level: float) -> str:
 
 
 def hundredths(share: float) -> str:
-    """A share in per cent with two decimals."""
+    """Format a share in per cent with two decimals."""
     return f"{100 * share:.2f}\u00a0%"
 
 
 def number(value: float) -> str:
-    """A number for people: five significant digits, +inf in words of mathematics.
+    """Format a number with five significant digits; +inf is written +∞.
 
     Examples
     --------
@@ -53,38 +51,38 @@ def number(value: float) -> str:
 
 
 def dots(coverage: float) -> int | None:
-    """How many of a hundred dots are covered; None where a hundred are too few to show the level."""
+    """Number of covered dots out of a hundred; None if a hundred dots cannot show the level exactly."""
     whole = math.floor(100 * coverage + 1e-9)
     return whole if abs(100 * coverage - whole) < 1e-6 and 0 < whole < 100 else None
 
 
 TERMS: Mapping[str, str] = MappingProxyType(
     {
-        "Target rank": "Of the records’ scores, put in order, the one that the threshold aims at, chosen "
-        "so that the promise holds in spite of the noise.",
+        "Target rank": "The rank, among the records’ scores in ascending order, at which the threshold aims. It is "
+        "chosen so that the promise holds in spite of the noise.",
         "Slopes per rank, below and above it": "How fast the weight of a candidate threshold in the draw falls with "
-        "every rank that it lies away from the target: by the factor e to the power of this number.",
-        "Rise of the candidates": "A public head start for larger candidates, the same whatever the records are.",
-        "Head start of +∞": "By how many ranks the candidate that excludes nothing is favoured, so that too few "
-        "records lead to it and not to a threshold that covers too little.",
-        "Drawn by": "The rule of the draw, and the size of its noise: one candidate is drawn, likelier the nearer it "
-        "is to the target.",
+        "each rank between it and the target: by the factor e to the power of this number.",
+        "Rise of the prior weights": "Public weights that grow along the candidates and do not depend on records.",
+        "Prior bonus of +∞": "By how many ranks the candidate that excludes nothing is favoured. With too few records "
+        "it is drawn, and not a threshold that covers too little.",
+        "Drawn by": "The rule of the draw, and the size of its noise. One candidate is drawn; candidates near the "
+        "target are more likely.",
         "Largest weight": "Records count in whole steps, at most so many each.",
-        "Conformity score": "The number that says how strange a label or a value is for a record; larger is stranger.",
-        "Miscoverage level α": "The share of truths that may be missed.",
-        "Candidate thresholds": "The public list that the threshold is drawn from, fixed before any record was seen.",
-        "Certified coverage": "What coverage cannot fall below, whatever the distribution of scores, computed for this "
-        "very mechanism.",
-        "Failure probability δ": "How likely an unlucky draw of records or noise is, which covers less.",
-        "Certified by": "Where the proof is written, in the library’s documentation.",
-        "Expected coverage": "With scores as described below, in the mean over records and noise.",
-        "Chance of +∞": "A threshold of +∞ excludes nothing: the honest answer where records are too few.",
-        "Coverage at most, on average": "No distribution without ties leads to more, but for the mass between two "
+        "Nonconformity score": "A number that says how badly a label or a value fits a record; larger means worse.",
+        "Miscoverage level α": "The share of true labels or values that may be missed.",
+        "Candidate thresholds": "The public list from which the threshold is drawn, fixed without looking at records.",
+        "Certified coverage": "A lower bound of coverage for every distribution of scores, computed for exactly this "
+        "mechanism.",
+        "Failure probability δ": "The probability that records or noise are so unlucky that less is covered.",
+        "Certified by": "Where the library’s documentation contains the proof.",
+        "Expected coverage": "With scores as described below, averaged over records and noise.",
+        "Chance of +∞": "A threshold of +∞ excludes nothing. It is the honest answer with too few records.",
+        "Coverage at most, on average": "Distributions without ties do not give more, except for the mass between two "
         "neighbouring candidates.",
         "Rank without privacy": "The rank that conformal prediction takes without noise: ⌈(n + 1)(1 − α)⌉.",
-        "Gaps that are jumped": "Where scores leave a gap, candidates inside it are as good as those at its end, and a "
-        "draw may land beyond.",
-        "Records needed": "From here on a useful answer is nearly certain.",
+        "Gaps in the scores": "Candidates in a gap between scores are as good as those at its end, so a draw may land "
+        "beyond the gap.",
+        "Records needed": "With so many records a useful answer is nearly certain.",
     }
 )
 
@@ -94,14 +92,14 @@ SCRIPT, EXPLORER, STYLE = "assets/page.js", "assets/explore.js", "assets/page.cs
 
 @dataclass(frozen=True, repr=False)
 class Page:
-    """One self-contained HTML page: it loads nothing and sends nothing.
+    """One self-contained HTML page; it loads nothing and sends nothing.
 
     Parameters
     ----------
     title
-        Its heading.
+        Heading of the page.
     html
-        Its text, about 60 kB.
+        HTML text of the page, about 60 kB.
 
     Examples
     --------
@@ -118,14 +116,14 @@ class Page:
         Raises
         ------
         InputError
-            If the file exists and may not be overwritten, cannot be written, or has the name of another kind of file.
+            If the file exists and must not be overwritten, cannot be written, or has the suffix of another format.
         """
         refuse_other_than_html(path)
         write_text(path, self.html, overwrite=overwrite)
         return as_place(path)
 
     def _repr_html_(self) -> str:
-        """The page in a frame of its own, for notebooks: its styles stay inside, and it cannot reach the notebook."""
+        """HTML of the page in a frame, for notebooks; the page's styles and scripts do not reach the notebook."""
         return (
             f'<iframe title="{escape(self.title)}" sandbox="allow-scripts allow-downloads" '
             f'style="width: 100%; height: 640px; border: 0" srcdoc="{escape(self.html)}"></iframe>'
@@ -138,21 +136,21 @@ class Page:
 def page_of(
     template: str, title: str, context: dict[str, Any], data: dict[str, Any] | None = None, *, script: bool = True
 ) -> Page:
-    """A template of `templates`, filled in with what it speaks of, escaped; `data` is what the explorer looks up."""
+    """Fill in a template of `templates`, with escaping; `data` is looked up by the explorer."""
     names = ([SCRIPT] if script else []) + ([] if data is None else [EXPLORER])
     style, texts = _text(STYLE), [_text(name) for name in names]
-    allowed = " ".join(f"'sha256-{_hash(one)}'" for one in texts) or "'none'"
+    allowed = " ".join(f"'sha256-{_hash(text)}'" for text in texts) or "'none'"
     policy = (
         f"default-src 'none'; script-src {allowed}; style-src 'sha256-{_hash(style)}'; "
         "base-uri 'none'; form-action 'none'"
     )
-    made = _environment().get_template(template)
-    html = made.render(**context, title=title, data=data, scripts=texts, style=style, policy=policy)
+    page_template = _environment().get_template(template)
+    html = page_template.render(**context, title=title, data=data, scripts=texts, style=style, policy=policy)
     return Page(title, html + "\n")
 
 
 def options(text: str) -> Any:
-    """A sentence, escaped, with the options of commands in it set as code, and whatever stands between backticks.
+    """Escape a sentence, and mark command options and texts between backticks as code.
 
     Examples
     --------
@@ -170,7 +168,7 @@ def options(text: str) -> Any:
 
 
 def unquoted(text: str) -> Any:
-    """A text, escaped for a place outside of tags, where quotation marks stay as they are.
+    """Escape a text for a place outside of tags; quotation marks stay unchanged.
 
     Examples
     --------
@@ -183,7 +181,7 @@ def unquoted(text: str) -> Any:
 
 
 def svg(chart: Chart) -> Any:
-    """A chart as an element of the page."""
+    """Chart as an element of the page."""
     from markupsafe import Markup
 
     return Markup(chart.svg())  # noqa: S704 - its texts are escaped where it is drawn
@@ -203,13 +201,13 @@ def _environment() -> Any:
     with needs_extra("a page", "standard"):
         import jinja2
 
-    made = jinja2.Environment(
+    environment = jinja2.Environment(
         loader=jinja2.FunctionLoader(lambda name: _text(f"templates/{name}")),
         autoescape=True,
         undefined=jinja2.StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    made.filters |= {"percent": percent, "number": number, "options": options, "svg": svg, "unquoted": unquoted}
-    made.globals["terms"] = TERMS
-    return made
+    environment.filters |= {"percent": percent, "number": number, "options": options, "svg": svg, "unquoted": unquoted}
+    environment.globals["terms"] = TERMS
+    return environment

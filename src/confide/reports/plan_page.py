@@ -1,4 +1,4 @@
-"""A plan as a page: the price of privacy before any data is touched."""
+"""A plan as a page: the cost of privacy before any data are used."""
 
 import math
 import shlex
@@ -16,7 +16,7 @@ from confide.support import exact_level
 
 
 def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -> Page:
-    """The page of a plan; it depends on public numbers only.
+    """Page of a plan; it depends on public numbers only.
 
     Examples
     --------
@@ -41,7 +41,7 @@ def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -
         "n": plan.n,
         "laws": laws,
         "price": price(grid(r, plan.n, plan.pilot), noun, explorer=explorer),
-        "grid_note": "" if own else "Slopes, rise and shift are the library’s own choice here.",
+        "grid_note": "" if own else "Here the library chooses slopes, rise and shift itself.",
         "neighbors": r.neighbors,
         "candidates": r.candidates.description,
         "typical": plan.typical_scores,
@@ -63,11 +63,11 @@ _COLUMNS: Mapping[SpreadKind | None, tuple[str, ...]] = MappingProxyType(
         "any": ("--score-column", "score"),
     }
 )
-"""The columns that scores are made of, by how their candidates are spread."""
+"""Columns from which scores are computed, by the spread of their candidates."""
 
 
 def calibrate_command(plan: Plan) -> str:
-    """The command that makes the planned calibration.
+    """Command that makes the planned calibration.
 
     Examples
     --------
@@ -107,8 +107,8 @@ def _level(alpha: Fraction) -> str:
 def _rows(plan: Plan) -> Rows:
     m, r = plan.mechanism, plan.request
     if m is None:
-        return (("Mechanism", "none serves with so few records: +∞ is answered, without touching the data"),)
-    over = "" if plan.target_rank <= plan.counted else ", above n: +∞ is the likely answer"
+        return (("Mechanism", "none, because the records are too few: the result is +∞, without using the data"),)
+    over = "" if plan.target_rank <= plan.counted else ", above n: +∞ is the likely result"
     rank = "none" if math.isinf(plan.target_rank) else f"{plan.target_rank:,.2f}{over}"
     return (
         *slopes_rows(m, r.m),

@@ -1,6 +1,6 @@
-"""What privacy costs around a chosen point, from public numbers only: plans for other levels, losses and sizes.
+"""Cost of privacy around a chosen point, from public numbers only: plans for other alphas, epsilons and n.
 
-A page looks numbers up and never computes a plan: what it shows is what `confide.plan` says.
+A page looks numbers up and never computes a plan. It shows the numbers of `confide.plan`.
 """
 
 import math
@@ -18,26 +18,26 @@ from confide.support import LEAST_LOSS, MOST_LOSS, MOST_RECORDS, Facts, Section,
 LEVELS = tuple(exact_level("alpha", text) for text in ("0.01", "0.05", "0.1", "0.2"))
 LOSS_STEPS, LOSS_REACH = (1, 2, 5), (0.2, 5.0)
 SIZE_STEPS, SIZE_REACH = (1, 3), (0.1, 30.0)
-"""Round numbers, in every decade, between these multiples of the chosen value. Where n is public every number of
-records has a decision of its own, which takes hundredths of a second: finer steps would be waited for."""
+"""Steps in every decade, and the range as multiples of the chosen value. With a public n each number of records needs
+its own optimisation, which takes hundredths of a second, so finer steps would be slow."""
 
 Place: TypeAlias = tuple[int, int, int]
 
 
 @dataclass(frozen=True)
 class Grid:
-    """Plans at combinations of a few levels, losses and numbers of records, made when they are asked for.
+    """Plans at combinations of a few alphas, epsilons and numbers of records, computed on demand.
 
     Parameters
     ----------
     request
-        What was chosen.
+        The chosen request.
     alphas, epsilons, records
-        The values, each increasing.
+        Values of the grid, each increasing.
     chosen
-        Where the chosen values are among them.
+        Position of the chosen values in the grid.
     pilot
-        A public sample, on which every plan is tried.
+        Public sample, on which every plan is tried.
     """
 
     request: Terms
@@ -52,17 +52,17 @@ class Grid:
         if place not in self._made:
             alpha, epsilon, n = self.alphas[place[0]], self.epsilons[place[1]], self.records[place[2]]
             public = n if self.request.neighbors == "replace_one" else None
-            asked = replace(self.request, alpha=alpha, epsilon=epsilon, n=public, slopes=None, rise=None, shift=None)
-            self._made[place] = replace(make_plan(asked, n), pilot=self.pilot)
+            request = replace(self.request, alpha=alpha, epsilon=epsilon, n=public, slopes=None, rise=None, shift=None)
+            self._made[place] = replace(make_plan(request, n), pilot=self.pilot)
         return self._made[place]
 
     def places(self) -> list[Place]:
-        """All of them, the number of records changing fastest."""
+        """All positions, with the number of records changing fastest."""
         return list(product(range(len(self.alphas)), range(len(self.epsilons)), range(len(self.records))))
 
 
 def grid(request: Terms, n: int, pilot: Pilot | None = None) -> Grid:
-    """The grid around a request and a number of records.
+    """Grid around a request and a number of records.
 
     Examples
     --------
@@ -73,7 +73,7 @@ def grid(request: Terms, n: int, pilot: Pilot | None = None) -> Grid:
     True
     """
     alphas = tuple(sorted({*LEVELS, request.alpha}))
-    epsilon = float(f"{request.epsilon:.6g}")  # as it was asked for: what was spent can be smaller in the last digits
+    epsilon = float(f"{request.epsilon:.6g}")  # the requested value; the spent one may differ in its last digits
     least = LEAST_LOSS * request.records_per_person
     epsilons = tuple(sorted({epsilon, *_ladder(epsilon, LOSS_STEPS, LOSS_REACH, least, MOST_LOSS)}))
     records = tuple(sorted({n, *map(round, _ladder(n, SIZE_STEPS, SIZE_REACH, 1, MOST_RECORDS))}))
@@ -84,7 +84,7 @@ def grid(request: Terms, n: int, pilot: Pilot | None = None) -> Grid:
 def _ladder(
     chosen: float, steps: tuple[int, ...], reach: tuple[float, float], least: float, most: float
 ) -> list[float]:
-    """Round numbers between multiples of the chosen value, and between the least and the most that there are."""
+    """Round numbers between multiples of the chosen value, within the allowed range."""
     low, high = max(chosen * reach[0], least) * 0.999, min(chosen * reach[1], most) * 1.001
     decades = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
     found = (float(f"{step}e{decade}") for decade in decades for step in steps)
@@ -95,21 +95,21 @@ def _ladder(
 
 
 def point_facts(plan: Plan, noun: str = "set") -> Facts:
-    """What a plan says of the price of privacy."""
-    over = ", above n: +∞ is the likely answer" if plan.target_rank > plan.n else ""
+    """Facts about the cost of privacy in a plan."""
+    over = ", above n: +∞ is the likely result" if plan.target_rank > plan.n else ""
     serves = plan.nonprivate_rank <= plan.counted
     rows = [
-        ("Expected coverage", f"{hundredths(plan.expected_coverage)}, where {_level(plan)} is asked for"),
-        ("Cost of privacy", f"{plan.expected_excess:.1f} records more covered than asked for"),
+        ("Expected coverage", f"{hundredths(plan.expected_coverage)} instead of {_level(plan)}"),
+        ("Cost of privacy", f"{plan.expected_excess:.1f} more records covered than requested"),
         ("Chance of +∞", f"{_chance(plan.chance_of_all)} for +∞; {_chance(plan.chance_beyond)} for +∞ or a threshold "
          "beyond all scores"),
         ("Coverage at most, on average", f"{hundredths(plan.coverage_at_most)}, for continuous scores"),
-        ("Target rank", "none serves: the answer is +∞" if math.isinf(plan.target_rank)
+        ("Target rank", "not possible: the result is +∞" if math.isinf(plan.target_rank)
          else f"{plan.target_rank:.2f}{over}"),
         ("Rank without privacy", f"{plan.nonprivate_rank:,}" if serves else "+∞"),
-        ("Gaps that are jumped", "every one: the answer is +∞" if math.isinf(plan.desert)
-         else "half of the candidates without scores, if that begins within "
-         f"{round(plan.desert):,} ranks after the one without privacy"),
+        ("Gaps in the scores", "a draw crosses every gap: the result is +∞" if math.isinf(plan.desert)
+         else "a draw may cross a gap of half of the candidates, if it begins within "
+         f"{round(plan.desert):,} ranks after the non-private rank"),
     ]  # fmt: skip
     if plan.pilot is not None:
         rows.append((f"Price in {noun}s", _on_pilot(plan)))
@@ -118,18 +118,18 @@ def point_facts(plan: Plan, noun: str = "set") -> Facts:
 
 
 def sentence(plan: Plan) -> str:
-    """The same in two sentences."""
+    """Summary of a plan in two sentences."""
     beyond, needed = plan.chance_beyond, f"about {plan.records_needed:,} records are needed"
     if round(100 * beyond, 1) >= 50:
-        short = f"The answer is likely to be +∞, which excludes nothing, or a threshold beyond all scores: {needed}."
+        short = f"The result is likely to be +∞, which excludes nothing, or a threshold beyond all scores: {needed}."
     elif round(100 * beyond, 1) > 1:
         rare = f"the threshold is +∞ or lies beyond all scores: {needed} to make that rare"
         short = f"In {_chance(beyond)} of all draws {rare}."
     else:
-        short = f"Privacy costs as much as covering {plan.expected_excess:.1f} records more than asked for."
+        short = f"Privacy costs as much as covering {plan.expected_excess:.1f} more records than requested."
     return (
         f"With {plan.n:,} records and ε = {decimal_text(plan.request.epsilon)}, expect a coverage of "
-        f"{hundredths(plan.expected_coverage)} where {_level(plan)} is asked for. {short}"
+        f"{hundredths(plan.expected_coverage)} instead of {_level(plan)}. {short}"
     )
 
 
@@ -155,10 +155,10 @@ def _on_pilot(plan: Plan) -> str:
 
 
 def by_epsilon(made: Grid, place: Place, *, dot: bool = True) -> Section:
-    """Expected coverage against epsilon, at the level and the number of records of a place."""
+    """Expected coverage against epsilon, at the alpha and the number of records of a position."""
     a, e, n = place
     plans = [made[a, i, n] for i in range(len(made.epsilons))]
-    caption = "Expected coverage at this n and α. Grey: without privacy. Dashed: what is asked for."
+    caption = "Expected coverage at this n and α. Grey: without privacy. Dashed: the requested coverage."
     table = Table(
         ("ε", *_HEADS),
         tuple((decimal_text(plan.request.epsilon), *_row(plan)) for plan in plans),
@@ -169,10 +169,10 @@ def by_epsilon(made: Grid, place: Place, *, dot: bool = True) -> Section:
 
 
 def by_records(made: Grid, place: Place, *, dot: bool = True) -> Section:
-    """Expected coverage against the number of records, at the level and the loss of a place."""
+    """Expected coverage against the number of records, at the alpha and the epsilon of a position."""
     a, e, n = place
     plans = [made[a, e, i] for i in range(len(made.records))]
-    caption = "Expected coverage at this ε and α. Grey: without privacy. Dashed: what is asked for."
+    caption = "Expected coverage at this ε and α. Grey: without privacy. Dashed: the requested coverage."
     table = Table(
         ("n", *_HEADS), tuple((f"{plan.n:,}", *_row(plan)) for plan in plans), "Cost of privacy by number of records"
     )
@@ -180,7 +180,7 @@ def by_records(made: Grid, place: Place, *, dot: bool = True) -> Section:
     return _figure("Against n", rows, n if dot else None, plans[0], "n", caption, table)
 
 
-_HEADS = ("Expected coverage", "Records more covered", "Without privacy")
+_HEADS = ("Expected coverage", "More records covered", "Without privacy")
 
 
 def _row(plan: Plan) -> tuple[str, ...]:
@@ -199,7 +199,7 @@ def _figure(
 
 
 def price(made: Grid, noun: str, *, explorer: bool) -> dict[str, Any]:
-    """What a page says of the price: at the chosen point, and with the explorer at every other, too."""
+    """Cost of privacy on a page: at the chosen point, and with the explorer at every other point."""
     chosen = made[made.chosen]
     found: dict[str, Any] = {
         "sentence": sentence(chosen),
@@ -236,6 +236,6 @@ def price(made: Grid, noun: str, *, explorer: bool) -> dict[str, Any]:
 
 
 def explored(context: Mapping[str, Any]) -> dict[str, Any] | None:
-    """What the explorer of a page looks up; None without it."""
+    """Data that the explorer of a page looks up; None without the explorer."""
     found = context["price"]["explorer"]
     return None if found is None else found["data"]

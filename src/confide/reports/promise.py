@@ -1,13 +1,9 @@
-"""The coverage promise in plain sentences, and the law of the coverage behind it.
+"""The coverage promise in plain sentences, and the distribution of coverage, from public numbers only.
 
-The coverage promise in plain sentences.
-
-The distribution of coverage over calibration draws, from public numbers only.
-
-Coverage is a random number: it depends on which records happened to calibrate, and on the noise. Two laws of it are
-known without the data. The random-rank lemma bounds it for every distribution of scores (docs/theory.md, Theorem C1b;
-exact for continuous scores without privacy and for `fedcp-qq`). And on typical scores, evenly spread ones, the rank of
-the selected candidate has a known law, whose mean is the expected coverage that `confide.plan` states.
+Coverage is a random number: it depends on the calibration records and on the noise. Two laws of it are known without
+the data. The random-rank lemma bounds it for every distribution of scores (docs/theory.md; exact for continuous scores
+without privacy and for `fedcp-qq`). And on typical, uniform scores the rank of the selected candidate has a known law.
+Its mean is the expected coverage that `confide.plan` reports.
 """
 
 import math
@@ -28,12 +24,12 @@ from confide.support import MOST_RECORDS, Section, Table
 
 
 def promise(guarantee: Guarantee, where: str = "in the set") -> str:
-    r"""What is promised to somebody who uses the sets.
+    r"""Coverage promise for users of the sets.
 
     Examples
     --------
     >>> promise(Guarantee("marginal", 0.9, None, None, 1))
-    'On average, the truth is in the set for at least 90\xa0% of new records.'
+    'On average, the true label is in the set for at least 90\xa0% of new records.'
     """
     share = coverage_percent(guarantee.coverage)
     if guarantee.kind == "none" or guarantee.coverage == 0:
@@ -41,60 +37,61 @@ def promise(guarantee: Guarantee, where: str = "in the set") -> str:
     alike = ", if all silos have the same distribution" if guarantee.silos == "alike" else ""
     if guarantee.population is not None:
         alike = f", {guarantee.population.replace('for new records', 'that is, of those', 1)}"
+    true = "true label" if where.endswith("set") else "true value"
     if guarantee.delta is None:
-        return f"On average, the truth is {where} for at least {share} of new records{alike}."
+        return f"On average, the {true} is {where} for at least {share} of new records{alike}."
     sure = percent(1 - guarantee.delta)
-    return f"With a probability of {sure}, the truth is {where} for at least {share} of all new records to come{alike}."
+    return f"With a probability of {sure}, the {true} is {where} for at least {share} of all future records{alike}."
 
 
 def promise_of_part(release: Release, name: str, part: Calibration) -> str:
-    """The same of one threshold of a release; a side of an interval promises that side."""
+    """Promise of one threshold of a release; a side of an interval promises that side."""
     sides = {"lower side": "not below the interval", "upper side": "not above the interval"}
     where = sides[name] if release.by == "side" else f"in the {noun(release)}"
     return promise(part.guarantee, where)
 
 
 def explanation(guarantee: Guarantee) -> str:
-    """What the average is over, and what is assumed; of a whole release, that of its first part."""
+    """What the promise averages over and what it assumes; for a whole release, that of its first part."""
     assumed = "Nothing is assumed about the model or the scores, only that new records come from where the calibration "
     if guarantee.kind == "none" or guarantee.coverage == 0:
-        return "The mechanism that made this threshold has no certificate. Measure coverage before you rely on it."
+        return "The mechanism of this threshold has no certificate. Measure coverage before you rely on it."
     if guarantee.population is not None:
         return (
-            "The average is over the records that happened to calibrate, the noise that protects them, and the new "
-            "record. Nothing is assumed about the model or the scores, but that new records differ from the "
-            "calibration records’ population by the stated weights alone: where these are wrong, fewer may be covered."
+            "The average is over the calibration records, the noise that protects them, and the new record. Nothing is "
+            "assumed about the model or the scores. New records must differ from the calibration records’ population "
+            "by the stated weights alone. If the weights are wrong, fewer may be covered."
         )
     if guarantee.delta is None:
         return (
-            "The average is over the records that happened to calibrate, the noise that protects them, and the new "
-            f"record. A single calibration can cover somewhat less. {assumed}records came from.{_silos(guarantee)}"
+            "The average is over the calibration records, the noise that protects them, and the new record. "
+            f"A single calibration can cover somewhat less. {assumed}records came from.{_silos(guarantee)}"
         )
     return (
-        f"The remaining {percent(guarantee.delta)} is the risk of an unlucky draw of calibration records or noise. "
+        f"The remaining {percent(guarantee.delta)} is the risk of unlucky calibration records or unlucky noise. "
         f"{assumed}records came from, independently.{_silos(guarantee)}"
     )
 
 
 def any_shares(release: Release) -> str:
-    """That thresholds of groups, or classes, hold under any shift of their shares; empty for other releases."""
+    """Sentence that thresholds of groups or classes hold under any shift of their shares; empty for other releases."""
     if not release.disjoint or not all(part.coverage for part in release.parts.values()):
         return ""
     parts = "classes" if release.by == "class" else "groups"
-    return f" It holds whatever the shares of the {parts} are among new records."
+    return f" It holds for any shares of the {parts} among new records."
 
 
 def _silos(guarantee: Guarantee) -> str:
-    """What a promise about a federation assumes of its silos."""
+    """Assumption of a federation's promise about its silos."""
     if guarantee.silos is None:
         return ""
     if guarantee.silos == "alike":
-        return " All silos must be alike: where one differs, its new records may be covered far less."
+        return " The records of all silos must follow one distribution. A silo that differs may be covered far less."
     return f" The promise is {silos_text(guarantee.silos)}: one of them may be covered far less than all together."
 
 
 def headline(release: Release) -> str:
-    """The promise of the whole release."""
+    """Promise of the whole release."""
     if isinstance(release, RiskCalibration):  # whose limit has words of its own
         return (
             f"On average, {release.limit}."
@@ -102,20 +99,20 @@ def headline(release: Release) -> str:
             else f"On average, the loss “{release.loss}” is at most {release.risk:.6g}."
         )
     if release.by == "level":
-        return f"Nested sets for several levels: the truth is in them for at least {_shares(release)} of new records."
+        return f"Nested sets for several levels contain the true label for at least {_shares(release)} of new records."
     if release.by == "side":
-        return f"On average, the truth is in the interval for at least {_shares(release)} of new records."
+        return f"On average, the true value is in the interval for at least {_shares(release)} of new records."
     one = promise(release.first.guarantee, f"in the {noun(release)}")
     return f"For each {release.by}: {one[0].lower()}{one[1:]}" if release.disjoint else one
 
 
 def noun(release: Release) -> str:
-    """What the model answers with: a set, or an interval."""
+    """The model's answer: a set, or an interval."""
     return "interval" if release.task == "regression" else "set"
 
 
 def short(release: Release) -> tuple[str, str]:
-    """The promise as a figure and what it is of."""
+    """Promise as a number and its meaning."""
     if isinstance(release, RiskCalibration):
         return f"{release.risk:.6g} at most", f"of the loss “{release.loss}”, on average"
     guarantee = release.first.guarantee
@@ -126,14 +123,14 @@ def short(release: Release) -> tuple[str, str]:
 
 
 def _shares(release: Release) -> str:
-    """What is promised, in per cent; of several levels, of each."""
+    """Promised shares in per cent; for several levels, one for each."""
     if release.by == "level":
         return ", ".join(coverage_percent(part.coverage) for part in release.parts.values())
     return coverage_percent(release.promised if release.by == "side" else release.first.coverage)
 
 
 def short_guarantee(guarantee: Guarantee) -> tuple[str, str]:
-    r"""The same for one guarantee.
+    r"""Promise of one guarantee, as a number and its meaning.
 
     Examples
     --------
@@ -150,12 +147,12 @@ def _sense(guarantee: Guarantee) -> str:
 
 
 def threshold_text(calibration: Calibration) -> str:
-    """The threshold with all the digits that files have."""
+    """Threshold with all digits that files contain."""
     return "+∞" if math.isinf(calibration.threshold) else f"{calibration.threshold:.12g}".replace("-", "−")
 
 
 def coverage_percent(coverage: float) -> str:
-    """A guaranteed coverage in per cent, rounded as everywhere."""
+    """Guaranteed coverage in per cent, rounded as in all outputs."""
     return percent(float(coverage_text(coverage)))
 
 
@@ -169,11 +166,12 @@ Failure = Callable[[float], float]
 
 @dataclass(frozen=True)
 class Law:
-    """How coverage varies from calibration to calibration, for one number of records (None: the federation's business).
+    """Distribution of coverage over calibrations, for one number of records (None for a federation's own number).
 
-    At each of POINTS increasing levels: the probability that coverage is below it, at most, for every distribution of
-    scores (`bound`), and on evenly spread scores (`expected`, if that is known). By `bound`: what is reached at least
-    with each of the probabilities SURE, and the probability that 1 - alpha is missed.
+    At each of POINTS increasing levels it contains the probability that coverage is below the level: `bound` is an
+    upper bound for every distribution of scores, `expected` is the value for uniform scores, if it is known. By
+    `bound`, `reached` contains the coverage that is reached with at least each of the probabilities SURE, and `missed`
+    is the probability that coverage is below 1 - alpha.
     """
 
     n: int | None
@@ -185,7 +183,7 @@ class Law:
 
 
 def law(bound: Failure, expected: Failure | None, level: float, n: int | None) -> Law:
-    """Two laws, drawn where they have their mass.
+    """Make the two laws, at levels where they have their mass.
 
     Examples
     --------
@@ -206,9 +204,9 @@ def law(bound: Failure, expected: Failure | None, level: float, n: int | None) -
 
 
 def laws(calibration: Calibration) -> tuple[Law, ...]:
-    """One law for a public number of records; for a secret one, a law for each of a few numbers.
+    """One law for a public number of records; for a secret one, laws for a few numbers.
 
-    Empty if the mechanism has no such law, and if the answer was +inf from the start.
+    Empty if the mechanism has no such law, or if the result is +inf without using the data.
     """
     level = float(1 - calibration.alpha)
     if isinstance(calibration, FederatedCalibration):
@@ -219,7 +217,7 @@ def laws(calibration: Calibration) -> tuple[Law, ...]:
 
 
 def plan_laws(plan: Plan) -> tuple[Law, ...]:
-    """The same for a plan, at its own number of records besides."""
+    """Laws of a plan, also at its own number of records."""
     request = plan.request
     sizes = _sizes(request.n, request.n_min, plan.n)
     return _laws(plan.mechanism, request.candidates, float(request.level), sizes)
@@ -228,9 +226,9 @@ def plan_laws(plan: Plan) -> tuple[Law, ...]:
 def law_sections(
     drawn: Mapping[str, tuple[float, Sequence[Law]]], n: int, *, exact: bool, secret: bool
 ) -> list[Section]:
-    """A section for each level and its laws: the one of about n records drawn, all of them in a table.
+    """One section for each level: a chart of the law for about n records, and a table of all laws.
 
-    Of a single level the laws of the other numbers of records are drawn, too, folded away.
+    For a single level, charts for the other numbers of records are added in a folded part.
     """
     one = len(drawn) == 1
     return [
@@ -246,8 +244,8 @@ def _law_section(
     shown = next((law for law in laws if law.n is None or law.n >= n), laws[-1])
     if laws[0].expected is not None:
         about = (
-            "Filled: what to expect, on typical scores (evenly spread ones, or bell-shaped residuals). Line: the worst "
-            "case over all distributions of scores."
+            "Filled: expected on typical scores (uniform scores, or Gaussian residuals). Line: the worst case over all "
+            "distributions of scores."
         )
     else:
         about = (
@@ -255,14 +253,14 @@ def _law_section(
             if exact
             else ("The worst case over all distributions of scores.")
         )
-    caption = f"{about} Dashed: the level that was asked for, {percent(level)}."
+    caption = f"{about} Dashed: the requested level, {percent(level)}."
     if not exact and laws[0].n is not None:
         caption += (
-            " Where the line lies to the left of the dashed level, this is no contradiction: it is a simple bound that "
-            "holds for each single calibration, and the promise, which is about their average, has a sharper proof."
+            " The line may lie to the left of the dashed level. That is no contradiction: it is a simple bound for "
+            "each single calibration, and the promise about their average has a sharper proof."
         )
     if laws[0].n is not None and secret:
-        caption += " The true number of records is secret; the table tries public numbers."
+        caption += " The true number of records is secret, so the table uses public numbers."
     heads = ("Records", *(f"reached with {percent(p)}" for p in SURE), f"risk of less than {percent(level)}")
     rows = tuple(
         ("all silos" if law.n is None else f"{law.n:,}", *(f"{q:.4f}" for q in law.reached), f"{law.missed:.4f}")
@@ -271,7 +269,7 @@ def _law_section(
     of = f": {name}" if name else ""
     table = Table(heads, rows, f"Coverage that a calibration reaches, {'exactly' if exact else 'at least'}{of}")
     folded = [_drawn(law, level) for law in laws if law is not shown] if others else []
-    more = (Section("The same for other numbers of records", parts=tuple(folded)),) if folded else ()
+    more = (Section("Other numbers of records", parts=tuple(folded)),) if folded else ()
     return Section(name, chart=_drawn(shown, level).chart, tables=(table,), parts=more, notes=(caption,))
 
 
@@ -293,7 +291,7 @@ def _laws(mechanism: Mechanism | None, candidates: Candidates, level: float, siz
 
 
 def _typical(mechanism: Slopes, n: int, candidates: Candidates) -> Failure:
-    """A candidate of rank r covers Beta(r, n + 1 - r); r follows from the law of the answer on typical scores."""
+    """Law of coverage on typical scores: a candidate of rank r covers Beta(r, n + 1 - r), and r has a known law."""
     law, ranks = typical_answer(mechanism, candidates, n), (n + 1) * typical_law(candidates)
     finite = (ranks > 0) & (ranks < n + 1) & (law > 1e-9)
     ranks, weights, never = ranks[finite], law[finite], float(law[ranks <= 0].sum())
@@ -311,7 +309,7 @@ def _sizes(n: int | None, n_min: int | None, *more: int) -> tuple[int, ...]:
 
 
 def _reach(failure: Failure, p: float) -> float:
-    """The largest level, to seven digits, at which the probability of less is at most p."""
+    """Largest level, to seven digits, at which the probability of less is at most p."""
     from scipy.optimize import brentq
 
     if failure(0.0) > p or failure(1.0) <= p:

@@ -1,12 +1,8 @@
-"""What is protected and how a release was made, for readers who answer for privacy or check it.
+"""Privacy statement, mechanism, silos and metadata of a release, for readers who audit its privacy or check it.
 
-What is protected, in which unit and from whom, and what is not, for readers who answer for privacy.
-
-How a release was made, for readers who check it: mechanism, parameters, versions, and the files behind it.
-
-The part of a page that belongs to federated calibrations: who answered what, and how the threshold does by silo.
-
-Who made a release of what, when and what for: what it says itself, and what it leaves unsaid.
+The sections state what is protected, in which unit, from whom, and what is not. They state the mechanism, parameters
+and versions, and the files behind the release. For federated calibrations they show the answers and the thresholds of
+the silos. Metadata that a release does not state are listed as missing.
 """
 
 import math
@@ -52,14 +48,14 @@ from confide.support import Chart, decimal_text
 PRIORS = (0.01, 0.1, 0.5)
 
 
-_ABOUT_LABELS = "which label a record has; its features, and that it took part, are not protected"
+_ABOUT_LABELS = "which label a record has; its features and its participation are not protected"
 
 
 def protection(privacy: PrivacyStatement) -> dict[str, Any]:
-    r"""The privacy statement of a release, unfolded.
+    r"""Explain the privacy statement of a release.
 
-    In one line, and as a figure with its unit; what nobody can tell; by how much a release changes the odds of a
-    statement about one person, at most (None without privacy), and how far it moves beliefs; the loss by unit.
+    The result contains: the statement in one line and as a number with its unit; what stays secret; the largest factor
+    on the odds of a statement about one person (None without privacy); how far beliefs can move; the loss by unit.
 
     Examples
     --------
@@ -72,9 +68,9 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
         secret = f"whether {whose} took part at all, what {say}, and how many records there are"
     else:
         secret = f"what {whose} {say.split()[1]}; that {they} took part, and how many records there are, is public"
-    whom = "Everybody who sees the result"
+    whom = "Everyone who sees the result"
     if isinstance(privacy, LabelPrivacy):
-        secret, whom = _ABOUT_LABELS, "Everybody who sees the randomised labels, also whoever calibrates on them"
+        secret, whom = _ABOUT_LABELS, "Everyone who sees the randomised labels, also the person who calibrates on them"
     private = math.isfinite(epsilon)
     factor = f"{math.exp(epsilon):.3g}" if epsilon < 7 else f"{math.exp(epsilon):,.0f}" if epsilon <= 20 else None
     return {
@@ -92,66 +88,70 @@ def protection(privacy: PrivacyStatement) -> dict[str, Any]:
 
 
 def limits(release: Release) -> tuple[tuple[str, str], ...]:
-    """What the release does not do: a heading and a sentence each."""
+    """Limits of the release: a heading and a sentence each."""
     uneven = (
-        "The promise holds for each group on average; within a group, some records can be covered less."
+        "The promise holds for each group on average. Within a group, some records can be covered less."
         if release.disjoint
-        else "The promise is an average over everybody. A subgroup can be covered less, another more."
+        else "The promise is an average over all people. A subgroup can be covered less, another more."
     )
     if isinstance(release, NoisyLabelCalibration):
-        return (*_of_labels(), ("Every group alike", uneven))
-    several = ("Several silos", "A person with records in several silos has the sum of their losses.")
+        return (*_of_labels(), ("Equal coverage of all groups", uneven))
+    several = ("Several silos", "If a person has records in several silos, the losses add up.")
     return (
         *((several,) if isinstance(release, FederatedRelease) else ()),
         ("The model", "The records that trained the model are not protected by this release."),
         (
             "Further releases",
-            "Every calibration on the same records costs its ε again, and the losses add up. A ledger keeps count "
+            "Every calibration on the same records costs its ε again, and the losses add up. A ledger records them "
             "(confide ledger).",
         ),
         (
-            "Those who run it",
-            "Whoever runs the calibration sees the records. The protection is against everybody who sees the result.",
+            "People who run it",
+            "The people who run the calibration see the records. The records are protected against everyone who "
+            "sees the result.",
         ),
         (
             "Scores tuned on these records",
             "Each score must be a function of one record and of public information. Anything fitted on the calibration "
             "records breaks the claim.",
         ),
-        ("Timing", "How long the sampler takes depends on the data. Strangers must not be able to time it."),
+        ("Timing", "The run time of the sampler depends on the data. Outsiders must not be able to measure it."),
         (
             "A changed population",
-            "Coverage is promised for new records like those that calibrated. After a change of patients, devices or "
+            "The promise is about new records like the calibration records. After a change of patients, devices or "
             "model, calibrate again.",
         ),
-        ("Every group alike", uneven),
+        ("Equal coverage of all groups", uneven),
         (
             "Evaluations",
             "Numbers measured on labelled records, in this page or elsewhere, are not covered by ε. A private "
-            "evaluation has an ε of its own, which adds up with this one for whoever is in both.",
+            "evaluation has its own ε. The losses add up for people who are in both.",
         ),
     )
 
 
 def _of_labels() -> tuple[tuple[str, str], ...]:
-    """The same where labels were randomised before anybody saw them."""
+    """Limits of a release from randomised labels."""
     return (
-        ("Features", "Features and model outputs are not protected: whoever calibrated has seen them as they are."),
+        (
+            "Features",
+            "Features and model outputs are not protected: the calibrating person has seen them unchanged.",
+        ),
         ("The model", "The records that trained the model are not protected by this release."),
         (
-            "Labels given again",
+            "Repeated randomisation",
             "Every further randomisation of the same labels costs its ε again. Further calibrations on the noisy "
-            "labels cost nothing.",
+            "labels have no cost.",
         ),
-        ("Several labels of a person", "A person with several labels has the sum of their losses."),
+        ("Several labels of a person", "If a person has several labels, the losses add up."),
         (
             "Wrong labels",
-            "Only the stated noise is corrected for. Labels that were wrong before are covered as if they were right, "
-            "and a stated ε that is larger than the one in use promises too much.",
+            "Only the stated noise is corrected for. Labels that were wrong before are treated as right. If the stated "
+            "ε is larger than the one in use, the promise is too high.",
         ),
         (
             "A changed population",
-            "Coverage is promised for new records like those that calibrated. After a change of patients, devices or "
+            "The promise is about new records like the calibration records. After a change of patients, devices or "
             "model, calibrate again.",
         ),
     )
@@ -180,7 +180,7 @@ def _belief(prior: float, epsilon: float) -> tuple[str, str, str]:
 
 
 def rounded_up(loss: float) -> str:
-    """A loss with four significant digits, never smaller than it is but for noise in its tenth digit.
+    """Format a loss with four significant digits, rounded up except for noise in its tenth digit.
 
     Examples
     --------
@@ -200,8 +200,8 @@ def _infinite(privacy: PrivacyStatement) -> str:
 
 def _units(privacy: PrivacyStatement) -> tuple[tuple[str, str], ...]:
     if isinstance(privacy, LabelPrivacy):
-        told = [(name.removeprefix("loss, replacing "), text) for name, text in label_rows(privacy, 10)]
-        return tuple((f"{name} replaced" if "label" in name else name, text) for name, text in told)
+        rows = [(name.removeprefix("loss, replacing "), text) for name, text in label_rows(privacy, 10)]
+        return tuple((f"{name} replaced" if "label" in name else name, text) for name, text in rows)
     relations: tuple[tuple[str, Neighbors], ...] = (("added or removed", "add_remove"), ("replaced", "replace_one"))
     rows = []
     for k in sorted({1, privacy.records_per_person, 10 * privacy.records_per_person}):
@@ -218,15 +218,15 @@ Rows = tuple[tuple[str, str], ...]
 
 
 def mechanism_rows(calibration: Calibration) -> Rows:
-    """The mechanism and its parameters."""
+    """Mechanism and its parameters."""
     if isinstance(calibration, FederatedCalibration):
         return _federated(calibration)
     if isinstance(calibration, OwnShare):
-        larger = f"the larger of the common threshold and what {calibration.silo} answered"
+        larger = f"the larger of the common threshold and the answer of {calibration.silo}"
         return (("Own share", larger), *_federated(calibration.common))
     mechanism = calibration.mechanism
     if mechanism is None:
-        return (("Mechanism", "none: +∞ was answered without touching the data"),)
+        return (("Mechanism", "none: the result +∞ does not use the data"),)
     if isinstance(mechanism, Slopes):
         return slopes_rows(mechanism, calibration.candidates)
     stated = mechanism_fields(mechanism)
@@ -234,7 +234,7 @@ def mechanism_rows(calibration: Calibration) -> Rows:
 
 
 def slopes_rows(mechanism: Slopes, m: int) -> Rows:
-    """The library's own mechanism and its parameters, over m candidates."""
+    """The library's own mechanism and its parameters, for m candidates."""
     grows = "" if mechanism.rate == 0 else f"{mechanism.rate} (n + 1) + "
     weighs = mechanism.weight
     largest = (
@@ -245,19 +245,19 @@ def slopes_rows(mechanism: Slopes, m: int) -> Rows:
         *largest,
         ("Target rank", f"{grows}{mechanism.offset}"),
         ("Slopes per rank, below and above it", f"{mechanism.slope_left:.6g} and {mechanism.slope_right:.6g}"),
-        ("Rise of the candidates", _rise(mechanism, m)),
-        ("Head start of +∞", _head_start(mechanism)),
+        ("Rise of the prior weights", _rise(mechanism, m)),
+        ("Prior bonus of +∞", _head_start(mechanism)),
         ("Drawn by", f"{mechanism.selector.replace('_', '-')}, noise scale {mechanism.scale:.17g} (OpenDP)"),
     )
 
 
 def _rise(mechanism: Slopes, m: int) -> str:
     if not mechanism.rise:
-        return "none: all have equal odds before the records are looked at"
+        return "none: all candidates have equal prior odds"
     return (
-        f"the first {float(mechanism.flat):,.6g} of {m:,} have equal odds before the records are looked at; from there "
-        f"on log-odds rise evenly, by {mechanism.total_rise:.4g} in all, so that the many below the target together "
-        "weigh little and the promise costs few ranks"
+        f"the first {float(mechanism.flat):,.6g} of {m:,} candidates have equal prior odds; from there on the prior "
+        f"log-odds increase evenly, by {mechanism.total_rise:.4g} in all. So the many candidates below the target have "
+        "a small total weight, and the promise costs few ranks"
     )
 
 
@@ -265,16 +265,16 @@ def _head_start(mechanism: Slopes) -> str:
     if not mechanism.head_start or not mechanism.fade:
         return f"{mechanism.head_start_ranks:.6g} ranks"
     return (
-        f"{mechanism.head_start_ranks:.6g} ranks without records; it fades by {mechanism.fade_ranks:.4g} with every "
-        f"record{' of the largest weight' if mechanism.weight else ''}, for only few records need it"
+        f"{mechanism.head_start_ranks:.6g} ranks without records; it decreases by {mechanism.fade_ranks:.4g} with each "
+        f"record{' of the largest weight' if mechanism.weight else ''}, because only few records need it"
     )
 
 
 def common_rows(calibration: Calibration) -> Rows:
-    """What every calibration states besides."""
+    """Facts that every calibration states."""
     guarantee, n = calibration.guarantee, calibration.guarantee.n
     return (
-        ("Conformity score", "unnamed" if calibration.score is None else calibration.score),
+        ("Nonconformity score", "not named" if calibration.score is None else calibration.score),
         *((("Classes", class_list(calibration.classes, 30)),) if calibration.classes is not None else ()),
         *_population(calibration.population),
         ("Miscoverage level α", str(calibration.alpha)),
@@ -300,7 +300,7 @@ def _population(population: Population | None) -> Rows:
 
 
 def provenance_rows(release: Release) -> dict[str, Rows]:
-    """Rows for each distinct part of a release; parts that are made alike share theirs."""
+    """Rows for each distinct part of a release; parts with the same rows share them."""
     found: dict[Rows, list[str]] = {}
     for name, part in parts_of(release).items():
         found.setdefault((*mechanism_rows(part), *common_rows(part)), []).append(name)
@@ -308,7 +308,7 @@ def provenance_rows(release: Release) -> dict[str, Rows]:
 
 
 def check_command(file_name: str) -> str:
-    """The command that computes every claim of the file again.
+    """Command that recomputes every claim of the file.
 
     Examples
     --------
@@ -333,7 +333,7 @@ def _theorems(calibration: Calibration) -> str:
     if isinstance(calibration, OwnShare):
         return "docs/theory-federated.md, Theorem F1 with one silo"
     if calibration.guarantee.kind == "none":
-        return "nothing: this mechanism has no certificate"
+        return "no theorem: this mechanism has no certificate"
     if calibration.mechanism is None:
         return "+∞ covers everything"
     if isinstance(calibration, NoisyLabelCalibration):
@@ -352,7 +352,7 @@ def _theorems(calibration: Calibration) -> str:
 
 def _new_records(plan: FederatedPlan) -> str:
     if plan.population == "common":
-        return "the common law"
+        return "the common distribution"
     of_0_1 = plan.population == "mixture" and isinstance(plan.protocol, NoisyCounts) and plan.protocol.weights is None
     return f"silo j with probability {'(n_j + 1)/(n + silos)' if of_0_1 else 'n_j/n'}; silos may differ"
 
@@ -362,7 +362,7 @@ def _federated(calibration: FederatedCalibration) -> Rows:
     rows = [
         ("Method", plan.method),
         ("Plan", f"SHA-256 {plan.digest}"),
-        ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may lie"),
+        ("Silos that do not answer", f"{plan.missing}; at most {plan.liars} may be Byzantine"),
         ("New records come from", _new_records(plan)),
     ]
     if isinstance(plan.protocol, NoisyCounts):
@@ -374,25 +374,27 @@ def _federated(calibration: FederatedCalibration) -> Rows:
         rows.append(("Silos that may collude with the coordinator", str(colluding)))
     if isinstance(plan.channel, Shared) and calibration.opened is not None:
         helped, openers = len(calibration.opened.parts), len(plan.channel.openers)
-        rows.append(("The sum was opened by", f"{helped} of {openers} openers; {plan.channel.needed} must help"))
+        rows.append(
+            ("The sum was reconstructed by", f"{helped} of {openers} share holders; {plan.channel.needed} must help")
+        )
     return tuple(rows)
 
 
 MOST_DRAWN = 50
 
-_BY_ITSELF = "Each answer is private by itself, against everybody, so it can be shown."
+_BY_ITSELF = "Each answer is private by itself, against everyone, so the page may show it."
 _NOT_PRIVATE = "The answers of this method are order statistics of the silos’ records: they are not private."
-_IN_SUM = "Only the sum of the answers that count was opened; no single answer can be read."
+_IN_SUM = "Only the sum of the counted answers was reconstructed; no single answer can be read."
 
 
 def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport]) -> dict[str, Any] | None:
-    """What a page says about the silos: in a sentence, as rows, and their replies and reports; None without silos.
+    """Section about the silos: a summary, rows, and their answers and reports; None for one calibration without silos.
 
     Raises
     ------
     InputError
-        If answers or reports belong to another federation, or do not give the released threshold; if there are answers
-        to several thresholds, or reports on several levels or sides.
+        If answers or reports belong to another federation or do not give the released threshold. Also if there are
+        answers to several thresholds, or reports on several levels or sides.
     """
     if not isinstance(release, FederatedRelease):
         if answers or reports:
@@ -401,7 +403,7 @@ def silos(release: Release, answers: Sequence[str], reports: Sequence[SiloReport
     if answers and not isinstance(release, FederatedCalibration):
         raise InputError("answers", "must be left out: the calibration has several thresholds")
     if reports and release.by in ("level", "side"):
-        raise InputError("silo_reports", f"must be left out: they do not say which {release.by} they are about")
+        raise InputError("silo_reports", f"must be left out: they do not state which {release.by} they are about")
     first, plan = first_of(release), plan_of(release)
     refused, asks = dict(first.refused), {id(ask): ask for ask in plan.asks}.values()
     known = {silo.name for silo in plan.silos}
@@ -444,7 +446,7 @@ def _first(answers: Sequence[str]) -> str:
 
 
 def _replies_chart(calibration: Calibration, replies: Mapping[str, float]) -> Chart | None:
-    """The lowest finite answers, and the released threshold."""
+    """Chart of the lowest finite answers and the released threshold."""
     finite = sorted(((name, value) for name, value in replies.items() if math.isfinite(value)), key=lambda one: one[1])
     threshold = None if math.isinf(calibration.threshold) else calibration.threshold
     return charts.replies(finite[:MOST_DRAWN], threshold, "The silos’ answers; the numbers are in the table above.")
@@ -458,7 +460,7 @@ def _reports_chart(calibration: Calibration, reports: Sequence[SiloReport]) -> C
 
 
 def report_row(report: SiloReport) -> tuple[str, ...]:
-    """One silo's estimate as a row of a table."""
+    """Estimate of one silo as a row of a table."""
     e = report.estimate
     interval = f"{percent(round(e.low, 4))} to {percent(round(e.high, 4))}"
     return report.silo, f"{e.n:,}", percent(round(e.value, 4)), interval, number(report.epsilon)
@@ -477,9 +479,9 @@ def _replies(release: FederatedCalibration, answers: Sequence[str]) -> dict[str,
         ordered = sorted(found.values())
         threshold = ordered[release.k - 1] if release.k <= len(ordered) else math.inf
         if threshold != release.threshold:
-            raise InputError("answers", "must be those that the threshold was made from; these give another threshold")
+            raise InputError("answers", "must be those of this threshold; these give another threshold")
     elif not set(found) <= set(release.answered):
-        raise InputError("answers", "must come from silos whose answers count; some were left out of the calibration")
+        raise InputError("answers", "must come from silos with counted answers; some silos were left out")
     return found
 
 
@@ -492,11 +494,11 @@ EXAMPLES = {
     "contact": "ADDRESS",
     "date": "2026-11-22",
 }
-"""What every release should say, and how; what else a release says of itself is shown if it does."""
+"""Metadata that every release should state, with example values; other metadata are shown if a release states them."""
 
 
 def stated(release: Release) -> dict[str, Any]:
-    """What a release says of itself, with None for what it leaves unsaid, and how the missing ones are given.
+    """Metadata of a release, with None for missing ones, and the command-line options that would state them.
 
     Examples
     --------

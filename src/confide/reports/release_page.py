@@ -1,4 +1,4 @@
-"""A release as a page for three readers: those who use the sets, those who answer for privacy, those who check it."""
+"""A release as a page for three readers: users of the sets, people responsible for privacy, and people who check it."""
 
 import math
 from collections.abc import Sequence
@@ -72,7 +72,7 @@ def release_page(
     *,
     explorer: bool = False,
 ) -> Page:
-    """The page of a release; arguments and errors as in `confide.report`."""
+    """Page of a release; arguments and errors as in `confide.report`."""
     parts = parts_of(release)
     first = next(iter(parts.values()))
     private = evaluation if isinstance(evaluation, PrivateEvaluation) else None
@@ -90,7 +90,7 @@ def release_page(
     chosen = _plan(first, _guessed(release))
     secret = chosen.request.neighbors == "add_remove"
     kind = "Federated calibration" if isinstance(release, FederatedRelease) else "Calibration"
-    # Whether the bound on the law of coverage is the law itself, for continuous scores.
+    # True if the bound on the law of coverage is the law itself, for continuous scores.
     exact = first.mechanism is not None and first.mechanism.name == "none"
     if isinstance(first, FederatedCalibration):
         exact = first.plan.method == "fedcp-qq"
@@ -98,7 +98,7 @@ def release_page(
     context = {
         "score": "” and “".join(dict.fromkeys(part.score for part in parts.values() if part.score)),
         "headline": headline(release),
-        "coverage": (promised_figure(release)[0], "promised, and not found") if broken else promised_figure(release),
+        "coverage": (promised_figure(release)[0], "promised, but not reached") if broken else promised_figure(release),
         "broken": broken,
         "shortfalls": [sentence_of(name, one) for name, one in short.items()],
         "explanation": f"{explanation(first.guarantee)}{any_shares(release)}",
@@ -169,12 +169,12 @@ def _private(found: PrivateEvaluation) -> dict[str, Any]:
 
 
 def _drawn(parts: dict[str, Calibration]) -> dict[str, tuple[float, tuple[Law, ...]]]:
-    """The laws of coverage, one for each distinct way in which the parts were made; at most MOST_LAWS."""
-    alike: dict[Any, list[str]] = {}
+    """Laws of coverage, one for each distinct kind of part; at most MOST_LAWS."""
+    names_by_kind: dict[Any, list[str]] = {}
     for name, part in parts.items():
-        alike.setdefault((part.mechanism, part.guarantee, part.candidates), []).append(name)
+        names_by_kind.setdefault((part.mechanism, part.guarantee, part.candidates), []).append(name)
     drawn = {}
-    for names in list(alike.values())[:MOST_LAWS]:
+    for names in list(names_by_kind.values())[:MOST_LAWS]:
         part = parts[names[0]]
         if found := laws(part):
             some = ", ".join(names[:MOST_LAWS]) + ("" if len(names) <= MOST_LAWS else ", …")
@@ -183,14 +183,14 @@ def _drawn(parts: dict[str, Calibration]) -> dict[str, tuple[float, tuple[Law, .
 
 
 def _guessed(release: Release) -> int | None:
-    """The number of records that candidates of groups suit by default; None where it is that of a plan."""
+    """Number of records for which candidates of groups are chosen by default; None if it is that of a plan."""
     if not release.disjoint:
         return None
     return typical_of_groups(len(release.parts), max(part.guarantee.n_min or 1 for part in release.parts.values()))
 
 
 def _plan(c: Calibration, guessed: int | None) -> Plan:
-    """What `confide plan` says at the point that the grid is drawn around."""
+    """Plan at the point around which the grid is drawn."""
     epsilon = c.epsilon if 0 < c.epsilon < math.inf else 1.0
     return plan(
         c.alpha,
@@ -209,7 +209,7 @@ def _plan(c: Calibration, guessed: int | None) -> Plan:
 
 
 def _by_class(found: Evaluation | LevelEvaluation | None, release: Release, chosen: Plan) -> str | None:
-    """The command that gives every class a promise of its own, where some are surely covered less; else None."""
+    """Command that gives each class its own promise, if some are covered less beyond chance; else None."""
     if type(release) is not Calibration or not isinstance(found, Evaluation):
         return None
     if found.shortfall is not None or not any(one.below for one in worst_parts(found) if one.kind == "class"):
@@ -220,16 +220,16 @@ def _by_class(found: Evaluation | LevelEvaluation | None, release: Release, chos
 def _grid_note(release: Release, first: Calibration) -> str:
     if isinstance(release, FederatedRelease):
         return (
-            "These are plans for one site that holds all records. A federation pays more, for every silo adds noise of "
-            "its own; confide federated plan says how much."
+            "These are plans for one site with all records. A federation costs more, because every silo adds its own "
+            "noise; confide federated plan reports how much."
         )
     if not isinstance(release, Calibration):
-        return "These are plans for one threshold, at the level and the loss of the first one in this release."
+        return "These are plans for one threshold, at the level and the epsilon of the first one in this release."
     if isinstance(release, NoisyLabelCalibration):
         return (
-            "These are plans for records with true labels, which whoever calibrates may see. Labels that are "
-            "randomised before anybody sees them need many more records."
+            "These are plans for records with true labels, which the person who calibrates may see. Labels that are "
+            "randomised before that need many more records."
         )
     if first.mechanism is None or not isinstance(first.mechanism, Slopes):
-        return "These are plans of the library’s own mechanism; this release was made by another."
+        return "These are plans for the library’s own mechanism; this release was made by another."
     return ""

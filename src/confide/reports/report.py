@@ -1,4 +1,4 @@
-"""The page of whatever the library releases, plans, watches or charges."""
+"""Page of a release, a plan, a watch or a ledger."""
 
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -21,12 +21,12 @@ from confide.watching import Watch
 MOST_TITLE = 200
 _ALONE: Mapping[type, str] = MappingProxyType(
     {
-        Plan: "a plan has seen no records",
+        Plan: "a plan does not use records",
         Ledger: "it belongs to one release",
-        Watch: "a watch has looks of its own",
+        Watch: "a watch has its own looks",
     }
 )
-"""What has a page of its own alone, and why nothing else goes with it."""
+"""Types whose page takes no further arguments, with the reason."""
 
 
 def report(
@@ -40,36 +40,37 @@ def report(
     file_name: str = "calibration.json",
     explorer: bool = False,
 ) -> Page:
-    """A release, a plan, a watch, or a ledger, as one self-contained HTML page for people.
+    """Write a release, a plan, a watch or a ledger as one self-contained HTML page.
 
-    Nothing that depends on data is in it but what these arguments hold.
+    The page depends on data only through these arguments.
 
     Parameters
     ----------
     release
-        Anything that the library releases, a `Plan`, a `Watch`, or a `Ledger`.
+        A release of the library, a `Plan`, a `Watch`, or a `Ledger`.
     title
-        Heading of the page.
+        Heading of the page, 1 to 200 printable characters.
     evaluation
-        An evaluation of this release, or a file that `confide evaluate --out` wrote. Its numbers are not private, and
-        the page says so; those of a private evaluation are, and then the whole page may be published.
+        An evaluation of this release, or a file from `confide evaluate --out`. Its numbers are not private, and the
+        page says so. Those of a private evaluation are private, and then the whole page may be published.
     answers
-        For a federated calibration: the messages that the silos sent, to show their replies.
+        For a federated calibration: messages of the silos, to show their answers.
     silo_reports
-        For a federated calibration: private estimates of coverage that silos made.
+        For a federated calibration: private estimates of coverage by the silos.
     ledger
-        The ledger that was charged for this release, or its place: the page then says what the data had spent before
-        and with it, and of which limit.
+        The ledger that was charged for this release, or its path. The page then reports what the data had spent before
+        the release and with it, and the limit.
     file_name
-        The name under which readers find the release, for the command that checks it.
+        File name of the release, for the command that checks it.
     explorer
-        Whether sliders try other values of epsilon, alpha and n; the page is then larger, and needs scripts for them.
+        Add sliders that show other values of epsilon, alpha and n. The page is then larger, and the sliders need
+        JavaScript.
 
     Raises
     ------
     InputError, InputTypeError
-        If the evaluation, the answers, the reports or the ledger belong to something else, or no heading can show
-        the title.
+        If the evaluation, the answers, the reports or the ledger belong to something else, or the title cannot be
+        displayed.
     MissingExtraError
         If `confide[standard]` is not installed.
 

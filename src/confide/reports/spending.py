@@ -1,4 +1,4 @@
-"""What a ledger says of a release: what its data had spent before, what with it, what since, and of which limit."""
+"""Ledger entries of a release: spent before it, with it and since, and the limit."""
 
 import hashlib
 from dataclasses import replace
@@ -15,7 +15,7 @@ def spending(release: Release, ledger: Ledger) -> list[dict[str, Any]]:
 
     Raises
     ------
-    InputError
+        If the ledger contains no charge for this release.
         If no charge of the ledger is one for this release.
 
     Examples
@@ -36,7 +36,9 @@ def spending(release: Release, ledger: Ledger) -> list[dict[str, Any]]:
         if places:
             found.append(_block(account, places))
     if not found:
-        raise InputError("ledger", "must be the one that was charged for this release; it holds no charge for it")
+        raise InputError(
+            "ledger", "must be the one that was charged for this release", "a ledger without such a charge"
+        )
     return found
 
 
@@ -67,7 +69,7 @@ def _block(account: Account, places: list[int]) -> dict[str, Any]:
 
 
 def _spent(account: Account, entries: int) -> float:
-    """What one person had lost after so many charges, by the schedules that were followed then."""
+    """Loss of one person after a number of charges, by the schedules that were followed then."""
     follows = tuple(one for one in account.follows if one[0] <= entries)
     return replace(account, entries=account.entries[:entries], follows=follows).per_person.epsilon
 

@@ -1,10 +1,7 @@
-"""What thresholds do, and their course along a chain of releases.
+"""Effect of a threshold on invented numbers, and thresholds along a chain of releases.
 
-What a threshold does, in words and on invented numbers, for readers who will use the sets.
-
-The course of thresholds along a chain of releases: a table, and a chart that is there without scripts.
-
-Only released numbers are in it: what a release says of its predecessors, and its own threshold.
+The chain is shown as a table and as a chart that needs no JavaScript. It contains released numbers only: the
+predecessors that a release states, and its own threshold.
 """
 
 import math
@@ -32,15 +29,15 @@ from confide.support import Section, decimal_text
 
 LABELS, FLATNESS = ("A", "B", "C", "D", "E"), (0.0, 1.0, 1.7, 2.7, 4.1)
 SURENESS = tuple(0.05 * 1.15**k for k in range(44))
-"""Invented records have probabilities in proportion to exp(-sureness * flatness), from nearly even to certain."""
+"""Invented records have probabilities proportional to exp(-sureness * flatness), from nearly uniform to certain."""
 _AWAY = 2
-"""How many records lie between the surest, or the least sure, that is shown and those with another set."""
+"""Distance in records between a shown extreme record and the nearest record with another set."""
 PREDICTION, QUANTILES, DIFFICULTY = 10.0, (8.0, 12.0), 1.0
 
 
 @dataclass(frozen=True)
 class InventedRecord:
-    """The invented probabilities of a record, as texts, each with whether its label is in the set; and the set."""
+    """Invented probabilities of a record as strings, each with whether its label is in the set, and the set."""
 
     called: str
     labels: tuple[tuple[str, bool], ...]
@@ -49,7 +46,7 @@ class InventedRecord:
 
 @dataclass(frozen=True)
 class WorkedExample:
-    """What is made of invented output: an interval, or the sets of records of which the model is more or less sure."""
+    """Result for invented model output: an interval, or sets of records of which the model is more or less sure."""
 
     given: str
     answer: str = ""
@@ -58,7 +55,7 @@ class WorkedExample:
 
 
 def rule(release: Release) -> str | None:
-    """One sentence: what is in the set; None for several thresholds and for losses that their own program computes."""
+    """Sentence about the contents of a set; None for several thresholds and for losses of other programs."""
     if release.bounded is not None:
         return _rule(replace(release.first, score="lac")) if release.bounded[0] == FALSE_NEGATIVES else None
     return _rule(release.first) if release.by is None else None
@@ -90,7 +87,7 @@ def _rule(calibration: Calibration) -> str:
         "cqr_low": f"The interval begins {at} below the model's lower quantile.",
         "cqr_high": f"The interval ends {at} above the model's upper quantile.",
     }
-    sentence = sentences.get(family or "", f"A label is in the set if its conformity score is at most {at}.")
+    sentence = sentences.get(family or "", f"A label is in the set if its nonconformity score is at most {at}.")
     if kind.temperature is None:
         return sentence
     return (
@@ -100,7 +97,7 @@ def _rule(calibration: Calibration) -> str:
 
 
 def worked_example(release: Release) -> WorkedExample | None:
-    """The example for a release; None for scores that only their own program can compute."""
+    """Example for a release; None for scores that only another program can compute."""
     name, chosen = list(release.named.items())[-1 if release.by == "level" else 0]
     if release.bounded is not None:
         if release.bounded[0] != FALSE_NEGATIVES:
@@ -129,14 +126,14 @@ def worked_example(release: Release) -> WorkedExample | None:
 
 
 def _invented() -> NDArray[np.float64]:
-    """The probabilities of records of which the model is surer and surer, shape (len(SURENESS), 5)."""
+    """Probabilities of records of which the model is increasingly sure, shape (len(SURENESS), 5)."""
     odds = np.exp(-np.outer(SURENESS, FLATNESS))
     shares: NDArray[np.float64] = odds / odds.sum(axis=1, keepdims=True)
     return shares
 
 
 def _sets(mask: NDArray[np.bool_], given: str) -> WorkedExample:
-    """Records whose sets differ, at most three, the surest first; none is surer or less sure than it need be."""
+    """At most three records with different sets, the surest first; none is more extreme than necessary."""
     starts = [0, *(np.flatnonzero((mask[1:] != mask[:-1]).any(axis=1)) + 1).tolist(), len(mask)]
     places = [(start + end) // 2 for start, end in pairwise(starts)]
     places[0], places[-1] = max(places[0], starts[1] - _AWAY), min(places[-1], starts[-2] + _AWAY)
@@ -145,9 +142,9 @@ def _sets(mask: NDArray[np.bool_], given: str) -> WorkedExample:
     records = zip(called, (places[k] for k in some), strict=True)
     shares = _invented()
     if not mask[places].any(axis=1).all():
-        note = "The empty set: no label is as typical of its record as true labels were in the calibration."
+        note = "The empty set: no label fits its record as well as true labels fitted in the calibration."
     elif len(some) > 1:
-        note = "A set is large where the model hesitates, and small where it is sure."
+        note = "Sets are large if the model is unsure, and small if it is sure."
     else:
         note = "With this threshold all invented records have the same set."
     shown = tuple(_record(name, shares[at], mask[at]) for name, at in records)
@@ -162,7 +159,7 @@ def _record(called: str, shares: NDArray[np.float64], mask: NDArray[np.bool_]) -
 
 
 def probability_text(p: float) -> str:
-    """A probability with so many digits that neither it nor its rest is rounded away, up to five.
+    """Format a probability with up to five digits, so that neither it nor its complement is rounded to zero.
 
     Examples
     --------
@@ -188,15 +185,15 @@ _MOST_OF_A_DATE = 20
 
 
 def course(release: Release) -> dict[str, Any] | None:
-    """What the page says of a chain; None for a release that renews none.
+    """Section about a chain of releases; None for a release that renews none.
 
     Examples
     --------
     >>> import confide, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> first = confide.calibrate(rng.random(2000), 0.1, 0.5, score="lac")
-    >>> told = course(confide.recalibrate(first, rng.random(2000)))
-    >>> [row[0] for row in told["rows"]], told["total"]
+    >>> lineage = course(confide.recalibrate(first, rng.random(2000)))
+    >>> [row[0] for row in lineage["rows"]], lineage["total"]
     (['1', '2, this release'], '1')
     """
     line = predecessors_of(release)
@@ -204,10 +201,10 @@ def course(release: Release) -> dict[str, Any] | None:
         return None
     parts = parts_of(release)
     first = next(iter(parts.values()))
-    made = [*((one.date, one.epsilon) for one in line), (first.about.get("date"), release.privacy.epsilon)]
+    history = [*((one.date, one.epsilon) for one in line), (first.about.get("date"), release.privacy.epsilon)]
     names = [name for name, _ in zip(parts, range(MOST_CHARTS), strict=False)]
     rows = []
-    for place, (date, epsilon) in enumerate(made):
+    for place, (date, epsilon) in enumerate(history):
         called = f"{place + 1}, this release" if place == len(line) else str(place + 1)
         values = (number(_thresholds(parts[name])[place]) for name in names)
         rows.append([called, date or "–", *values, number(epsilon), *([] if len(parts) > 1 else [str(first.alpha)])])
@@ -216,9 +213,9 @@ def course(release: Release) -> dict[str, Any] | None:
         "heads": heads,
         "rows": rows,
         "more": len(parts) - len(names),
-        "charts": [_chart(name, parts[name], [date for date, _ in made]) for name in names],
-        "total": decimal_text(sum(epsilon for _, epsilon in made), 6),
-        "releases": len(made),
+        "charts": [_chart(name, parts[name], [date for date, _ in history]) for name in names],
+        "total": decimal_text(sum(epsilon for _, epsilon in history), 6),
+        "releases": len(history),
         "warm": any(is_warm(part) for part in parts.values()),
         "left": _left([part for part in parts.values() if is_warm(part)]),
         "links": [(str(place + 1), one.checksum) for place, one in enumerate(line)],
@@ -226,7 +223,7 @@ def course(release: Release) -> dict[str, Any] | None:
 
 
 def _left(warm: list[Calibration]) -> str | None:
-    """What is promised of records that were in all releases of the chain; None if nothing is."""
+    """Guaranteed coverage of records that were in all releases of the chain; None if there is no guarantee."""
     missed = [miss_if_reused(part) for part in warm]
     if not missed or None in missed:
         return None
@@ -238,7 +235,7 @@ def _thresholds(part: Calibration) -> list[float]:
 
 
 def _chart(name: str, part: Calibration, dates: list[str | None]) -> Section:
-    """The course of one threshold: its chart, and what the first and the last release are called."""
+    """Chart of one threshold along the chain, with the names of the first and the last release."""
     values = _thresholds(part)
     words = [
         f"{_called(place, date)}: {number(value)}"

@@ -1,4 +1,4 @@
-"""A watch as a page: the course of coverage over all looks, and the evidence against the alarm line."""
+"""A watch as a page: coverage over all looks, and the evidence with the alarm line."""
 
 import math
 from collections.abc import Sequence
@@ -14,14 +14,14 @@ from confide.support import Chart, decimal_text
 from confide.watching import Point, Watch, evidence_text
 
 MOST_SHOWN = 400
-"""Looks in the charts and the table, the last ones."""
+"""Maximum number of looks in the charts and the table; the last ones are shown."""
 
 _LEAST_LOG = -3.0
-"""Evidence is drawn from a thousandth on."""
+"""Lower end of the evidence in the chart, as a decimal logarithm."""
 
 
 def watch_page(watch: Watch, *, title: str | None = None) -> Page:
-    """The page of a watch; it holds nothing of the records but the noisy counts, which are public.
+    """Page of a watch; of the records it contains only the noisy counts, which are public.
 
     Examples
     --------
@@ -30,24 +30,24 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
     >>> watch_page(confide.Watch.start(released, epsilon=1.0, batch=500).look("Monday", [450, 50]))
     Page('Watch of a release', ... kB of HTML)
     """
-    made, alarm, points = watch.settings, watch.alarm, watch.points
+    settings, alarm, points = watch.settings, watch.alarm, watch.points
     last = points[-1] if points else None
     context: dict[str, Any] = {
         "headline": _headline(watch),
         "alarm": None if alarm is None else alarm.look.name,
         "parts": [] if last is None else watch.named_by(last),
         "of_sizes": watch.of_sizes,
-        "compared": made.compared,
-        "several": made.records_per_person > 1,
-        "error": percent(made.error),
+        "compared": settings.compared,
+        "several": settings.records_per_person > 1,
+        "error": percent(settings.error),
         "evidence": "1" if last is None else evidence_text(last.log_evidence),
         "alarm_at": number(watch.alarm_at),
-        "least": ", ".join(sorted({percent(level) for level in made.least})),
+        "least": ", ".join(sorted({percent(level) for level in settings.least})),
         "span": None if last is None or last.low is None else _span(last),
         "looks": len(watch.looks),
         "shown": min(len(watch.looks), MOST_SHOWN),
         "privacy": protection(watch.privacy),
-        "epsilon": decimal_text(made.epsilon),
+        "epsilon": decimal_text(settings.epsilon),
         "rows_made": _rows(watch),
         "heads": _heads(watch),
         "table_rows": _table(watch),
@@ -60,7 +60,7 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
 def _headline(watch: Watch) -> str:
     what = "the sizes of sets" if watch.of_sizes else "coverage"
     if not watch.looks:
-        return f"No batch was looked at yet; {what} will be watched."
+        return f"No look was taken yet; {what} will be monitored."
     if (alarm := watch.alarm) is None:
         like = (
             f"sets of the sizes of {watch.settings.compared}"
@@ -68,9 +68,9 @@ def _headline(watch: Watch) -> str:
             else "the promised coverage, less the tolerance"
         )
         looks = "1 look" if len(watch.looks) == 1 else f"{len(watch.looks):,} looks"
-        return f"No alarm after {looks}: what was seen is compatible with {like}."
+        return f"No alarm after {looks}: the counts are compatible with {like}."
     if watch.of_sizes:
-        return f"Alarm since look “{alarm.look.name}”: sets have not the sizes of {watch.settings.compared}."
+        return f"Alarm since look “{alarm.look.name}”: set sizes differ from those of {watch.settings.compared}."
     return f"Alarm since look “{alarm.look.name}”: new records were covered less than promised, beyond the tolerance."
 
 
@@ -83,12 +83,12 @@ def _span(point: Point) -> str:
 
 
 def _one(levels: tuple[float, ...]) -> float | None:
-    """The one level that is tested; None if there are several."""
+    """The tested level; None if there are several."""
     return levels[0] if len(set(levels)) == 1 else None
 
 
 def _charts(watch: Watch) -> tuple[Chart, ...]:
-    """Shares or sizes look by look, and the evidence; none before the first look."""
+    """Shares or sizes look by look, and the evidence; empty before the first look."""
     points = watch.points[-MOST_SHOWN:]
     if not points:
         return ()
@@ -109,12 +109,12 @@ def _charts(watch: Watch) -> tuple[Chart, ...]:
 
 
 def _shares(watch: Watch, points: Sequence[Point]) -> list[Share | None]:
-    """The share of each look, with its own interval."""
-    made, parts = watch.settings, len(watch.settings.promised)
+    """Share of each look, with its own interval."""
+    settings, parts = watch.settings, len(watch.settings.promised)
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)
     share = coverage_share(counts[:, 0], counts[:, 1])
-    guess = min(max(round(min(made.promised.values()), 2), 0.01), 0.99)
-    low, high = coverage_interval(counts[:, 0], counts[:, 1], made.noise_epsilon, guess=guess, noises=parts)
+    guess = min(max(round(min(settings.promised.values()), 2), 0.01), 0.99)
+    low, high = coverage_interval(counts[:, 0], counts[:, 1], settings.noise_epsilon, guess=guess, noises=parts)
     return [
         Share(point.look.name, None if math.isnan(share[k]) else float(share[k]), float(low[k]), float(high[k]))
         for k, point in enumerate(points)
@@ -137,35 +137,35 @@ def _table(watch: Watch) -> list[list[str]]:
     for point in watch.points[-MOST_SHOWN:]:
         look = point.look
         if watch.of_sizes:
-            told = [f"{count:,}" for count in look.counts]
+            cells = [f"{count:,}" for count in look.counts]
         else:
             assert point.low is not None
             assert point.high is not None
-            told = [
+            cells = [
                 f"{sum(look.counts[::2]):,}",
                 f"{sum(look.counts[1::2]):,}",
                 percent(point.low),
                 percent(point.high),
             ]
         alarm = " (alarm)" if point.alarmed else ""
-        rows.append([look.name, look.made[:10], *told, evidence_text(point.log_evidence) + alarm])
+        rows.append([look.name, look.made[:10], *cells, evidence_text(point.log_evidence) + alarm])
     return rows
 
 
 def _parts(point: Point) -> list[list[str]]:
-    """The evidence of each part, where there are several."""
+    """Evidence of each part, if there are several."""
     ranked = sorted(point.parts.items(), key=lambda part: -part[1])
     return [[name, evidence_text(log)] for name, log in ranked[:MOST_SHOWN]] if len(ranked) > 1 else []
 
 
 def _rows(watch: Watch) -> list[tuple[str, str]]:
-    made = watch.settings
-    what = [("Tolerance", percent(made.tolerance))] if made.promised else []
+    settings = watch.settings
+    what = [("Tolerance", percent(settings.tolerance))] if settings.promised else []
     return [
-        ("Watched", f"the sizes of sets, against those of {made.compared}" if watch.of_sizes else "coverage"),
+        ("Watched", f"the sizes of sets, against those of {settings.compared}" if watch.of_sizes else "coverage"),
         *what,
-        ("Chance of a false alarm, ever", percent(made.error)),
-        ("Planned", f"{made.looks:,} looks of {made.batch:,} records"),
-        ("Noise", f"discrete Laplace, scale 1/{decimal_text(made.noise_epsilon)}, in each count"),
-        ("Release, SHA-256", made.release),
+        ("False-alarm probability, all looks", percent(settings.error)),
+        ("Planned", f"{settings.looks:,} looks of {settings.batch:,} records"),
+        ("Noise", f"discrete Laplace, scale 1/{decimal_text(settings.noise_epsilon)}, in each count"),
+        ("Release, SHA-256", settings.release),
     ]

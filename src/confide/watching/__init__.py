@@ -1,12 +1,13 @@
-"""A release and batches of new records come in; noisy counts of each batch, and whether coverage still holds, leave.
+"""Monitor a release: test with noisy counts of new records whether coverage still holds.
 
 course.py     `Watch`: settings and looks, as a value and as JSON
-sequence.py   what is tested, and what all looks say about coverage at any time
-settings.py   what is fixed before the first look, sizes that a private evaluation counted among it
-e_process.py  bets on noisy counts whose stakes cannot grow while coverage is kept
-power.py      how soon a drop is seen, from public numbers
-looking.py    `watch`: one look at a table, paid for and kept
+sequence.py   tests of a watch, and a confidence sequence for coverage over all looks
+settings.py   choices before the first look, including set sizes that a private evaluation counted
+e_process.py  bets on noisy counts whose wealth does not grow on average while coverage holds
+power.py      how soon a drop is detected, from public numbers
+looking.py    `watch`: one look at a table, charged and stored
 
+Only the noisy counts of a look are private and may be published. The exact counts must not leave the process.
 Only what a look has drawn is private by noise and may leave; the counts before it never do.
 """
 
@@ -21,5 +22,4 @@ __all__ = [
 
 
 def __dir__() -> list[str]:
-    """What there is to use."""
     return sorted(__all__)

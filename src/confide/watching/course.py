@@ -1,6 +1,6 @@
-"""`Watch`: what was fixed before the first look, and the noisy counts of every look, as a value and as a file.
+"""`Watch`: the settings of a monitor and the noisy counts of every look, as a value and as a file.
 
-All else follows from them: it is computed, not stored.
+Test results are computed from these and are not stored.
 """
 
 from __future__ import annotations
@@ -41,19 +41,19 @@ MOST_COUNT = 2**50
 
 @dataclass(frozen=True)
 class Look:
-    """One batch of records, as its noisy counts: these are public.
+    """The noisy counts of one batch of records; they are public.
 
     Parameters
     ----------
     name
-        What the batch is called, as `2026-03-02`; no two looks of a watch have one name.
+        Name of the batch, for example `2026-03-02`; unique within a watch.
     made
-        When it was drawn, UTC, ISO 8601.
+        Time of the draw, UTC, ISO 8601.
     counts
-        Covered and missed records of each part, in turn; or the records whose sets have a size in each bin. With noise,
-        so they can be negative.
+        For coverage: covered and missed records of each part in turn. For set sizes: records in each size bin. The
+        noise can make them negative.
     versions
-        The libraries that drew it; empty where the file does not say.
+        Versions of the libraries that drew the counts; empty if the file does not state them.
     """
 
     name: str
@@ -67,20 +67,20 @@ class Look:
 
 @dataclass(frozen=True)
 class Point:
-    """Where a watch stands after a look.
+    """State of a watch after a look.
 
     Parameters
     ----------
     look
         The look.
     log_evidence
-        The logarithm of the e-process: of all parts together.
+        Logarithm of the e-process of all parts together.
     parts
-        The same of each part, by its name.
+        Logarithm of the e-process of each part, by its name.
     alarmed
-        Whether the alarm had been reached by then.
+        Whether the alarm was raised at this look or before.
     low, high
-        The confidence sequence of coverage; None for set sizes.
+        Confidence sequence of coverage; None for set sizes.
     """
 
     look: Look
@@ -93,20 +93,20 @@ class Point:
 
 @dataclass(frozen=True, repr=False)
 class Watch(Document):
-    """Whether a release still covers what it promised, look by look, at any time, with a bounded chance of false alarm.
+    """Monitor that tests look by look whether a release keeps its coverage, with a bounded false-alarm probability.
 
-    Every look is one batch of new records with known truth: of them two noisy counts are kept, covered and missed, and
-    nothing else. If at every look every record is covered with probability at least `promised - tolerance`, whatever
-    else changes, then the alarm is raised with probability at most `error`, however many looks there are and whenever
-    one stops. An alarm that was raised stays: it is a finding about the course so far. After the release was renewed,
-    its watch begins anew.
+    A look is an interim look at one batch of new records with known labels. Two noisy counts of each part are kept,
+    covered and missed records, and nothing else. Suppose that at every look every record is covered with probability at
+    least `promised - tolerance`, whatever else changes. Then the alarm is raised with probability at most `error`, for
+    any number of looks and any stopping rule. An alarm stays raised, because it is a finding about all looks so far.
+    Start a new watch after you renew the release.
 
     Parameters
     ----------
     settings
-        What was fixed before the first look.
+        Choices that are fixed before the first look.
     looks
-        The looks so far, oldest first. Of a watch of set sizes without a reference the first is it.
+        Looks so far, oldest first. For set sizes without a reference, the first look is the reference.
 
     Examples
     --------
@@ -146,33 +146,33 @@ class Watch(Document):
         records_per_person: int = 1,
         reference: PrivateEvaluation | None = None,
     ) -> Watch:
-        """A watch of a release, before its first look. Choose everything before any record is looked at.
+        """Start a watch of a release. Choose every argument before any record is used.
 
         Parameters
         ----------
         release
-            What is watched: of one level; of groups or classes, each is tested, and all together.
+            The release to monitor, with one level. Groups or classes are tested one by one and all together.
         epsilon
-            The privacy loss of one look per person. Whoever is in several looks loses it several times.
+            Privacy loss of one look for each person in it. A person in k looks incurs k times the loss.
         batch
-            The planned number of records of a look.
+            Planned number of records in a look.
         tolerance
-            How far below the promise coverage may lie.
+            How far coverage may lie below the coverage guarantee.
         looks
-            How many are planned; there may be more.
+            Planned number of looks; more may follow.
         error
-            The chance of a false alarm, ever.
+            Probability of a false alarm over all looks together.
         bins
-            For a watch of set sizes, without truth: the smallest size of each bin, as `size_bins` gives them.
+            For a watch of set sizes, which needs no labels: the smallest size of each bin, as `size_bins` returns them.
         neighbors, records_per_person
-            What epsilon is stated for, as in `calibrate`.
+            Adjacency and contribution bound that epsilon refers to, as in `calibrate`.
         reference
-            For set sizes: a private evaluation of the release that counted them; without one the first look is it.
+            For set sizes: a private evaluation of the release that counted them. The default is the first look.
 
         Raises
         ------
         InputError
-            If the release promises no coverage, or an argument is out of range.
+            If the release has no coverage guarantee, or an argument is out of range.
         """
         return cls(
             Settings(
@@ -192,93 +192,93 @@ class Watch(Document):
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """What one look costs everybody who is in it."""
+        """Privacy loss of one look for each person in it."""
         return self.settings.privacy
 
     def draw(self, counts: ArrayLike) -> tuple[int, ...]:
-        """Counts of a batch with fresh noise: from here on they are public, and cost their epsilon.
+        """Add fresh noise to the counts of a batch. The result is public and costs its epsilon.
 
         Parameters
         ----------
         counts
-            Covered and missed records, of each part in turn; or records by bin of the set size. Not negative.
+            Nonnegative integers: covered and missed records of each part in turn, or records in each size bin.
         """
-        found = np.asarray(counts)
-        if found.shape != (self.settings.cells,) or found.dtype.kind not in "iu" or (found < 0).any():
+        exact = np.asarray(counts)
+        if exact.shape != (self.settings.cells,) or exact.dtype.kind not in "iu" or (exact < 0).any():
             raise InputError("counts", f"must be {self.settings.cells} counts of records, as integers")
-        return tuple(int(count) for count in draw_counts(found, self.settings.noise_epsilon))
+        return tuple(int(count) for count in draw_counts(exact, self.settings.noise_epsilon))
 
     def with_look(
         self, name: str, counts: Sequence[int], made: str | None = None, versions: Mapping[str, str] | None = None
     ) -> Watch:
-        """The watch after one more look, whose noisy counts are known; `versions` drew them, if that is known, too."""
+        """Return the watch with one more look, whose noisy counts are given; `versions` are those that drew them."""
         when = datetime.now(UTC).isoformat(timespec="seconds") if made is None else made
         return replace(self, looks=(*self.looks, Look(name, when, tuple(counts), versions or {})))
 
     def look(self, name: str, counts: ArrayLike) -> Watch:
-        """The watch after one more look, drawn from the counts of a batch."""
+        """Draw noisy counts of a batch and return the watch with this look."""
         check_look_name(name)
-        if any(one.name == name for one in self.looks):
+        if any(earlier.name == name for earlier in self.looks):
             raise self.taken(name)
         return self.with_look(name, self.draw(counts), versions=library_versions())
 
     def taken(self, name: str) -> InputError:
-        """The error for the name of a look that was taken: a batch counts once."""
+        """Return the error for a look name that is already used."""
         remedy = "Give another batch its own name"
-        return InputError("look", "must be new to the watch: a batch counts once", got=repr(name), remedy=remedy)
+        return InputError("look", "must be a new name, because a batch counts once", got=repr(name), remedy=remedy)
 
     @cached_property
     def points(self) -> tuple[Point, ...]:
-        """Where the watch stood after each look."""
+        """State of the watch after each look."""
         return tuple(self._points())
 
     @property
     def alarm(self) -> Point | None:
-        """The look that raised the alarm; None if none did."""
+        """The look that raised the alarm; None without an alarm."""
         return next((point for point in self.points if point.alarmed), None)
 
     @property
     def of_sizes(self) -> bool:
-        """Whether set sizes are watched, not coverage."""
+        """Whether the watch tests set sizes and not coverage."""
         return bool(self.settings.bins)
 
     @property
     def alarm_at(self) -> float:
-        """The value of the e-process that raises the alarm. Of set sizes half of the error is the reference's."""
+        """Value of the e-process at which the alarm is raised. For set sizes the reference uses half of the error."""
         return (2 if self.of_sizes else 1) / self.settings.error
 
     @cached_property
     def tests(self) -> Tests | None:
-        """What is tested; None for set sizes without a reference."""
-        made = self.settings
+        """The tests; None for set sizes without a reference."""
+        settings = self.settings
         if not self.of_sizes:
-            return coverage_tests(made.least, tuple(made.promised))
-        known = made.reference
-        if known is None and self.looks:
-            known = Reference(self.looks[0].counts, made.noise_epsilon)
-        return None if known is None else size_tests(known, made.bins, made.error)
+            return coverage_tests(settings.least, tuple(settings.promised))
+        reference = settings.reference
+        if reference is None and self.looks:
+            reference = Reference(self.looks[0].counts, settings.noise_epsilon)
+        return None if reference is None else size_tests(reference, settings.bins, settings.error)
 
     def _points(self) -> Iterator[Point]:
-        made, tests = self.settings, self.tests
+        settings, tests = self.settings, self.tests
         if tests is None:
             return
-        alarm, alarmed, start = math.log(self.alarm_at), False, int(self.of_sizes and made.reference is None)
+        alarm, alarmed, start = math.log(self.alarm_at), False, int(self.of_sizes and settings.reference is None)
         if start:
             yield Point(self.looks[0], 0.0, dict.fromkeys(tests.names, 0.0), alarmed=False)
-        size = made.batch / max(len(made.promised), 1)
+        size = settings.batch / max(len(settings.promised), 1)
         bet = bets(
             tests.least,
             size,
-            made.noise_epsilon,
+            settings.noise_epsilon,
             drops=tests.drops,
             noises=tests.noises,
-            per_person=made.records_per_person,
+            per_person=settings.records_per_person,
         )
         log_stakes, spans = np.full(bet.price.shape, -np.inf), self._spans()
         for t, look in enumerate(self.looks[start:], start=1):
             x, y = tests.sums(look.counts)
-            log_stakes = advance(log_stakes, log_e_values(bet, x, y), stake(t, made.looks))
-            parts = log_evidence(log_stakes, cash(t, made.looks))
+            log_stakes = advance(log_stakes, log_e_values(bet, x, y), stake(t, settings.looks))
+            parts = log_evidence(log_stakes, cash(t, settings.looks))
             together = _mean(parts)
             alarmed |= together >= alarm
             named = dict(zip(tests.names, parts.tolist(), strict=True))
@@ -287,27 +287,30 @@ class Watch(Document):
     def _spans(self) -> list[tuple[float, float]]:
         if self.of_sizes or not self.looks:
             return []
-        made = self.settings
+        settings = self.settings
         counts = np.array([look.counts for look in self.looks], np.int64).reshape(len(self.looks), -1, 2).sum(axis=1)
         return confidence_sequence(
             counts[:, 0].tolist(),
             counts[:, 1].tolist(),
-            made.batch,
-            made.noise_epsilon,
-            looks=made.looks,
-            error=made.error,
-            noises=len(made.promised),
-            per_person=made.records_per_person,
+            settings.batch,
+            settings.noise_epsilon,
+            looks=settings.looks,
+            error=settings.error,
+            noises=len(settings.promised),
+            per_person=settings.records_per_person,
         )
 
     def named_by(self, point: Point) -> list[str]:
-        """The parts that alone are surely below, among several: each with its share of the error."""
+        """Names of the parts that are below by their own evidence, each at an equal share of the error."""
         alone = math.log(self.alarm_at * max(len(point.parts), 1))
         return [name for name, log in point.parts.items() if name and log >= alone]
 
     def _section(self) -> Section:
-        look = f"{self.privacy} in one look; whoever is in k looks loses k times as much"
-        facts = (("false alarm", f"with probability at most {self.settings.error:g}, ever"), ("privacy", look))
+        look = f"{self.privacy} in one look; a person in k looks incurs k times the loss"
+        facts = (
+            ("false alarm", f"with probability at most {self.settings.error:g} over all looks together"),
+            ("privacy", look),
+        )
         return Section("Watch", self._watched(), facts, notes=tuple(self._standing()))
 
     def _brief(self) -> str:
@@ -316,28 +319,28 @@ class Watch(Document):
         return f"{what}, {len(self.looks):,} looks, {alarm}, {self.privacy.brief} a look"
 
     def _watched(self) -> str:
-        made = self.settings
-        planned = f"{made.looks:,} looks of {made.batch:,} records planned"
+        settings = self.settings
+        planned = f"{settings.looks:,} looks of {settings.batch:,} records planned"
         if self.of_sizes:
-            return f"watch of set sizes, against those of {made.compared}; {planned}"
-        levels = sorted(made.least)
+            return f"watch of set sizes, against those of {settings.compared}; {planned}"
+        levels = sorted(settings.least)
         least = " to ".join(dict.fromkeys(f"{level:.6g}" for level in (levels[0], levels[-1])))
-        of = f" in each of {len(levels)} parts" if len(levels) > 1 else ""
-        return f"watch of coverage: at least {least}{of}; {planned}"
+        scope = f" in each of {len(levels)} parts" if len(levels) > 1 else ""
+        return f"watch of coverage: at least {least}{scope}; {planned}"
 
     @property
     def standing(self) -> str:
-        """Where the watch stands after its last look, in words."""
+        """State of the watch after its last look, in words."""
         return "\n".join(self._standing())
 
     def _standing(self) -> Iterator[str]:
         if not self.looks:
-            yield "no look was taken yet"
+            yield "no look yet"
             return
         last = self.points[-1]
         yield f"looks: {len(self.looks):,}, the last {last.look.name!r}"
         if self.of_sizes:
-            yield f"{self.settings.compared} is the reference; sizes say nothing about coverage"
+            yield f"{self.settings.compared} is the reference; sizes do not show coverage"
         else:
             yield self._coverage(last)
         yield f"evidence: {evidence_text(last.log_evidence)}, alarm at {self.alarm_at:.6g}"
@@ -348,21 +351,19 @@ class Watch(Document):
         assert point.high is not None
         if point.low <= point.high:
             return f"coverage of all looks: {point.low:.3f} to {point.high:.3f}, if it has not changed"
-        return (
-            f"coverage has changed: it was at most {point.high:.3f} for some records, at least {point.low:.3f} for some"
-        )
+        return f"coverage has changed: at most {point.high:.3f} for some records, at least {point.low:.3f} for others"
 
     def _verdict(self) -> str:
         if (alarm := self.alarm) is None:
             return "no alarm"
         parts = self.named_by(self.points[-1])
-        named = f"; surely in {', '.join(parts[:10])}" if parts else ""
-        what = "set sizes are not those of the reference" if self.of_sizes else "coverage was below what is watched for"
+        named = f"; beyond chance in {', '.join(parts[:10])}" if parts else ""
+        what = "set sizes differ from the reference" if self.of_sizes else "coverage was below the monitored value"
         return f"ALARM since look {alarm.look.name!r}: {what}{named}"
 
 
 def evidence_text(log_evidence: float) -> str:
-    """An e-process as people read it.
+    """Format an e-process for printing.
 
     Examples
     --------
@@ -376,7 +377,7 @@ def evidence_text(log_evidence: float) -> str:
 
 
 def _mean(logs: NDArray[np.float64]) -> float:
-    """The logarithm of the mean."""
+    """Logarithm of the mean."""
     return float(np.logaddexp.reduce(logs) - math.log(len(logs))) if len(logs) else 0.0
 
 
@@ -436,7 +437,7 @@ _LOOKS = shapes.listed(
         lambda versions, **drawn: Look(**drawn, versions=versions or {}),
         {
             "name": shapes.TEXT,
-            "made": shapes.Field("a time with its zone", (str,), _time),
+            "made": shapes.Field("an ISO 8601 time with a time zone", (str,), _time),
             "counts": shapes.listed(shapes.INTEGER),
             "versions": shapes.optional(VERSIONS),
         },

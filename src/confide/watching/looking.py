@@ -1,8 +1,8 @@
-"""One look at a batch: read the state, count, charge, draw, keep, write the state; one process at a time.
+"""One look at a batch: read the state, count, charge, draw, store, write the state. One process at a time does this.
 
-A process that dies before the state is written has added nothing to it: without a ledger nothing of the batch was
-shown, and it is looked at again; with one the charge stands, and where the ledger has kept the noisy counts, the same
-look at the same batch finds them there, is not charged again, and goes into the state.
+If a process stops before it writes the state, nothing was added to the state. Without a ledger no number of the batch
+was shown, so you take the look again. With a ledger the charge stands. If the ledger has stored the noisy counts, the
+same look at the same batch returns them without another charge, and adds them to the state.
 """
 
 import json
@@ -49,7 +49,7 @@ if TYPE_CHECKING:
 
 
 class FirstLook(TypedDict, total=False):
-    """What the first look of a watch fixes for all, and later ones may say again; `watch` tells what they mean."""
+    """Choices that the first look of a watch fixes; later looks may repeat them. `watch` describes them."""
 
     epsilon: float | None
     batch: int | None
@@ -82,48 +82,49 @@ def watch(
     progress: Progress = silent,
     **choices: Unpack[FirstLook],
 ) -> Watch:
-    """Look at one batch of new records, privately, and say whether the release still covers what it promised.
+    """Take one private look at a batch of new records and test whether the release still has its coverage.
 
     Parameters
     ----------
     source, what, by, skip_incomplete, progress
         The batch, as in `evaluate_table`; with `unlabelled` as in `predict_table`. It may be empty.
     release
-        What is watched. Of several levels one is chosen by `alpha`.
+        The release to monitor. If it has several levels, `alpha` chooses one.
     state
-        The file that keeps the noisy counts of all looks, which are public; made at the first look. It is bound to the
-        release and to everything that is chosen at the first look.
+        File for the noisy counts of all looks, which are public. The first look creates it. It is bound to the release
+        and to the choices of the first look.
     look
-        The name of the batch, new to the state.
+        Name of the batch, not yet in the state.
     epsilon, batch, tolerance, looks, error, neighbors, records_per_person
-        As in `Watch.start`; chosen at the first look, where epsilon and batch are needed, and known later.
+        As in `Watch.start`. The first look fixes them and requires epsilon and batch; later looks may omit them.
     unlabelled
-        Watch the sizes of sets, which need no truth, against those of the first batch. They say nothing about coverage.
+        Monitor set sizes, which need no labels, against those of the first batch. They do not show coverage.
     reference
-        With `unlabelled`: what `confide.evaluate(..., epsilon=)` found with set sizes, to compare with that instead.
+        With `unlabelled`: result of `confide.evaluate(..., epsilon=)` with set sizes, to compare with instead.
     ledger, dataset, again
-        As in `calibrate`: each look is charged before it is drawn. A batch of people who are in no other look may be
-        a cell of a public partition, `Dataset("patients", ("look", "2026-03-02"))`: then all looks cost one epsilon.
-        The same look at the same batch is answered as before, and free.
+        As in `calibrate`: each look is charged before it is drawn. If every person is in at most one look, the batch
+        may be a cell of a public partition, `Dataset("patients", ("look", "2026-03-02"))`. Then all looks together
+        cost one epsilon. The same look at the same batch returns the earlier counts at no cost.
 
     Returns
     -------
     Watch
-        With this look; `alarm` says whether there is one.
+        The watch with this look; `alarm` is the look that raised the alarm, or None.
 
     Raises
     ------
     InputError
-        If the state is of another release or other choices, or the look was taken already; nothing was charged then.
+        If the state belongs to another release or other choices, or the look was taken before; nothing is charged.
     BudgetError, OtherDataError, FormatError
-        If the ledger does not allow it, knows this look from other records, or the state was altered.
+        If the ledger does not allow the look, stores it for other records, or the state was altered.
 
     Warns
     -----
     CoverageWarning
-        Before the first look, if looks are too small for their noise, or the tolerance for the calibration records.
+        Before the first look, if looks are too small for their noise, or the tolerance is too small for the number of
+        calibration records.
     EarlierReleaseWarning
-        If the ledger has answered this look at this batch before.
+        If the ledger has returned counts of this look at this batch before.
 
     Examples
     --------
@@ -139,23 +140,23 @@ def watch(
     (['Monday', 'Tuesday'], None)
     """
     check_look_name(look)
-    one, path = level_of(release, alpha), local_state(state)
+    level, path = level_of(release, alpha), local_state(state)
     refuse_unknown("watch", choices, FirstLook.__annotations__)
     with _locked(path):
-        before = opened(path, one, what, **choices)
+        before = opened(path, level, what, **choices)
         if not before.looks:
-            for remark in before.settings.remarks(one):
+            for remark in before.settings.remarks(level):
                 warnings.warn(CoverageWarning(remark), stacklevel=outside())
 
         def count() -> NDArray[np.int64]:
-            ways: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
+            options: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
             if before.of_sizes:
-                return size_counts(source, what, one, before.settings.bins, **ways)
-            return covered_counts(source, what, one, **ways).ravel()
+                return size_counts(source, what, level, before.settings.bins, **options)
+            return covered_counts(source, what, level, **options).ravel()
 
-        before.to_json()  # what cannot be written is refused before it is charged
+        before.to_json()  # a state that cannot be written raises before the charge
         payment = _payment(before.settings, look, ledger, dataset, again=again)
-        if any(known.name == look for known in before.looks):
+        if any(earlier.name == look for earlier in before.looks):
             return _as_before(before, look, payment, count)
         after = _looked(before, look, payment, count)
         write_text(path, after.to_json(), overwrite=True, durable=True)
@@ -164,7 +165,7 @@ def watch(
 
 
 def _locked(path: Path) -> AbstractContextManager[None]:
-    """The lock of a state, which ends with its process."""
+    """Lock of a state file, which ends with its process."""
     if not has_locks():
         raise InputError(
             "state",
@@ -176,119 +177,121 @@ def _locked(path: Path) -> AbstractContextManager[None]:
 
 
 def local_state(state: str | Place) -> Path:
-    """The file of a watch; looks are added one after the other under a lock, which object stores do not have."""
+    """Path of a state file. Looks are added under a lock, which object stores do not have."""
     if isinstance(place := as_place(state), ObjectPath):
         raise InputError(
             "state",
-            "must be a file on a disk, because an object store cannot keep two looks at once apart",
+            "must be a local file, because an object store cannot serialise two looks at the same time",
             got="an object of a store",
         )
     return place
 
 
 def level_of(release: Release, alpha: Level | None) -> Release:
-    """The release, or that of one of its levels."""
+    """The release itself, or its release for one level."""
     if as_release(release).by != "level" and alpha is not None:
         raise InputError("alpha", "must be left out, because the release has one level")
     return release.at(alpha)
 
 
 def opened(state: Path, release: Release, what: What | None = None, **choices: Unpack[FirstLook]) -> Watch:
-    """The watch that a state file holds, or a new one, after its choices were compared with those that are asked for.
+    """Load the watch of a state file, or start one; choices must agree with those of the file.
 
     Raises
     ------
     InputError
-        If the file is of another release or other choices, or a new watch lacks epsilon or batch.
+        If the file belongs to another release or other choices, or a new watch lacks epsilon or batch.
     """
     given: dict[str, Any] = {name: value for name, value in choices.items() if value is not None}
     if state.exists():
-        found = Watch.load(state)
-        _compare(found, release, given, state)
-        return found
+        stored = Watch.load(state)
+        _compare(stored, release, given, state)
+        return stored
     missing = [name for name in ("epsilon", "batch") if name not in given]
     if missing:
         raise InputError(missing[0], "must be given at the first look of a watch", got=f"no state {str(state)!r}")
     bins = _bins(release, what) if given.pop("unlabelled", False) else ()
     if not bins and "reference" in given:
-        raise InputError("reference", "must be left out without unlabelled, because the promise is the reference")
+        raise InputError("reference", "must be left out without unlabelled, which alone compares with a reference")
     if bins and "tolerance" in given:
-        raise InputError("tolerance", "must be left out with unlabelled, because sizes have no promise")
+        raise InputError("tolerance", "must be left out with unlabelled, because set sizes have no guarantee")
     return Watch.start(release, bins=bins, **given)
 
 
 def _bins(release: Release, what: What | None) -> tuple[int, ...]:
-    promised_of(release)  # what cannot be watched is refused
-    made_for = release.first.score
-    if not isinstance(what, Classified | None) or score_kind(made_for).task == "regression":
+    promised_of(release)  # raises if the release cannot be monitored
+    score = release.first.score
+    if not isinstance(what, Classified | None) or score_kind(score).task == "regression":
         raise InputError(
             "unlabelled",
-            "must be left out unless sets of classes are watched",
-            remedy="Watch coverage once the truth is known, or count widths by `confide evaluate --epsilon`",
+            "must be left out unless sets of classes are monitored",
+            remedy="Monitor coverage once labels are available, or count widths with `confide evaluate --epsilon`",
         )
     classes = classes_of(release)
-    known: Any = what.classes if isinstance(what, Classified) and what.classes is not None else classes
-    if known is None:
+    names: Any = what.classes if isinstance(what, Classified) and what.classes is not None else classes
+    if names is None:
         raise InputError("classes", "must be given with unlabelled, because the release does not state them")
-    return size_bins(known if isinstance(known, int) else len(known))
+    return size_bins(names if isinstance(names, int) else len(names))
 
 
-def _compare(found: Watch, release: Release, given: dict[str, Any], state: Path) -> None:
-    """Refuse a state of something else."""
-    made = found.settings
-    if made.release != release.checksum:
+def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path) -> None:
+    """Raise if the state belongs to another release or other choices."""
+    settings = stored.settings
+    if settings.release != release.checksum:
         raise InputError(
             "state",
-            "must be of the release that is watched",
+            "must belong to the monitored release",
             got=repr(str(state)),
-            remedy="Give each release, also a renewed one, a state of its own",
+            remedy="Use a separate state for each release, also for a renewed one",
         )
-    kept: dict[str, Any] = {
-        "epsilon": made.epsilon,
-        "batch": made.batch,
-        "tolerance": made.tolerance,
-        "looks": made.looks,
-        "error": made.error,
-        "unlabelled": found.of_sizes,
-        "neighbors": made.neighbors,
-        "records_per_person": made.records_per_person,
+    chosen: dict[str, Any] = {
+        "epsilon": settings.epsilon,
+        "batch": settings.batch,
+        "tolerance": settings.tolerance,
+        "looks": settings.looks,
+        "error": settings.error,
+        "unlabelled": stored.of_sizes,
+        "neighbors": settings.neighbors,
+        "records_per_person": settings.records_per_person,
     }
-    known = given.pop("reference", None)
-    if known is not None and (not made.bins or reference_of(known, made.release, made.bins) != made.reference):
+    reference = given.pop("reference", None)
+    if reference is not None and (
+        not settings.bins or reference_of(reference, settings.release, settings.bins) != settings.reference
+    ):
         raise InputError("reference", "must be left out or be the one of the first look")
     for name, value in given.items():
         if name == "error":
             wanted: Any = float(exact_level(name, value))
         else:
-            wanted = as_number(name, value) if isinstance(kept[name], float) else value
-        if wanted != kept[name]:
-            requirement = f"must be left out or be {kept[name]}, as at the first look, to keep the false-alarm bound"
+            wanted = as_number(name, value) if isinstance(chosen[name], float) else value
+        if wanted != chosen[name]:
+            requirement = f"must be left out or be {chosen[name]}, as at the first look, to keep the false-alarm bound"
             raise InputError(name, requirement, got=str(value))
 
 
 def _payment(
-    made: Settings, look: str, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
+    settings: Settings, look: str, ledger: "Ledger | None", dataset: "str | Dataset | None", *, again: bool
 ) -> "Payment | None":
     if ledger is None and dataset is None:
         if again:
-            raise InputError("again", "must be left out without a ledger, which alone remembers earlier looks")
+            raise InputError("again", "must be left out without a ledger, which alone stores earlier looks")
         return None
     from confide.ledger import make_payment
 
-    asked = {
+    request = {
         "look": look,
-        "release": made.release,
-        "noise": made.noise_epsilon,
-        "neighbors": made.neighbors,
-        "records_per_person": made.records_per_person,
-        "parts": [canonical(name) for name in made.promised],
-        "bins": list(made.bins),
+        "release": settings.release,
+        "noise": settings.noise_epsilon,
+        "neighbors": settings.neighbors,
+        "records_per_person": settings.records_per_person,
+        "parts": [canonical(name) for name in settings.promised],
+        "bins": list(settings.bins),
     }
-    return make_payment(made.privacy, MECHANISM, asked, ledger, dataset, again=again)
+    return make_payment(settings.privacy, MECHANISM, request, ledger, dataset, again=again)
 
 
 def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
-    """The watch with this look: drawn, or found in the ledger."""
+    """The watch with this look, drawn now or stored in the ledger."""
     if payment is None:
         return before.look(look, count())
     from confide.ledger import pay
@@ -303,7 +306,7 @@ def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> 
 
 
 def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
-    """The watch as it is, if the ledger says that this look at this batch is the one it has."""
+    """The watch unchanged, if the ledger confirms that this look at this batch is already in it."""
     if payment is None or payment.again:
         raise before.taken(look)
     from confide.ledger import Bill
@@ -313,20 +316,20 @@ def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) 
         raise before.taken(look)
     entry = bill.recall({None: _mark(count())})[None]
     counts, _, _ = _kept(entry.text, look)
-    if counts != next(one.counts for one in before.looks if one.name == look):
+    if counts != next(earlier.counts for earlier in before.looks if earlier.name == look):
         raise before.taken(look)
-    text = f"look {look!r} at this very batch was taken on {entry.made}, and is counted once; nothing was charged"
+    text = f"look {look!r} at this very batch was taken on {entry.made} and counts once; nothing was charged"
     warnings.warn(EarlierReleaseWarning(text, (entry.made,)), stacklevel=outside())
     return before
 
 
 def _mark(counts: NDArray[np.int64]) -> bytes:
-    """Bytes that are the same for the same counts."""
+    """Canonical bytes of the counts, which identify the batch."""
     return np.ascontiguousarray(counts, dtype="<i8").tobytes()
 
 
 def _kept(text: str, look: str) -> tuple[tuple[int, ...], str, dict[str, str]]:
-    """Noisy counts, when they were drawn and by which versions, from what a ledger keeps of a look."""
+    """Noisy counts, time of the draw and versions, from the stored text of a look."""
     shape: shapes.Shape = {
         "kind": shapes.choice(LOOK_KIND),
         "schema": shapes.integer(1),
@@ -339,6 +342,6 @@ def _kept(text: str, look: str) -> tuple[tuple[int, ...], str, dict[str, str]]:
     try:
         fields = Fields("look", parse_object(text))
     except ValueError:
-        raise FormatError("ledger", "must keep a look as JSON") from None
-    kept = shapes.read_shape(fields, shape)
-    return kept["counts"], kept["made"], kept["versions"] or {}
+        raise FormatError("ledger", "must contain a look as JSON") from None
+    values = shapes.read_shape(fields, shape)
+    return values["counts"], values["made"], values["versions"] or {}

@@ -1,4 +1,4 @@
-"""How soon a watch sees a drop: simulated from public numbers alone, with the same random numbers every time."""
+"""Power of a watch to detect a drop: simulated from public numbers, with the same random numbers every time."""
 
 import math
 from collections.abc import Callable
@@ -17,30 +17,30 @@ _MOST_LOOKS = 1000
 _CHANCE = 0.9
 
 Share = Callable[[int, int], float]
-"""What enters at a look, or has not entered after it, where so many looks are planned."""
+"""Fraction of the initial wealth that enters at a look, or is left after it, for a planned number of looks."""
 
 
 @dataclass(frozen=True, repr=False)
 class WatchPower(Described):
-    """How many records a watch needs to see a drop of coverage.
+    """Number of records that a watch needs to detect a drop of coverage.
 
     Parameters
     ----------
     promised, tolerance, drop
         Coverage is `promised`, or falls `drop` below it; the watch tests that it is at least `promised - tolerance`.
     batch, epsilon
-        Records of a look, and the privacy loss of each.
+        Records of a look, and the privacy loss of each record.
     looks
-        How many are planned.
+        Planned number of looks.
     error
-        The chance of a false alarm, ever.
+        Probability of a false alarm over all looks together.
     at_once, halfway
-        Records until the alarm with probability .9, if coverage falls before the first look, and after half of the
+        Records until the alarm with probability 0.9, if coverage falls before the first look, or after half of the
         planned looks; None if that takes more than `most`.
     most
-        Records that were simulated.
+        Number of simulated records.
     enough
-        Records that a look should have: fewer say less than their noise.
+        Recommended number of records in a look; with fewer, noise exceeds sampling error.
     """
 
     promised: float
@@ -57,25 +57,25 @@ class WatchPower(Described):
 
     @property
     def small(self) -> bool:
-        """Whether the noise of a look outweighs its records."""
+        """Whether the noise of a look exceeds its sampling error."""
         return self.batch < self.enough
 
     @property
     def seen(self) -> str:
-        """How soon a drop is seen, in a sentence."""
+        """Sentence that states how soon a drop is detected."""
 
-        def records(found: int | None) -> str:
-            return f"more than {self.most:,}" if found is None else f"{found:,}"
+        def records(number: int | None) -> str:
+            return f"more than {self.most:,}" if number is None else f"{number:,}"
 
         return (
-            f"a drop from {self.promised:.4g} to {self.promised - self.drop:.4g} is seen with probability 0.9 within "
+            f"a drop from {self.promised:.4g} to {self.promised - self.drop:.4g} is detected with probability 0.9 in "
             f"{records(self.at_once)} records; within {records(self.halfway)} if it comes after half of the looks"
         )
 
     def _section(self) -> Section:
         head = (
             f"watch: {self.batch:,} records a look at epsilon {self.epsilon:g}, {self.looks:,} looks planned, tested "
-            f"for coverage of at least {self.promised - self.tolerance:.4g}, false alarm ever at most {self.error:g}"
+            f"for coverage of at least {self.promised - self.tolerance:.4g}, false alarm in all at most {self.error:g}"
         )
         small = (too_small(self.batch, self.enough),) if self.small else ()
         return Section("WatchPower", f"{head}\n{self.seen}", notes=small)
@@ -95,29 +95,29 @@ def watch_power(
     error: float = 0.05,
     per_person: int = 1,
 ) -> WatchPower:
-    """How many records after a drop of coverage a watch needs to see it with probability .9.
+    """Number of records after a drop of coverage that a watch needs to detect it with probability 0.9.
 
-    Simulated on 1000 paths with the same random numbers every time, so it is right to a few per cent.
+    The function simulates 1000 paths with the same random numbers every time. Results are accurate to a few per cent.
 
     Parameters
     ----------
     promised
-        The coverage that is watched, as .9.
+        Monitored coverage, for example 0.9.
     epsilon
-        The privacy loss of one record in a look.
+        Privacy loss of one record in a look.
     batch
         Records of a look.
     tolerance, looks, error
         As in `Watch.start`.
     drop
-        How far coverage falls below `promised`.
+        Distance by which coverage falls below `promised`.
     per_person
-        The most records of one person in a look. All people are simulated with as many, which are all alike.
+        Maximum number of records of one person in a look. The simulation gives every person as many identical records.
 
     Raises
     ------
     InputError
-        If the drop is not larger than the tolerance: then nothing has to be seen.
+        If the drop is not larger than the tolerance, so that the watch does not test for it.
 
     Examples
     --------
@@ -161,9 +161,9 @@ def looks_to_alarm(
     per_person: int = 1,
     most: int = _MOST_LOOKS,
 ) -> int | None:
-    """Looks after a drop from `good` to `fallen` until nine of ten paths have alarmed; None for more than `most`.
+    """Looks after a drop from `good` to `fallen` until 90 % of the paths have alarmed; None for more than `most`.
 
-    Paths that alarm before the drop, after `before` looks, are left out. `stake` and `cash` are when stakes enter.
+    Paths that alarm in the `before` looks before the drop are left out. `stake` and `cash` are the entering wealth.
     """
     paths = PATHS
     rng, bet = np.random.default_rng(_SEED), bets([least], batch, epsilon, per_person=per_person)
@@ -184,9 +184,9 @@ def looks_to_alarm(
 
 
 def records_enough(coverage: float, epsilon: float) -> int:
-    """Records of which sampling is as uncertain as the noise of a look.
+    """Number of records at which the sampling variance equals the noise variance of a look.
 
-    Fewer say little: hold small days back until there are as many, which costs nothing in privacy.
+    Smaller looks show little. Collect small batches until there are as many records; this has no privacy cost.
 
     Examples
     --------
@@ -198,10 +198,10 @@ def records_enough(coverage: float, epsilon: float) -> int:
 
 
 def too_small(batch: int, enough: int) -> str:
-    """What it means that a look has too few records."""
+    """Warning that a look has too few records."""
     return (
-        f"a look of {batch:,} records says little: its noise outweighs fewer than {enough:,}; hold small batches back "
-        "until there are as many, which costs nothing in privacy"
+        f"a look of {batch:,} records shows little: noise exceeds sampling error below {enough:,} records; collect "
+        "small batches until there are as many, at no privacy cost"
     )
 
 
@@ -213,6 +213,6 @@ def _share(name: str, value: float) -> float:
 
 
 def _noise(rng: np.random.Generator, epsilon: float, size: int) -> np.ndarray:
-    """Noise for simulations; what is released has OpenDP's."""
+    """Noise for simulations; released counts use OpenDP's noise."""
     chance = -math.expm1(-epsilon)
     return rng.geometric(chance, size) - rng.geometric(chance, size)

@@ -1,12 +1,12 @@
-"""What the looks of a watch are tested for, and what all looks together say about coverage: a confidence sequence.
+"""Tests of the looks of a watch, and a confidence sequence for coverage over all looks.
 
-The tests are that parts are covered; or that sets are no larger and no smaller than in a reference batch. A drift of
-sizes says nothing about coverage: sets can keep their sizes and miss, and change their sizes and cover.
+The tests state that parts are covered, or that set sizes are as in a reference batch. A drift of set sizes does not
+show coverage: sets can keep their sizes and lose coverage, or change their sizes and keep coverage.
 
-For each p0 of a grid there is one e-process against "every record is covered with probability at least p0", and, with
-covered and missed records exchanged, one against "at most p0". Values that either of them ever rejects at half the
-error are out, so with probability 1 - error these hold at all looks together: some record so far had a coverage below
-`high`, and some had one above `low`. If coverage stays what it is, it lies between them.
+For each p0 of a grid there is an e-process against "every record is covered with probability at least p0". Another one,
+with covered and missed records exchanged, is against "at most p0". The sequence excludes every value that one of them
+has rejected at half the error. So with probability 1 - error two statements hold at all looks together: some record so
+far had a coverage below `high`, and some record had one above `low`. Constant coverage lies between them.
 """
 
 import math
@@ -22,25 +22,23 @@ from confide.watching.e_process import DROPS, SIZE_DROPS, Bets, advance, bets, c
 from confide.watching.settings import Reference
 
 _LEAST = 0.02
-"""A share that may be smaller is not tested: there is nothing it could fall to."""
+"""Smaller shares are not tested, because they cannot fall noticeably."""
 
 
 @dataclass(frozen=True, eq=False)
 class Tests:
-    """Tests of "this share is at least so much", each of which reads its counts off those of a look.
+    """Tests of lower bounds on shares, each of which uses some of the counts of a look.
 
     Parameters
     ----------
     names
-        Of the tests.
+        Names of the tests.
     least
-        What is tested, float64, shape (tests,).
-    members
-        Which counts are records with the property, boolean, shape (tests, counts); and those without it.
-    others
-        The same.
+        Lower bounds to test, float64, shape (tests,).
+    members, others
+        Counts of records with the property, and of records without it; boolean, shape (tests, counts).
     drops
-        The drops that bets suit.
+        Drops for which the bets are optimal.
     """
 
     names: tuple[str, ...]
@@ -51,7 +49,7 @@ class Tests:
 
     @property
     def noises(self) -> NDArray[np.int64]:
-        """How many noises the records with and without the property hold, shape (tests, 2)."""
+        """Number of noises in the records with and without the property, shape (tests, 2)."""
         return np.stack([self.members.sum(axis=1), self.others.sum(axis=1)], axis=1)
 
     def sums(self, counts: Sequence[int]) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
@@ -61,7 +59,7 @@ class Tests:
 
 
 def coverage_tests(least: Sequence[float], names: Sequence[str]) -> Tests:
-    """That each part is covered at least so well; of every part a look has a covered and a missed count.
+    """Tests that each part has at least this coverage; a look has a covered and a missed count for each part.
 
     Examples
     --------
@@ -74,19 +72,20 @@ def coverage_tests(least: Sequence[float], names: Sequence[str]) -> Tests:
 
 
 def size_tests(reference: Reference, bins: Sequence[int], error: float) -> Tests:
-    """That sets up to each size are as frequent as in a reference, and those above it.
+    """Tests that sets up to each size, and sets above it, are as frequent as in a reference.
 
-    Each share is bounded from below by the reference, all bounds together with half of the error: where they hold, and
-    sizes have not changed, each test has an e-process, and so has their average, with the other half for its alarm.
+    The reference gives a lower bound for each share; all bounds hold together except with half of the error. If they
+    hold and sizes have not changed, each test has an e-process, and so has their average. The other half of the error
+    is for its alarm.
 
     Parameters
     ----------
     reference
-        Noisy numbers of records by bin.
+        Noisy number of records in each bin.
     bins
-        The smallest size of each bin.
+        Smallest size of each bin.
     error
-        The chance of a false alarm in all.
+        Probability of a false alarm in total.
 
     Examples
     --------
@@ -130,18 +129,18 @@ def confidence_sequence(
     noises: int = 1,
     per_person: int = 1,
 ) -> list[tuple[float, float]]:
-    """Low and high after each look.
+    """Lower and upper end of the confidence sequence after each look.
 
     Parameters
     ----------
     covered, missed
-        Noisy counts of each look, each with `noises` noises of the scale 1/epsilon.
+        Noisy counts of each look; each contains `noises` noises of scale 1/epsilon.
     batch, looks
-        The planned records of a look, and how many looks are planned.
+        Planned number of records in a look, and planned number of looks.
     error
-        The chance that one of the statements is wrong, ever.
+        Probability that any of the statements is wrong.
     per_person
-        The most records of one person in a look.
+        Maximum number of records of one person in a look.
 
     Examples
     --------
@@ -152,20 +151,20 @@ def confidence_sequence(
     bet = _bets(batch, epsilon, noises, per_person)
     below = _rejected(covered, missed, bet, looks, error / 2)
     above = _rejected(missed, covered, bet, looks, error / 2)
-    # The coverage lies up to one step above the largest value that is not out.
+    # Coverage lies at most one step above the largest value that is not rejected.
     return [(max(0.0, 1 - _end(down)), min(1.0, _end(up))) for up, down in zip(below, above, strict=True)]
 
 
 def _rejected(x: Sequence[int], y: Sequence[int], bet: Bets, looks: int, error: float) -> list[NDArray[np.bool_]]:
-    """Which values of the grid are out after each look."""
+    """Values of the grid that are rejected after each look."""
     alarm, log_stakes = math.log(1 / error), np.full(bet.price.shape, -np.inf)
-    out, found = np.zeros(len(_GRID), np.bool_), []
-    for look, (one, other) in enumerate(zip(x, y, strict=True), start=1):
-        log_e = log_e_values(bet, np.full(len(_GRID), one), np.full(len(_GRID), other))
+    out, rejected = np.zeros(len(_GRID), np.bool_), []
+    for look, (x_count, y_count) in enumerate(zip(x, y, strict=True), start=1):
+        log_e = log_e_values(bet, np.full(len(_GRID), x_count), np.full(len(_GRID), y_count))
         log_stakes = advance(log_stakes, log_e, stake(look, looks))
         out = out | (log_evidence(log_stakes, cash(look, looks)) >= alarm)
-        found.append(out)
-    return found
+        rejected.append(out)
+    return rejected
 
 
 @lru_cache(maxsize=16)
@@ -174,6 +173,6 @@ def _bets(batch: float, epsilon: float, noises: int, per_person: int) -> Bets:
 
 
 def _end(out: NDArray[np.bool_]) -> float:
-    """One step above the largest value that is not out."""
+    """One step above the largest value that is not rejected."""
     inside = np.flatnonzero(~out)
     return round(float(_GRID[inside[-1]]) + STEP, 6) if len(inside) else STEP

@@ -1,6 +1,6 @@
-"""What is fixed before the first look of a watch: public choices, and what follows from them.
+"""Public choices before the first look of a watch, and values that follow from them.
 
-Sizes of sets are compared with a private evaluation, if one was made before the first look.
+Set sizes can be compared with a private evaluation that was made before the first look.
 """
 
 from collections.abc import Mapping
@@ -28,16 +28,16 @@ MOST_NOISES = 5000
 
 @dataclass(frozen=True)
 class Reference:
-    """Noisy numbers of records by the size of their sets.
+    """Noisy number of records in each bin of set sizes.
 
     Parameters
     ----------
     counts
-        By bin.
+        Noisy number of records in each bin.
     epsilon
-        Of one noise: its scale is 1/epsilon.
+        Parameter of one noise, whose scale is 1/epsilon.
     noises
-        How many noises each count holds, as the sum of so many cells.
+        Number of noises in each count, if it is a sum of cells.
     """
 
     counts: tuple[int, ...]
@@ -50,38 +50,38 @@ class Reference:
 
 
 def reference_of(found: PrivateEvaluation, release: str, bins: tuple[int, ...]) -> Reference:
-    """The sizes that a private evaluation counted; they cost nothing again.
+    """Set sizes that a private evaluation counted; using them again has no privacy cost.
 
     Parameters
     ----------
     found
-        Of the release that is watched, with its set sizes.
+        Evaluation of the monitored release, with its set sizes.
     release
         SHA-256 of that release.
     bins
-        The smallest size of each bin of the watch.
+        Smallest size of each bin of the watch.
 
     Raises
     ------
     InputError
-        If it is of another release, or did not count the sizes in these bins.
+        If the evaluation is of another release, or did not count the sizes in these bins.
     """
-    asked = found.question
-    if asked.calibration != release:
+    question = found.question
+    if question.calibration != release:
         raise InputError(
-            "reference", "must be a private evaluation of the release that is watched", got="one of another"
+            "reference", "must be a private evaluation of the monitored release", got="one of another release"
         )
-    if asked.records_per_person > 1:
-        raise InputError("reference", "must have one record of each person", got=f"up to {asked.records_per_person}")
-    for table, counts in zip(asked.tables, found.counts, strict=True):
-        kinds = [asked.partitions[place].kind for place in table]
-        if "size" in kinds and asked.outcome == "covered":
-            axis, shape = kinds.index("size"), asked.shape(table)
-            if tuple(map(int, asked.partitions[table[axis]].edges)) != bins:
+    if question.records_per_person > 1:
+        raise InputError("reference", "must have one record of each person", got=f"up to {question.records_per_person}")
+    for table, counts in zip(question.tables, found.counts, strict=True):
+        kinds = [question.partitions[place].kind for place in table]
+        if "size" in kinds and question.outcome == "covered":
+            axis, shape = kinds.index("size"), question.shape(table)
+            if tuple(map(int, question.partitions[table[axis]].edges)) != bins:
                 raise InputError("reference", "must count the set sizes in the bins of the watch", got="other bins")
             cells = np.array(counts, np.int64).reshape(shape)
             sums = cells.sum(axis=tuple(place for place in range(len(shape)) if place != axis))
-            return Reference(tuple(sums.tolist()), asked.noise, prod(shape) // shape[axis])
+            return Reference(tuple(sums.tolist()), question.noise, prod(shape) // shape[axis])
     remedy = "Evaluate with `confide evaluate --epsilon` by size"
     raise InputError("reference", "must count set sizes", remedy=remedy)
 
@@ -94,33 +94,34 @@ MOST_NAME = 200
 
 @dataclass(frozen=True)
 class Settings:
-    """What a watch is about. Nothing here depends on the records that are looked at.
+    """Settings of a watch. They do not depend on the monitored records.
 
     Parameters
     ----------
     release
         SHA-256 of the release's JSON.
     epsilon
-        Privacy loss of a look, per person in it.
+        Privacy loss of a look for each person in it.
     batch
-        The planned number of records of a look: the bets suit it, and no promise depends on it.
+        Planned number of records of a look. The bets are optimal for it; no guarantee depends on it.
     promised
-        What is watched, and its promised coverage: `{"": .9}`, or one entry for each group or class. Empty for a watch
+        Guaranteed coverage of each monitored part: `{"": 0.9}`, or one entry for each group or class. Empty for a watch
         of set sizes.
     tolerance
-        How far coverage may lie below what is promised.
+        How far coverage may lie below `promised`.
     bins
-        For a watch of set sizes: the smallest size of each bin, increasing from 0. Empty for one of coverage.
+        For a watch of set sizes: the smallest size of each bin, increasing from 0. Empty for a watch of coverage.
     looks
-        How many are planned; more may follow.
+        Planned number of looks; more may follow.
     error
-        The chance of a false alarm, ever.
+        Probability of a false alarm over all looks together.
     neighbors
-        The relation that epsilon is stated for.
+        Adjacency that epsilon refers to.
     records_per_person
-        The most records of one person in one look: noise and bets suit it, for they may be alike. 1 for set sizes.
+        Maximum number of records of one person in one look. Noise and bets allow them to be fully dependent. It is 1
+        for set sizes.
     reference
-        For set sizes: what they are compared with; None for the first look.
+        For set sizes: the counts to compare with; None for those of the first look.
     """
 
     release: str
@@ -152,7 +153,7 @@ class Settings:
         if not 0 <= self.tolerance < 1:
             raise InputError("tolerance", "must lie in [0, 1)", got=repr(self.tolerance))
         if bool(self.promised) == bool(self.bins) or len(self.promised) > MOST_PARTS:
-            raise InputError("promised", f"must be given, for at most {MOST_PARTS:,} parts, or bins, and not both")
+            raise InputError("promised", f"must be given for at most {MOST_PARTS:,} parts, or else bins, but not both")
         if self.bins and (
             self.bins[0] != 0
             or not LEAST_BINS <= len(self.bins) <= MOST_BINS
@@ -176,42 +177,42 @@ class Settings:
 
     @property
     def least(self) -> tuple[float, ...]:
-        """The coverage that each part is tested for."""
+        """Coverage that each part is tested for."""
         return tuple(level - self.tolerance for level in self.promised.values())
 
     @property
     def cost(self) -> CountPrivacy:
-        """The privacy of the counts of one look, whose number of records stays secret."""
+        """Privacy of the counts of one look, whose number of records stays secret."""
         return CountPrivacy(self.neighbors, self.epsilon, self.records_per_person, public_n=False)
 
     @property
     def noise_epsilon(self) -> float:
-        """The noise of every count has the scale 1/noise_epsilon."""
+        """Parameter of the noise of every count; the scale is 1/noise_epsilon."""
         return self.cost.noise
 
     @property
     def privacy(self) -> PrivacyStatement:
-        """What one look costs each person in it."""
+        """Privacy loss of one look for each person in it."""
         return self.cost.statement
 
     @property
     def bin_names(self) -> list[str]:
-        """The sizes of each bin: `0`, `5-9`, and `20+` for the last."""
+        """Names of the size bins, such as `0`, `5-9`, and `20+` for the last."""
         ends = zip(self.bins, self.bins[1:], strict=False)
         return [*(str(low) if high == low + 1 else f"{low}-{high - 1}" for low, high in ends), f"{self.bins[-1]}+"]
 
     @property
     def compared(self) -> str:
-        """What set sizes are compared with, in words."""
+        """Name of the reference for set sizes, in words."""
         return "the first look" if self.reference is None else "a private evaluation"
 
     @property
     def cells(self) -> int:
-        """How many noisy counts a look has."""
+        """Number of noisy counts in a look."""
         return len(self.bins) or 2 * len(self.promised)
 
     def remarks(self, release: Release, n_typical: int | None = None) -> tuple[str, ...]:
-        """What is worth a word before anything is spent: small looks, and a tolerance that luck alone exceeds.
+        """Warnings before anything is spent, about small looks and about a tolerance that chance alone exceeds.
 
         `n_typical` is a public guess of the number of calibration records, where that is secret.
         """
@@ -224,12 +225,12 @@ class Settings:
         enough = records_enough(middle, self.noise_epsilon)
         if size >= enough:
             return ()
-        each = "" if len(self.promised) < 2 else f", and so many are in a group, of {self.batch:,} evenly divided"
+        each = "" if len(self.promised) < 2 else f"; a group has so many if {self.batch:,} are divided evenly"
         return (too_small(size, enough) + each,)
 
 
 def check_look_name(name: object) -> str:
-    """The name of a look: public, and not reused."""
+    """Check that the name of a look can be used in a public file."""
     if not isinstance(name, str):
         raise InputTypeError("look", "must be a name", got=type(name).__name__)
     if not (0 < len(name) <= MOST_NAME and name.isprintable() and name.strip() == name):
@@ -238,12 +239,12 @@ def check_look_name(name: object) -> str:
 
 
 def promised_of(release: Release) -> dict[str, float]:
-    """What is watched of a release, with its promised coverage: all records together, or every group or class.
+    """Guaranteed coverage of each monitored part of a release: all records together, or every group or class.
 
     Raises
     ------
     InputError
-        If the release has no coverage, or several.
+        If the release has no coverage guarantee, or several levels.
 
     Examples
     --------
@@ -254,19 +255,19 @@ def promised_of(release: Release) -> dict[str, float]:
     if as_release(release).by == "loss":
         raise InputError(
             "release",
-            "must promise coverage to be watched",
+            "must promise coverage to be monitored",
             got="a bound on a loss",
-            remedy="Evaluate each batch by `confide evaluate --epsilon`, which states its loss with an interval",
+            remedy="Evaluate each batch with `confide evaluate --epsilon`, which reports the loss with an interval",
         )
     if release.by == "level":
-        raise InputError("release", "must have one level to be watched", remedy="Choose one of its levels with alpha")
+        raise InputError("release", "must have one level to be monitored", remedy="Choose one of its levels with alpha")
     if release.disjoint:
         return {str(name): part.coverage for name, part in release.parts.items()}
     return {"": release.promised}
 
 
 def size_bins(classes: int) -> tuple[int, ...]:
-    """The smallest size of each bin of set sizes, for so many classes: those of a private evaluation.
+    """Smallest size of each bin of set sizes for a number of classes, as in a private evaluation.
 
     Examples
     --------
@@ -277,21 +278,21 @@ def size_bins(classes: int) -> tuple[int, ...]:
 
 
 def _too_strict(release: Release, tolerance: float, n_typical: int | None) -> tuple[str, ...]:
-    """Coverage of a correct release varies with its calibration records, more than the tolerance perhaps."""
-    known = ((part, part.n or n_typical) for part in release.parts.values() if part.guarantee.kind == "marginal")
-    spread = [(2 * sqrt(part.coverage * (1 - part.coverage) / n), n) for part, n in known if n]
+    """Warning that the coverage of a correct release may vary by more than the tolerance."""
+    sizes = ((part, part.n or n_typical) for part in release.parts.values() if part.guarantee.kind == "marginal")
+    spread = [(2 * sqrt(part.coverage * (1 - part.coverage) / n), n) for part, n in sizes if n]
     if not spread or max(spread)[0] <= tolerance:
         return ()
     needed, n = max(spread)
     return (
-        f"tolerance {tolerance:g} may raise an alarm over a correct release: the coverage of one from {n:,} records "
-        f"varies by chance, and lies up to {needed:.3f} below its promise, which is an average; give a tolerance of "
-        f"{ceil(1000 * needed) / 1000:g}, or calibrate with delta, which promises the coverage of the very release",
+        f"tolerance {tolerance:g} may cause an alarm for a correct release: coverage after one calibration with {n:,} "
+        f"records varies, and can lie up to {needed:.3f} below the promise, which is an average. Use a tolerance of "
+        f"{ceil(1000 * needed) / 1000:g}, or calibrate with delta, which guarantees coverage after one calibration",
     )
 
 
 def records_for(tolerance: float, level: float) -> int:
-    """Calibration records from which on a tolerance is twice the spread of a correct release's coverage.
+    """Number of calibration records at which twice the spread of a correct release's coverage equals the tolerance.
 
     Examples
     --------

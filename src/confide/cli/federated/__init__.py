@@ -1,4 +1,4 @@
-"""`confide federated`: silos with files."""
+"""`confide federated`: calibration across silos by files."""
 
 from confide.cli.command import Group
 from confide.cli.federated.coordinator import aggregate, list_answers, plan
@@ -8,8 +8,8 @@ federated = Group(
     "federated",
     commands=[keygen, public, policy, plan, answer, list_answers, open_sum, aggregate, own, report],
     help="Calibrate across silos that never pool their data, by small signed files.\n\n"
-    "Everybody: keygen, and public for another size. The coordinator: plan, then aggregate. Every silo: policy if it "
-    "likes, answer, and if it likes own and report. Where silos may be missing from a sum, the coordinator "
-    "lists the answers before it aggregates, and every silo opens. `confide show` reads every file before it is used. "
-    "Only the private keys and the ledger stay secret.",
+    "All parties: keygen, and public for another size. The coordinator: plan, then aggregate. Every silo: answer, and "
+    "optionally policy, own and report. If silos may be missing from a sum, the coordinator lists the answers before "
+    "it aggregates, and every silo runs open. `confide show` prints every file before you use it. Only the private "
+    "keys and the ledger are secret.",
 )

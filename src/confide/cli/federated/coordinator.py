@@ -1,6 +1,6 @@
-"""The files of a federation that commands name: how they are read, and who they say they are.
+"""Commands of the coordinator: `confide federated plan`, `list` and `aggregate`.
 
-What the coordinator does: `confide federated plan`, `list` and `aggregate`.
+Also functions that read the files of a federation.
 """
 
 import json
@@ -46,12 +46,12 @@ from confide.tables import SIDES, class_keys
 
 
 def read_messages(paths: Sequence[Path], kind: Kind, *, drop_refused: bool = False) -> list[str]:
-    """The messages in files.
+    """Read the messages in files.
 
     Raises
     ------
     Refusal
-        If a file is of another kind that is known, unless such files are to be dropped by whoever reads the texts.
+        If a file is of another known kind, unless the caller drops such files.
     """
     for path in paths:
         if not drop_refused and (found := kind_of(path)) not in (kind, Kind.OTHER):
@@ -60,7 +60,7 @@ def read_messages(paths: Sequence[Path], kind: Kind, *, drop_refused: bool = Fal
 
 
 def read_silo(path: Path) -> Silo:
-    """A public file of a silo or of the coordinator."""
+    """Read a public file of a silo or of the coordinator."""
     try:
         return Silo.from_json(read_text(path))
     except Refusal as refusal:
@@ -68,51 +68,53 @@ def read_silo(path: Path) -> Silo:
 
 
 def public_files(paths: Sequence[Path]) -> list[Path]:
-    """The files that are named, and the public files of silos in the folders that are named; others there are not read.
+    """The given files, and the public files of silos in the given folders; other files there are ignored.
 
     Raises
     ------
     InputError
-        If a folder holds no public file.
+        If a folder has no public file.
     """
-    found = []
+    files = []
     for path in paths:
         inside = sorted(one for one in path.iterdir() if kind_of(one) is Kind.SILO) if path.is_dir() else [path]
         if not inside:
-            raise InputError("path", f"{str(path)!r} holds no public file of a silo", remedy="Keygen writes one")
-        found += inside
-    return found
+            raise InputError(
+                "path", f"{str(path)!r} has no public file of a silo", remedy="`confide federated keygen` writes one"
+            )
+        files += inside
+    return files
 
 
 def read_named(paths: Sequence[Path]) -> list[Silo]:
-    """The public files in files and folders, one silo a name; another copy of the same file is the same silo."""
-    found: dict[str, tuple[Path, Silo]] = {}
+    """Read the public files in files and folders, one silo for each name; copies of a file are one silo."""
+    silos: dict[str, tuple[Path, Silo]] = {}
     for path in public_files(paths):
         silo = read_silo(path)
-        other, before = found.setdefault(silo.name, (path, silo))
+        other, before = silos.setdefault(silo.name, (path, silo))
         if before != silo:
             raise InputError(
                 "name",
                 f"{silo.name!r} is in two public files that differ, {str(other)!r} and {str(path)!r}",
-                remedy="Keep the one whose fingerprint and size are right, and move the other out of the way",
+                remedy="Keep the one with the right fingerprint and size, and move the other away",
             )
-    return [silo for _, silo in found.values()]
+    return [silo for _, silo in silos.values()]
 
 
 def invited(paths: Sequence[Path], coordinator: Silo) -> tuple[list[Silo], list[Path]]:
-    """The silos of a plan, and what is none of them: the coordinator's own public file, where a folder holds it."""
+    """The silos of a plan, and the files excluded: the coordinator's own public file in a folder."""
     alone = {path for path in paths if not path.is_dir()}
 
     def is_silo(path: Path) -> bool:
-        found = read_silo(path)
-        return path in alone or (found.name != coordinator.name and found.signing != coordinator.signing)
+        silo = read_silo(path)
+        return path in alone or (silo.name != coordinator.name and silo.signing != coordinator.signing)
 
     files = {path: is_silo(path) for path in public_files(paths)}
     return read_named([path for path, yes in files.items() if yes]), [path for path, yes in files.items() if not yes]
 
 
 def read_policy(path: Path) -> Policy:
-    """A policy file."""
+    """Read a policy file."""
     try:
         return Policy.from_json(read_text(path))
     except Refusal as refusal:
@@ -120,7 +122,7 @@ def read_policy(path: Path) -> Policy:
 
 
 def plan_lines(plan: AnyPlan, *, opened: str = "") -> list[str]:
-    """On whom a plan relies, what it says in public words, and by whom its sum is opened."""
+    """Lines about a plan: the silos it relies on, its metadata, and the share holders of its sum."""
     lines = [f"{name}: {words}" for name, words in plan.words]
     if (collude := colluders(plan)) is not None:
         lines.insert(0, f"{plan.protocol.relies_for} the other silos: {collude}")
@@ -130,7 +132,7 @@ def plan_lines(plan: AnyPlan, *, opened: str = "") -> list[str]:
 
 
 def silo_rows(silo: Silo) -> list[tuple[str, str]]:
-    """Who it is, by the digits that people compare, and what its own key signed."""
+    """Name, fingerprint, size, ledger and time of a public file."""
     size = "secret" if silo.size is None else f"{silo.size}, public"
     ledger = [] if silo.ledger is None else [("ledger", fingerprint(silo.ledger, groups=4))]
     issued = [] if silo.issued is None else [("issued", f"{silo.issued}, signed by its own key")]
@@ -138,20 +140,20 @@ def silo_rows(silo: Silo) -> list[tuple[str, str]]:
 
 
 def policy_rows(policy: Policy) -> list[tuple[str, str]]:
-    """What a silo agrees to."""
+    """The rows of a policy."""
     peers = [(f"peer {name}", fingerprint(identity)) for name, identity in policy.peers.items()]
     return [
         ("coordinator", fingerprint(policy.coordinator)),
         ("budget", f"{policy.budget:g} in all, {policy.per_plan:g} for one answer"),
         ("methods", ", ".join(policy.methods)),
-        ("colluding silos", f"at least {policy.least_colluding} must be withstood by plans of sums"),
+        ("colluding silos", f"plans of sums must withstand at least {policy.least_colluding}"),
         *peers,
     ]
 
 
 @dataclass(frozen=True)
 class Terms:
-    """What is planned, but for the columns; the arguments of `confide.federated.plan`."""
+    """The options of a plan, except columns; the arguments of `confide.federated.plan`."""
 
     alpha: str
     epsilon: float | None = None
@@ -172,7 +174,7 @@ class Terms:
     about: tuple[str, ...] = ()
 
     def options(self, columns: Columns) -> dict[str, Any]:
-        """What every way to plan takes of them."""
+        """The arguments that all functions for plans share."""
         kept = ("unit", "delta", "dropouts", "liars", "colluding", "dp_delta", "n_typical")
         return {
             **{name: getattr(self, name) for name in kept},
@@ -185,23 +187,23 @@ class Terms:
         }
 
     def by(self, columns: Columns) -> By | None:
-        """What there is to be a threshold for each of; None for one threshold."""
+        """The kind of parts with a threshold each; None for one threshold."""
         several = {
             "class": self.by_class,
             "group": self.groups is not None,
             "level": len(levels_of(self.alpha)) > 1,
             "side": columns.score == SIDES,
         }
-        found: list[Any] = [by for by, asked in several.items() if asked]
-        if len(found) > 1:
+        kinds: list[Any] = [by for by, requested in several.items() if requested]
+        if len(kinds) > 1:
             raise click.UsageError(
-                f"one of several levels in --alpha, --groups, --by-class and --score {SIDES} may be asked for; found "
-                "more"
+                f"several levels in --alpha, --groups, --by-class and --score {SIDES} exclude each other; got "
+                "several of them"
             )
-        return found[0] if found else None
+        return kinds[0] if kinds else None
 
     def plan(self, silos: Sequence[Silo], columns: Columns) -> AnyPlan:
-        """The plan, or the plans of several levels, of groups or classes, or of two sides."""
+        """Make the plan, or the plans of several levels, of groups or classes, or of two sides."""
         by, options = self.by(columns), {**self.options(columns), "method": self.method}
         options |= {} if self.n_min is None else {"n_min": self.n_min}
         match by:
@@ -219,7 +221,7 @@ class Terms:
     def compared(
         self, silos: Sequence[Silo], columns: Columns, sample: Any, also: Sequence[str]
     ) -> tuple[Alternative, ...]:
-        """What the methods would give for the same."""
+        """Compare the methods for the same options."""
         by, options = self.by(columns), self.options(columns)
         least = (0 if by in ("group", "class") else 1) if self.n_min is None else self.n_min
         alpha = levels_of(self.alpha) if by == "level" else self.alpha
@@ -229,7 +231,7 @@ class Terms:
         )
 
     def names(self, by: By | None, classes: Any = None) -> Any:
-        """Those of the groups or classes; None for anything else."""
+        """The names of the groups or classes; None otherwise."""
         if by == "class":
             return class_keys(tuple(classes))
         return split(str(self.groups)) if by == "group" else None
@@ -246,13 +248,13 @@ def plan(
     pilot: PilotOptions,
     output: OptionalOutput,
 ) -> None:
-    r"""Plan a federated calibration before any data is seen.
+    r"""Plan a federated calibration before any data are read.
 
-    Says which coverage is guaranteed for every number of answers. Without
-    --method it takes the one that suits the silos' sizes, as --compare says.
-    --classes names the classes that every silo must have. Several levels, as
-    --alpha 0.2,0.1, or --groups, --by-class or --score cqr_sides are answered
-    by one file of each silo, for one charge.
+    States the guaranteed coverage for every number of answers. Without
+    --method it selects the method that suits the silos' sizes, as --compare
+    recommends. --classes lists the classes that every silo must have. Each
+    silo answers several levels, such as --alpha 0.2,0.1, or --groups,
+    --by-class or --score cqr_sides with one file, for one charge.
 
     Example:
 
@@ -261,7 +263,7 @@ def plan(
     """
     output.check(Kind.PLAN, *public_files(silo), keys, *pilot.files)
     if output.out is None and not compare:
-        raise click.UsageError("--out is missing; only --compare goes without")
+        raise click.UsageError("--out is missing; it is optional only with --compare")
     coordinator = SiloKeys.load(keys)
     silos, own = invited(silo, coordinator.face())
     made: AnyPlan | None
@@ -287,9 +289,9 @@ def plan(
         warn(note)
     say(f"plan: {output.out}")
     for path in own:
-        say(f"not invited: {path}, the coordinator's own; --silo with this file would invite it")
+        say(f"not invited: {path}, the coordinator's own; add --silo with this file to invite it")
     if terms.method is None:
-        say(f"method: {first.method}, which suits these silos (--compare says why)")
+        say(f"method: {first.method}, which suits these silos (--compare shows why)")
     say(f"privacy: {made.privacy() if terms.epsilon is not None else 'none'}")
     say(f"candidate thresholds: {first.candidates.description}")
     for line in plan_lines(made):
@@ -301,16 +303,14 @@ def plan(
 
 
 def comparison_lines(found: Sequence[Alternative], silos: Sequence[Silo]) -> list[str]:
-    """A line for every alternative, the recommended one marked, and what the columns mean."""
-    lines = [
-        "expected coverage if scores lie evenly over the candidates, and in a bell; no promise, but what to expect:"
-    ]
+    """A line for every alternative, with the recommended one marked, and a legend."""
+    lines = ["expected coverage for uniform and for bell-shaped scores over the candidates; not a promise:"]
     for one in found:
         lines.append(f"{'->' if one.recommended else '  '} {_named(one)}: {_expected(one)}")
     if any(silo.size is None for silo in silos):
         lines.append(
-            "sizes are secret, which private-qq alone allows; with public sizes (confide federated public --size) "
-            "secure-sum can be asked for, whose promise holds however unlike the silos are"
+            "sizes are secret, which only private-qq allows; with public sizes (confide federated public --size) "
+            "you can use secure-sum, whose promise holds for non-IID silos"
         )
     best = next((one for one in found if one.recommended), None)
     if best is not None and best.plan is not None and best.left_out:
@@ -328,13 +328,13 @@ def _named(one: Alternative) -> str:
 def _expected(one: Alternative) -> str:
     if one.plan is None:
         return f"none: {one.refused}"
-    told = [f"{one.expected:.4f}, {one.expected_bell:.4f}"]
+    parts = [f"{one.expected:.4f}, {one.expected_bell:.4f}"]
     if one.infinite >= 0.0005:
-        told.append(f"+inf in {one.infinite:.1%}")
-    told.append(one.plan.assumed)
+        parts.append(f"+inf in {one.infinite:.1%}")
+    parts.append(one.plan.assumed)
     if one.on_pilot is not None:
-        told += [f"{name} {words}" for name, words in one.on_pilot.in_words]
-    return "; ".join(told)
+        parts += [f"{name} {words}" for name, words in one.on_pilot.in_words]
+    return "; ".join(parts)
 
 
 @command("federated list")
@@ -343,27 +343,28 @@ def list_answers(
 ) -> None:
     r"""List the answers of a sum with dropouts: a file for every opener.
 
-    Make the list once, when everybody who will answer has answered: silos help
-    to open one list of a session. Send every opener the file with its name,
-    also if it has not answered; each sends back its part, for aggregate.
+    An opener is a share holder; the list is the survivor set. Make the list
+    once, after all answers have arrived: silos help to open only one list of a
+    session. Send every opener the file with its name, even if it has not
+    answered. Each sends back its part, for aggregate.
 
     Example:
 
       confide federated list *-answer.json --plan plan.json \
         --keys coordinator.key --out-folder openings
     """
-    text, told = read_text(plan), read_messages(answers, Kind.ANSWER, drop_refused=drop_refused)
+    text, messages = read_text(plan), read_messages(answers, Kind.ANSWER, drop_refused=drop_refused)
     read, _ = read_plan(text)
     files = {
         out_folder / f"{name}.json": opening
-        for name, opening in openings(text, told, SiloKeys.load(keys), drop_refused=drop_refused).items()
+        for name, opening in openings(text, messages, SiloKeys.load(keys), drop_refused=drop_refused).items()
     }
     for path, opening in files.items():
         if path.exists() and read_text(path) != opening:
             raise InputError(
                 "output",
-                f"{str(path)!r} holds another list or another file",
-                remedy="Silos open one list of a session: send the files that are there, or choose another folder",
+                f"{str(path)!r} is another list or another file",
+                remedy="Silos open only one list of a session: send the existing files, or choose another folder",
             )
     try:
         out_folder.mkdir(exist_ok=True)
@@ -372,7 +373,7 @@ def list_answers(
     for path, opening in files.items():
         if not path.exists():
             write_text(path, opening, overwrite=False)
-    assert isinstance(read.channel, Shared)  # else there is no list
+    assert isinstance(read.channel, Shared)  # otherwise there is no list
     counted = {name for name, _ in json.loads(next(iter(files.values())))["content"]["counted"]}
     absent = ", ".join(silo.name for silo in read.silos if silo.name not in counted)
     say(f"on the list: {len(counted)} of {len(read.silos)} silos{f', without {absent}' if absent else ''}")
@@ -383,7 +384,7 @@ def list_answers(
 def aggregate(
     *, answers: tuple[Path, ...], plan: Path, output: Output, keys: Path | None = None, drop_refused: bool = False
 ) -> None:
-    r"""Make the calibration from the answers; it works with `confide predict`.
+    r"""Compute the calibration from the answers; use it with `confide predict`.
 
     Example:
 
@@ -405,7 +406,7 @@ def aggregate(
     for name, part in parts_of(released).items():
         if part.threshold == float("inf"):
             of_part = f" of {name}" if name else ""
-            warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos have to answer")
+            warn(f"the threshold{of_part} is +inf: {everything(part.score)}; more silos must answer")
     output.save(released.to_json(), f"{released}\nsaved")
     if line := _spread(replies(text, messages, drop_refused=drop_refused)):
         say(line)
@@ -413,8 +414,8 @@ def aggregate(
 
 
 def _spread(replies: Mapping[str, float]) -> str | None:
-    """From where to where silos replied: all that the replies say about whether they are alike."""
+    """The range of the silos' replies, the only indication of non-IID silos."""
     if len(replies) < 2:
         return None
     (lowest, low), *_, (highest, high) = replies.items()
-    return f"replies: from {low:.6g} ({lowest}) to {high:.6g} ({highest}); silos that are alike reply about alike"
+    return f"replies: from {low:.6g} ({lowest}) to {high:.6g} ({highest}); IID silos have similar replies"

@@ -1,4 +1,4 @@
-"""What a silo does: `confide federated keygen`, `public`, `policy`, `answer`, `open`, `own` and `report`."""
+"""Commands of a silo: `confide federated keygen`, `public`, `policy`, `answer`, `open`, `own` and `report`."""
 
 import math
 from dataclasses import dataclass, replace
@@ -60,13 +60,13 @@ from confide.tables import (
 
 @command("federated keygen")
 def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledger: str | None = None) -> None:
-    r"""Make the keys of a silo, and the public file to send around.
+    r"""Create the keys of a silo, and the public file to send to the others.
 
     Compare the fingerprints by another channel, for example by phone: all
-    trust in the files rests on the public files being the right ones.
-    `confide show FILE` prints the same digits of a file that you received.
-    With --ledger, as every silo of a secure sum should have it, a copy of the
-    keys cannot answer a plan a second time; all silos need version 0.3 then.
+    trust in the files rests on the right public files. `confide show FILE`
+    prints the same digits of a file that you received. With --ledger, which
+    every silo of a secure sum should use, a copy of the keys cannot answer a
+    plan a second time; all silos then need version 0.3.
 
     Example:
 
@@ -76,8 +76,8 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
     if keys.exists():
         raise OutputExistsError(
             "output",
-            f"{str(keys)!r} exists already, and keys are never replaced",
-            remedy="Choose another name, or issue the public file anew with these keys: confide federated public",
+            f"{str(keys)!r} already exists, and keys are never replaced",
+            remedy="Choose another name, or issue a new public file with these keys: confide federated public",
         )
     check_output(public, Kind.SILO, keys, force=False)
     if not keys.parent.is_dir():
@@ -91,11 +91,11 @@ def keygen(*, name: str, keys: Path, public: Path, size: int | None = None, ledg
 
 @command("federated public")
 def public(*, keys: Path, size: int | None = None, ledger: str | None = None, output: Output) -> None:
-    r"""Issue the public file anew, with the same keys and another size or ledger.
+    r"""Issue a new public file, with the same keys and another size or ledger.
 
-    The fingerprint stays the same, so nobody has to compare it again: the
-    size is signed by the key that the fingerprint covers. A ledger that was
-    named before stays named; --ledger is written into the key file, too.
+    The fingerprint stays the same, and needs no new comparison: the size is
+    signed by the key that the fingerprint covers. A ledger named before stays
+    named; --ledger is also written into the key file.
 
     Example:
 
@@ -112,23 +112,23 @@ def public(*, keys: Path, size: int | None = None, ledger: str | None = None, ou
 
 
 def _identity_of(ledger: str | None) -> str | None:
-    """What a public file says of a ledger."""
+    """The identity of a ledger in a public file."""
     return None if ledger is None else SiloLedger(ledger).identity
 
 
-# What a silo agrees to
+# The policy of a silo
 
 
 @dataclass(frozen=True, kw_only=True)
 class Agreed:
-    """What a silo agrees to, beside whom it answers and for how much."""
+    """The options of a policy, except coordinator and budget."""
 
     peer: tuple[Path, ...] = ()
     allow: tuple[str, ...] = ()
     least_colluding: int | None = None
 
     def policy(self, coordinator: Path, budget: float, per_plan: float | None = None) -> Policy:
-        """The policy; allowed methods are added to those of every policy."""
+        """The policy; `allow` adds to the default methods."""
         return Policy(
             coordinator=read_silo(coordinator).identity,
             budget=budget,
@@ -141,7 +141,7 @@ class Agreed:
 
 @dataclass(frozen=True, kw_only=True)
 class Rules:
-    """The options of a silo that answers: a policy file, or what it would state."""
+    """The options of a silo that answers: a policy file, or its contents."""
 
     policy: Path | None = None
     coordinator: Path | None = None
@@ -150,7 +150,7 @@ class Rules:
 
     @property
     def files(self) -> list[Path]:
-        """All that is read."""
+        """The input files."""
         named = [one for one in (self.policy, self.coordinator) if one is not None]
         return [*named, *public_files(self.agreed.peer)]
 
@@ -159,17 +159,17 @@ class Rules:
         if self.policy is not None:
             return read_policy(self.policy)
         if self.coordinator is None or self.budget is None:
-            raise click.UsageError("--coordinator and --budget are needed, or --policy that states both")
+            raise click.UsageError("--coordinator and --budget are needed, or --policy that contains both")
         return self.agreed.policy(self.coordinator, self.budget)
 
 
 @command("federated policy")
 def policy(*, coordinator: Path, budget: float, per_plan: float | None = None, agreed: Agreed, output: Output) -> None:
-    r"""Write down what this silo agrees to: whom it answers, with what, for how much.
+    r"""Write the policy of this silo: coordinator, budget, methods, other silos.
 
-    The coordinator and the other silos are pinned by their identities, which
-    the printed fingerprints show: compare them by another channel first. The
-    file is used by `answer --policy`, and in Python by Policy.load.
+    The policy contains the identities of the coordinator and of the other
+    silos. Compare the printed fingerprints by another channel first. Use the
+    file with `answer --policy`, and in Python with Policy.load.
 
     Example:
 
@@ -182,12 +182,12 @@ def policy(*, coordinator: Path, budget: float, per_plan: float | None = None, a
     say(aligned(policy_rows(made)))
 
 
-# What it says of its records
+# Statements about the records of a silo
 
 
 @dataclass(frozen=True)
 class SiloRecords:
-    """Where it is kept what a silo's records have paid."""
+    """The ledger of a silo's records."""
 
     ledger: str
     dataset: str = RECORDS
@@ -198,52 +198,52 @@ class SiloRecords:
         return file_of(self.ledger)
 
     def open(self) -> SiloLedger:
-        """The ledger, for these records."""
+        """Open the ledger for these records."""
         return SiloLedger(self.ledger, self.dataset)
 
     def spent(self, budget: float) -> str:
-        """What these records have cost until now, in words, of what they may."""
+        """The budget spent on these records so far, and the budget allowed, in words."""
         spent = self.open().spent
         if math.isinf(spent):
-            return f"spent so far: +inf, for an answer was not private; the budget was {budget:g}"
+            return f"spent so far: +inf, because an answer was not private; the budget was {budget:g}"
         weak = practically_none(spent)
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 
 
 @dataclass(frozen=True, kw_only=True)
 class SiloTable:
-    """A silo's table, and what is read of each record."""
+    """A silo's table and its columns."""
 
     source: Source
     columns: Columns
     people: PeopleOptions
 
     def what(self) -> What | None:
-        """A plan states its loss for one record of a person."""
+        """The columns; a plan states its privacy loss for one record of a person."""
         what, people = self.columns.what(), self.people.people
         if isinstance(what, Losses):
             raise InputError(
                 "truth",
                 "a federation calibrates one score of each record",
-                remedy="--truth and --losses belong to `confide calibrate`",
+                remedy="Use --truth and --losses with `confide calibrate`",
             )
         if people is not None and people.most > 1:
             raise InputError(
-                "max_records_per_person", "must be 1 in a federation: its plan states the loss of one record"
+                "max_records_per_person", "must be 1 in a federation: its plan states the privacy loss of one record"
             )
         return what
 
     def check_score(self, of: str, wanted: str | None) -> None:
-        """Refuse columns that give another score than a plan, or a threshold, is for."""
+        """Check that the columns give the score of a plan or a threshold."""
         what = self.what()
-        found = None if what is None else SIDES if _has_sides(what) else what.kind.name
-        if what is None or found == wanted:
+        score = None if what is None else SIDES if _has_sides(what) else what.kind.name
+        if what is None or score == wanted:
             return
         if wanted is None:
-            raise InputError(of, "names no score", remedy=f"These columns give {found!r}: leave --score out")
-        named = "a column whose score is not named" if found is None else repr(found)
+            raise InputError(of, "names no score", remedy=f"These columns give {score!r}: leave --score out")
+        named = "a column whose score is not named" if score is None else repr(score)
         raise InputError(
-            of, f"is for the score {wanted!r}", remedy=f"These columns give {named}; --score {wanted} says so"
+            of, f"is for the score {wanted!r}", remedy=f"These columns give {named}; use --score {wanted} to name it"
         )
 
     def counted(
@@ -253,10 +253,10 @@ class SiloTable:
         names: tuple[Name, ...] | None = None,
         by: str | None = None,
     ) -> Any:
-        """The scores, counted where the table lives, of a plan's classes only.
+        """Histogram of the scores, counted in the table's own system, of a plan's classes only.
 
-        With names there is a histogram for each: a group that the column `by` says, or without it a class. Of the
-        sides of an interval there is one for each.
+        With names there is a histogram for each group in the column `by`, or without `by` for each class. The sides of
+        an interval have one histogram each.
         """
         with self.source.open("reading", self.what(), self.columns.ways) as (opened, what, progress):
             skip, people = self.source.skip_incomplete, self.people.people
@@ -269,11 +269,11 @@ class SiloTable:
             if names is not None and by is not None:
                 return group_histograms(opened, what, by, names, candidates, **how)
             if names is not None:
-                found = class_histograms(opened, what, candidates, **how)
-                if set(found) != set(names):
-                    other = class_list(tuple(found))
+                histograms = class_histograms(opened, what, candidates, **how)
+                if set(histograms) != set(names):
+                    other = class_list(tuple(histograms))
                     raise InputError("plan", f"is for the classes {class_list(names)}", got=other)
-                return found
+                return histograms
             if isinstance(what, Classified) and classes is not None:
                 own = what.columns(opened)[1]
                 try:
@@ -300,10 +300,11 @@ def answer(
 ) -> None:
     r"""Answer a plan from this silo's records: one small signed file.
 
-    The loss is charged in this silo's own budget ledger before the records are
-    used; what the ledger's limit or the budget does not allow is refused. Asked
-    again, the same answer is written again and costs nothing. `confide show
-    plan.json` says beforehand what the plan asks, and prints the fingerprints.
+    The privacy loss is charged in this silo's own budget ledger before the
+    records are used. A plan beyond the ledger's limit or the budget raises an
+    error. If you repeat the command, it writes the same answer again, at no
+    cost. Before, `confide show plan.json` prints the plan's request and the
+    fingerprints.
 
     Example:
 
@@ -333,7 +334,7 @@ def answer(
     if not read.channel.each and own.ledger is None:
         say(
             "this silo's public file names no ledger: a copy of these keys with another ledger could answer this plan "
-            "again, and the two answers together would tell of the records; confide federated public --ledger names it"
+            "again, and the two answers together would reveal records; confide federated public --ledger adds it"
         )
     if rows := identity_rows(read, silos=not read.channel.each):
         say(aligned(rows))
@@ -343,7 +344,7 @@ def answer(
 
 
 def _check_by(plan: AnyPlan, by: str | None, columns: Columns) -> None:
-    """Refuse --by, or its absence, where the plan asks for something else."""
+    """Check that --by is given if, and only if, the plan needs it."""
     each = plan.by
     if each == "group" and by is None:
         raise click.UsageError("--by is missing, the column of each record's group: the plan has a threshold for each")
@@ -367,15 +368,15 @@ def report(
     again: bool = False,
     output: Output,
 ) -> None:
-    r"""Say how well the common threshold covers in this silo, privately.
+    r"""Estimate the coverage of the common threshold in this silo, privately.
 
     Counts this silo's covered records with noise, after charging its ledger.
-    The file may be sent around: `confide report --silo-report FILE` shows it.
-    Of several thresholds --of names the one that is meant, and of groups --by
-    the column of each record's group: only records of that group are counted.
-    The number of records becomes public. On records that did not take part in
-    the calibration the interval holds exactly; name them with --dataset.
-    For a threshold of the silo's own: `confide calibrate`.
+    You may share the file: `confide report --silo-report FILE` shows it. With
+    several thresholds, --of selects one. For groups, --by is the column of
+    each record's group: only records of that group are counted. The number of
+    records becomes public. On records that did not take part in the
+    calibration the interval holds exactly; name them with --dataset. For a
+    threshold of the silo's own use `confide calibrate`.
 
     Example:
 
@@ -389,18 +390,18 @@ def report(
     everything = load_release(calibration)
     if not isinstance(everything, FederatedRelease):
         raise InputError(
-            "calibration", f"{str(calibration)!r} must be federated", remedy="`confide evaluate` measures others"
+            "calibration", f"{str(calibration)!r} must be federated", remedy="For others use `confide evaluate`"
         )
-    asked = plan_of(everything)
+    plan = plan_of(everything)
     place, released = part_of(everything, of)
-    _check_by(asked, by, table.columns)
+    _check_by(plan, by, table.columns)
     known = [one.name for one in released.plan.silos]
     if silo not in known:
         raise InputError("silo", f"must be one of the plan's silos, {', '.join(known[:10])}", got=repr(silo))
     table.check_score("the threshold", released.score)
     if released.threshold == float("inf"):
-        raise InputError("threshold", "is +inf and covers everything", remedy="There is nothing to estimate")
-    names = asked.names if asked.by in ("group", "class") else None
+        raise InputError("threshold", "is +inf and covers everything", remedy="No estimate is needed")
+    names = plan.names if plan.by in ("group", "class") else None
     counts = table.counted(Candidates.of([released.threshold]), released.classes, names, by)
     if names is not None:
         counts = counts[names[place]]
@@ -414,7 +415,7 @@ def report(
     say(records.spent(budget))
 
 
-# What costs nothing
+# Commands without a privacy cost
 
 
 @command("federated open")
@@ -430,9 +431,10 @@ def open_sum(
 ) -> None:
     r"""Help to open the sum of the answers on a list: one small signed file.
 
-    It needs no records and costs nothing: the sum is what the silos on the list
-    have paid for. The ledger remembers the list; no other one of this session
-    is opened. Asked again, the same part is written again.
+    Opening reconstructs the sum of a survivor set (list). It needs no records
+    and has no privacy cost, because the silos on the list have paid for the
+    sum. The ledger stores the list; no other list of this session is opened.
+    If you repeat the command, it writes the same part again.
 
     Example:
 
@@ -449,23 +451,23 @@ def open_sum(
 
 
 def _whose(coordinator: Path | None, policy: Path | None) -> Policy:
-    """Whom to help; nothing else of a policy is asked, for nothing is paid."""
+    """A policy with the coordinator; its other fields do not matter, because nothing is paid."""
     if policy is not None:
         return read_policy(policy)
     if coordinator is None:
-        raise click.UsageError("--coordinator is needed, or --policy that states it, and not both")
+        raise click.UsageError("--coordinator is needed, or --policy that contains it, and not both")
     return Policy(read_silo(coordinator).identity, budget=1.0, per_plan=1.0)
 
 
 @command("federated own")
 def own(*, answer: Path, calibration: Path, of: str | None = None, output: Output) -> None:
-    r"""Make a silo's own calibration from the common round, for nothing.
+    r"""Compute a silo's own calibration from the common round, at no cost.
 
-    The larger of the common threshold and of what the silo answered. It
-    covers new records of this silo as stated, whatever the other silos are
-    like. No records are read and nothing is charged: both files are out
-    already. Of a sum nothing of one silo is known; see `calibrate`. Of several
-    thresholds --of names the one that is meant.
+    Its threshold is the larger of the common threshold and the silo's answer.
+    It covers new records of this silo as stated, whatever the other silos are
+    like. No records are read and nothing is charged, because both files were
+    released already. It is not possible for sums, which reveal nothing about
+    one silo; see `calibrate`. With several thresholds, --of selects one.
 
     Example:
 
@@ -475,6 +477,6 @@ def own(*, answer: Path, calibration: Path, of: str | None = None, output: Outpu
     output.check(Kind.RELEASE, answer, calibration)
     released = load_release(calibration)
     if not isinstance(released, FederatedRelease):
-        raise InputError("calibration", f"{str(calibration)!r} must be one that `federated aggregate` wrote")
+        raise InputError("calibration", f"{str(calibration)!r} must be a release of `federated aggregate`")
     made = own_share(released, read_text(answer), of)
     output.save(made.to_json(), f"{made}\nsaved")

@@ -1,7 +1,7 @@
-"""The methods of one-shot federated calibration, by the names that plans give them, and the channels that add vectors.
+"""The methods of one-shot federated calibration, by their names in plans, and the channels that add vectors.
 
-Terms and options come in; planned methods and channels leave. They say what a silo sends, what becomes of it and what
-is promised.
+From terms and options they make planned methods and channels, which define a silo's message, the threshold and the
+guarantee.
 """
 
 from confide.federated.protocols.channels import Channel, Clear, Dealt, Masked, Shared
@@ -21,11 +21,11 @@ from confide.federated.protocols.sorted_replies import FedCPAvg, FedCPQQ, Privat
 PROTOCOLS: dict[str, Row] = {
     row.name: row
     for row in (
-        Row("private-qq", PrivateQQ, (Clear, Clear)),  # ours, private in the silo; the default
-        Row("secure-sum", NoisyCounts, (Masked, Shared)),  # ours, private in the sum
+        Row("private-qq", PrivateQQ, (Clear, Clear)),  # of confide, private in the silo; the default
+        Row("secure-sum", NoisyCounts, (Masked, Shared)),  # of confide, private in the sum
         Row("fedcp-qq", FedCPQQ, (Clear, Clear)),  # published, not private
         Row("fedcp2-qq", FedCP2QQ, (Clear, Clear)),  # published, private in the silo
-        Row("fedcp2-qq-sum", FedCP2QQ, (Masked, Shared)),  # the same, and who replied what is hidden
+        Row("fedcp2-qq-sum", FedCP2QQ, (Masked, Shared)),  # the same, and the single replies are hidden
         Row("fedcp-avg", FedCPAvg, (Clear, Clear)),  # published, not private, without a guarantee
     )
 }

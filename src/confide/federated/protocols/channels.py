@@ -1,15 +1,16 @@
-"""How the silos' vectors are added: in the clear, masked in pairs, or shared with openers.
+"""Channels, which add the silos' vectors: in the clear, with pairwise masks, or with secret shares.
 
-A vector holds integers over the candidates; of several thresholds there may be several, one after another.
+A vector has integers over the candidates. For several thresholds there may be several vectors, one after another.
 
-In the clear, a vector says which candidate a silo replies, and everybody may know.
+`Clear`: a vector is the candidate that a silo replies, which all parties may see.
 
-Masked, a sum opens in one message: every silo masks its vector, and the masks cancel when all vectors are added.
+`Masked`: a sum of all silos opens in one message. Every silo masks its vector, and the masks cancel in the sum.
 
-Shared, a sum opens without everybody: every silo deals Shamir shares of its vector, sealed to the openers (message 1).
-The coordinator signs one list of answers, and each opener returns the sum of the shares that it holds of those on the
-list (message 2); `needed` parts open the sum, and nothing else ever opens. An opener helps to open one list per
-session; with 3 needed > 2 K + c that is enough whatever lists are told to whom (docs/theory-federated.md, Theorem F8).
+`Shared`: a sum opens without all silos. Every silo deals Shamir shares of its vector, encrypted for the share holders
+(openers; message 1). The coordinator signs one list of answers (survivor set), and each share holder returns the sum of
+its shares of the listed answers (message 2). `needed` parts open the sum, and nothing else ever opens. A share holder
+helps to open one list per session. With K share holders, c colluding silos and 3 needed > 2 K + c this is sufficient,
+for all lists that the coordinator sends (docs/theory-federated.md, Theorem F8).
 """
 
 import math
@@ -31,20 +32,20 @@ from confide.federated.terms import Terms, check_count
 from confide.support import Fields, shapes
 
 MOST_SUMMED = 2**14
-"""Numbers of a vector of which only the sum opens: its message has each."""
+"""Maximum length of a vector of which only the sum opens, because its message contains every number."""
 
 
 class Channel(ABC):
-    """What becomes of the vectors that silos draw. Silos are named by their place in the terms."""
+    """The base class of all channels. Silos are numbered by their position in the terms."""
 
     each: ClassVar[bool] = False
-    """Whether every vector of every silo is known by itself; else only the sum opens, of all vectors at once."""
+    """Whether the vector of every silo is visible; else only the sum opens."""
     second: ClassVar[bool] = False
     """Whether a sum opens by a second message, without all silos."""
 
     @classmethod
     def check(cls, terms: Terms, method: str, serves: str) -> None:
-        """Refuse terms that it cannot carry; for a sum fewer than two silos, and too many candidates."""
+        """Reject unsupported terms: for a sum fewer than two silos, or too many candidates."""
         if cls.each:
             return
         if len(terms.silos) < 2:
@@ -55,26 +56,26 @@ class Channel(ABC):
     @classmethod
     @abstractmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
-        """The channel for these terms."""
+        """Plan the channel for these terms."""
 
     @classmethod
     @abstractmethod
     def read(cls, fields: Fields, terms: Terms) -> Self:
-        """The channel from its fields in a plan; what would not be safe is refused."""
+        """Read the channel from its fields in a plan; an error for unsafe values."""
 
     @abstractmethod
     def fields(self) -> dict[str, Any]:
-        """Its fields in a plan, by name."""
+        """The channel's fields in a plan, by name."""
 
     def carrying(self, bits: int) -> "Channel":
-        """The same for sums of so many bits."""
+        """The channel for sums of 32 or 64 bits."""
         return self
 
-    def refuse_narrow(self, bits: int) -> None:  # noqa: B027 - nothing to refuse by itself
-        """Refuse a plan whose sums do not fit."""
+    def refuse_narrow(self, bits: int) -> None:  # noqa: B027 - no check by default
+        """Reject a plan whose sums do not fit."""
 
     def refuse_wide(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
-        """Refuse candidates, of so many vectors, that would make messages too long."""
+        """Reject a number of candidates that would make messages of this many vectors too long."""
         if not self.each and vectors * terms.candidates.size > MOST_SUMMED:
             raise InputError(
                 "candidates",
@@ -86,61 +87,61 @@ class Channel(ABC):
 
     @property
     def colluders(self) -> int | None:
-        """With how many silos the coordinator may pool what they know; None if no message relies on other silos.
+        """The number of silos that may collude with the coordinator; None if no message relies on other silos.
 
-        Stated by the plan, and checked by every silo's policy.
+        The plan states it, and every silo's policy checks it.
         """
         return None
 
     def least(self, terms: Terms) -> int:
-        """The least number of silos whose answers open."""
+        """The least number of silos whose answers give a threshold."""
         return 1
 
     def honest(self, terms: Terms) -> int:
-        """How many silos are sure to be in the sum and not to collude."""
+        """The number of silos that are certainly in the sum and do not collude."""
         return self.least(terms) - (self.colluders or 0)
 
     def numbers(self, terms: Terms) -> list[int]:
-        """For how many answers there can be a threshold, the many first."""
+        """The numbers of answers that can give a threshold, the largest first."""
         return list(range(len(terms.silos), self.least(terms) - 1, -1))
 
     def refuse_short(self, terms: Terms, who: Sequence[int]) -> None:  # noqa: B027 - likewise
-        """Refuse answers of fewer silos than can open."""
+        """Reject answers of too few silos for a threshold."""
 
     @abstractmethod
     def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """What silo `own` sends, as JSON values, for int64 vectors of shape (thresholds, m).
+        """The message of silo `own`, as JSON values, for int64 vectors of shape (thresholds, m).
 
-        `agreement` is its X25519 private key; `context`, session and plan digest, is never used twice.
+        `agreement` is its X25519 private key; `context`, session and plan digest, must never be used twice.
         """
 
     @abstractmethod
     def read_message(self, terms: Terms, fields: Fields, vectors: int) -> Any:
-        """What a silo sent; refused as `malformed` or `out-of-range` if it cannot be that."""
+        """Read the content of a silo's message; raises a `Refusal` with the code `malformed` or `out-of-range`."""
 
     @abstractmethod
     def add(self, terms: Terms, sent: Mapping[int, Any], vectors: int) -> Counts:
-        """The sum of what the silos sent, by place, int64 of shape (thresholds, m); `missing` if there are too few."""
+        """The sum of the messages by position, int64 of shape (thresholds, m); `missing` is raised for too few."""
 
 
 @dataclass(frozen=True)
 class Clear(Channel):
-    """One candidate from each silo: its index, and the candidate itself for people and as a check."""
+    """A channel in the clear: each silo sends the index of a candidate, and its value as a check and for readers."""
 
     each = True
 
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
-        """It has no settings."""
+        """The channel, which has no settings."""
         return cls()
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms) -> Self:
-        """It has no fields."""
+        """The channel, which has no fields."""
         return cls()
 
     def fields(self) -> dict[str, Any]:
-        """None."""
+        """No fields."""
         return {}
 
     def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
@@ -157,7 +158,7 @@ class Clear(Channel):
         return chosen
 
     def add(self, terms: Terms, sent: Mapping[int, int | tuple[int, ...]], vectors: int) -> Counts:
-        """How many silos replied which candidate."""
+        """The number of silos that replied each candidate."""
         if not sent:
             raise Refusal("missing", "no silo has answered; wait, or make a new plan")
         chosen = np.array(list(sent.values())).reshape(len(sent), vectors)
@@ -171,12 +172,12 @@ def _json_value(terms: Terms, chosen: int) -> float | str:
 
 @dataclass(frozen=True)
 class Masked(Channel):
-    """A sum that opens with everybody at once.
+    """A channel with pairwise masks: the sum opens only with the messages of all silos.
 
     Parameters
     ----------
     colluding
-        How many silos may pool what they know with the coordinator.
+        Number of silos that may collude with the coordinator.
     bits
         Masks are modulo 2**bits.
     """
@@ -186,46 +187,46 @@ class Masked(Channel):
 
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
-        """By default fewer than half of the silos may collude, and one of two."""
-        m, asked = len(terms.silos), options.colluding
-        return cls(max(1, (m - 1) // 2) if asked is None else check_count("colluding", asked, m - 1))
+        """The channel; by default fewer than half of the silos may collude, and one of two."""
+        m, colluding = len(terms.silos), options.colluding
+        return cls(max(1, (m - 1) // 2) if colluding is None else check_count("colluding", colluding, m - 1))
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms) -> Self:
-        """From the fields `colluding` and `bits`."""
+        """Read the fields `colluding` and `bits`."""
         return cls(read_field(fields, "colluding", terms), read_field(fields, "bits", terms))
 
     def fields(self) -> dict[str, Any]:
-        """Each under its own name."""
+        """The fields, each by its own name."""
         return dict(vars(self))
 
     def carrying(self, bits: int) -> "Masked":
-        """With masks of so many bits."""
+        """The channel with masks of 32 or 64 bits."""
         return replace(self, bits=bits)
 
     def refuse_narrow(self, bits: int) -> None:
-        """Refuse masks of fewer bits than the sum."""
+        """Reject masks of fewer bits than the sum."""
         refuse_contradiction(self.bits < bits)
 
     @property
     def colluders(self) -> int:
-        """The colluding ones."""
+        """The number of silos that may collude."""
         return self.colluding
 
     def least(self, terms: Terms) -> int:
-        """All of them."""
+        """The number of all silos."""
         return len(terms.silos)
 
     def refuse_short(self, terms: Terms, who: Sequence[int]) -> None:
-        """Refuse a sum without all silos."""
+        """Reject a sum without all silos."""
         there = set(who)
         absent = [silo.name for i, silo in enumerate(terms.silos) if i not in there]
         if absent:
             names = ", ".join(repr(name) for name in absent[:5]) + (", ..." if len(absent) > 5 else "")
             raise Refusal(
                 "missing",
-                f"a secure sum opens with all its silos or not at all; {len(absent)} have not answered: {names}; wait "
-                "for them, or make a new plan without them, for which the others pay again",
+                f"this secure sum opens only with all silos; {len(absent)} have not answered: {names}; wait for them, "
+                "or make a new plan without them, for which the others pay again",
             )
 
     def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
@@ -234,30 +235,30 @@ class Masked(Channel):
         return {"masked": mask(vectors.ravel(), agreement, roster[own], roster, context, self.bits).tolist()}
 
     def read_message(self, terms: Terms, fields: Fields, vectors: int) -> NDArray[Any]:
-        """A masked vector."""
+        """Read a masked vector."""
         vector, most = fields.read("masked", shapes.LIST), 2**self.bits
         fits = len(vector) == vectors * terms.candidates.size
         if not fits or not all(type(v) is int and 0 <= v < most for v in vector):
-            raise Refusal("malformed", "a masked vector must hold an integer below 2**bits for every candidate")
+            raise Refusal("malformed", "a masked vector must contain an integer below 2**bits for every candidate")
         return np.array(vector, dtype=np.uint64).astype(word_of(self.bits))
 
     def add(self, terms: Terms, sent: Mapping[int, NDArray[Any]], vectors: int) -> Counts:
-        """What opens if all silos answered."""
+        """The sum, if all silos answered."""
         self.refuse_short(terms, list(sent))
         return open_sum(list(sent.values()), self.bits).reshape(vectors, -1)
 
 
 MOST_OPENERS = 64
 MOST_ELEMENTS = 2**16
-"""Openers times numbers of a vector: an answer stays below the million characters that a ledger keeps."""
+"""Share holders times length of a vector: an answer stays below the million characters that a ledger keeps."""
 MOST_LISTED = 2**19
-"""Silos times numbers: what is asked of an opener stays below the millions of characters that are read."""
+"""Silos times length of a vector: an opening stays below the maximum size of a message."""
 
 _KEY = re.compile(r"[0-9a-f]{64}")
 
 
 class Dealt(NamedTuple):
-    """The first message of a silo: which answer it is (the fresh public key), and a sealed share for every opener."""
+    """A silo's first message: the fresh public key that names the answer, and an encrypted share per share holder."""
 
     ephemeral: str
     shares: list[str]
@@ -265,16 +266,18 @@ class Dealt(NamedTuple):
 
 @dataclass(frozen=True)
 class Shared(Channel):
-    """A sum that opens with the parts of openers; at most `dropouts` silos may be missing from the list.
+    """A channel with secret shares: the sum of a list opens with the parts of share holders (openers).
+
+    At most `dropouts` silos may be missing from the list.
 
     Parameters
     ----------
     colluding
-        How many silos may pool what they know with the coordinator.
+        Number of silos that may collude with the coordinator.
     openers
-        The silos that can help to open, by place.
+        Positions of the share holders.
     needed
-        How many of them must.
+        Number of share holders that must help to open the sum.
     """
 
     second = True
@@ -285,17 +288,17 @@ class Shared(Channel):
 
     @classmethod
     def planned(cls, terms: Terms, options: Options) -> Self:
-        """The largest silos open, as few of them as is safe."""
+        """The channel with the largest silos as share holders, of which as few as is safe must help."""
         openers = tuple(sorted(by_size(terms)[:MOST_OPENERS]))
-        k, asked = len(openers), options.colluding
-        colluding = max(1, k // 3) if asked is None else check_count("colluding", asked, k - 1)
+        k, colluding = len(openers), options.colluding
+        colluding = max(1, k // 3) if colluding is None else check_count("colluding", colluding, k - 1)
         made = cls(colluding, openers, least_needed(k, colluding))
         made.refuse_many_missing(terms)
         return made
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms) -> Self:
-        """From its fields; openers of which so few would open more than one sum are refused."""
+        """Read the fields; an error if so few share holders could open more than one sum."""
         made = cls(*(read_field(fields, name, terms) for name in ("colluding", "openers", "needed")))
         k = len(made.openers)
         refuse_contradiction(list(made.openers) != sorted(set(made.openers)) or not 1 <= k <= MOST_OPENERS)
@@ -304,11 +307,11 @@ class Shared(Channel):
         return made
 
     def fields(self) -> dict[str, Any]:
-        """Each under its own name."""
+        """The fields, each by its own name."""
         return dict(vars(self))
 
     def refuse_many_missing(self, terms: Terms) -> None:
-        """Refuse more missing silos than can be done without."""
+        """Reject more missing silos than the sum allows."""
         m, k = len(terms.silos), len(self.openers)
         if self.least(terms) < self.needed:
             raise InputError(
@@ -318,13 +321,13 @@ class Shared(Channel):
                     f"collude: {self.needed} of {k} silos must help to open the sum"
                 ),
                 remedy=(
-                    "Of 4 silos and fewer nobody can be done without if one may collude: use dropouts=0, or the "
+                    "With 4 silos or fewer, of which one may collude, none may be missing: use dropouts=0, or the "
                     "method 'private-qq'"
                 ),
             )
 
     def refuse_wide(self, terms: Terms, method: str, serves: str, vectors: int = 1) -> None:
-        """Refuse messages that are too long."""
+        """Reject messages that are too long."""
         m, k = len(terms.silos), len(self.openers)
         most = min(MOST_ELEMENTS // k, MOST_LISTED // m) // vectors
         if terms.candidates.size > most:
@@ -333,14 +336,14 @@ class Shared(Channel):
                 "candidates",
                 (
                     f"must number at most {most}{several} for the method {method!r} with dropouts, {m} silos and "
-                    f"{k} openers"
+                    f"{k} share holders"
                 ),
                 got=f"{terms.candidates.size}{serves}",
             )
 
     @property
     def colluders(self) -> int:
-        """The colluding ones."""
+        """The number of silos that may collude."""
         return self.colluding
 
     def least(self, terms: Terms) -> int:
@@ -348,38 +351,38 @@ class Shared(Channel):
         return len(terms.silos) - terms.dropouts
 
     def refuse_short(self, terms: Terms, who: Sequence[int]) -> None:
-        """Refuse a list of fewer silos than it needs."""
+        """Reject a list of too few silos."""
         if len(who) < self.least(terms):
             raise Refusal("missing", f"the sum of at least {self.least(terms)} silos opens; {len(who)} are on the list")
 
     def send(self, terms: Terms, own: int, vectors: Counts, agreement: bytes, context: bytes) -> dict[str, Any]:
-        """Shares of the vectors, one after another, each sealed to its opener."""
+        """Shares of the vectors, one after another, each encrypted for its share holder."""
         shares = deal(vectors.ravel(), len(self.openers), self.needed)
         openers = [terms.silos[i].agreement for i in self.openers]
         ephemeral, sealed = seal_shares(shares, openers, terms.silos[own].agreement, agreement, context)
         return {"ephemeral": ephemeral, "shares": sealed}
 
     def read_message(self, terms: Terms, fields: Fields, vectors: int) -> Dealt:
-        """A fresh public key and a sealed share for every opener; whether these open, the openers will see."""
+        """Read a fresh public key and an encrypted share for every share holder. Only the holders can decrypt them."""
         key = read_ephemeral(fields.read("ephemeral", shapes.TEXT))
         return Dealt(key, read_shares(fields, vectors * terms.candidates.size, len(self.openers)))
 
     def add(self, terms: Terms, sent: Mapping[int, Any], vectors: int) -> NoReturn:
-        """The answers alone do not tell it; the openers' parts do."""
+        """Raise `missing`, because the sum needs the parts of the share holders."""
         raise Refusal(
             "missing",
-            f"the answers open with the parts of {self.needed} of the plan's {len(self.openers)} openers: list the "
-            "answers, send every opener its file, and give the parts",
+            f"the sum opens with the parts of {self.needed} of the plan's {len(self.openers)} share holders: list the "
+            "answers, send every share holder its file, and pass the parts",
         )
 
 
 def by_size(terms: Terms) -> list[int]:
-    """The places of the silos, the largest ones first."""
+    """The positions of the silos, the largest ones first."""
     return sorted(range(len(terms.silos)), key=lambda i: (-(terms.silos[i].size or 0), i))
 
 
 def least_needed(openers: int, colluding: int) -> int:
-    """The fewest parts that may open a sum: 3 needed > 2 openers + colluding (Theorem F8).
+    """The least safe number of parts that open a sum: 3 needed > 2 openers + colluding (Theorem F8).
 
     Examples
     --------
@@ -390,16 +393,16 @@ def least_needed(openers: int, colluding: int) -> int:
 
 
 def read_shares(fields: Fields, numbers: int, count: int) -> list[str]:
-    """So many sealed shares of a vector of so many numbers: each has the one length that they have."""
+    """Read `count` encrypted shares of a vector of length `numbers`, which all have the same length."""
     shares: list[str] = fields.read("shares", shapes.LIST)
     length = 4 * ceil((8 * numbers + 16) / 3)
     if len(shares) != count or not all(isinstance(text, str) and len(text) == length for text in shares):
-        raise Refusal("malformed", "sealed shares must be texts of one length, as many as the plan says")
+        raise Refusal("malformed", "encrypted shares must have the length and the number that the plan states")
     return shares
 
 
 def read_ephemeral(text: Any) -> str:
-    """The public key that names an answer."""
+    """Check the public key that names an answer."""
     if not isinstance(text, str) or not _KEY.fullmatch(text):
         raise Refusal("malformed", "an answer must be named by a key of 64 hexadecimal digits")
     return text

@@ -1,4 +1,4 @@
-"""`fedcp2-qq`, and the same over a sum of its replies.
+"""`fedcp2-qq`, and `fedcp2-qq-sum`, which opens only the sum of its replies.
 
 FedCP^2-QQ: the published private version of FedCP-QQ with the best of all gamma, for equal public sizes.
 
@@ -6,15 +6,16 @@ Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", I
 (1-alpha)/(1-gamma alpha), a correction of 2/epsilon log(B/(1-(1-gamma alpha)^(1/m))) ranks by a union bound over
 silos, and the exponential mechanism of Angelopoulos, Bates, Zrnic and Jordan, "Private prediction sets", in each silo.
 gamma is chosen as there, for the least M(l + l_cor, k); no grid is published, and none is needed (`best_published`).
-The certificate, and all that concerns absent and lying silos, is that of docs/theory-federated.md, Theorems F1 and F3.
+The certificate, and everything about missing and Byzantine silos, is that of docs/theory-federated.md, Theorems F1, F3
+and F12.
 
 FedCP^2-QQ with secure aggregation: every silo's private reply as a one-hot vector, of which only the sum opens.
 
 Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023, section 4, "Privacy
-amplification by shuffling or aggregation". The sum says how many silos replied which candidate, so its k-th smallest
+amplification by shuffling or aggregation". The sum counts how many silos replied each candidate, so its k-th smallest
 reply is that of `fedcp2-qq`, with the same certificate. The paper also claims a loss smaller by the order of sqrt(m).
-That holds where a silo is one person, and then the plan gives the replies a larger loss of their own. For silos of
-more records it does not (docs/theory-federated.md, Theorems F10 and F11), and the plan says so.
+This holds if a silo is one person, and then the plan gives the replies a larger loss. It does not hold for silos of
+more records (docs/theory-federated.md, Theorems F10 and F11), and the plan states this.
 """
 
 import math
@@ -40,23 +41,23 @@ from confide.mechanisms import PrivatePredictionSets
 from confide.support import Fields, Level, exact_level, positive_integer, privacy_loss, scale_for
 
 _ROUNDING = 1e-13
-"""Levels are raised by so much, so that what is rounded still reaches what is claimed."""
+"""Relative increase of levels, so that rounded values still reach the claimed level."""
 _DRAWS = 200
 _LARGEST = 700.0
 
 
 @dataclass(frozen=True)
 class Hidden:
-    """What a sum hides of who replied what.
+    """The parameters of a sum that hides the single replies.
 
     Parameters
     ----------
     colluding
-        How many silos may pool what they know with the coordinator.
+        Number of silos that may collude with the coordinator.
     honest
-        How many silos are sure to be in the sum and not to collude.
+        Number of silos that are certainly in the sum and do not collude.
     opened_epsilon, dp_delta
-        The loss of the sum where it was asked for, else None.
+        The loss of the sum if it was requested, else None.
     """
 
     colluding: int
@@ -68,7 +69,7 @@ class Hidden:
     def of(
         cls, terms: Terms, channel: Channel, opened_epsilon: float | None, dp_delta: float | None
     ) -> "Hidden | None":
-        """What the channel hides; None where every reply is known."""
+        """The parameters for a channel; None if every reply is visible."""
         if channel.colluders is None:
             return None
         return cls(channel.colluders, channel.honest(terms), opened_epsilon, dp_delta)
@@ -76,18 +77,18 @@ class Hidden:
 
 @dataclass(frozen=True)
 class FedCP2QQ(SortedReplies):
-    """The published private method; over a sum nobody learns which silo replied what.
+    """FedCP^2-QQ, the published private method; over a sum the replies of single silos are hidden.
 
-    Its privacy does not rely on other silos: every reply is private by itself.
+    Its privacy does not rely on other silos, because every reply is private by itself.
 
     Parameters
     ----------
     targets
-        l + l_cor for every silo; 1 where a silo is one record, for which the publication has no rank.
+        l + l_cor for every silo; 1 if a silo is one record, for which the publication has no rank.
     published_k
-        Which reply the publication makes the threshold, if all silos answer; 0 for our own choice.
+        The published rank of the reply that becomes the threshold, if all silos answer; 0 for the rank of confide.
     hidden
-        What a sum of the replies hides; None where they are known.
+        The parameters of a sum of the replies; None if replies are visible.
 
     Examples
     --------
@@ -103,7 +104,7 @@ class FedCP2QQ(SortedReplies):
     (True, 5.0)
     """
 
-    relies_for = "who replied what is hidden by"
+    relies_for = "single replies are hidden by"
 
     targets: tuple[int, ...]
     published_k: int
@@ -111,9 +112,9 @@ class FedCP2QQ(SortedReplies):
 
     @classmethod
     def local_terms(cls, terms: Terms, options: Options, channel: Channel) -> Terms:
-        """Terms with the loss of one reply: the largest one whose sum is within what was asked for, if `dp_delta` is.
+        """The terms with the loss of one reply: with `dp_delta`, the largest one whose sum has the requested loss.
 
-        More than what was asked for only where a silo is one record: elsewhere nothing is gained (Theorem F11).
+        It exceeds the requested loss only if a silo is one record; otherwise nothing is gained (Theorem F11).
         """
         if options.dp_delta is None or channel.each or _size(terms) > 1 or terms.epsilon is None:
             return terms
@@ -121,7 +122,7 @@ class FedCP2QQ(SortedReplies):
 
     @classmethod
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
-        """The published ranks and k of least aimed-at coverage over all gamma; one record has one rank, and no k."""
+        """The published ranks and k of least compensation over all gamma; for one record the rank 1 and no k."""
         m, n = len(terms.silos), _size(terms)
         hidden = Hidden.of(terms, channel, options.opened_epsilon, options.dp_delta)
         if len({silo.size for silo in terms.silos}) > 1:
@@ -142,7 +143,7 @@ class FedCP2QQ(SortedReplies):
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """From the fields `targets` and `published_k`; of a sum also what it is said to cost, which must follow."""
+        """Read the fields `targets` and `published_k`, and for a sum its claimed loss, which must follow."""
         claims = ("opened_epsilon", "dp_delta") if channel.colluders is not None else ()
         claimed = {name: read_field(fields, name, terms) if name in fields else None for name in claims}
         hidden = Hidden.of(terms, channel, claimed.get("opened_epsilon"), claimed.get("dp_delta"))
@@ -155,25 +156,25 @@ class FedCP2QQ(SortedReplies):
         return made
 
     def fields(self) -> dict[str, Any]:
-        """Its fields, each under its own name; the loss of the sum only where it was asked for."""
+        """The fields, each by its own name; the loss of the sum only if it was requested."""
         stated: dict[str, Any] = {"targets": self.targets, "published_k": self.published_k}
         if self.hidden is None or self.hidden.dp_delta is None:
             return stated
         return {**stated, "opened_epsilon": self.hidden.opened_epsilon, "dp_delta": self.hidden.dp_delta}
 
     def loss(self, terms: Terms, i: int) -> float:
-        """The published loss, that of one reply, which holds against everybody."""
+        """The published loss of one reply, which holds for all observers."""
         return terms.epsilon or 0.0
 
     def mechanism(self, terms: Terms, i: int) -> PrivatePredictionSets:
-        """The exponential mechanism of Private Prediction Sets; for one record at its median, randomized response."""
+        """The exponential mechanism of Private Prediction Sets; for one record at the median, randomized response."""
         n, epsilon = terms.silos[i].size or 0, terms.epsilon or 0.0
         if n == 1:  # log-odds of 1/scale for the candidate of the record, against every other
             return PrivatePredictionSets(Fraction(1, 2), 0.0, scale_for(1, epsilon))
         return published_quantile(n, self.targets[i], epsilon)
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
-        """By the random rank; one record's candidate is replied, or else any of all of them."""
+        """The law of the random rank; a silo of one record replies its candidate, or any of all candidates."""
         if terms.silos[i].size != 1:
             return super().reply_law(terms, i)
         odds = math.expm1(min(1 / self.mechanism(terms, i).scale, _LARGEST))
@@ -181,17 +182,17 @@ class FedCP2QQ(SortedReplies):
         return RandomRankReply(1, (1,), (stays,), 1 - stays)
 
     def planned_k(self, terms: Terms) -> int | None:
-        """The published k stands if nobody may lie, no delta is given, and our certificate confirms it."""
+        """The published k, if no silo is Byzantine, there is no delta, and the certificate confirms it."""
         if not self.published_k or terms.liars or terms.delta is not None:
             return None
         replies = [self.reply_law(terms, i) for i in range(len(terms.silos))]
         return self.published_k if order_statistic_coverage(replies, self.published_k) >= terms.level else None
 
     def whole_loss(self, terms: Terms) -> float:
-        """At least the loss of a reply when all records of its silo are replaced.
+        """An upper bound on the loss of a reply when all records of its silo are replaced.
 
-        Group privacy, n times that of one record; or the range of all exponents and the logarithm of the number of
-        candidates, which bound how often a candidate is replied from above (1) and from below.
+        It is the smaller of two bounds: group privacy, n times the loss of one record; and the range of all exponents
+        plus the logarithm of the number of candidates, because the probability of a candidate is at most 1.
         """
         n = _size(terms)
         if n == 1:
@@ -201,28 +202,26 @@ class FedCP2QQ(SortedReplies):
         return min(n * mechanism.replace_one, steepest + math.log(terms.candidates.size))
 
     def delta_of_sum(self, terms: Terms, epsilon: float) -> float:
-        """The delta at which the sum is (epsilon, delta)-DP for one record (Theorem F10); colluders hide nobody."""
+        """The delta at which the sum is (epsilon, delta)-DP for one record (Theorem F10); only honest silos hide it."""
         honest = 1 if self.hidden is None else self.hidden.honest
         return clones_delta(epsilon, self.loss(terms, 0), honest, whole=self.whole_loss(terms))
 
     def words(self, terms: Terms) -> list[tuple[str, str]]:
-        """What a sum costs, and what it does not save."""
+        """The loss of a sum, and a statement if it is not smaller than that of a reply."""
         if self.hidden is None:
             return []
         local, opened = self.loss(terms, 0), self.hidden.opened_epsilon
         if opened is not None and opened < local:
-            said = (
-                f"{opened:g} for one person with dp_delta {self.hidden.dp_delta:g}, to whoever sees the sum "
-                f"alone and colludes with at most {self.hidden.colluding} silos; {local:.6g} to whoever sees one reply"
+            text = (
+                f"{opened:g} for one person with dp_delta {self.hidden.dp_delta:g}, for an observer of the sum alone "
+                f"who colludes with at most {self.hidden.colluding} silos; {local:.6g} for an observer of one reply"
             )
         else:
-            said = (
-                f"{local:g} for one record, as much as one reply; it hides which silo replied what, and saves no loss"
-            )
-        return [("the opened sum costs", said)]
+            text = f"{local:g} for one record, as for one reply; the sum hides the single replies and reduces no loss"
+        return [("privacy loss of the sum", text)]
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Drawn counts, then the exact law of the silos' choice, which is one law: their sizes are equal."""
+        """The law from drawn counts and the exact law of the silos' choice, one law because sizes are equal."""
         from scipy.stats import binom
 
         m, k = len(terms.silos), self.certify(terms, range(len(terms.silos)))[0]
@@ -240,8 +239,9 @@ def _size(terms: Terms) -> int:
 def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSets:
     """The exponential mechanism of Private Prediction Sets at quantile max(rank/n, 1/2), for a published loss.
 
-    The published method never aims below the median, which is rounded up to a whole rank. `rank` is the corrected rank
-    l + l_cor, at most n; `epsilon` the published loss when one record is replaced, which is up to twice the proven one.
+    The published method never aims below the median, which is rounded up to an integer rank. `rank` is the corrected
+    rank l + l_cor, at most n. `epsilon` is the published loss when one record is replaced, which is up to twice the
+    proven one.
 
     Examples
     --------
@@ -254,16 +254,16 @@ def published_quantile(n: int, rank: int, epsilon: float) -> PrivatePredictionSe
 
 @dataclass(frozen=True)
 class PublishedChoice:
-    """A published pair (l + l_cor, k), and what it aims at.
+    """A published pair (l + l_cor, k), and its degree of compensation.
 
     Parameters
     ----------
     rank
         l + l_cor, at most n.
     k
-        Which reply becomes the threshold.
+        Rank of the reply that becomes the threshold.
     gamma
-        Share of alpha that pays for the union bound.
+        Share of alpha for the union bound.
     compensation
         M(l + l_cor, k), the degree of compensation: the coverage if every silo returned exactly its target rank.
     """
@@ -286,7 +286,7 @@ def published_correction(epsilon: float, candidates: int, m: int, share: float) 
 
 
 def published_at(gamma: float, m: int, n: int, alpha: Level, epsilon: float, candidates: int) -> PublishedChoice | None:
-    """What is published for one gamma: the best pair for (1-alpha)/(1-gamma alpha), and l_cor; None if beyond n.
+    """The published choice for one gamma: the best pair for (1-alpha)/(1-gamma alpha), and l_cor; None if beyond n.
 
     Examples
     --------
@@ -305,9 +305,9 @@ def published_at(gamma: float, m: int, n: int, alpha: Level, epsilon: float, can
 def best_published(m: int, n: int, alpha: Level, epsilon: float, candidates: int) -> PublishedChoice | None:
     """The choice of least compensation over all gamma in (0, 1), for m silos of n scores; None if all are beyond n.
 
-    Some gamma selects the pair (l, k), and the largest of them, with the least l_cor, is the one whose level
-    (1-alpha)/(1-gamma alpha) is M(l, k) itself. So for every l_cor there is one level, and for every l the smallest k
-    that reaches it; a larger l_cor cannot be better once the pairs of the level 1-alpha are not.
+    Of all gamma that select the pair (l, k), the largest one has the least l_cor. Its level (1-alpha)/(1-gamma alpha)
+    is M(l, k) itself. So for every l_cor there is one level, and for every l the smallest k that reaches it. The search
+    ends when no pair of the level 1-alpha is better with the next l_cor.
 
     Examples
     --------

@@ -1,9 +1,9 @@
-"""The fields of plans that belong to methods and channels: each has some, and every plan states all of schema 1.
+"""The fields of plans that belong to methods and channels. Every plan states all of those of schema 1.
 
-What they leave out is written as `VOID` has it and means nothing, but it is signed with the rest. Of schema 2 are
-`flat` and `rise`, which only a plan with a rise has, `weights`, which only one for unlike silos has, `openers` and
-`needed`, which only a sum with silos that may be missing has, and `opened_epsilon` and `dp_delta`, which only a sum of
-replies has whose own loss was asked for.
+A field that neither method nor channel has is written with its value in `VOID`. It has no effect, but it is signed with
+the rest. These fields belong to schema 2 and occur only where they have an effect: `flat` and `rise` in plans with a
+rise, `weights` in plans for non-IID silos, `openers` and `needed` in sums with dropouts, and `opened_epsilon` and
+`dp_delta` in sums of replies with a requested loss of the sum.
 """
 
 from collections.abc import Mapping
@@ -34,7 +34,7 @@ VOID: dict[str, Any] = {
     "n_typical": 1000,
     "published_k": 0,
 }
-"""How a field is written that neither method nor channel has."""
+"""The values of fields that neither method nor channel has."""
 
 MOST_SLOPE = 1000
 MOST_RISE = 2**53
@@ -42,7 +42,7 @@ MOST_RISE = 2**53
 
 @cache
 def table(silos: int) -> shapes.Shape:
-    """How these fields are read and written in a plan of so many silos."""
+    """The reading and writing of these fields in a plan with this number of silos."""
     return {
         "targets": shapes.listed(shapes.fraction()),
         "rate": shapes.fraction(),
@@ -66,7 +66,7 @@ def table(silos: int) -> shapes.Shape:
 
 
 def read_field(fields: Fields, name: str, terms: Terms) -> Any:
-    """Take and check one of the fields."""
+    """Read and check one of the fields."""
     return table(len(terms.silos))[name].of(fields.pop(name), fields.at(name))
 
 
@@ -77,12 +77,12 @@ def write_fields(values: Mapping[str, Any], silos: int) -> dict[str, Any]:
 
 
 def read_unused(fields: Fields, terms: Terms) -> tuple[tuple[str, Any], ...]:
-    """Take the fields that are left, checked like the others; those that differ from `VOID`, as JSON values.
+    """Read the remaining fields and return those that differ from `VOID`, as JSON values.
 
     Raises
     ------
     Refusal, FormatError, InputError
-        If one is out of range, or would change what is promised if it meant anything.
+        If one is out of range, or is a target, a rate or a published k, which would look like another guarantee.
     """
     values = {name: read_field(fields, name, terms) for name in VOID if name in fields}
     refuse_contradiction(any(values.pop(name, None) for name in ("targets", "rate", "published_k")))
@@ -90,9 +90,9 @@ def read_unused(fields: Fields, terms: Terms) -> tuple[tuple[str, Any], ...]:
 
 
 def refuse_contradiction(wrong: bool) -> None:
-    """Refuse a plan whose fields do not fit together: a silo relies on these relations."""
+    """Reject a plan whose fields contradict each other, because a silo relies on their consistency."""
     if wrong:
-        raise Refusal("malformed", "the plan contradicts itself; ask the coordinator for a new one")
+        raise Refusal("malformed", "the plan contradicts itself; request a new one from the coordinator")
 
 
 Counts: TypeAlias = NDArray[np.int64]
@@ -100,7 +100,7 @@ Counts: TypeAlias = NDArray[np.int64]
 
 @dataclass(frozen=True)
 class Options:
-    """What may be asked of a method and its channel beyond the terms; see `confide.federated.plan`."""
+    """Options of a method and its channel in addition to the terms; see `confide.federated.plan`."""
 
     selector: Selector
     colluding: int | None

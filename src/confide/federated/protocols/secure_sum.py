@@ -1,8 +1,8 @@
 """`secure-sum`: noisy counts of all silos, of which only the sum opens.
 
-Every silo adds a share of noise to its counts. Privacy is that of the opened sum, the certificate that of a noisy
-histogram of all records, unlike silos included (docs/theory-federated.md, Theorems F5, F9, F6 and F7). It needs public
-sizes.
+Every silo adds a share of noise to its counts. The privacy is that of the opened sum, and the certificate that of a
+noisy histogram of all records, also for non-IID silos (docs/theory-federated.md, Theorems F5, F9, F6 and F7). Sizes
+must be public.
 """
 
 import math
@@ -33,19 +33,19 @@ _DRAWS = 1000
 
 @dataclass(frozen=True)
 class NoisyCounts(Method):
-    """Our own method for silos that differ, and for the least noise.
+    """secure-sum, the method of confide for non-IID silos and for the least noise.
 
     Parameters
     ----------
     scale
         The noise scale of the opened sum.
     target
-        The target rank among all records, where all silos must answer; None where it follows from those on the list.
+        The target rank among all records, if all silos must answer; None if it follows from the silos on the list.
     weights
-        For unlike silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F7). None in plans
-        of version 0.1, where it is (n_j + 1)/(n + m), and where silos are alike.
+        For non-IID silos: the new record comes from silo j with probability n_j/n (`sizes`, Theorem F7). None for IID
+        silos, and in plans of version 0.1, where the probability is (n_j + 1)/(n + m).
     honest
-        How many silos are sure to be in the sum and not to collude: what the channel says.
+        Number of silos that are certainly in the sum and do not collude, from the channel.
 
     Examples
     --------
@@ -74,31 +74,31 @@ class NoisyCounts(Method):
 
     @classmethod
     def check(cls, terms: Terms, *, opened: bool) -> None:
-        """A training-conditional promise is for alike silos; those on a list must be like those that are missing."""
+        """Reject delta for non-IID silos, and lists of silos that may depend on the scores."""
         if terms.delta is not None and terms.population == "mixture":
             raise InputError(
-                "delta", "needs population='common': the training-conditional promise is for i.i.d. records"
+                "delta", "needs population='common': the training-conditional guarantee is for IID records"
             )
         if opened and terms.missing != "independent":
             raise InputError(
                 "missing",
                 "must be 'independent' for the method 'secure-sum' with dropouts",
-                remedy="Private-qq serves 'arbitrary'",
+                remedy="Private-qq supports 'arbitrary'",
             )
 
     @classmethod
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
-        """The least noise for the loss, and the smallest target that is certified with it for the shortest list."""
-        scale, everybody = check_scale(scale_for(2, terms.epsilon or 0.0), terms.size or 0), range(len(terms.silos))
+        """The least noise for the loss, and the smallest certified target; the shortest list must have one, too."""
+        scale, all_silos = check_scale(scale_for(2, terms.epsilon or 0.0), terms.size or 0), range(len(terms.silos))
         made = cls(scale, None, "sizes" if terms.population == "mixture" else None, channel.honest(terms))
-        target = made.target_of(terms, everybody)
+        target = made.target_of(terms, all_silos)
         if target is None or made.target_of(terms, by_size(terms)[-channel.least(terms) :]) is None:
             raise too_few_records()
         return made if channel.second else cls(scale, target, made.weights, made.honest)
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """From the fields `scale` and, where all silos must answer, `targets` (one alone) and `weights`."""
+        """Read the fields `scale` and, if all silos must answer, `targets` (only one) and `weights`."""
         n, target = terms.size or 0, None
         weights: Literal["sizes"] | None = "sizes" if terms.population == "mixture" else None
         if not channel.second:
@@ -112,33 +112,33 @@ class NoisyCounts(Method):
         return made
 
     def fields(self) -> dict[str, Any]:
-        """The target as the only one of `targets`, the others under their own names."""
+        """The fields: the target as the only one of `targets`, the others by their own names."""
         if self.target is None:
             return {"scale": self.scale}
         stated: dict[str, Any] = {"targets": (self.target,), "scale": self.scale}
         return stated if self.weights is None else {**stated, "weights": self.weights}
 
     def bits(self, terms: Terms) -> int:
-        """Enough for counts and noise."""
+        """The number of bits for counts and noise."""
         return modulus_bits(terms.size or 0, self.scale, len(terms.silos), self.honest)
 
     def target_rank(self, i: int) -> None:
-        """Silos have none: the target is one for the sum."""
+        """None: the sum has one target."""
 
     def loss(self, terms: Terms, i: int) -> float:
-        """A replaced record changes two counts by one."""
+        """2/scale, because a replaced record changes two counts by one."""
         return float_above(Fraction(2) / Fraction(self.scale))
 
     def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
-        """The counts and a share of noise."""
+        """The counts with a share of noise."""
         return counts + noise_share(len(counts), self.scale, self.honest)
 
     def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
-        """Refuse what the records of these silos and noise do not explain."""
+        """Reject a sum that the records of these silos and the noise do not explain."""
         refuse_implausible(total, _records(terms, who), self.scale, len(who) / self.honest)
 
     def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
-        """The first candidate that reaches the target among the records of these silos."""
+        """The first candidate that reaches the target rank among the records of these silos."""
         target = self.target_of(terms, who)
         if target is None:
             return math.inf
@@ -152,7 +152,7 @@ class NoisyCounts(Method):
         return smallest(lambda rank: self._is_enough(terms, n, len(who), rank), n, math.ceil(terms.level * (n + 1)))
 
     def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
-        """Of the sum of these silos; nothing is sorted."""
+        """The guarantee for the sum of these silos, with k = 0, because replies are not sorted."""
         target, coverage = self.target_of(terms, who), 1.0  # by +inf
         if target is not None:
             reply = self._new_record_reply(terms, _records(terms, who), len(who), target)
@@ -160,12 +160,12 @@ class NoisyCounts(Method):
         return 0, self.guarantee(terms, coverage, who)
 
     def about_silos(self, terms: Terms) -> AboutSilos | None:
-        """Plans of version 0.1 count a record more for every silo."""
+        """The assumption of the guarantee; plans of version 0.1 weigh silos by their sizes plus one."""
         stated = super().about_silos(terms)
         return "by size + 1" if stated == "by size" and self.weights is None else stated
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
-        """Of the stated target, for all silos; else for the lists of so many silos."""
+        """The guarantee of the stated target for all silos, or the guarantees for lists of these numbers of silos."""
         m, level = len(terms.silos), float(terms.level)
         if self.target is not None:
             return {m: Promise(self.certify(terms, range(m))[1].coverage, 0, "never")}
@@ -174,8 +174,8 @@ class NoisyCounts(Method):
         def has_target(n: int, shares: int) -> bool:
             return self._is_enough(terms, n, shares, n)
 
-        # E[N] grows with the number of shares, for N is a convex function of the noise, whose mean is zero: if the
-        # fewest records have a target in spite of all shares, so has every list.
+        # E[N] increases with the number of shares, because N is a convex function of the noise, whose mean is zero. If
+        # the smallest silos have a target in spite of all shares of noise, every list has one.
         always = terms.delta is None and has_target(sum(sizes[: numbers[-1]]), m)
         found = {}
         for count in numbers:
@@ -187,15 +187,15 @@ class NoisyCounts(Method):
         return found
 
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
-        """For i.i.d. records."""
+        """The bound for IID records."""
         target = self.target_of(terms, who)
         if target is None:
             return lambda level: 0.0
-        reply = self._alike_reply(terms, _records(terms, who), len(who), target)
+        reply = self._iid_reply(terms, _records(terms, who), len(who), target)
         return lambda level: conditional_coverage_failure([reply], 1, level)
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-        """By draws of the counts of all silos, and of all their noise."""
+        """The law from drawn counts and drawn noise of all silos."""
         n, size, target = terms.size or 0, len(below), self.target_of(terms, range(len(terms.silos)))
         if target is None:
             return np.append(np.zeros(size - 1), 1.0)
@@ -208,20 +208,20 @@ class NoisyCounts(Method):
         return law
 
     def _is_enough(self, terms: Terms, n: int, shares: int, target: int) -> bool:
-        """Whether a target rank among n records is certified in spite of so many shares of noise."""
+        """Whether a target rank among n records is certified with this number of shares of noise."""
         return certifies([self._new_record_reply(terms, n, shares, target)], 1, terms.level, terms.delta)
 
-    def _alike_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
-        """The law of the sum if all records are alike."""
+    def _iid_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
+        """The law of the sum for IID records."""
         return SummedReply(n, target, total_deficit(self.scale, shares, self.honest, terms.candidates.size))
 
     def _new_record_reply(self, terms: Terms, n: int, shares: int, target: int) -> SummedReply:
-        """The law that is certified for the new record of the terms.
+        """The certified law for the population of the terms.
 
         A record of silo j with probability n_j/n costs one record and one rank (Theorem F7). With probability
         (n_j + 1)/(n + m), as in version 0.1, it costs m - 1 records more.
         """
-        reply = self._alike_reply(terms, n, shares, target)
+        reply = self._iid_reply(terms, n, shares, target)
         if terms.population == "common":
             return reply
         if self.weights == "sizes":
@@ -255,10 +255,10 @@ def choose_summed(counts: NDArray[np.int64], n: int, target: int) -> int:
 
 
 def modulus_bits(n: int, scale: float, silos: int, honest: int) -> int:
-    """32 if counts and noise stay below 2**30 (noise but for a probability below e**-700), else 64.
+    """32 if counts and noise stay below 2**30 (noise except with a probability below e**-700), else 64.
 
-    A total beyond half the modulus would wrap around: counts cannot reach it, and noise that does is a larger rank
-    deficit than `total_deficit` considers, so it is already counted as a failure there.
+    A total beyond half the modulus would wrap around. Counts cannot reach it. Noise that does is a larger rank deficit
+    than `total_deficit` considers, so it already counts as a failure there.
     """
     room = 700 * scale * (1 + silos / honest) + math.log2(1 + silos)
     return 32 if n + room < MOST_DEFICIT else 64

@@ -1,20 +1,15 @@
 """Methods in which every silo runs a mechanism on its own counts and replies with one of the candidates.
 
-The threshold is the k-th smallest reply: which k, and what is promised for which answers. Coverage follows from the
-laws of the silos' replies (docs/theory-federated.md, Theorem F1); a method has to say these. For silos that stay away
-or lie see there; `certified_k` looks for k.
+The threshold is the k-th smallest reply. Coverage follows from the laws of the silos' replies, which each method states
+(docs/theory-federated.md, Theorem F1; missing and Byzantine silos: Theorem F12). `certified_k` finds k.
 
-FedCP-QQ: every silo sends its l_j-th smallest score, the threshold is the k-th smallest reply. Not private.
+FedCP-QQ: every silo sends its l_j-th smallest score. It is not private. Theorem F1 is exact here. Humbert, Le Bars,
+Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023.
 
-Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Theorem F1 is
-exact here.
+FedCP-Avg: the mean of the silos' conformal quantiles, a published baseline. It has no guarantee and is not private.
 
-FedCP-Avg: the mean of the silos' conformal quantiles. No guarantee, not private: a published baseline.
-
-private-qq, the default: every silo replies by the slope mechanism, the threshold is the k-th smallest reply.
-
-A reply is private by itself, against everybody (Theorem F3 for public sizes, F4 for secret ones);
-`private_quantiles.py` chooses the mechanisms.
+private-qq, the default: every silo replies by the slope mechanism. A reply is private by itself, from all parties
+(Theorem F3 for public sizes, F4 for secret ones). `private_quantiles.py` chooses the mechanisms.
 """
 
 import math
@@ -47,52 +42,52 @@ _UNLIKELY = 35.0
 
 
 class DrawnReplies(Method):
-    """Every silo replies one candidate, drawn from its own counts: its vector has a one there."""
+    """Methods whose vector has a one at the candidate that the silo drew from its own counts."""
 
     targets: tuple[Fraction | int, ...]
-    """The rank at which each silo aims."""
+    """The target rank of each silo."""
 
     @abstractmethod
     def mechanism(self, terms: Terms, i: int) -> Mechanism:
-        """What silo i runs on its counts."""
+        """The mechanism that silo i runs on its counts."""
 
     def fields(self) -> dict[str, Any]:
-        """Its fields, each under its own name."""
+        """The method's fields, each by its own name."""
         return dict(vars(self))
 
     def target_rank(self, i: int) -> Fraction:
-        """T_i, or for a secret size what is added to rate (n + 1)."""
+        """T_i, or for a secret size the offset from rate (n + 1)."""
         return Fraction(self.targets[i])
 
     def loss(self, terms: Terms, i: int) -> float:
-        """That of one run of the mechanism."""
+        """The loss of one run of the mechanism."""
         mechanism = self.mechanism(terms, i)
         loss = mechanism.add_remove if terms.silos[i].size is None else mechanism.replace_one
         return math.inf if loss is None else loss
 
     def reply(self, terms: Terms, own: int, counts: Counts) -> int:
-        """The index of the candidate that silo `own` replies: that of +inf also where a rank is beyond the records."""
+        """The index of the candidate that silo `own` replies; that of +inf also if a rank exceeds the records."""
         return min(self.mechanism(terms, own).choose(counts), len(counts) - 1)
 
     def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
-        """A one at the candidate that is replied."""
+        """A vector with a one at the replied candidate."""
         vector = np.zeros(len(counts), dtype=np.int64)
         vector[self.reply(terms, own, counts)] = 1
         return vector
 
     def refuse_total(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64]) -> None:
-        """A sum of one-hot vectors counts no reply less than never, and as many as there are silos."""
+        """Check that a sum of one-hot vectors has no negative number and as many replies as silos."""
         found, negative = sum(total.tolist()), int(np.count_nonzero(total < 0))
         if found != len(who) or negative:
             raise Refusal(
                 "implausible",
                 f"the opened sum counts {found} replies of {len(who)} silos, {negative} of its numbers are negative: a "
-                "silo's vector is not one reply, and whose cannot be seen: ask them all, and make a new plan",
+                "silo's vector is not one reply, and the silo cannot be identified; ask all silos, and make a new plan",
             )
 
 
 class SortedReplies(DrawnReplies):
-    """The k-th smallest of the candidates drawn becomes the threshold."""
+    """Methods whose threshold is the k-th smallest of the drawn candidates."""
 
     theorem = "Theorems F1 and F3"
 
@@ -101,16 +96,16 @@ class SortedReplies(DrawnReplies):
         return random_rank(terms.silos[i].size or 0, self.mechanism(terms, i), terms.candidates.size)
 
     def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
-        """The k-th smallest of the replies that the sum counts; +inf if there are not so many."""
+        """The k-th smallest of the replies that the sum counts; +inf if there are fewer."""
         reached = np.append(np.cumsum(total)[:-1] >= k, True)
         return float(terms.candidates.values[int(np.argmax(reached))])
 
     def planned_k(self, terms: Terms) -> int | None:
-        """A choice of k made in advance that stands if all silos answer, or None."""
+        """A k that the plan fixes for the case that all silos answer, or None."""
         return None
 
     def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
-        """The smallest k that is certified; or the next, if it is stated and the smallest meets the level exactly."""
+        """The smallest certified k, or the next one if it is stated and the smallest meets the level exactly."""
         m, level = len(terms.silos), float(terms.level)
         if len(who) == m and (planned := self.planned_k(terms)) is not None:
             return planned, self.guarantee(terms, level, who)
@@ -127,10 +122,10 @@ class SortedReplies(DrawnReplies):
         return k, self.guarantee(terms, level, who)
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
-        """What is promised for these numbers of answers, the many first."""
+        """The guarantees for these numbers of answers, the largest first."""
         m, level = len(terms.silos), float(terms.level)
         replies = self._laws(terms, range(m))
-        alike = len(set(replies)) == 1
+        equal = len(set(replies)) == 1
         ks = _certified(replies, terms)
         table = {}
         for count in numbers:
@@ -142,14 +137,14 @@ class SortedReplies(DrawnReplies):
             k = count + 1 if found is None else min(found + terms.liars, count + 1)
             if k <= count:
                 table[count] = Promise(level, k, "never")
-            elif alike or honest < 1:
+            elif equal or honest < 1:
                 table[count] = Promise(1.0, k, "always")
             else:
                 table[count] = Promise(level, k, "perhaps")
         return table
 
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
-        """Theorem F2: exact for order statistics of continuous scores, a bound for private replies."""
+        """The bound of Theorem F2: exact for order statistics of continuous scores, above that for private replies."""
         if k > len(who):
             return lambda level: 0.0
         arbitrary = terms.missing == "arbitrary"
@@ -162,7 +157,7 @@ class SortedReplies(DrawnReplies):
 
 
 def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | None]:
-    """The smallest certified k for every number of honest silos that may be asked for."""
+    """The smallest certified k for every possible number of honest silos."""
     m = len(replies)
     if m > MANY and terms.missing == "independent":
         return dict(enumerate(every_certified_k(replies, terms.level, terms.delta), 1))
@@ -174,7 +169,7 @@ def _certified(replies: Sequence[ReplyLaw], terms: Terms) -> Mapping[int, int | 
 
 
 def mean_law_of_choice(mechanism: Choosing, selector: Selector, counts: NDArray[np.int64]) -> NDArray[np.float64]:
-    """The mean law of the choice over drawn counts of shape (draws, m); shape (m,)."""
+    """The mean law of the mechanism's choice over drawn counts of shape (draws, m); shape (m,)."""
     law = np.zeros(counts.shape[1])
     for row in counts:
         utility = mechanism.utilities(row) / mechanism.scale
@@ -185,7 +180,7 @@ def mean_law_of_choice(mechanism: Choosing, selector: Selector, counts: NDArray[
 
 
 def read_ranks(fields: Fields, terms: Terms, beyond: int) -> tuple[int, ...]:
-    """Whole target ranks, one for every silo, from 1 to its size and `beyond`."""
+    """Read integer target ranks, one for every silo, from 1 to its size plus `beyond`."""
     targets: tuple[Fraction, ...] = read_field(fields, "targets", terms)
     refuse_contradiction(len(targets) != len(terms.silos) or any(target.denominator > 1 for target in targets))
     most = [(silo.size or 0) + beyond for silo in terms.silos]
@@ -195,7 +190,10 @@ def read_ranks(fields: Fields, terms: Terms, beyond: int) -> tuple[int, ...]:
 
 @dataclass(frozen=True)
 class ExactRanks(DrawnReplies):
-    """Silo j replies with its l_j-th smallest score: `targets` are l_j, from 1 to n_j + 1, which stands for +inf."""
+    """Methods in which silo j replies with its l_j-th smallest score.
+
+    `targets` are l_j, from 1 to n_j + 1; the last one stands for +inf.
+    """
 
     private = False
 
@@ -203,7 +201,7 @@ class ExactRanks(DrawnReplies):
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """From the field `targets`."""
+        """Read the field `targets`."""
         return cls(read_ranks(fields, terms, beyond=1))
 
     def mechanism(self, terms: Terms, i: int) -> SplitConformal:
@@ -213,7 +211,7 @@ class ExactRanks(DrawnReplies):
 
 @dataclass(frozen=True)
 class FedCPQQ(ExactRanks, SortedReplies):
-    """The published method for silos that may show order statistics of their scores.
+    """FedCP-QQ, the published method for silos that may publish order statistics of their scores.
 
     Examples
     --------
@@ -228,7 +226,7 @@ class FedCPQQ(ExactRanks, SortedReplies):
 
     @classmethod
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
-        """The ranks of least coverage among those that some k certifies, absent and lying silos considered."""
+        """The ranks of least coverage that some k certifies, for the missing and Byzantine silos of the terms."""
         sizes, m = [silo.size or 0 for silo in terms.silos], len(terms.silos)
         honest, arbitrary = m - terms.liars - terms.dropouts, terms.missing == "arbitrary"
         equal = len(set(sizes)) == 1
@@ -244,7 +242,7 @@ class FedCPQQ(ExactRanks, SortedReplies):
 
 @dataclass(frozen=True)
 class FedCPAvg(ExactRanks):
-    """The mean of the conformal quantiles of ranks ceil((1 - alpha)(n_j + 1)), each rounded up to a candidate."""
+    """FedCP-Avg, the mean of the conformal quantiles of ranks ceil((1 - alpha)(n_j + 1)), rounded up to candidates."""
 
     theorem = "no theorem"
     withstands_liars = False
@@ -255,32 +253,32 @@ class FedCPAvg(ExactRanks):
         return cls(published_ranks([silo.size or 0 for silo in terms.silos], terms.level))
 
     def refuse_reply(self, terms: Terms, i: int, chosen: int) -> None:
-        """An infinite reply would spoil the mean: it is refused unless the plan itself asks for a rank above n."""
+        """Reject an infinite reply, which would make the mean infinite, unless the plan has a rank above n."""
         if chosen == terms.candidates.size - 1 and self.targets[i] <= (terms.silos[i].size or 0):
             raise Refusal("out-of-range")
 
     def read_off(self, terms: Terms, who: Sequence[int], total: NDArray[np.int64], k: int) -> float:
-        """The mean of the candidates replied."""
+        """The mean of the replied candidates."""
         replied = np.flatnonzero(total)
         return float(np.mean(np.repeat(terms.candidates.values[replied], total[replied])))
 
     def can_release(self, terms: Terms, threshold: float) -> bool:
-        """Every mean may be a threshold."""
+        """Whether it is finite or +inf, because every mean may be a threshold."""
         return math.isfinite(threshold) or threshold == math.inf
 
     def certify(self, terms: Terms, who: Sequence[int], stated: int | None = None) -> tuple[int, Guarantee]:
-        """Nothing is promised."""
+        """No guarantee."""
         return 0, self.guarantee(terms, 0.0, who)
 
     def promises(self, terms: Terms, numbers: Sequence[int]) -> dict[int, Promise]:
-        """Nothing, of all silos."""
+        """No guarantee, stated for all silos."""
         return {len(terms.silos): Promise(0.0, 0, "never")}
 
     def about_silos(self, terms: Terms) -> None:
-        """Nothing is promised, so nothing is assumed."""
+        """None: without a guarantee there is no assumption."""
 
     def coverage_failure(self, terms: Terms, who: Sequence[int], k: int) -> Callable[[float], float]:
-        """Nothing is known."""
+        """The trivial bound 1."""
         return lambda level: 1.0
 
 
@@ -290,20 +288,20 @@ _ALL_DRAWS, _LEAST_DRAWS = 400, 8
 
 @dataclass(frozen=True)
 class PrivateQQ(SortedReplies):
-    """Our own method for private replies.
+    """private-qq, the method of confide for private replies.
 
     Parameters
     ----------
     targets
         One target rank per silo.
     rate
-        How fast the target grows with n + 1 for silos of secret size, else 0.
+        Increase of the target with n + 1 for silos of secret size, else 0.
     left, right, scale, selector
         The slopes and the noise of the mechanism.
     n_min, n_typical
         For secret sizes: least and typical number of records per silo.
     flat, rise
-        The heights of the candidates, as of `Slopes`; in plans of version 0.1 all are equally high.
+        The prior weights of the candidates, as in `Slopes`; in plans of version 0.1 all are equal.
 
     Examples
     --------
@@ -329,7 +327,7 @@ class PrivateQQ(SortedReplies):
 
     @classmethod
     def planned(cls, terms: Terms, options: Options, channel: Channel) -> Self:
-        """The mechanisms of least expected coverage among those that are certified."""
+        """The mechanisms of least expected coverage among the certified ones."""
         m = len(terms.silos)
         sure = m - terms.liars - terms.dropouts
         found = best_private_qq(
@@ -353,10 +351,10 @@ class PrivateQQ(SortedReplies):
 
     @classmethod
     def read(cls, fields: Fields, terms: Terms, channel: Channel) -> Self:
-        """From its fields, each under its own name."""
+        """Read its fields, each by its own name."""
         names = ("targets", "rate", "left", "right", "scale", "selector", "n_min", "n_typical")
-        heights = [name for name in ("flat", "rise") if "flat" in fields or "rise" in fields]
-        made = cls(*(read_field(fields, name, terms) for name in (*names, *heights)))
+        weights = [name for name in ("flat", "rise") if "flat" in fields or "rise" in fields]
+        made = cls(*(read_field(fields, name, terms) for name in (*names, *weights)))
         refuse_contradiction(not 0 <= made.flat < terms.candidates.size or made.flat.denominator > MOST_DENOMINATOR)
         refuse_contradiction(len(made.targets) != len(terms.silos) or not 0 <= made.rate < 1)
         if terms.size is not None:
@@ -365,7 +363,7 @@ class PrivateQQ(SortedReplies):
         return made
 
     def fields(self) -> dict[str, Any]:
-        """Each under its own name; the heights if there is a rise."""
+        """The fields, each by its own name; the prior weights only if there is a rise."""
         stated = super().fields()
         return stated if self.rise else {name: value for name, value in stated.items() if name not in ("flat", "rise")}
 
@@ -375,11 +373,11 @@ class PrivateQQ(SortedReplies):
         return Slopes(self.rate, self.targets[i], *slopes, flat=self.flat, rise=self.rise)
 
     def reply_law(self, terms: Terms, i: int) -> ReplyLaw:
-        """A random rank; for a secret size the worst over all sizes from n_min on."""
+        """The law of a random rank; for a secret size the worst case over all sizes from n_min on."""
         return slopes_reply(terms.silos[i].size, self.mechanism(terms, i), terms.candidates.size, self.n_min)
 
     def answer_law(self, terms: Terms, below: NDArray[np.float64], rng: np.random.Generator) -> NDArray[np.float64]:
-        """Drawn counts, then the exact law of each silo's choice; silos of one size have one law."""
+        """The law from drawn counts and the exact law of each silo's choice, which is computed once for each size."""
         k = self.certify(terms, range(len(terms.silos)))[0]
         stand = StandIns.of([silo.size or self.n_typical for silo in terms.silos])
         places = {silo.size or self.n_typical: i for i, silo in enumerate(terms.silos)}
@@ -394,7 +392,7 @@ class PrivateQQ(SortedReplies):
         return np.maximum(np.diff(at_most, prepend=0.0), 0.0)
 
     def privacy(self, terms: Terms, who: Sequence[int]) -> PrivacyStatement:
-        """Beside the largest loss, its zCDP for the exponential selector and both relations for secret sizes."""
+        """The largest loss of a silo, with zCDP for the exponential selector and both adjacencies for secret sizes."""
         stated = super().privacy(terms, who)
         rho = zcdp_of_range(stated.epsilon) if self.selector == "exponential" else None
         if terms.neighbors == "replace_one":
@@ -403,6 +401,6 @@ class PrivateQQ(SortedReplies):
         return PrivacyStatement("add_remove", stated.epsilon, 1, stated.epsilon, replaced, rho)
 
     def guarantee(self, terms: Terms, coverage: float, who: Sequence[int]) -> Guarantee:
-        """For secret sizes it holds from n_min records per silo on."""
+        """The statement of the guarantee; for secret sizes it holds from n_min records per silo on."""
         stated = super().guarantee(terms, coverage, who)
         return replace(stated, n_min=self.n_min) if stated.n is None else stated

@@ -1,6 +1,6 @@
-"""Statements about order statistics and split conformal prediction, for silos that are alike.
+"""Statements about order statistics and split conformal prediction, for identically distributed silos.
 
-Appendix C.1: the law of an order statistic.
+Appendix C.1: law of an order statistic.
 
 Appendix A.1: agents of unequal sizes. `confide.federated.best_qq_unequal` chooses k, by the Poisson-binomial law.
 
@@ -8,7 +8,7 @@ Appendix A.3 and C.5: every agent sends its largest score.
 
 Section 2: split conformal prediction.
 
-Section 3.4: coverage given the calibration data; its exact law: `confide.federated.conditional_coverage_failure`.
+Section 3.4: coverage given the calibration data; `confide.federated.conditional_coverage_failure` is its exact law.
 
 Appendix A.2: M(l, k) by rectangular probabilities of the multivariate hypergeometric law (Lebrun 2013).
 """
@@ -27,17 +27,17 @@ from confide.support import Level, exact_level, positive_integer
 
 
 def order_statistic_cdf(at: ArrayLike, l: int, n: int) -> NDArray[np.float64]:
-    """Lemma C.1: how likely the l-th smallest of n scores is to be at most x, where one score is with probability F(x).
+    """Lemma C.1: probability that the l-th smallest of n scores is at most x, if that of one score is F(x).
 
-    sum_(i>=l) C(n, i) F^i (1-F)^(n-i), an incomplete beta function. (12) and (13): M(l, k) is what uniform scores
-    cover; ties can only add to it.
+    sum_(i>=l) C(n, i) F^i (1-F)^(n-i), an incomplete beta function. (12) and (13): M(l, k) is the coverage for uniform
+    scores; ties can only increase it.
 
     Parameters
     ----------
     at
         F(x), of any shape.
     l, n
-        Rank, number of scores.
+        Rank, and number of scores.
 
     Examples
     --------
@@ -59,7 +59,7 @@ def order_statistic_density(at: ArrayLike, density: ArrayLike, l: int, n: int) -
     at, density
         F(x) and f(x), of one shape.
     l, n
-        Rank, number of scores.
+        Rank, and number of scores.
 
     Examples
     --------
@@ -76,12 +76,12 @@ def order_statistic_density(at: ArrayLike, density: ArrayLike, l: int, n: int) -
 def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> Fraction:
     """Appendix A.1: M(l_1, ..., l_m, k) by the sum over subsets of agents, as a rational number.
 
-    For up to a few hundred scores in all. `confide.federated.order_statistic_coverage` is the same as an integral.
+    Suitable for up to a few hundred scores in all. `confide.federated.order_statistic_coverage` is the integral form.
 
     Raises
     ------
     InputError
-        If a rank is not in 1..n_j + 1, which stands for +inf, or k not in 1..m.
+        If a rank is not in 1..n_j + 1 (n_j + 1 means +inf), or k is not in 1..m.
 
     Examples
     --------
@@ -96,7 +96,7 @@ def unequal_coverage_sum(sizes: Sequence[int], ranks: Sequence[int], k: int) -> 
 
 
 def unequal_ranks(sizes: Sequence[int], alpha: Level) -> tuple[int, ...]:
-    """Appendix A.1: l_j = ceil((1-alpha)(n_j+1)), of which only k is then searched; n_j + 1 stands for +inf.
+    """Appendix A.1: l_j = ceil((1-alpha)(n_j+1)), after which only k is searched; n_j + 1 means +inf.
 
     Examples
     --------
@@ -109,7 +109,7 @@ def unequal_ranks(sizes: Sequence[int], alpha: Level) -> tuple[int, ...]:
 def largest_scores_coverage(k: int, m: int, n: int) -> float:
     """Proposition A.1: M(n, k) = Gamma(k+1/n)/Gamma(k) Gamma(m+1)/Gamma(m+1+1/n): agents send their largest score.
 
-    Computed as the product of i/(i + 1/n) over i = k..m, which loses no digits.
+    The function computes the product of i/(i + 1/n) over i = k..m, which is numerically accurate.
 
     Examples
     --------
@@ -123,8 +123,9 @@ def largest_scores_coverage(k: int, m: int, n: int) -> float:
 def largest_scores_k(m: int, n: int, alpha: Level) -> int:
     """Proposition A.1: k_m = ceil(m (1-alpha)^n), for which coverage tends to at least 1-alpha as m grows.
 
-    Only in the limit. The text after the proposition says that the server "obtains a valid coverage" with it; for a
-    finite m coverage can be less: m = 10, n = 1, alpha = .1 cover 9/11. And as n grows k_m falls to 1, not to 0.
+    This holds only in the limit. The text after the proposition states that the server "obtains a valid coverage" with
+    it. For finite m coverage can be less: with m = 10, n = 1, alpha = 0.1 it is 9/11. As n grows, k_m falls to 1, not
+    to 0.
 
     Examples
     --------
@@ -148,7 +149,7 @@ def gamma_sum(k: int, n: int) -> float:
 
 
 def order_statistic(scores: ArrayLike, k: int) -> float:
-    """Equation (2): the k-th smallest score, +inf if there are fewer.
+    """Equation (2): the k-th smallest score, or +inf if there are fewer scores.
 
     Parameters
     ----------
@@ -160,7 +161,7 @@ def order_statistic(scores: ArrayLike, k: int) -> float:
     Raises
     ------
     InputError
-        If k is not a whole number of at least 1.
+        If k is not a positive integer.
 
     Examples
     --------
@@ -172,11 +173,11 @@ def order_statistic(scores: ArrayLike, k: int) -> float:
 
 
 def conformal_rank(n: int, alpha: Level) -> int:
-    """Section 2.1: the rank ceil((n+1)(1-alpha)) of split conformal prediction; n + 1 stands for +inf.
+    """Section 2.1: the rank ceil((n+1)(1-alpha)) of split conformal prediction; n + 1 means +inf.
 
-    It is also both particular cases of Section 3.2: k for m agents with one score each is `conformal_rank(m, alpha)`;
-    for n -> inf agents send the scores of rank l = `conformal_rank(n, alpha)`, and M(l, k) -> 1-alpha whatever k is.
-    (For a finite n it is not: small k cover less.)
+    It also gives both special cases of Section 3.2. For m agents with one score each, k is `conformal_rank(m, alpha)`.
+    For n -> inf agents send the scores of rank l = `conformal_rank(n, alpha)`, and M(l, k) -> 1-alpha for every k. For
+    finite n this limit does not apply, and small k cover less.
 
     Examples
     --------
@@ -187,9 +188,9 @@ def conformal_rank(n: int, alpha: Level) -> int:
 
 
 def split_conformal_bounds(n: int, alpha: Level) -> tuple[float, float]:
-    """Theorem 2.1: coverage of split conformal prediction is at least and, if no scores tie, at most this.
+    """Theorem 2.1: lower bound of the coverage of split conformal prediction and, without ties, its upper bound.
 
-    1-alpha and 1-alpha + 1/(n+1). For continuous scores it is `conformal_rank(n, alpha)` / (n+1) exactly.
+    1-alpha and 1-alpha + 1/(n+1). For continuous scores coverage is `conformal_rank(n, alpha)` / (n+1) exactly.
 
     Examples
     --------
@@ -202,18 +203,18 @@ def split_conformal_bounds(n: int, alpha: Level) -> tuple[float, float]:
 
 
 def refuse_pair(l: int, k: int, m: int, n: int) -> None:
-    """Refuse a pair (l, k) outside of [1, n] x [1, m]."""
+    """Raise `InputError` for a pair (l, k) outside of [1, n] x [1, m]."""
     for name, value, most in (("l", l, n), ("k", k, m)):
         if positive_integer(name, value) > most:
-            raise InputError(name, f"must be a whole number from 1 to {most}", got=str(value))
+            raise InputError(name, f"must be an integer from 1 to {most}", got=str(value))
 
 
 def published_deviation(m: int, n: int, delta: Level) -> float:
     """Theorem 3.3, (8): if l k >= (1-alpha) m n, coverage given the data is at least 1-alpha minus this.
 
-    With probability 1-delta: sqrt(log(1/delta) / (2 m n)), by the one-sided inequality of Dvoretzky, Kiefer, Wolfowitz
-    and Massart, which is proved for delta up to 1/2. Not proved for the pair (l*, k*) of Algorithm 1, whose product can
-    be smaller.
+    This holds with probability 1-delta. The value is sqrt(log(1/delta) / (2 m n)), by the one-sided inequality of
+    Dvoretzky, Kiefer, Wolfowitz and Massart, which is proved for delta up to 1/2. It is not proved for the pair
+    (l*, k*) of Algorithm 1, whose product can be smaller.
 
     Raises
     ------
@@ -232,7 +233,7 @@ def published_deviation(m: int, n: int, delta: Level) -> float:
 
 
 def published_conditional_k(l: int, m: int, n: int, level: Level) -> int | None:
-    """Theorem 3.3: the smallest k to which it applies, l k >= level m n with level = 1-alpha; None if that exceeds m.
+    """Theorem 3.3: the smallest k to which it applies, l k >= level m n with level = 1-alpha; None if k exceeds m.
 
     Examples
     --------
@@ -251,7 +252,7 @@ def conditional_miscoverage(l: int, k: int, m: int, n: int, alpha: Level, delta:
     Raises
     ------
     InputError
-        If l k < (1-alpha) m n, if delta is not in (0, 0.5], or if the pair is none.
+        If l k < (1-alpha) m n, delta is not in (0, 0.5], or the pair is out of range.
 
     Examples
     --------
@@ -278,9 +279,9 @@ def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: in
     Parameters
     ----------
     low, high
-        a and b, shape (m,), whole numbers with 0 <= a_i <= b_i <= n.
+        a and b, shape (m,), integers with 0 <= a_i <= b_i <= n.
     n, r
-        Size of an urn, and how many are drawn of all.
+        Size of an urn, and total number of draws.
 
     Examples
     --------
@@ -291,20 +292,20 @@ def rectangle_probability(low: NDArray[np.int64], high: NDArray[np.int64], n: in
 
     m = len(low)
     if not 0 <= r <= m * n:
-        raise InputError("r", f"must lie in 0..{m * n}, the number of all balls", got=str(r))
+        raise InputError("r", f"must lie in 0..{m * n}, the total number of balls", got=str(r))
     t = r / (m * n)
     mass = binom.pmf(np.arange(n + 1), n, t)
     total = np.ones(1)
     for a, b in zip(low, high, strict=True):
         total = np.convolve(total, np.where((np.arange(n + 1) >= a) & (np.arange(n + 1) <= b), mass, 0.0))
-    # The product of the P(a_i <= W_i <= b_i) is in `total`, as the truncated laws are not normalised.
+    # `total` includes the product of the P(a_i <= W_i <= b_i), because the truncated laws are not normalised.
     return float(total[r] / binom.pmf(r, m * n, t))
 
 
 def qq_coverage_by_rectangles(l: int, k: int, m: int, n: int) -> float:
     """Appendix A.2: M(l, k) = 1 - 1/(mn+1) sum_(j>=k) C(m, j) sum_r p_r, r from j l to j n + (m-j)(l-1).
 
-    For cross-checking: it takes m convolutions for each j and r. `confide.federated.qq_coverage` is one integral.
+    For cross-checks: it needs m convolutions for each j and r. `confide.federated.qq_coverage` is one integral.
 
     Examples
     --------

@@ -1,16 +1,15 @@
-"""Quantiles of quantiles: without privacy, with it, and of silos that are not alike.
+"""Quantiles of quantiles: without privacy, with privacy, and for silos with different distributions.
 
-Sections 3.1 to 3.3: the quantile of quantiles, its coverage M(l, k), and upper bounds.
-
-M(l, k) of Theorem 3.2 as an integral is `confide.federated.qq_coverage`, and Algorithm 1's pair (l*, k*) of (6) is
-`confide.federated.best_qq`; here are the published sum and what the paper compares them with.
+Sections 3.1 to 3.3: the quantile of quantiles, its coverage M(l, k), and upper bounds. `confide.federated.qq_coverage`
+is M(l, k) of Theorem 3.2 as an integral, and `confide.federated.best_qq` is the pair (l*, k*) of Algorithm 1, (6). This
+module contains the published sum and the quantities with which the paper compares them.
 
 Section 4 and Appendix C.4: FedCP^2-QQ. Algorithm 3 is `fedcp2-qq` of `confide.federated.plan`.
 
 Section 3.5 and Appendix C.3: silos of different distributions.
 
-A distribution function enters as a curve on [0, 1]: for agent j, F_j(F_S^-1(u)), how much of its scores lies at or
-below the u-quantile of the test score S. Scores half as large as uniform ones of the test are `lambda u: min(2 u, 1)`.
+A distribution function is given as a curve on [0, 1]: for agent j, F_j(F_S^-1(u)), the share of its scores at or below
+the u-quantile of the test score S. For scores half as large as uniform test scores it is `lambda u: min(2 u, 1)`.
 """
 
 import math
@@ -47,7 +46,7 @@ def quantile_of_quantiles(scores: Sequence[ArrayLike], l: int, k: int) -> float:
     Parameters
     ----------
     scores
-        For every agent its scores, of any number.
+        Scores of every agent, of any number.
     l, k
         Ranks within an agent and among the replies.
 
@@ -63,9 +62,9 @@ def qq_coverage_sum(l: int, k: int, m: int, n: int) -> Fraction:
     """Theorem 3.2, (5): M(l, k) by the published sum, as a rational number.
 
     1 - 1/(mn+1) sum_(j>=k) C(m, j) sum C(n, i_1)...C(n, i_m) / C(mn, i_1+...+i_m), with i_1..i_j in l..n and the
-    others in 0..l-1. Coverage is at least M(l, k), and equal to it for continuous scores. For a few hundred scores in
-    all; `confide.federated.qq_coverage` is the same number as an integral, for any. (Appendix C.1 writes M(n, k) for
-    M(l, k).)
+    others in 0..l-1. Coverage is at least M(l, k), and equal to it for continuous scores. The sum is suitable for a few
+    hundred scores in all. `confide.federated.qq_coverage` is the same number as an integral, for any number of scores.
+    Appendix C.1 writes M(n, k) for M(l, k).
 
     Raises
     ------
@@ -83,7 +82,7 @@ def qq_coverage_sum(l: int, k: int, m: int, n: int) -> Fraction:
 
 
 def qq_coverage_table(m: int, n: int) -> NDArray[np.float64]:
-    """Figures 6 and 7: M(l, k) for all pairs, shape (n, m). Non-decreasing in l and in k, as Appendix A.2 says.
+    """Figures 6 and 7: M(l, k) for all pairs, shape (n, m). Non-decreasing in l and in k, by Appendix A.2.
 
     Examples
     --------
@@ -95,20 +94,20 @@ def qq_coverage_table(m: int, n: int) -> NDArray[np.float64]:
 
 @dataclass(frozen=True)
 class UpperBounds:
-    """Section 3.3, Figure 1: the coverage of FedCP-QQ compared with what bounds that of split conformal prediction.
+    """Section 3.3, Figure 1: the coverage of FedCP-QQ and upper bounds of split conformal prediction.
 
     Parameters
     ----------
     exact
         M(l*, k*), for continuous scores.
     centralised
-        1-alpha + 1/(mn+1): the bound of Theorem 2.1 for all scores in one place.
+        1-alpha + 1/(mn+1): the bound of Theorem 2.1 for all scores together.
     one_agent
-        1-alpha + 1/(n+1): the same for the scores of a single agent.
+        1-alpha + 1/(n+1): the bound for the scores of a single agent.
     constant
-        (mn+1)(M(l*, k*) - (1-alpha)). The paper proves no upper bound for M(l*, k*); it conjectures that one is "of the
-        same order as in the centralized framework", 1-alpha + O(1/(mn+1)), that is, that this number stays bounded. It
-        grows with m: over n < 1500 at alpha = .1 it reaches 1.85, 2.54, 3.88 and 5.54 for m = 2, 3, 5 and 10.
+        (mn+1)(M(l*, k*) - (1-alpha)). The paper proves no upper bound for M(l*, k*). It conjectures a bound of the
+        "same order as in the centralized framework", 1-alpha + O(1/(mn+1)), that is, that this number stays bounded. It
+        grows with m: over n < 1500 at alpha = 0.1 it reaches 1.85, 2.54, 3.88 and 5.54 for m = 2, 3, 5 and 10.
     """
 
     exact: float
@@ -118,7 +117,7 @@ class UpperBounds:
 
 
 def upper_bounds(m: int, n: int, alpha: Level) -> UpperBounds:
-    """Section 3.3, Figure 1: M(l*, k*) and the two upper bounds that it is compared with; the conjecture's constant.
+    """Section 3.3, Figure 1: M(l*, k*), the two upper bounds for comparison, and the constant of the conjecture.
 
     Raises
     ------
@@ -140,7 +139,7 @@ def upper_bounds(m: int, n: int, alpha: Level) -> UpperBounds:
 
 
 def quantile_sensitivity(q: float) -> float:
-    """Algorithm 2: Delta_q = max(1/q, 1/(1-q)), by how much a weight changes if one score of the agent is replaced.
+    """Algorithm 2: Delta_q = max(1/q, 1/(1-q)), the change of a weight if one score of the agent is replaced.
 
     Examples
     --------
@@ -151,7 +150,7 @@ def quantile_sensitivity(q: float) -> float:
 
 
 def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.float64]:
-    """Algorithm 2, (9): how likely each bin is to be the private quantile, exp(-epsilon w_b / (2 Delta_q)) normalised.
+    """Algorithm 2: probability that each bin is the private quantile, exp(-epsilon w_b / (2 Delta_q)) normalised.
 
     w_b = max(scores below e_b / q, scores above e_b / (1-q)). It is epsilon-differentially private when one score is
     replaced, so each agent has the epsilon-LDP of (9). A silo draws it with `confide.federated.published_quantile`.
@@ -182,7 +181,7 @@ def quantile_law(counts: ArrayLike, q: float, epsilon: float) -> NDArray[np.floa
 def quantile_shortfall(n: int, bins: int, epsilon: float, delta: float) -> float:
     """Lemma C.4, (19): for q in [1/2, 1), a share of at least q minus this lies at or below the output.
 
-    With probability 1-delta: 2 log(B/delta) / (n epsilon), whatever the scores are.
+    This holds with probability 1-delta for any scores. The value is 2 log(B/delta) / (n epsilon).
 
     Examples
     --------
@@ -195,7 +194,7 @@ def quantile_shortfall(n: int, bins: int, epsilon: float, delta: float) -> float
 
 @dataclass(frozen=True)
 class PrivateRanks:
-    """Algorithm 3: what the server asks for, and what Theorem 4.1 proves of it.
+    """Algorithm 3: the request of the server, and the coverage by Theorem 4.1.
 
     Parameters
     ----------
@@ -204,7 +203,7 @@ class PrivateRanks:
     correction
         l_cor of (10).
     quantile
-        q = max((l + l_cor)/n, 1/2), which every agent's Algorithm 2 aims at.
+        q = max((l + l_cor)/n, 1/2), the target of Algorithm 2 at every agent.
     coverage_at_least
         M(l, k)(1 - gamma alpha), by (20) and (21); at least 1-alpha.
     """
@@ -219,19 +218,19 @@ class PrivateRanks:
 def private_ranks(m: int, n: int, alpha: Level, epsilon: float, bins: int, gamma: float) -> PrivateRanks | None:
     """Algorithm 3, (10), Theorem 4.1: (l_gamma, k_gamma), l_cor and q for one gamma; None if no rank is left.
 
-    Algorithm 2 asks for q < 1, and the text does not say what to do where l_gamma + l_cor is n or more. Here n is taken
-    (the weights then are their limit, the scores above e_b) and more is None.
+    Algorithm 2 requires q < 1, and the text does not specify l_gamma + l_cor >= n. Here the value n is accepted, with
+    the limit of the weights, which are the scores above e_b. Larger values give None.
 
     Parameters
     ----------
     m, n
-        Number of agents, of scores in each.
+        Number of agents, and of scores in each.
     alpha, epsilon
-        Miscoverage, and the loss of each agent.
+        Miscoverage level, and privacy loss of each agent.
     bins
         B.
     gamma
-        The share of alpha that pays for the noise, in (0, 1).
+        The share of alpha that is reserved for the noise, in (0, 1).
 
     Examples
     --------
@@ -263,8 +262,8 @@ def private_correction(m: int, alpha: Level, epsilon: float, bins: int, gamma: f
 def best_gamma(m: int, n: int, alpha: Level, epsilon: float, bins: int) -> PublishedChoice | None:
     """Section 4, "Choosing gamma", Figure 2: the gamma of least M(l_gamma + l_cor, k_gamma); None if there is none.
 
-    The paper searches a grid that it does not state. Here all gamma in (0, 1) are searched, which no grid can beat; its
-    `compensation` is what Figure 2 draws.
+    The paper searches a grid that it does not state. This function searches all gamma in (0, 1), which is at least as
+    good as any grid. Figure 2 shows the `compensation`.
 
     Examples
     --------
@@ -275,9 +274,9 @@ def best_gamma(m: int, n: int, alpha: Level, epsilon: float, bins: int) -> Publi
 
 
 def loss_of_pipeline(training: float, calibration: float) -> float:
-    """Remark 4.2: the loss of training and calibration together, if no record is in both: the larger of the two.
+    """Remark 4.2: privacy loss of training and calibration together, if no record is in both: the larger of the two.
 
-    Which record trains and which calibrates must not depend on the records.
+    The assignment of records to training and calibration must not depend on the records.
 
     Examples
     --------
@@ -299,14 +298,14 @@ _TOLERANCE = 1e-14
 
 @dataclass(frozen=True)
 class UnlikeReply:
-    """What agent j replies if its scores have a distribution of their own: the l-th smallest of n.
+    """Reply of agent j, whose scores have their own distribution: the l-th smallest of n.
 
     Parameters
     ----------
     scores_below
-        F_j(F_S^-1(u)) for u of shape (nodes,), rising from 0 to at most 1.
+        F_j(F_S^-1(u)) for u of shape (nodes,), increasing from 0 to at most 1.
     n, l
-        Number of scores, and which is sent.
+        Number of scores, and rank of the sent score.
 
     Examples
     --------
@@ -319,7 +318,7 @@ class UnlikeReply:
     l: int
 
     def below(self, u: NDArray[np.float64]) -> NDArray[np.float64]:
-        """p_j*(S) at S = F_S^-1(u): how likely the reply is to lie at or below it."""
+        """p_j*(S) at S = F_S^-1(u): probability that the reply lies at or below it."""
         from scipy.special import betainc
 
         at = np.asarray(self.scores_below(u), dtype=np.float64)
@@ -330,14 +329,14 @@ class UnlikeReply:
 
 
 def unlike_silos_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> float:
-    """(16): what silos of different distributions really cover, 1 - E[P(PoisBin(p*(S)) >= k)], exactly if nothing ties.
+    """(16): true coverage with silos of different distributions, 1 - E[P(PoisBin(p*(S)) >= k)], exact without ties.
 
-    This is the law that our certificates of silos of one distribution and unequal sizes use.
+    Our certificates for silos of one distribution and unequal sizes use this law.
 
     Parameters
     ----------
     silos
-        F_j(F_S^-1(u)), one curve per silo, each never falling.
+        F_j(F_S^-1(u)), one non-decreasing curve per silo.
     l, k, n
         Ranks within a silo and among the replies; number of scores in each silo.
 
@@ -353,16 +352,16 @@ def unlike_silos_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> flo
 
 @dataclass(frozen=True)
 class UnlikeSilos:
-    """Proposition 3.4, its parts.
+    """Components of Proposition 3.4.
 
     Parameters
     ----------
     as_if_alike
-        M(l, k), which stands for 1-alpha in the proof and is at least that for (l*, k*).
+        M(l, k), which replaces 1-alpha in the proof and is at least that for (l*, k*).
     distance
-        E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], by which coverage may be less.
+        E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], the largest possible decrease of coverage.
     coverage_at_least
-        `as_if_alike` - `distance`: what the proposition says of coverage. Below 0 it says nothing.
+        `as_if_alike` - `distance`: the lower bound of the proposition. It is vacuous below 0.
     """
 
     as_if_alike: float
@@ -373,7 +372,7 @@ class UnlikeSilos:
 def unlike_silos_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Curve | None = None) -> UnlikeSilos:
     """Proposition 3.4, (15), (18): coverage >= 1-alpha - E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], M(l, k) for 1-alpha.
 
-    The scores of agent j have a distribution of their own, S has yet another, all are independent. The auxiliary scores
+    The scores of agent j have their own distribution, S has another one, and all are independent. The auxiliary scores
     S~_i and S~ are i.i.d., and S~ may depend on S (Remark C.2).
 
     Parameters
@@ -383,9 +382,9 @@ def unlike_silos_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary
     l, k, n
         Ranks within a silo and among the replies; number of scores in each silo.
     auxiliary
-        F~(S~) as a function of u where S = F_S^-1(u): any map of [0, 1] to itself that keeps the uniform law. Without
-        it S~ = S and the S~_i are copies of it, which Remark C.2 conjectures to be a good choice. (It need not be the
-        best: for silos of half as large scores u -> 2u mod 1 gives more.)
+        F~(S~) as a function of u where S = F_S^-1(u): any map of [0, 1] to itself that preserves the uniform law. By
+        default S~ = S and the S~_i are copies of it, which Remark C.2 conjectures to be a good choice. It need not be
+        the best: for silos with scores half as large, u -> 2u mod 1 gives more.
 
     Examples
     --------
@@ -406,7 +405,7 @@ def unlike_silos_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary
 
 
 def total_variation(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
-    """The distance between the Poisson-binomial laws of p and q, each of shape (m, nodes): shape (nodes,).
+    """Distance between the Poisson-binomial laws of p and q, each of shape (m, nodes): shape (nodes,).
 
     Examples
     --------
@@ -418,7 +417,7 @@ def total_variation(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[n
 
 
 def distance_to_binomial(p: NDArray[np.float64]) -> NDArray[np.float64]:
-    """What Theorem C.3 bounds, exactly: the total variation between PoisBin(p) and the binomial law of the same mean.
+    """Exact value bounded by Theorem C.3: the total variation between PoisBin(p) and the binomial law of the same mean.
 
     Shape (nodes,) for p of shape (m, nodes).
 
@@ -451,8 +450,8 @@ def ehm_bound(p: ArrayLike) -> NDArray[np.float64]:
 def ehm_lower_bound(p: ArrayLike, constant: float) -> NDArray[np.float64]:
     """Theorem C.3 (Ehm 1991), lower side: C a b with a = 1 - q^(m+1) - (1-q)^(m+1), b = 1 - sum p_i(1-p_i)/(m q(1-q)).
 
-    q is the mean of p. The paper says of C that it is universal, and gives no value. It is below 1/4: for many p near
-    one another the distance is about a b / sqrt(2 pi e) = .242 a b.
+    q is the mean of p. The paper calls C universal and gives no value. It is below 1/4: if many p are close to each
+    other, the distance is about a b / sqrt(2 pi e) = 0.242 a b.
 
     Parameters
     ----------
@@ -478,10 +477,10 @@ def _ehm_product(p: NDArray[np.float64]) -> NDArray[np.float64]:
 
 
 def loss_of_equal_treatment(replies: Sequence[ReplyLaw], *, exact: bool = True) -> float:
-    """How far the coverage of silos of ONE distribution can be from that of equal replies of the same mean law.
+    """Largest difference in coverage between silos of ONE distribution and equal replies of the same mean law.
 
-    E[TV(PoisBin(p(U)), Bin(m, mean of p(U)))] over a uniform test score: for silos whose sizes or ranks differ, and
-    whose scores do not. No statement of the paper, but Theorem C.3 bounds it: `exact=False` gives that bound. Our
+    E[TV(PoisBin(p(U)), Bin(m, mean of p(U)))] over a uniform test score, for silos that differ in size or rank but not
+    in their scores. It is not a statement of the paper, but Theorem C.3 bounds it: `exact=False` gives that bound. Our
     certificates use the Poisson-binomial law and lose nothing. For silos of different distributions see
     `unlike_silos_bound`.
 

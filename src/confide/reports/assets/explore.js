@@ -1,6 +1,6 @@
 
 "use strict";
-// The price of privacy: three sliders over what the page holds for every point. Nothing is computed here.
+// Sliders for the cost of privacy. The page contains the texts of every point; this script computes nothing.
 
 (() => {
   const root = document.getElementById("explore");

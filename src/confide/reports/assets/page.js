@@ -1,6 +1,6 @@
 
 "use strict";
-// Saves the certificate, and keeps links inside a notebook's frame; everything else of a page needs no script.
+// Save the certificate, and keep links inside a notebook's frame. The rest of the page works without scripts.
 
 (() => {
   const figure = (id) => document.getElementById(id);
@@ -17,7 +17,7 @@
     });
   }
 
-  // In a notebook's frame the page has no address of its own, and a link to one of its parts would open the notebook.
+  // In a notebook's frame the page has no URL of its own, so a link to a section would open the notebook.
   if (document.URL === "about:srcdoc") {
     document.addEventListener("click", (event) => {
       const link = event.target.closest("a[href^='#']");
