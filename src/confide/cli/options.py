@@ -144,7 +144,7 @@ OPTIONS: Mapping[str, Row] = dict([
         records_per_person=Row("K", "Public bound on the records of one person.", int),
         n=Row("N", "The public number of records under replace_one; databases need it with --ledger.", int),
         n_min=Row("N", "Public lower bound on the secret number of records.", int),
-        n_typical=Row("N|noisy", "Public guess of the secret number of records, which affects efficiency only; or noisy: "
+        n_typical=Row("N|noisy", "Public guess of the secret number of records, for efficiency only; or noisy: "
                       "release a noisy number first, at 1/20 of the privacy budget.", RecordsType()),
         dp_delta=Row("DELTA", "State (epsilon, delta)-privacy; 0 states pure epsilon.", float),
         label_epsilon=Row("LOSS", "For labels of `confide randomise-labels`: its --epsilon, or its file "
