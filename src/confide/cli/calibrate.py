@@ -369,7 +369,7 @@ def report_release(
         expected["records_needed"] = plan.records_needed
         source = ", a public guess: the true number is secret"
         if released.size is not None:
-            source = ", those of the design for the noisy number"
+            source = ", which the noisy number suggests"
         cost = (
             f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
             f"{100 * float(1 - released.alpha):.4g} %\n"
