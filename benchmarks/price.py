@@ -277,8 +277,6 @@ TABLES = {
     one.__name__: one
     for one in (even, errors, scales, warm, conditional, noisy_number, fresh, hard, sets, classes)
 }
-    one.__name__: one for one in (even, errors, scales, warm, conditional, noisy_number, fresh, hard, sets, classes)
-}
 NEED_DATA = ("sets", "classes")
 
 
