@@ -274,8 +274,7 @@ def fresh(runs: int) -> None:
 
 FOLDER = Path(os.environ.get("CONFIDE_DATA", Path(__file__).parents[2] / "shared" / "data"))
 TABLES = {
-    one.__name__: one
-    for one in (even, errors, scales, warm, conditional, noisy_number, fresh, hard, sets, classes)
+    one.__name__: one for one in (even, errors, scales, warm, conditional, noisy_number, fresh, hard, sets, classes)
 }
 NEED_DATA = ("sets", "classes")
 
