@@ -214,13 +214,16 @@ def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
     )
 
 
-def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> PrivacyStatement:
+def side_by_side(
+    parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, sized: bool = False
+) -> PrivacyStatement:
     """The loss of releases on disjoint groups whose sizes are secret (docs/theory.md, Proposition P5).
 
     Adding or removing a record affects one group, so the largest loss counts. Replacing a record can move it from one
     group to another. Then the two largest losses add up; if the record stays, the group's own `replace_one` counts.
     For zCDP, which is convex in the range, the worst case is also that all records of a person act in the same way.
-    `statements` are under `add_remove`, one per group. `neighbors` is the adjacency of the total.
+    `parts` are under `add_remove`, one per group. `neighbors` is the adjacency of the total. `sized` states that they
+    include noisy numbers of records, whose zCDP losses do not follow from a range.
 
     Examples
     --------
@@ -242,8 +245,7 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> Pri
         by_square = all(p.rho == zcdp_by_square(p.epsilon) for p in parts)  # as releases of 0.1 state it
         zcdp = zcdp_by_square if by_square else zcdp_of_range
         rho = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
-        if not by_square and any(p.rho != zcdp_of_range(p.epsilon) for p in parts):
-            # The loss of a noisy number of records is no bounded range: add up the stated zCDP losses.
+        if sized:  # add up the stated zCDP losses
             own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
             kept = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]
             rho = max([sum_up(own[: 1 if neighbors == "add_remove" else 2]), *kept])

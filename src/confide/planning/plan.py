@@ -313,9 +313,10 @@ def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
     law = law_of(stated.candidates) if stated.candidates.recipe["kind"] == "spread" else None
 
     def enough(n: int) -> bool:
-        other = stated.at(n)
-        suited = other if law is None else other.suited(law)
-        return Plan(suited, slopes_for_request(suited), n).enough_records
+        if stated.size_scale is not None:
+            return make_plan(stated, n).enough_records
+        other = replace(stated, n=n)
+        return make_plan(other if law is None else other.suited(law), n).enough_records
 
     if stated.slopes is not None or stated.shift is not None:  # then little or nothing is chosen
         return least(enough, likely_enough(stated))
