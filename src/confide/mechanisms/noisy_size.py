@@ -1,9 +1,8 @@
-"""A noisy number of records, released first, and the design that it selects (docs/theory-noisy-size.md, Theorem N1).
+"""A noisy number of records, released first, and the design for it (docs/theory-noisy-size.md, Theorem N1).
 
-A secret number n of records is released as n~ = n + Z, Z discrete Laplace noise, at a twentieth of the loss of one
-record. Candidates, slopes, rise and prior bonus are those for a public function of n~, at the rest of the loss. Given
-n~, the release is the mechanism for that design, whose coverage holds for every n, and n~ depends on the records by
-their number alone. Both losses add up.
+A secret number n of records is released as n~ = n + Z with discrete Laplace noise Z, at 1/20 of the privacy loss of one
+record. Candidates, slopes, rise and prior bonus are chosen for a public function of n~. The threshold has the rest of
+the privacy loss, and both add up. The coverage of every design holds for every n.
 """
 
 import math
@@ -18,28 +17,29 @@ from confide.selection import noisy_counts
 from confide.support import LEAST_LOSS, MOST_RECORDS, exact_level, float_above, scale_for, shapes
 
 SHARE = 20
-"""A twentieth of the loss of one record is spent on the number of records; of a zCDP loss it is SHARE_OF_RHO."""
+"""The number of records has 1/SHARE of the privacy loss of one record; of a zCDP loss, 1/SHARE_OF_RHO."""
 SHARE_OF_RHO = 200
 
 _LEAST_DESIGN = 5
-"""The smallest design is the one for so many times the scale of the noise: 100/epsilon records."""
+"""The smallest design is for 5 times the scale of the noise: 100/epsilon records."""
 
 _STEPS = (100, 110, 125, 140, 160, 180, 200, 220, 250, 280, 320, 350, 400, 450, 500, 560, 630, 700, 800, 900, 1000)
-"""Designs are for 20 numbers of records in each decade, so that there are few."""
+"""Possible numbers of records of a design: 20 in each decade."""
 
 
 @dataclass(frozen=True)
 class NoisySize:
-    """A noisy number of records, and the number of records that the rest of the release is designed for.
+    """A noisy number of records, and the number of records that the threshold is designed for.
 
     Parameters
     ----------
     counted
-        n + Z, as it was drawn; it may be negative.
+        The noisy number n + Z; it may be negative.
     scale
         The scale of Z: P(Z = z) is proportional to exp(-abs(z)/scale).
     design_for
-        The number of records that candidates, slopes, rise and prior bonus suit; it follows from the others.
+        The number of records for which candidates, slopes, rise and prior bonus are chosen; a function of the others
+        and of n_min.
 
     Examples
     --------
@@ -54,7 +54,7 @@ class NoisySize:
 
     @property
     def loss(self) -> float:
-        """The privacy loss of one record that is added or removed; a replaced record costs nothing.
+        """The privacy loss of one record that is added or removed; it is 0 for a replaced record.
 
         Examples
         --------
@@ -92,8 +92,8 @@ def reach_of_noise(scale: float, error: float) -> int:
 
     Examples
     --------
-    >>> reach_of_noise(20.0, 0.05), len(noise_law(0.05)) % 2
-    (60, 1)
+    >>> reach_of_noise(20.0, 0.05)
+    60
     """
     # P(abs(Z) > r) = 2 y^(r + 1) / (1 + y) with y = exp(-1/scale)
     y = math.exp(-1 / scale)
@@ -101,12 +101,12 @@ def reach_of_noise(scale: float, error: float) -> int:
 
 
 def size_scale(epsilon: float) -> float:
-    """The scale of the noise for records that may cost epsilon each.
+    """The scale of the noise for a privacy loss of epsilon per record.
 
     Raises
     ------
     InputError
-        If so little may be spent that a twentieth of it is no privacy loss.
+        If 1/20 of epsilon is below the smallest privacy loss.
 
     Examples
     --------
@@ -116,14 +116,14 @@ def size_scale(epsilon: float) -> float:
     if epsilon < SHARE * LEAST_LOSS:
         raise InputError(
             "n_typical",
-            f"must be given for a loss of less than {SHARE * LEAST_LOSS:g} per record",
-            remedy="The secret number of records cannot be estimated at a twentieth of it",
+            f"must be a number if epsilon is less than {SHARE * LEAST_LOSS:g} per record",
+            remedy="1/20 of it is too little for a noisy number of records",
         )
     return scale_for(SHARE, epsilon)
 
 
 def design_for(counted: int, scale: float, n_min: int) -> int:
-    """The number of records that the design is for: the larger of n_min, n~ and 5 scales, in 20 steps a decade.
+    """The number of records of the design: the largest of n_min, n~ and 5 scales, rounded to 20 steps a decade.
 
     Examples
     --------
@@ -134,7 +134,7 @@ def design_for(counted: int, scale: float, n_min: int) -> int:
     decade = 0
     while wanted >= 10 ** (decade + 1):
         decade += 1
-    # The nearest on a logarithmic scale, in integers: beyond the geometric mean of two steps it is the second one.
+    # Round to the nearest step on a logarithmic scale, in integers: compare with geometric means of steps.
     scaled = 100**2 * wanted**2
     place = sum(scaled > one * other * 100**decade for one, other in pairwise(_STEPS))
     step: int = _STEPS[place] * 10**decade // 100
@@ -142,7 +142,7 @@ def design_for(counted: int, scale: float, n_min: int) -> int:
 
 
 def draw_size(n: int, scale: float, n_min: int) -> NoisySize:
-    """Draw the noisy number of n records, with OpenDP's sampler.
+    """Draw the noisy number for n records, with OpenDP's sampler.
 
     Examples
     --------

@@ -100,7 +100,7 @@ def records_needed_if_public(calibration: Stated) -> int | None:
     plan = _plan(calibration)
     if plan is None or calibration.guarantee.n is not None or calibration.population is not None:
         return None
-    public = replace(plan.request, n=plan.n, neighbors="replace_one")
+    public = replace(plan.request, n=plan.n, neighbors="replace_one", size_scale=None)
     return Plan(public, None, plan.n).records_needed
 
 
