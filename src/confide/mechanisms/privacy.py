@@ -214,9 +214,7 @@ def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
     )
 
 
-def side_by_side(
-    parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, sized: bool = False
-) -> PrivacyStatement:
+def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, sized: bool = False) -> PrivacyStatement:
     """The loss of releases on disjoint groups whose sizes are secret (docs/theory.md, Proposition P5).
 
     Adding or removing a record affects one group, so the largest loss counts. Replacing a record can move it from one
