@@ -49,7 +49,7 @@ def test_levels(confide_run, folder):
     html = (folder / "report.html").read_text(encoding="utf-8")
     assert "Coverage by level" in html
     assert html.count('class="level"') == 2
-    assert html.count("contains the truth") + html.count("misses the truth") == 6
+    assert html.count("contains the true label") + html.count("misses the true label") == 6
     kept(confide_run, released, path, "--score-column", "s")
     assert [len(one.sizes) for one in load_evaluation("ev.json").levels.values()] == [0, 0]
 

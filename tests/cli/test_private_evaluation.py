@@ -90,7 +90,7 @@ def test_a_calibration_on_the_same_data_is_pointed_out(evaluate, confide_run, re
     confide_run("calibrate", records, *COLUMNS, "--alpha", 0.1, "--epsilon", 1, "--out", "own.json", *PAID)
     ran = evaluate("--epsilon", 1, *PAID)
     assert ran.code == 0
-    assert ran.err.startswith("warning: dataset 'patients' has a calibration in the ledger: if these are the records")
+    assert ran.err.startswith("warning: dataset 'patients' has a calibration in the ledger. If the threshold")
     assert evaluate("--epsilon", 1, "--ledger", "budget.db", "--dataset", "others").err == ""
 
 
@@ -160,7 +160,9 @@ def test_people_count_with_their_first_records(evaluate, monkeypatch):
     both = evaluate(
         "--epsilon", 1, "--parts", "none", *bounded[:2], "--max-records-per-person", 2, *bounded[4:], "--json"
     )
-    assert both.err.startswith("warning: records_per_person is 2: the privacy holds, but the intervals take")
+    assert both.err.startswith(
+        "warning: records_per_person is 2: the privacy guarantee holds, but the intervals assume"
+    )
     two = both.json
     assert (sum(two["counts"][0]), two["privacy"]["records_per_person"]) == (N, 2)
     tied = evaluate("--epsilon", 1, *bounded[:4], "--order", "label")

@@ -31,7 +31,7 @@ def look(confide_run, folder):
 def test_a_course_from_the_first_look_to_an_alarm(look, folder):
     first = look("Monday", 460, 40, *FIRST)
     assert first.code == DONE
-    assert "its first look fixes everything here" in first.out
+    assert "its first look fixes these settings" in first.out
     assert "is detected with probability 0.9 in" in first.out
     assert "from 900 records or more" in first.out
     assert "no alarm" in first.out

@@ -48,7 +48,7 @@ def test_a_promise_says_what_it_assumes_of_silos(three, tmp_path, capsys, option
     assert all(said in text and unsaid not in text for text in output)
     page = confide.report(released).html
     assert (said == ALIKE) == (ALIKE in page)
-    assert ("All silos must be alike" if said == ALIKE else BY_SIZE) in page
+    assert ("The records of all silos must follow one distribution" if said == ALIKE else BY_SIZE) in page
     assert "silos" not in released.guarantee.fields()  # it follows from the plan, as in files of 0.1
     assert confide.Calibration.load(path).guarantee == released.guarantee
 

@@ -77,7 +77,7 @@ def test_what_is_shown_says_what_it_is_made_of(round_, tmp_path, capsys):
     federated.own_share(released, answers[0]).save(tmp_path / "own.json")
     assert main(["show", str(tmp_path / "own.json")]) == 0
     shown = capsys.readouterr().out
-    assert "the larger of the common threshold and what" in shown
+    assert "the larger of the common threshold and the answer" in shown
     assert "+inf was answered" not in shown
     page = confide.report(federated.own_share(released, answers[0])).html
     assert "the larger of the common threshold" in page

@@ -342,9 +342,9 @@ def test_a_page_shows_the_silos_of_several_thresholds(five):
     text = planned(five)
     released = federated.aggregate(text, five.answers(text, [0, 1, 2, 4]), keys=five.coordinator)
     page = confide.report(released).html
-    assert "Silo by silo" in page
+    assert "The silos of the plan" in page
     assert "4 of 5 silos answered" in page
-    assert "A person with records in several silos" in page
+    assert "If a person has records in several silos" in page
     reported = federated.coverage_in_silo("silo 0", five.scores[0], released["0.1"].threshold, 1.0)
     with pytest.raises(InputError):
         confide.report(released, silo_reports=[reported])

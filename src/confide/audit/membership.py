@@ -73,7 +73,7 @@ def play(
     release
         Function from scores to a threshold.
     others
-        Scores that the attacker knows.
+        Known scores of the other people.
     low, high
         The two possible scores of the person.
     rounds

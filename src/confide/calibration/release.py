@@ -451,10 +451,13 @@ def _check_pps_minimum(terms: Terms) -> None:
         raise InputError(
             "n_min",
             (
-                "must be given for mechanism='pps' with neighbors='add_remove', which promises next to "
-                f"nothing for one record: from n_min={enough} on it promises {float(terms.level):g}"
+                "must be given for mechanism='pps' with neighbors='add_remove', because this mechanism guarantees "
+                "almost no coverage if there is only one calibration record"
             ),
-            remedy="To get a weaker guarantee, state a smaller n_min, at least 2",
+            remedy=(
+                f"With n_min={enough} or more the guaranteed coverage is {float(terms.level):g}; with a smaller n_min, "
+                "at least 2, it is lower"
+            ),
         )
 
 

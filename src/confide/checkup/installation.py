@@ -134,7 +134,7 @@ CHECKED = ("confide", "opendp")
 UNLOCKS = {
     "standard": "the command line, tables, estimators, pages, federations",
     "pandas": "data frames of pandas",
-    "frames": "data frames of any library that narwhals knows",
+    "frames": "data frames of any library that narwhals supports",
     "plots": "pictures",
     "speed": "compiled loops for scores of many classes",
     "arrays": "arrays of any library by the array API",

@@ -167,9 +167,10 @@ class Policy:
     def from_json(cls, text: str) -> "Policy":
         """The inverse of `to_json`.
 
-        A policy of version 0.1 is read if it pins no peers, because then it allows no `secure-sum`. If it pins keys for
-        masks it is rejected: a fingerprint covers more than those keys, and its `least_honest` had the opposite
-        meaning of `least_colluding`.
+        A policy that version 0.1 wrote is accepted if it lists no keys of other silos, because it then allows no
+        `secure-sum`. With such keys it is rejected for two reasons. Version 0.1 listed only the keys for masks, and a
+        fingerprint now covers all keys of a silo. Its field `least_honest` is the number of silos that must be honest;
+        today's `least_colluding` is the number of colluding silos that a plan must withstand.
 
         Raises
         ------

@@ -1,9 +1,10 @@
 """FedCP-QQ: every silo sends its l-th smallest score, and the threshold is the k-th smallest of the m replies.
 
-Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML 2023. Their coverage M(l, k) is a
-sum over hypergeometric terms. As an integral over one variable (docs/theory-federated.md, Theorem F1) it is computed
-thousands of times faster and extends to silos of unequal sizes. The two baselines of the publication are here, too: the
-mean of the silos' quantiles, and pooled scores.
+This module implements the method of Humbert, Le Bars, Bellet and Arlot, "One-shot federated conformal prediction", ICML
+2023. The publication computes the coverage M(l, k) as a sum of hypergeometric terms. Here it is an integral over one
+variable (docs/theory-federated.md, Theorem F1), which is thousands of times faster to compute and also holds for silos
+of unequal sizes. The module also has the two baselines of the publication: the mean of the silos' quantiles, and the
+quantile of the pooled scores.
 """
 
 import math

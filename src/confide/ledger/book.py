@@ -40,8 +40,8 @@ _IDENTITY = b"confide/ledger/identity/1"
 class Ledger(Described):
     """A privacy-budget ledger, in one SQLite file or on a PostgreSQL server.
 
-    It is safe to use from several threads and processes at once. A file must be on a local disk, not on a network file
-    system. A server can be used from several machines.
+    Several threads and processes can use a ledger at once. The file of a ledger must be on a local disk, because
+    network file systems do not lock it reliably. Several machines can use a ledger on a PostgreSQL server.
 
     Parameters
     ----------

@@ -110,10 +110,9 @@ class ClassShift:
         if fresh:
             raise InputError(
                 "source",
-                "must be above 0 for every class that the target has",
-                remedy=(
-                    f"{fresh[0]!r} has none: no weight replaces records that do not exist; use thresholds per class"
-                ),
+                "must give a share above 0 to every class whose target share is above 0",
+                got=f"0 for {fresh[0]!r}",
+                remedy="Weights cannot replace missing records: collect some, or use thresholds per class",
             )
         ratios = tuple(new / old if new else Fraction(0) for old, new in zip(shares, wanted, strict=True))
         return cls(tuple(old), ratios, shares, wanted)

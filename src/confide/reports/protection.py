@@ -331,7 +331,7 @@ def _theorems(calibration: Calibration) -> str:
     if isinstance(calibration, FederatedCalibration):
         return f"docs/theory-federated.md, {calibration.plan.protocol.theorem}"
     if isinstance(calibration, OwnShare):
-        return "docs/theory-federated.md, Theorem F1 with one silo"
+        return "docs/theory-federated.md, Theorem F14 with one silo"
     if calibration.guarantee.kind == "none":
         return "no theorem: this mechanism has no certificate"
     if calibration.mechanism is None:
