@@ -23,8 +23,17 @@ from benchmarks.small import small
 from confide import Candidates
 from confide.noisy_counts import noise_law
 from confide.planning import Plan, law_of, mechanism_for
-from tests.answers import EVEN, HARD_IN_UNIT, HARD_RESIDUALS, Outcome, outcome, residuals, size_ratio, threshold_ratio
-from tests.first_version import first_version
+from tests.threshold_laws import (
+    HARD_IN_UNIT,
+    HARD_RESIDUALS,
+    UNIFORM,
+    Outcome,
+    outcome,
+    residuals,
+    size_ratio,
+    threshold_ratio,
+)
+from tests.version_0_1 import plan_of_version_0_1
 
 PUBLIC, SECRET = "replace_one", "add_remove"
 WORDS = {PUBLIC: "public", SECRET: "secret"}
@@ -38,7 +47,7 @@ def ours(n: int, neighbors: str, score: str = "lac", alpha: float = 0.1, **optio
 
 def theirs(n: int, neighbors: str, score: str = "lac", alpha: float = 0.1, **options: object) -> Plan:
     """The plan of version 0.1."""
-    return first_version(alpha, 1.0, n, score=score, neighbors=neighbors, **options)
+    return plan_of_version_0_1(alpha, 1.0, n, score=score, neighbors=neighbors, **options)
 
 
 def table(*heads: str) -> None:
@@ -60,7 +69,7 @@ def even(runs: int) -> None:
     reach = {100: ".941", 150: ".929", 200: ".922"}
     for n in small((60, 80, 100, 150, 200, 343, 1000, 5000), (60,)):
         for relation in (PUBLIC, SECRET):
-            old, new = (outcome(made(n, relation), EVEN, runs) for made in (theirs, ours))
+            old, new = (outcome(made(n, relation), UNIFORM, runs) for made in (theirs, ours))
             excess = {(1000, PUBLIC): "5.0", (1000, SECRET): "5.1"}.get((n, relation), "")
             row(n, WORDS[relation], f"{old.excess:.1f}", f"{new.excess:.1f}", excess, f"{old.coverage:.4f}",
                 f"{new.coverage:.4f}", reach.get(n, ""), chance(old.infinite), chance(new.infinite),
@@ -114,7 +123,7 @@ def warm(runs: int) -> None:
     )
     for name, law, score, quantile, reach in (
         ("residuals", residuals(), "absolute_residual", _half_normal, "4.5"),
-        ("lac", EVEN, "lac", float, "4.1"),
+        ("lac", UNIFORM, "lac", float, "4.1"),
     ):
         for n in (1000, 200):
             cold, found = outcome(ours(n, PUBLIC, score), law, runs).excess, []
@@ -139,7 +148,7 @@ def conditional(runs: int) -> None:
         for relation in (PUBLIC, SECRET):
             typical = {"n_typical": n} if relation == SECRET else {}
             old, new = (
-                outcome(made(n, relation, delta=0.05, **typical), EVEN, runs) for made in (theirs, _conditional)
+                outcome(made(n, relation, delta=0.05, **typical), UNIFORM, runs) for made in (theirs, _conditional)
             )
             row(n, WORDS[relation], f"{old.coverage:.4f}", f"{new.coverage:.4f}", reach if relation == PUBLIC else "")
 

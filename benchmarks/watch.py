@@ -15,13 +15,13 @@ import time
 import numpy as np
 
 from benchmarks.small import small
-from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from confide.watching.power import looks_to_alarm
 
 NOTHING = 1e-300
 RULES = {
-    "one start": {"stake": lambda t, _: 1.0 if t == 1 else NOTHING, "cash": lambda t, _: 0.0},
-    "even": {"stake": lambda t, n: 1 / n if t <= n else NOTHING, "cash": lambda t, n: max(0.0, (n - t) / n)},
+    "one start": {"entering_wealth": lambda t, _: 1.0 if t == 1 else NOTHING, "cash": lambda t, _: 0.0},
+    "even": {"entering_wealth": lambda t, n: 1 / n if t <= n else NOTHING, "cash": lambda t, n: max(0.0, (n - t) / n)},
     "confide": {},
 }
 
@@ -35,13 +35,13 @@ def records(batch: int, epsilon: float, before: int, rule: str) -> int | None:
 def false_alarms(batch: int, epsilon: float, coverage: float, paths: int, looks: int = 104) -> float:
     """Share of the paths with an alarm within so many batches."""
     rng, bet = np.random.default_rng(3), bets([0.88], batch, epsilon)
-    log_stakes, done = np.full((paths, bet.price.shape[1]), -np.inf), np.zeros(paths, bool)
+    log_wealth, done = np.full((paths, bet.price.shape[1]), -np.inf), np.zeros(paths, bool)
     chance = -math.expm1(-epsilon)
     for look in range(1, looks + 1):
         c = rng.binomial(batch, coverage, paths)
         a, b, u, v = rng.geometric(chance, (4, paths))
-        log_stakes = advance(log_stakes, log_e_values(bet, c + a - b, batch - c + u - v), stake(look, 52))
-        done |= log_evidence(log_stakes, cash(look, 52)) >= math.log(20)
+        log_wealth = advance(log_wealth, log_e_values(bet, c + a - b, batch - c + u - v), entering_wealth(look, 52))
+        done |= log_evidence(log_wealth, cash(look, 52)) >= math.log(20)
     return float(done.mean())
 
 

@@ -21,8 +21,8 @@ from confide.federated.silo_report import SiloReport
 from confide.ledger import Schedule
 from confide.ledger.events import read_event, write_event
 from confide.releases import Calibration, Document, LabelStatement, parts_of
-from confide.reports.measured import evaluation_sections, private_sections
-from confide.reports.promise import headline
+from confide.reports.guarantee_text import headline
+from confide.reports.measurements import evaluation_sections, private_sections
 from confide.reports.protection import report_row
 from confide.reports.thresholds import worked_example
 from confide.support import Section, to_text
@@ -136,7 +136,7 @@ def _evaluation_holds(read: Any) -> None:
 
 
 def _private_evaluation_holds(read: Any) -> None:
-    assert read.question.epsilon > 0
+    assert read.query.epsilon > 0
     assert read.privacy.epsilon > 0
     for found in read.findings.values():
         assert 0 <= found.coverage.low <= found.coverage.high <= 1

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from confide import federated
-from confide.checkup.folders import look
+from confide.checkup.folders import find_files
 from confide.checkup.installation import advisories
 from confide.errors import ConfideError
 from confide.federated.keys import served
@@ -93,7 +93,7 @@ def examined_file(data: bytes) -> None:
         path.write_bytes(json.dumps(changed, indent=2).encode())
     else:
         path.write_bytes(data)
-    found, others = look([path], advisories())
+    found, others = find_files([path], advisories())
     assert len(found) + others == 1
     for one in found:
         assert all(text.isprintable() for text in (one.kind, one.making, one.doubt))

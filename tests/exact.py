@@ -46,7 +46,7 @@ class Stepped(Slopes):
 
     steps: tuple[int, ...] = ()
 
-    def heights(self, m: int) -> np.ndarray:
+    def log_prior_weights(self, m: int) -> np.ndarray:
         """The heights as they were stated."""
         assert m == len(self.steps)
         return np.array(self.steps, dtype=np.int64)

@@ -15,7 +15,7 @@ import numpy as np
 from scipy import stats
 
 import confide
-from confide.guarantee import rivals_right, tail
+from confide.guarantee import competitor_ratio_right, tail
 from confide.releases import candidates_of
 
 LEVEL = 1e-6
@@ -53,9 +53,9 @@ def largest_threshold(released: confide.Calibration, scores: np.ndarray, level: 
     if mechanism.name == "none":
         return mechanism.threshold(scores)
     candidates = candidates_of(released)
-    heights = mechanism.heights(candidates.size) / mechanism.scale
+    heights = mechanism.log_prior_weights(candidates.size) / mechanism.scale
     heights[-1] += max(0, mechanism.head_start - mechanism.fade * len(scores)) / mechanism.scale
-    rivals, beyond = rivals_right(heights), 0
+    rivals, beyond = competitor_ratio_right(heights), 0
     while tail(np.array(beyond), mechanism.slope_right, rivals, mechanism.selector, lighter=False) > level:
         beyond += 1
     rank = math.ceil(mechanism.target(len(scores)) + beyond)

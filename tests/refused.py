@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from confide.errors import ConfideError
-from tests.private import assert_error_is_private
+from tests.planted_values import assert_error_is_private
 
 
 @contextmanager

@@ -18,7 +18,7 @@ import pytest
 import confide
 from confide.scores.classification import set_mask
 from tests.builders import slow
-from tests.peers import peers_python
+from tests.peer_libraries import peers_python
 
 PENALTY, K_REG = 0.0625, 2
 ALPHAS = [0.1, Fraction(1, 3), "0.5", 0.005]  # 0.005 is out of reach of 150 records

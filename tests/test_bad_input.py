@@ -15,7 +15,7 @@ from confide.audit.subject import foreign_subject, load
 from confide.cli import main
 from confide.errors import ConfideError
 from confide.ledger import Cost, Dataset, Group, Ledger, Planned, compose, fingerprint
-from tests.private import assert_error_is_private, assert_no_private_value, planted_scores
+from tests.planted_values import assert_error_is_private, assert_no_private_value, planted_scores
 from tests.test_no_private_data import BAD_CALLS
 
 PAGE = Path(__file__).parents[1] / "docs" / "bad-input.md"

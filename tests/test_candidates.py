@@ -191,7 +191,7 @@ def test_values_are_rounded_to_twelve_digits():
         assert edges == [float(f"{edge:.12g}") for edge in edges]
 
 
-def test_own_values_are_not_rounded():
+def test_given_values_are_not_rounded():
     values = [0.12345678901234567, 1 / 3, math.pi * 1e200]
     assert Candidates.of(values).edges.tolist() == values
 
@@ -392,7 +392,7 @@ def test_spread_candidates(law, size):
     assert np.isfinite(made.edges).all()
     assert (np.diff(made.edges) > 0).all()
     assert 2 <= made.size <= max(size, 3) + 5
-    again = Candidates.made_by(json.loads(json.dumps(dict(made.recipe))))
+    again = Candidates.from_recipe(json.loads(json.dumps(dict(made.recipe))))
     assert again == made
     assert dict(again.recipe) == dict(made.recipe)
 
@@ -462,7 +462,7 @@ def test_a_hedged_guess_is_half_of_the_list():
 )
 def test_recipes_that_make_nothing(recipe):
     with pytest.raises(confide.ConfideError):
-        Candidates.made_by(recipe)
+        Candidates.from_recipe(recipe)
 
 
 def test_the_published_bins_are_those_that_their_number_is_chosen_for():

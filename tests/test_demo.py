@@ -31,7 +31,7 @@ def test_the_split_is_fixed_and_the_sets_are_worth_looking_at():
     assert 0.8 < data.accuracy < 0.95
 
 
-def test_the_files_are_the_calibration_the_sets_and_the_unseen_images(demo):
+def test_the_files_are_the_calibration_the_sets_and_the_new_images(demo):
     folder, _ = demo
     names = ["calibration.json", "images.parquet", "report.html", "sets.parquet"]
     assert sorted(path.name for path in folder.iterdir()) == names
@@ -69,7 +69,7 @@ def test_the_story_states_what_is_in_the_files(demo):
         assert (int(digit) in chosen) == (not missed)
 
 
-def test_the_report_is_of_the_released_calibration_and_the_unseen_images(demo):
+def test_the_report_is_of_the_released_calibration_and_the_new_images(demo):
     folder, story = demo
     page = html.unescape((folder / "report.html").read_text(encoding="utf-8"))
     assert "<h1>Prediction sets for handwritten digits</h1>" in page

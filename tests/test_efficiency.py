@@ -13,19 +13,19 @@ from scipy import stats
 
 import confide
 from confide import Candidates
-from tests.answers import (
-    EVEN,
+from tests.builders import slow
+from tests.data import shared_data
+from tests.threshold_laws import (
     HARD_IN_UNIT,
     HARD_RESIDUALS,
+    UNIFORM,
     answer,
     outcome,
     residuals,
     size_ratio,
     threshold_ratio,
 )
-from tests.builders import slow
-from tests.data import shared_data
-from tests.first_version import first_version
+from tests.version_0_1 import plan_of_version_0_1
 
 PUBLIC, SECRET = "replace_one", "add_remove"
 MARGIN = 0.5
@@ -41,7 +41,7 @@ def plan(n, neighbors=PUBLIC, score="lac", **options):
 def test_excess_coverage_on_even_scores(neighbors, most):
     """(coverage - .9) n epsilon; version 0.1 has 9.8 and 8.9, the published exponential mechanism 47."""
     made = plan(1000, neighbors)
-    found = outcome(made, EVEN, 60)
+    found = outcome(made, UNIFORM, 60)
     assert -3 * found.error <= found.excess <= most + MARGIN
     assert abs(found.coverage - made.expected_coverage) < 1e-3  # what the plan announces is what happens
 
@@ -54,7 +54,7 @@ FEW = [(100, 0.933, 0.01), (150, 0.921, 0.002), (200, 0.917, 1e-3)]
     [(*FEW[0], PUBLIC), *slow([*((*few, PUBLIC) for few in FEW[1:]), *((*few, SECRET) for few in FEW)])],
 )
 def test_few_records(n, coverage, infinite, neighbors):
-    found = outcome(plan(n, neighbors), EVEN, 60)
+    found = outcome(plan(n, neighbors), UNIFORM, 60)
     assert found.coverage <= coverage + MARGIN / n
     assert found.infinite <= infinite
 
@@ -92,10 +92,10 @@ def test_residuals_of_any_scale_need_no_unit(power):
 
 
 @pytest.mark.parametrize("n", [1000, *slow([200])])
-def test_a_warm_start_is_cheaper_and_a_wrong_one_hardly_dearer(n):
+def test_a_warm_start_is_cheaper_and_a_wrong_one_costs_little_more(n):
     for law, score, quantile, right in (
         (residuals(), "absolute_residual", stats.halfnorm.ppf, 3.3),
-        (EVEN, "lac", float, 3.3),
+        (UNIFORM, "lac", float, 3.3),
     ):
         cold = outcome(plan(n, score=score), law, 40).excess
         made = [
@@ -108,8 +108,8 @@ def test_a_warm_start_is_cheaper_and_a_wrong_one_hardly_dearer(n):
 
 
 def test_training_conditional_promises():
-    assert outcome(plan(1000, delta=0.05), EVEN, 40).coverage <= 0.922 + 1e-3
-    assert outcome(plan(200, delta=0.05), EVEN, 40).coverage <= 0.98
+    assert outcome(plan(1000, delta=0.05), UNIFORM, 40).coverage <= 0.922 + 1e-3
+    assert outcome(plan(200, delta=0.05), UNIFORM, 40).coverage <= 0.98
 
 
 WORSE = {("93 % near 1e-5, 7 % near .9999", 1000)}
@@ -127,7 +127,7 @@ WORSE = {("93 % near 1e-5, 7 % near .9999", 1000)}
 def test_hard_laws_are_covered_and_cost_no_more_than_in_version_0_1(score, n, neighbors):
     """Coverage above the promise, by a one-sided normal limit at level 1e-6; excess no larger but where it is said."""
     laws = HARD_IN_UNIT if score == "lac" else HARD_RESIDUALS
-    now, was = plan(n, neighbors, score), first_version(0.1, 1.0, n, score=score, neighbors=neighbors)
+    now, was = plan(n, neighbors, score), plan_of_version_0_1(0.1, 1.0, n, score=score, neighbors=neighbors)
     for name, law in laws.items():
         found, before = (outcome(made, law, 12 if law.continuous else 60) for made in (now, was))
         assert found.excess >= -stats.norm.isf(1e-6) * found.error, name

@@ -21,7 +21,7 @@ from confide.releases import Document, LabelStatement
 from confide.releases import documents as kinds
 from confide.support import files
 from confide.warehouse import CountingPlan
-from confide.watching import looking
+from confide.watching import take_look
 from tests.files import documents
 from tests.refused import refused
 
@@ -63,7 +63,7 @@ def kept():
 
 
 def test_every_kind_has_a_sample_in_every_schema(kept):
-    known = {f"confide.{name}" for name in files._DOCUMENTS} | kinds._READERS.keys() | {looking.LOOK_KIND}
+    known = {f"confide.{name}" for name in files._DOCUMENTS} | kinds._READERS.keys() | {take_look.LOOK_KIND}
     wanted = {(name, schema) for name in known for schema in SCHEMAS.get(name, {1})}
     assert wanted - kept.keys() == set()
     assert kept.keys() - wanted == set()
@@ -156,9 +156,9 @@ def test_a_sample_is_read_written_byte_by_byte_and_refused_if_changed(name):
 
 def test_a_look_that_a_ledger_kept_is_read():
     text = (TESTS / "watching" / "samples" / "other" / "look.json").read_text(encoding="utf-8")
-    assert looking._kept(text, "a") == ((91, -2), "2026-11-22T00:00:00+00:00", {})
+    assert take_look._kept(text, "a") == ((91, -2), "2026-11-22T00:00:00+00:00", {})
     with pytest.raises(ConfideError):
-        looking._kept(text, "b")
+        take_look._kept(text, "b")
 
 
 def content_of(case, part):

@@ -306,7 +306,7 @@ def test_times_add_up_over_resumed_runs(tmp_path, monkeypatch):
     assert timing.recorded()["smoke"][0] > 0
 
 
-def test_full_settings_are_parts_of_their_own(tmp_path, monkeypatch, capsys):
+def test_full_settings_are_separate_parts(tmp_path, monkeypatch, capsys):
     """`--full` runs the papers' settings and writes a separate page of times; each switch has its own parts."""
     from experiments import __main__ as command
     from experiments import cache

@@ -11,11 +11,12 @@ from typing import Any
 import numpy as np
 import pytest
 
-from tests.faulty import Fault, always, arguments, result, unnoticed
+from tests.fault_injection import Fault, always, arguments, result, unnoticed
 
 PRIVACY, SELECTOR = "mechanisms/test_privacy_exact.py", "selection/test_selector.py"
 COVERAGE, CERTIFICATE = "guarantee/test_coverage_exact.py", "guarantee/test_certificate.py"
-RIVALS, RISING, TWO_SIDED = (f"guarantee/test_{name}.py" for name in ("rivals", "rising_weights", "two_sided"))
+COMPETITORS, RISING = "guarantee/test_competitors.py", "guarantee/test_rising_weights.py"
+TWO_SIDED = "guarantee/test_two_sided.py"
 BOOK, SAME, FOLLOWING = (f"ledger/test_{name}.py" for name in ("book", "same_data", "following"))
 COMPOSITION, MOVING = "ledger/test_composition.py", "ledger/test_moving.py"
 OPENED, SESSIONS = "federated/test_opened_sum.py", "federated/test_sessions.py"
@@ -76,7 +77,7 @@ NOISE = [
     ),
     Fault(
         "labels stay too often",
-        "confide.selection.noise:truth_probability",
+        "confide.selection.noise:stay_probability",
         result(lambda p: (1 + p) / 2),
         "selection/test_randomised_response.py::test_the_loss_is_epsilon",
     ),
@@ -122,12 +123,12 @@ PRICES = [
     Fault(
         "heights depend on the counts",
         "confide.mechanisms.slopes:Slopes.utilities",
-        lambda right: lambda self, counts: right(self, counts) + self.heights(len(counts)) * (counts[0] % 2),
+        lambda right: lambda self, counts: right(self, counts) + self.log_prior_weights(len(counts)) * (counts[0] % 2),
         f"{PRIVACY}::test_rising_weights_cost_nothing",
     ),
     Fault(
         "several thresholds of one group are charged as one",
-        "confide.mechanisms.privacy:in_sequence",
+        "confide.mechanisms.privacy:sequential_composition",
         lambda _: lambda parts: parts[0],
         "calibration/test_several.py::test_losses_add_up",
     ),
@@ -139,9 +140,9 @@ PRICES = [
     ),
     Fault(
         "a replaced record changes one count of an evaluation",
-        "confide.evaluation.question:CountPrivacy.changes",
+        "confide.evaluation.private_evaluation:CountPrivacy.changes",
         always(1),
-        "evaluation/test_private.py::test_the_loss_is_what_is_stated_by_enumeration[options5-replace_one-1]",
+        "evaluation/test_private.py::test_loss_equals_statement_by_enumeration[options5-replace_one-1]",
     ),
     Fault(
         "pure epsilon is given the zCDP of a bounded range",
@@ -178,7 +179,7 @@ PROMISES = [
     ),
     Fault(
         "+inf has no head start",
-        "confide.mechanisms.slopes:Slopes.ahead",
+        "confide.mechanisms.slopes:Slopes.prior_bonus",
         always(0),
         f"{COVERAGE}::test_planned_secret_mechanism_covers_for_every_n",
     ),
@@ -202,9 +203,9 @@ PROMISES = [
     ),
     Fault(
         "rivals are rounded down",
-        "confide.guarantee.rivals:rivals_left",
+        "confide.guarantee.competitors:competitor_ratio",
         result(lambda rivals: rivals * (1 - 1e-9)),
-        f"{RIVALS}::test_competitor_ratio_is_rounded_up_by_less_than_a_billionth",
+        f"{COMPETITORS}::test_competitor_ratio_is_rounded_up_by_less_than_a_billionth",
     ),
     Fault(
         "heights are not in the certificate",
@@ -226,9 +227,9 @@ PROMISES = [
     ),
     Fault(
         "the split is drawn by position",
-        "confide.estimators.split:_hashed",
+        "confide.estimators.split:_hash_numbers",
         lambda _: lambda key, n, columns: np.random.default_rng(0).random(n),
-        "estimators/test_split.py::test_one_record_moves_no_other",
+        "estimators/test_split.py::test_one_record_does_not_move_others",
     ),
     Fault(
         "random numbers of records come from one seed",
@@ -240,7 +241,7 @@ PROMISES = [
         "ten records of a person are ten people's bets",
         "confide.watching.e_process:bets",
         lambda right: lambda *how, per_person=1, **named: right(*how, **named),
-        "watching/test_e_process.py::test_records_of_one_person_may_be_alike",
+        "watching/test_e_process.py::test_records_of_one_person_may_be_identical",
     ),
 ]
 
@@ -300,7 +301,7 @@ ACCOUNTS = [
         f"{FOLLOWING}::test_a_delta_is_spent_once",
     ),
     Fault(
-        "a charge dearer than its schedule passes",
+        "a charge above its schedule passes",
         "confide.ledger.limit:_dearer",
         always(None),
         f"{FOLLOWING}::test_charges_follow_kind_number_and_cost_of_the_schedule",
@@ -348,7 +349,7 @@ SILOS = [
         "parts that contradict each other add up",
         "confide.federated.sharing:_misfit",
         always(None),
-        f"{OPENED}::test_a_lying_opener_is_seen_with_one_part_more_and_named_with_two",
+        f"{OPENED}::test_a_byzantine_share_holder_is_detected_with_one_part_more_and_named_with_two",
     ),
     Fault(
         "a majority of openers may open",
@@ -357,7 +358,7 @@ SILOS = [
         "federated/test_opened_sum_privacy.py::test_fewer_parts_would_open_a_single_silo",
     ),
     Fault(
-        "a message is believed whoever signed it",
+        "a message is believed with any signature",
         "confide.federated.envelope:verify",
         lambda _: lambda kind, content, signer, signature: signer,
         f"{PROTOCOL}::test_silo_refuses_by_name",

@@ -109,7 +109,7 @@ def test_sets_have_the_classes_in_the_order_that_was_given():
     assert confide.lac_score(FRAME, LABELS, TURNED).classes == TURNED
 
 
-def test_truths_of_several_labels_are_matched_by_name():
+def test_true_values_of_several_labels_are_matched_by_name():
     truth = pd.DataFrame(TRUTH, columns=NAMES)
     turned = truth[list(TURNED)]
     scores = [confide.calibration.false_negative_thresholds(FRAME, one, u=U) for one in (TRUTH, truth, turned)]
@@ -189,7 +189,7 @@ def test_stars_and_classes_are_matched_by_name(tmp_path):
         score_histogram(TABLE, Classified("p_*", "place", TURNED, label_positions=True))
 
 
-def test_stars_of_truths_and_probabilities_are_matched_by_name():
+def test_stars_of_true_labels_and_probabilities_are_matched_by_name():
     with opened(TABLE) as table:
         (reading,) = Losses(probabilities="p_*", truth="t_*").readers(table)
         assert [name[2:] for name in reading.truth.columns] == list(NAMES)

@@ -12,7 +12,7 @@ import pytest
 
 import confide
 from tests.builders import slow
-from tests.private import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
+from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
 
 REQUESTS = [
     {},

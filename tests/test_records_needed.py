@@ -80,7 +80,7 @@ def test_groups_and_levels_say_the_number_of_their_plans(monkeypatch):
     assert f"records needed: about {needed} in each group; with fewer" in str(made)
     monkeypatch.undo()
     levels = confide.calibrate_levels(SCORES, [0.5, 0.2], 4.0, score="lac")
-    first = confide.plan(0.2, 2.0, candidates=confide.Candidates.made_by(levels[0.2].recipe)).records_needed
+    first = confide.plan(0.2, 2.0, candidates=confide.Candidates.from_recipe(levels[0.2].recipe)).records_needed
     assert f"records needed: about {first} for all of them; with fewer" in str(levels)
 
 
@@ -106,7 +106,7 @@ ASKED = {
 
 
 @pytest.mark.parametrize("name", ASKED)
-def test_numbers_that_are_mostly_mistakes_are_spoken_of_everywhere(name):
+def test_probable_mistakes_are_reported_everywhere(name):
     options, said = ASKED[name]
     asked = {"alpha": 0.1, "epsilon": 12.0, **options}
     match = re.escape(said)

@@ -53,7 +53,7 @@ def test_every_kind_has_a_sample():
 
 
 @pytest.mark.parametrize("path", HALF, **IDS)
-def test_a_sample_says_what_it_said(path):
+def test_sample_reads_as_before(path):
     found, expected = flat(said(read(text_of(path)))), flat(EXPECTED[path])
     assert len(found) == len(expected)
     for one, other in zip(found, expected, strict=True):
@@ -61,12 +61,12 @@ def test_a_sample_says_what_it_said(path):
 
 
 @pytest.mark.parametrize("path", HALF, **IDS)
-def test_a_sample_is_written_byte_by_byte(path):
+def test_sample_is_written_unchanged(path):
     assert read(text_of(path)).to_json().encode() == (TESTS / path).read_bytes()
 
 
 @pytest.mark.parametrize("path", DOCUMENTS, **IDS)
-def test_a_changed_sample_is_refused(path):
+def test_changed_sample_raises(path):
     text = text_of(path)
     changed = re.sub(r'("epsilon": \d)', r"\g<1>9", text, count=1)
     if changed == text:  # of a release, whose loss is stated by its mechanism

@@ -110,7 +110,7 @@ def pieces(root: ET.Element, as_block: bool = False) -> list[ET.Element]:
         if ends:
             item.set("form", "infix")
         if side:
-            found[-1].set("class", "beside")
+            found[-1].set("class", "adjacent")
         if (side or (as_block and ends)) and len(found[-1]):
             found.append(ET.Element("math", root.attrib))
         if not side:

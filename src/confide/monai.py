@@ -300,11 +300,11 @@ def calibrate_masks(
     network
         Called in evaluation mode, without gradients.
     loader
-        Yields dictionaries with images and truths, as MONAI's DataLoader does; an image is a record.
+        Yields dictionaries with images and true masks, as MONAI's DataLoader does; an image is a record.
     risk, epsilon, **options
         As in `confide.torch.calibrate_masks`: `background`, `average`, `device`, `records_per_person`, ...
     image_key, label_key
-        The keys of images and truths.
+        The keys of images and true masks.
     inferer
         As in MONAI's evaluators, for example a `SlidingWindowInferer`; by default the network is called.
     softmax, sigmoid
@@ -334,7 +334,7 @@ def calibrate_masks(
 
 
 class _Pairs:
-    """Images and truths of a loader of dictionaries, as plain tensors."""
+    """Images and true masks of a loader of dictionaries, as plain tensors."""
 
     def __init__(self, loader: Iterable[Mapping[Hashable, Any]], image_key: Hashable, label_key: Hashable) -> None:
         self.loader, self.keys = loader, (image_key, label_key)

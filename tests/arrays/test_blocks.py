@@ -72,7 +72,7 @@ def test_nested_work_in_blocks(threads):
 
 @pytest.mark.skipif(not hasattr(os, "fork"), reason="needs os.fork")
 @pytest.mark.filterwarnings("ignore:.*fork:DeprecationWarning")
-def test_a_forked_process_has_its_own_threads(threads):
+def test_a_forked_process_has_new_threads(threads):
     work = np.zeros(100, dtype=int)
     blocks.in_blocks(lambda rows: work[rows].fill(1), 100, 1, 1)
     child = os.fork()

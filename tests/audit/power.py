@@ -6,11 +6,11 @@ import numpy as np
 from scipy.stats import beta, binom
 
 from benchmarks.small import small
-from confide.audit.coverage import NASTY, bet_against
+from confide.audit.coverage import DIFFICULT_LAWS, bet_against
 from confide.audit.run import LEVEL, SECONDS, effort_at
 from confide.audit.subject import COVERAGE_SIZES
 
-SHARE = LEVEL / (2 + len(NASTY))
+SHARE = LEVEL / (2 + len(DIFFICULT_LAWS))
 TRIALS = small(400, 4)
 SPEEDS = ((50, 50), (1000, 500), (10_000, 5000))
 

@@ -9,8 +9,8 @@ import pytest
 from scipy import stats
 
 from confide.audit import Claims, Subject, audit, audit_library
-from confide.audit.coverage import NASTY
-from confide.audit.exact import Laws, exact_law, telling_pair, worst_pair
+from confide.audit.coverage import DIFFICULT_LAWS
+from confide.audit.exact import Laws, exact_law, most_revealing_pair, worst_pair
 from confide.audit.library import library_subjects, slopes_subject
 from confide.audit.run import Effort
 from confide.audit.sampler import _in_cells, chi_square
@@ -162,7 +162,7 @@ def test_false_alarm_rate_is_as_stated():
 
 def test_distribution_functions_of_difficult_laws():
     rng = np.random.default_rng(2)
-    for name, nasty in NASTY.items():
+    for name, nasty in DIFFICULT_LAWS.items():
         scores = nasty.sample(rng, 20_000)
         for t in (-0.1, 0.0, 1e-5, 0.2, 0.3, 0.5, 0.9, 0.99, 1.0):
             observed = int((scores <= t).sum())
@@ -197,7 +197,7 @@ def test_enumeration_agrees_with_an_independent_one():
     )
     laws = Laws(subject, subject.law)
     assert worst_pair(laws).loss == pytest.approx(want, abs=1e-10)
-    telling = telling_pair(laws, 20_000)
+    telling = most_revealing_pair(laws, 20_000)
     assert telling.loss <= worst_pair(laws).loss + 1e-12
     assert exact_law(np.array([0, -1, -3]), 1.0, "permute_and_flip").sum() == pytest.approx(1.0, abs=1e-12)
 
@@ -271,7 +271,7 @@ def test_every_loss_of_the_library_is_below_its_claim(subject):
 
 
 @pytest.mark.slow
-def test_the_library_passes_its_own_audit():
+def test_the_library_passes_the_audit():
     """With more effort it is run by the page docs/howto/audit.md."""
     report = audit_library(SMALL, level=RARE)
     assert report.passed, str(report)

@@ -5,7 +5,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from confide.audit.coverage import STAKES, bet_against
+from confide.audit.coverage import FRACTIONS, bet_against
 from confide.audit.sampler import repeats
 
 
@@ -14,7 +14,7 @@ from confide.audit.sampler import repeats
 def test_level_is_kept_exactly(claim, low, high, level):
     """Two values whose mean is the claim: the chance that the wealth ever reaches 1/level, step by step."""
     chance_low, steps = (high - claim) / (high - low), 250
-    stakes = STAKES / (1 - claim)
+    stakes = FRACTIONS / (1 - claim)
     up, down = (np.log1p(stakes * (claim - value)) for value in (low, high))
     alive, alarmed = np.array([1.0]), 0.0
     for n in range(1, steps + 1):
@@ -30,9 +30,9 @@ def test_level_is_kept_exactly(claim, low, high, level):
 def test_p_value_is_the_highest_wealth():
     values = np.array([0.2, 0.9, 0.1, 1.0])
     claim, best = Fraction(1, 2), 1.0
-    wealth = [1.0] * len(STAKES)
+    wealth = [1.0] * len(FRACTIONS)
     for value in values:
-        wealth = [w * (1 + s / 0.5 * (0.5 - value)) for w, s in zip(wealth, STAKES, strict=True)]
+        wealth = [w * (1 + s / 0.5 * (0.5 - value)) for w, s in zip(wealth, FRACTIONS, strict=True)]
         best = max(best, sum(wealth) / len(wealth))
     assert bet_against(values, float(claim)) == pytest.approx(1 / best)
     assert bet_against(np.array([]), 0.9) == 1.0

@@ -99,12 +99,12 @@ def test_subject_states_least_records():
 @pytest.mark.parametrize(
     "mechanism", [unseen.rounded_to_the_data, *slow([unseen.grid_over_the_range, unseen.told_by_ties])]
 )
-def test_unseen_defects_are_found(mechanism):
+def test_hidden_defects_are_found(mechanism):
     """Each by ten audits of ten; three do not all miss it."""
     assert any(failed(mechanism, ATTACK, epsilon=1.0) == {"search"} for _ in range(3))
 
 
-def test_unseen_defect_of_coverage_is_found():
+def test_hidden_defect_of_coverage_is_found():
     assert failed(unseen.undershoot_rewarded_for_odd_n, Effort(0, 0, 200), alpha=0.1) == {"coverage"}
 
 
@@ -149,7 +149,7 @@ def test_progress_reports_all_announced_runs():
 
     subject = foreign_subject(others.published_paper, "paper", alpha=0.5, records=4)
     constants = [foreign_subject(others.constant, "constant", epsilon=1.0, neighbors=one) for one in NEIGHBORS]
-    audit([subject, *constants], Effort(400, 2000, 20, fresh=400), watch=watch, level=1e-7)
+    audit([subject, *constants], Effort(400, 2000, 20, fresh=400), on_start=watch, level=1e-7)
     assert announced == [sum(output)]
     assert max(output) < 0.2 * announced[0]
     assert 64 * len(output) < 1.2 * announced[0]
@@ -164,7 +164,7 @@ def test_progress_of_library_audit_is_complete(monkeypatch):
         announced.append(runs)
         return output.append
 
-    audit_library(Effort(sampler=1, attack=0, coverage=5), watch=watch)
+    audit_library(Effort(sampler=1, attack=0, coverage=5), on_start=watch)
     assert announced == [sum(output)]
     assert output[-1] == magnitude_runs(1)
 

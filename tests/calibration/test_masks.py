@@ -79,7 +79,7 @@ def images_of(n, rng, k=1, size=6):
 
 
 @pytest.mark.slow
-def test_the_promise_holds_on_a_fresh_image():
+def test_the_guarantee_holds_on_a_fresh_image():
     """One fresh image per release: the mean loss stays below the level (a normal bound at 1e-6), masks stay small."""
     rng = np.random.default_rng(3)
     settings = partial(confide.calibrate_masks, risk=0.2, epsilon=2.0, background=0, average="classes")

@@ -91,7 +91,7 @@ def test_coverage_over_all_data_and_all_noise(rows, epsilon):
             assert fails <= Fraction(law_failure(law, n, level)) + Fraction(1, 10**12)
 
 
-def test_the_promise_holds_on_fresh_records(made):
+def test_the_guarantee_holds_on_fresh_records(made):
     released, _, _, _ = made
     p, y = sample(20000, seed=1)
     covered = confide.predict_set(p, released).mask[np.arange(len(y)), y]

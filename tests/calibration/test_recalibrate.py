@@ -283,7 +283,7 @@ def test_levels_stay_nested_over_separate_lists():
     assert thresholds == sorted(thresholds)
 
 
-def test_a_raised_threshold_is_the_next_of_its_own_candidates():
+def test_a_raised_threshold_is_the_next_candidate():
     first, _ = first_of("levels with shares")
     low, high = first.parts
     given = {low: replace(first.parts[low], threshold=0.5), high: replace(first.parts[high], threshold=0.1)}
@@ -304,7 +304,7 @@ def excess(kind, law, around):
 
 
 @pytest.mark.parametrize(("kind", "law"), [("probability", stats.beta(1, 4)), *slow([("residual", stats.halfnorm())])])
-def test_a_warm_start_is_sharper_and_bears_a_wrong_guess(kind, law):
+def test_a_warm_start_is_sharper_and_robust_to_a_wrong_guess(kind, law):
     cold = excess(kind, law, None)
     assert excess(kind, law, float(law.ppf(0.9))) < cold
     for level in (0.8, 0.98, 0.995):  # wrong by 80 ranks and more
@@ -365,7 +365,7 @@ def missed_after(points, m, reused):
 
 
 @pytest.mark.parametrize("reused", [4, 3])
-def test_records_that_are_used_again_cost_part_of_the_promise(reused):
+def test_reused_records_weaken_the_guarantee(reused):
     """Enumeration: choosing the worst list after each earlier threshold misses more than any fixed list.
 
     It misses at most the stated share. Such a choice uses more of the earlier threshold than a warm start does.
@@ -380,7 +380,7 @@ def test_records_that_are_used_again_cost_part_of_the_promise(reused):
     assert most > 0.01
 
 
-def test_what_is_left_of_the_promise_for_records_used_again():
+def test_the_guarantee_for_reused_records():
     first, _ = first_of("public n")
     warm, cold = renewed(first), renewed(first, cold=True)
     assert miss_if_reused(cold) == 1 - cold.coverage

@@ -11,7 +11,7 @@ import pytest
 from scipy import stats
 
 import confide
-from confide.mechanisms.privacy import PrivacyStatement, in_sequence, privacy_statement, side_by_side
+from confide.mechanisms.privacy import PrivacyStatement, parallel_composition, privacy_statement, sequential_composition
 from confide.mechanisms.slopes import slopes_for
 from confide.selection import zcdp_of_range
 from tests.calibrations import suited
@@ -25,7 +25,9 @@ def test_parallel_composition_by_enumeration(selector):
     """Two groups, three bins: every data set, every neighbour under both adjacencies, every pair of outputs."""
     mechanism = slopes_for(Fraction(7, 10), Fraction(2), 3, 2, "add_remove", 1.0, selector)
     part = privacy_statement(mechanism, "add_remove", 1)
-    added, replaced = (side_by_side([part, part], relation).epsilon for relation in ("add_remove", "replace_one"))
+    added, replaced = (
+        parallel_composition([part, part], relation).epsilon for relation in ("add_remove", "replace_one")
+    )
     log = {(n, h): np.log(mechanism_law(mechanism, h)) for n in range(5) for h in histograms(n, 3)}
 
     def distance(one, other):
@@ -58,7 +60,7 @@ def test_losses_add_up():
     # With given candidates and shift nothing is searched: the test is about the privacy loss.
     own = {"shift": 9, "candidates": confide.Candidates.unit(200), "rise": 0, "neighbors": "replace_one"}
     parts = [confide.calibrate(np.linspace(0, 1, 4000), 0.1, e, score="lac", **own) for e in (0.1, 0.2)]
-    total = in_sequence([part.privacy for part in parts])
+    total = sequential_composition([part.privacy for part in parts])
     assert total.epsilon >= sum(Fraction(p.privacy.epsilon) for p in parts)
     assert total.epsilon == pytest.approx(0.3)
     assert total.add_remove is None
@@ -95,7 +97,7 @@ def test_training_conditional_levels_hold_together():
 
 
 @pytest.mark.slow
-def test_every_class_is_covered_on_its_own():
+def test_coverage_within_every_class():
     """A class with few hard examples is missed by one threshold and covered by thresholds per class, at level 1e-6."""
     rng = np.random.default_rng(1)
     n, k = 20000, 3
@@ -150,7 +152,7 @@ def test_groups_by_simulation_and_small_groups():
 
 
 @pytest.mark.slow
-def test_replace_one_halves_what_each_group_spends():
+def test_replace_one_halves_the_budget_of_each_group():
     scores, groups = np.linspace(0, 1, 20_000), np.arange(20_000) % 2
     released = confide.calibrate_groups(scores, groups, [0, 1], 0.1, 2.0, score="lac", neighbors="replace_one")
     assert released.privacy.epsilon <= 2
@@ -231,15 +233,15 @@ def test_rho_of_groups_is_rounded_up():
         part = PrivacyStatement("add_remove", loss, 1, loss, loss, 1.0)
         exact = {"add_remove": zcdp(Fraction(loss)), "replace_one": 2 * zcdp(Fraction(loss))}
         for relation, wanted in exact.items():
-            rho = side_by_side([part, part], relation).rho
+            rho = parallel_composition([part, part], relation).rho
             assert Fraction(float(np.nextafter(rho, 0))) < wanted <= Fraction(rho)
 
 
 def test_totals_of_releases_of_0_1_are_unchanged():
     """Parts that state epsilon^2/8 have a total that does; new ones have a smaller one."""
     old, new = (PrivacyStatement("add_remove", 1.0, 1, 1.0, 1.0, rho) for rho in (0.125, zcdp_of_range(1.0)))
-    assert side_by_side([old, old], "replace_one").rho == 0.25
-    assert side_by_side([new, new], "replace_one").rho == zcdp_of_range(1.0, 1.0) < 0.247
+    assert parallel_composition([old, old], "replace_one").rho == 0.25
+    assert parallel_composition([new, new], "replace_one").rho == zcdp_of_range(1.0, 1.0) < 0.247
 
 
 def test_sizes_of_groups_are_not_printed():

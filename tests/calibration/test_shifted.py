@@ -14,8 +14,8 @@ from confide.cli.show import _words
 from confide.errors import FormatError, InputError, InputTypeError
 from confide.mechanisms import certify, privacy_statement
 from confide.planning import ClassShift, RecordWeights, Terms, mechanism_for, plan, rounding_text
-from confide.reports import price
-from confide.reports.promise import any_shares
+from confide.reports import cost
+from confide.reports.guarantee_text import any_shares
 from confide.selection import selection_law
 from tests.calibrations import weighted_counts
 from tests.files import signed
@@ -146,7 +146,7 @@ def test_thresholds_per_class_state_that_any_shares_are_covered(records, release
     assert any_shares(released) == ""
     assert ("shares", f"the promise{any_shares(groups)[3:-1]}") in _words(groups)
     for name, value in {"LEVELS": (), "LOSS_REACH": (1.0, 1.0), "SIZE_REACH": (1.0, 1.0)}.items():
-        monkeypatch.setattr(price, name, value)
+        monkeypatch.setattr(cost, name, value)
     page = confide.report(released).html
     assert "class shares a=0.2, b=0.8" in page
     assert "not rounded" in page

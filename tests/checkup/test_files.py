@@ -32,7 +32,7 @@ def made_with(name: str, opendp: str) -> str:
 
 
 def looked(*paths):
-    found, others = folders.look(paths, advisories())
+    found, others = folders.find_files(paths, advisories())
     return {Path(one.path).name: one for one in found}, others
 
 

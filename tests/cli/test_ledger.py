@@ -117,7 +117,7 @@ def test_other_data_are_refused_and_again_charges_them(confide_run, records, fol
     assert "spent 2 in 2 releases" in confide_run("ledger", "list", "budget.db").out
 
 
-def test_look_alikes_are_pointed_out(confide_run, records, folder):
+def test_similar_names_are_pointed_out(confide_run, records, folder):
     assert calibrate(confide_run, records, "one.json").code == 0
     shown = confide_run("ledger", "limit", "budget.db", "p\u0430tients", 1)
     assert shown.err.startswith("warning: dataset 'p\u0430tients' is new to the ledger and looks like 'patients'")

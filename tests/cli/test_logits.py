@@ -42,7 +42,7 @@ def test_logits_are_what_their_softmax_is(tmp_path, confide_run, monkeypatch):
     assert refused.refused == (REFUSED, "table")
 
 
-def test_numbers_that_are_no_probabilities_are_told_of_logits(folder, confide_run):
+def test_errors_for_non_probabilities_mention_logits(folder, confide_run):
     z = np.random.default_rng(0).normal(size=(50, 3))
     held = {f"z_{name}": column for name, column in zip(NAMES, z.T, strict=True)}
     truth = {f"t_{name}": (column > 0).astype(int) for name, column in zip(NAMES, z.T, strict=True)}

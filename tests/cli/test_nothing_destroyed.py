@@ -72,7 +72,7 @@ MADE = {
     "other pair": (Kind.TABLE, "o.parquet", lambda path: write(path, {"lower_0.1": [0.5], "upper_0.2": [1.5]})),
     "case": (Kind.TABLE, "c.parquet", lambda path: write(path, {"lowercase": ["a"], "uppercase": ["A"]})),
     "database": (Kind.OTHER, "other.db", _database),
-    "notes": (Kind.OTHER, "notes.txt", "of somebody"),
+    "notes": (Kind.OTHER, "notes.txt", "of another user"),
     "page of others": (Kind.OTHER, "o.html", "<!doctype html><title>confide</title>"),
     "strange": (Kind.OTHER, "s.csv.gz", "\0\0\0"),
 }

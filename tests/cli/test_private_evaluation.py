@@ -139,7 +139,7 @@ REFUSED_WORDS = {
     "n": (("--epsilon", 1, "--n", 5), "--n"),
     "other n": (("--epsilon", 1, "--neighbors", "replace_one", "--n", 5), "--n"),
     "no such person": (
-        ("--epsilon", 1, "--person", "nobody", "--max-records-per-person", 1, "--order", "visit"),
+        ("--epsilon", 1, "--person", "unknown", "--max-records-per-person", 1, "--order", "visit"),
         "column",
     ),
 }  # fmt: skip

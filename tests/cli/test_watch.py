@@ -28,7 +28,7 @@ def look(confide_run, folder):
     return run
 
 
-def test_a_course_from_the_first_look_to_an_alarm(look, folder):
+def test_a_watch_from_the_first_look_to_an_alarm(look, folder):
     first = look("Monday", 460, 40, *FIRST)
     assert first.code == DONE
     assert "its first look fixes these settings" in first.out
@@ -97,7 +97,7 @@ def test_sizes_need_no_true_labels(confide_run, folder):
     assert len(second.json["counts"]) == 4
 
 
-def test_sizes_of_a_private_evaluation_are_a_reference(confide_run, folder):
+def test_private_evaluation_is_reference_for_sizes(confide_run, folder):
     confide.calibrate(np.linspace(0, 0.8, 900), 0.1, 1.0, score="lac", classes=["cat", "dog", "emu"]).save("cal.json")
     path = write(folder / "batch.parquet", class_table(600, lists=False))
     columns = ("--probabilities", "p_*")

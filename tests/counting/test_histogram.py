@@ -13,9 +13,9 @@ import confide.arrays.blocks
 import confide.counting.histogram
 from confide import Candidates, ScoreHistogram
 from confide.counting.histogram import merge
-from tests.both_ways import both_ways  # noqa: F401 - a fixture
-from tests.private import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
+from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value, planted_scores
 from tests.refused import numbers, refused
+from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
 FAMILIES = {
     "unit": Candidates.unit(1000),

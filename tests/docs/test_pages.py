@@ -9,7 +9,7 @@ import pytest
 from tests.docs.blocks import READ, ROOT, RUN, Block, blocks, pages
 from tests.docs.runner import run_elsewhere, run_page
 from tests.mlflow.environment import mlflow_python
-from tests.peers import is_installed_there, peers_python
+from tests.peer_libraries import is_installed_there, peers_python
 
 PAGES = {page.relative_to(ROOT).as_posix(): blocks(page) for page in pages()}
 PEERS = {"mapie", "torchcp", "crepes", "deel.puncc"}  # may be in a separate environment: `nox -s peers`

@@ -45,7 +45,7 @@ def parts(x, y, keep):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-def test_one_record_moves_no_other(kind):
+def test_one_record_does_not_move_others(kind):
     """Removed, appended or replaced: also the first one, which changed 61 of 400 when parts depended on positions."""
     x, everybody = KINDS[kind](X), np.ones(400, dtype=bool)
     whole = parts(x, Y, everybody)

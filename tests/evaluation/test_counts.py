@@ -7,8 +7,8 @@ import numpy as np
 import pytest
 
 import confide
-from confide.evaluation import Asking, TooManyGroupsError, evaluate_arrays, private_release
-from confide.evaluation.counts import Counts, Look, NamedCounts, outcomes_of
+from confide.evaluation import PrivateRequest, TooManyGroupsError, evaluate_arrays, private_release
+from confide.evaluation.counts import Counts, NamedCounts, RecordOutcomes, outcomes_of
 from tests.refused import refused
 
 BATCHES = [slice(0, 1), slice(1, 1), slice(1, 260), slice(260, 400)]
@@ -37,7 +37,7 @@ def test_cells_equal_loop_over_records(parts, outcomes):
     }
     assert {at: float(counts.measured[at]) for at in np.ndindex(parts)} == {at: sums[at] for at in np.ndindex(parts)}
     assert counts.n.sum() == 400
-    assert np.array_equal(counts.held([0, 1]), counts.cells[..., 0] + counts.cells[..., 1])
+    assert np.array_equal(counts.with_outcomes([0, 1]), counts.cells[..., 0] + counts.cells[..., 1])
 
 
 def test_groups_are_parts_in_order_of_occurrence():
@@ -65,9 +65,14 @@ def test_invalid_part_raises():
 
 def test_outcomes_of_sides_and_of_levels():
     low, high = np.array([True, False, True, False]), np.array([True, True, False, False])
-    assert outcomes_of([Look(low & high, None, (low, high))]).tolist() == [0, 1, 2, 3]
-    assert outcomes_of([Look(low & high), Look(low), Look(low | high)]).tolist() == [0, 2, 1, 3]
-    assert outcomes_of([Look(low)]).tolist() == [0, 1, 0, 1]
+    assert outcomes_of([RecordOutcomes(low & high, None, (low, high))]).tolist() == [0, 1, 2, 3]
+    assert outcomes_of([RecordOutcomes(low & high), RecordOutcomes(low), RecordOutcomes(low | high)]).tolist() == [
+        0,
+        2,
+        1,
+        3,
+    ]
+    assert outcomes_of([RecordOutcomes(low)]).tolist() == [0, 1, 0, 1]
 
 
 @pytest.mark.parametrize("by", ["sets", "groups", "sides", "levels"])
@@ -88,7 +93,7 @@ def test_evaluation_equals_private_one_without_noise(monkeypatch, by):
         arrays = {"predictions": quantiles, "targets": targets}
     monkeypatch.setattr(private_release, "draw_counts", lambda counts, epsilon: counts)
     plain = evaluate_arrays(released, None, arrays, groups)
-    private = evaluate_arrays(released, Asking(epsilon=1.0), arrays, groups)
+    private = evaluate_arrays(released, PrivateRequest(epsilon=1.0), arrays, groups)
     if by == "sides":
         ends = [(found.coverage.covered, found.coverage.missed) for found in private.findings.values()][1:]
         assert ends == [(part.covered, part.n - part.covered) for part in plain.groups]

@@ -13,7 +13,7 @@ import confide
 from confide.errors import FormatError, InputError
 from confide.evaluation import Part, PrivateEvaluation, intervals, private_release
 from confide.evaluation.intervals import arrangement, size_parts, width_parts
-from confide.reports.measured import private_sections
+from confide.reports.measurements import private_sections
 from confide.support.shapes import checksum
 from tests.builders import slow
 from tests.exact_tests import LEVEL
@@ -98,7 +98,7 @@ TOTAL, CLASSES, ALL = {"parts": ()}, {"parts": ("class",)}, {"parts": ("class", 
         *slow([(TOTAL, "add_remove", 3), (CLASSES, "replace_one", 3), (ALL, "add_remove", 3), (ALL, "replace_one", 3)]),
     ],
 )
-def test_the_loss_is_what_is_stated_by_enumeration(released, exact, options, relation, people):
+def test_loss_equals_statement_by_enumeration(released, exact, options, relation, people):
     """The whole object follows from public numbers and the counts, whose noise is product discrete Laplace."""
     largest, asked = 0.0, {"epsilon": 0.75, "neighbors": relation, "records_per_person": people, **options}
     known = {}
@@ -108,19 +108,19 @@ def test_the_loss_is_what_is_stated_by_enumeration(released, exact, options, rel
         if key not in known:
             exact.clear()
             found = ask_sets(released, table, **asked)
-            known[key] = found.question, found.confidence, [(np.array(c), noise) for c, noise in exact]
+            known[key] = found.query, found.confidence, [(np.array(c), noise) for c, noise in exact]
         return known[key]
 
     for one, other in neighbours(relation):
-        (question, confidence, drawn), (question_2, confidence_2, drawn_2) = answered(one), answered(other)
-        assert (question, confidence, dict(question.statements)) == (question_2, confidence_2, question_2.statements)
+        (query, confidence, drawn), (question_2, confidence_2, drawn_2) = answered(one), answered(other)
+        assert (query, confidence, dict(query.statements)) == (question_2, confidence_2, question_2.statements)
         loss = 0.0
         for (counts, noise), (counts_2, noise_2) in zip(drawn, drawn_2, strict=True):
             assert noise == noise_2
             loss += Fraction(noise) * int(np.abs(counts - counts_2).sum())
         largest = max(largest, people * loss)
     assert 0.75 * (1 - 1e-12) <= largest <= 0.75
-    assert question.privacy.epsilon == 0.75
+    assert query.privacy.epsilon == 0.75
 
 
 def test_levels_and_sides_use_one_cell_per_record(levels, sides, exact):
@@ -172,11 +172,11 @@ def test_a_thousand_classes(released):
     wide = confide.calibrate(SCORES, 0.1, 50.0, candidates=UNIT, score="lac")
     found = confide.evaluate(wide, probabilities=p, labels=y, epsilon=2.0)
     assert len(found.classes) == 1000
-    assert found.question.tables == ((0,), (1,))  # the total is added up from the sizes, which are few
+    assert found.query.tables == ((0,), (1,))  # the total is added up from the sizes, which are few
     assert sum(one.high == 1 for one in found.classes) > 500
     assert "970 more" in str(found)
     alone = confide.evaluate(wide, probabilities=p, labels=y, epsilon=2.0, parts=("class",))
-    assert alone.question.tables == ((0,), ())  # a thousand noises are too many: it has counts of its own
+    assert alone.query.tables == ((0,), ())  # a thousand noises are too many: it has counts of its own
 
 
 def test_too_long_evaluation_raises_before_charge(released, tmp_path, monkeypatch):
@@ -274,14 +274,14 @@ def test_evaluation_contains_no_exact_count(released, monkeypatch):
     small, large = (ask_sets(released, [(0, "a")] * n, epsilon=1.0, group_names=["a"]) for n in (0, 7919))
     assert small.to_json() == large.to_json()
     assert pickle.dumps(small) == pickle.dumps(large)
-    assert vars(small).keys() <= {"question", "confidence", "counts", "versions", "findings", "shortfalls"}
+    assert vars(small).keys() <= {"query", "confidence", "counts", "versions", "findings", "shortfalls"}
 
 
 def test_public_n_is_counted_and_checked(released):
     found = ask_sets(released, [(0, "a")] * 40, epsilon=1.0, neighbors="replace_one", parts=())
-    assert (found.question.n, len(found.counts[0]), found.question.noise) == (40, 1, 1.0)
+    assert (found.query.n, len(found.counts[0]), found.query.noise) == (40, 1, 1.0)
     assert str(found.privacy) == "1-differential privacy for replacing one record"
-    assert ask_sets(released, [(0, "a")] * 40, epsilon=1.0, neighbors="replace_one").question.noise == 0.5
+    assert ask_sets(released, [(0, "a")] * 40, epsilon=1.0, neighbors="replace_one").query.noise == 0.5
     for count, n in ((40, 41), (0, None)):
         with refused(InputError, "n"):
             ask_sets(released, [(0, "a")] * count, epsilon=1.0, neighbors="replace_one", n=n)
@@ -292,7 +292,7 @@ def test_risk_control_is_evaluated_as_share(exact):
     p = rng.random((2000, 4))
     risk = confide.calibrate_false_negatives(p, rng.random(p.shape) < p, 0.1, 50.0)
     found = confide.evaluate(risk, scores=[0.0] * 90 + [1.0] * 10, epsilon=1.0)
-    assert found.question.loss == ("false_negative_rate", 1.0)
+    assert found.query.loss == ("false_negative_rate", 1.0)
     assert "loss 'false_negative_rate'  0.100 (interval 0.04" in str(found)
     assert found.coverage.promised == pytest.approx(1 - risk.risk)
     wards = {"groups": ["a"] * 100, "group_names": ["a"], "epsilon": 1.0}
@@ -304,7 +304,7 @@ def test_risk_control_is_evaluated_as_share(exact):
     assert section.chart is None
 
 
-def test_parts_with_own_thresholds_are_evaluated_separately(exact):
+def test_parts_with_separate_thresholds_are_evaluated_separately(exact):
     ward = np.tile(["a", "b"], 1500)
     groups = confide.calibrate_groups(SCORES, ward, ["a", "b"], 0.2, 50.0, score="lac")
     found = confide.evaluate(groups, scores=[0.0, 0.99, 0.0], groups=["a", "b", "b"], epsilon=1.0)
@@ -329,7 +329,7 @@ def test_levels_reject_parts_that_cost_per_level(levels):
     with refused(InputError, "parts"):
         confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0, parts=["size"])
     found = confide.evaluate(levels, probabilities=[[1, 0]], labels=[0], epsilon=1.0)
-    assert [partition.kind for partition in found.question.partitions] == ["class"]
+    assert [partition.kind for partition in found.query.partitions] == ["class"]
     with refused(InputError, "alpha"):
         found[0.5]
 

@@ -34,12 +34,12 @@ def test_every_kind_has_a_sample():
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_sample_says_what_it_said(name):
+def test_sample_reads_as_before(name):
     assert summary(read_evaluation(text_of(name))) == EXPECTED[name]
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_sample_is_written_byte_by_byte(name):
+def test_sample_is_written_unchanged(name):
     assert read_evaluation(text_of(name)).to_json().encode() == (FOLDER / name).read_bytes()
 
 
@@ -49,7 +49,7 @@ def test_sample_contains_checksum_of_release(name, release):
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_changed_sample_is_refused(name):
+def test_changed_sample_raises(name):
     text = text_of(name)
     for changed in (
         re.sub(r'"covered": \d+', '"covered": 61', text, count=1),

@@ -80,7 +80,7 @@ def test_rare_class_can_be_worst_without_being_below():
     assert (worst.part.name, worst.below, worst.sentence) == ("few", (), "")
 
 
-def test_parts_are_compared_with_their_own_promise():
+def test_parts_are_compared_with_their_guarantee():
     parts = exact_parts("ab", [(1000, 820, 0.0), (1000, 860, 0.0)], [0.8, 0.9])
     assert [part.name for part in surely_below(parts, 0.99)] == ["b"]
     released, found = several()["classes"]

@@ -141,7 +141,7 @@ def test_keys_without_a_ledger_are_those_of_0_2(tmp_path):
         federated.SiloKeys.load(tmp_path / "damaged.key")
 
 
-def test_a_copy_of_keys_and_ledger_that_fell_behind_is_refused_beside_the_keys(copies, tmp_path):
+def test_an_outdated_copy_of_keys_and_ledger_is_refused_next_to_the_keys(copies, tmp_path):
     """Copies of one ledger have one identity; the keys that went on with one of them refuse the other."""
     own = tmp_path / "command-line"
     keys, ledger = federated.SiloKeys.load(own / "keys.json"), federated.SiloLedger(own / "budget.db")

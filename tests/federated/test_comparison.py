@@ -96,7 +96,7 @@ def test_secret_sizes_are_served_by_private_replies_alone():
     assert 0.9 < found[0].expected < 0.99
 
 
-def test_what_nobody_can_promise_is_refused_with_the_reason():
+def test_impossible_guarantees_are_refused_with_the_reason():
     with refused(InputError, "silos"):
         federated.plan(roster([3, 3]), 0.1, 1.0)
     assert not any(one.recommended for one in federated.compare(roster([3, 3]), 0.1, 1.0))
@@ -220,7 +220,7 @@ def test_options_that_do_not_go_together_are_refused(folder, capsys, monkeypatch
 
 
 @pytest.mark.slow
-def test_two_certificates_for_liars():
+def test_two_certificates_for_byzantine_silos():
     """What Rob-FCP certifies for 20 silos of 200 of which 3 lie, and what is promised instead."""
     assert rob_fcp.lower_bound(17, 3, 200, 100) < rob_fcp.lower_bound(17, 3, 200, 10) < 0
     made = federated.plan(roster([200] * 20), 0.1, 1.0, candidates=Candidates.unit(100), liars=3)

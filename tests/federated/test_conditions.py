@@ -119,7 +119,7 @@ def test_zcdp_alone_is_private_and_has_no_epsilon():
     assert not Conditions(epsilon_at_most=1e6).check(document).holds
 
 
-def test_two_sides_promise_together_what_they_were_asked():
+def test_two_sides_guarantee_the_requested_level_together():
     found = confide.calibrate_sides(np.tile([-1.0, 1.0], (4000, 1)), np.linspace(-3, 3, 4000), 0.1, 1.0)
     assert found.promised < 0.9  # by the last bit
     assert Conditions(coverage_at_least=0.9).check(found).found == (

@@ -68,7 +68,7 @@ def over_flower(made, plan):
 # What is taken
 
 
-def test_of_each_node_that_was_asked_the_first_reply_is_taken():
+def test_the_first_reply_of_each_requested_node_is_used():
     pairs = (2, {"answer": "b"}), (1, {"answer": "a"}), (1, {"answer": "c"}), (9, {"answer": "d"}), (3, Failure(7))
     found = one_round(Pairs(*pairs), {node: {"plan": ""} for node in (1, 2, 3, 4, 5)})
     assert list(found.answers.items()) == [(1, "a"), (2, "b")]  # in which order they came is forgotten
@@ -99,7 +99,7 @@ def test_too_few_answers_name_the_missing(three):
     assert caught.value.missing == ("silo 1", "silo 2")
 
 
-def test_no_node_is_asked_with_other_keys_than_those_of_the_plan(three, five):
+def test_requests_use_only_the_keys_of_the_plan(three, five):
     functions = functions_of(three)
     for made, plan, keys in (
         (three, three.plan(), federated.SiloKeys.generate("coordinator")),
@@ -110,7 +110,7 @@ def test_no_node_is_asked_with_other_keys_than_those_of_the_plan(three, five):
         assert [ledger.spent for ledger in made.ledgers] == [0] * len(made.keys)
 
 
-def test_openers_that_are_gone_are_asked_again_about_the_same_list(five, tmp_path):
+def test_absent_share_holders_get_the_same_list_again(five, tmp_path):
     """Two fail between the questions; when all are there, the kept list is opened, without the late answer."""
     plan, options = five.opened_plan(), {"keys": five.coordinator, "keep": tmp_path / "list.json"}
     whole, some = functions_of(five), functions_of(five, silent=[3])
@@ -239,7 +239,7 @@ def test_files_of_another_side_that_cannot_be_read(three, tmp_path, caplog):
     assert three.ledgers[0].spent == 0
 
 
-def test_a_request_names_its_own_folder_and_no_other(three, tmp_path):
+def test_a_request_names_only_its_folder(three, tmp_path):
     """A silo that looks into its folder pays for what lies there, and for nothing else."""
     plan = three.plan()
     one_round(FolderCourier(tmp_path / "shared", timeout=0), {10: {"plan": plan}})
@@ -277,7 +277,7 @@ def test_what_flare_reports_is_an_error_and_who_says_nothing_is_silent(three, fl
     assert not (controller.local / "released.json").exists()
 
 
-def test_a_job_keeps_the_list_beside_the_keys(five, flare, tmp_path):
+def test_a_job_stores_the_list_next_to_the_keys(five, flare, tmp_path):
     """So a job that is submitted again opens the same one, without the answer that came later."""
     plan = five.opened_plan()
     controller = flare(five, functions_of(five, silent=[3]))
@@ -323,7 +323,7 @@ def test_a_reply_that_is_none_of_flare_is_an_error(three, monkeypatch, tmp_path)
     assert one_round(courier, {"a": {"plan": ""}}).errors == {"a": "no reply"}
 
 
-def test_what_a_silo_cannot_read_of_its_own_is_a_code(three, caplog):
+def test_unreadable_files_of_a_silo_are_reported_as_a_code(three, caplog):
     def broken():
         raise RuntimeError("patient records are 0.1, 0.2")
 

@@ -87,7 +87,7 @@ LYING = [
 
 
 @pytest.mark.parametrize(("method", "alpha", "epsilon", "sizes", "options"), LYING)
-def test_liars_at_their_worst_are_covered(method, alpha, epsilon, sizes, options):
+def test_worst_byzantine_silos_are_covered(method, alpha, epsilon, sizes, options):
     """Anyone who lies, knowing all replies and trying every message, with every set of silos that may be absent."""
     plan = make(method, alpha, epsilon, sizes, **options)
     tried = 0
@@ -187,7 +187,7 @@ def test_private_qq_overcovers_less_than_the_published_method(population):
 
 
 @pytest.mark.slow
-def test_published_private_method_keeps_its_own_ranks():
+def test_published_private_method_keeps_its_ranks():
     """All silos honest and there: (l + l_cor, k) as published; the certificate of our lemma confirms it."""
     for m, n, alpha, epsilon, bins in [(5, 200, 0.1, 5.0, 100), (4, 9, 0.4, 12.0, 4)]:
         choice = federated.best_published(m, n, alpha, epsilon, bins)

@@ -115,7 +115,7 @@ def test_groups_are_answered_from_the_folder_of_the_silo(tmp_path):
         assert isinstance(released(plan, asked, secret.coordinator), kind), asked
 
 
-def test_files_of_the_silo_that_cannot_be_read_are_its_own_matter(four):
+def test_unreadable_files_of_the_silo_are_not_reported(four):
     from flwr.clientapp import ClientApp
 
     from tests.federated.in_process_grid import InProcessGrid

@@ -97,7 +97,7 @@ def test_the_quick_search_finds_what_the_slow_one_found(sizes, epsilon, most):
 
 
 @pytest.mark.slow
-def test_liars_and_absent_silos_are_planned_for_among_many():
+def test_byzantine_and_absent_silos_are_planned_for_among_many():
     plain = best_private_qq(UNEQUAL[:100], LEVEL, 2.0, 50)
     found = best_private_qq(UNEQUAL[:100], LEVEL, 2.0, 50, honest=85, absent=10, most_k=85)
     laws = [random_rank(n, mechanism, 50) for n, mechanism in zip(UNEQUAL, found.mechanisms, strict=False)]
@@ -129,7 +129,7 @@ def test_the_match_is_exact_for_equal_silos_and_the_law_is_used_for_few():
 
 
 @pytest.mark.slow
-def test_promises_are_told_as_ranges():
+def test_guarantees_are_shown_as_ranges():
     made = federated.plan(roster([60] * 8), 0.1, 3.0, method="private-qq", candidates=Candidates.unit(50), dropouts=3)
     promises = made.promises()
     output = list(ranges(promises))

@@ -186,7 +186,7 @@ def test_a_job_is_the_plan_and_two_class_names(four, tmp_path):
     assert not (tmp_path / "none").exists()
 
 
-def test_a_site_names_its_own_folder(tmp_path):
+def test_a_site_names_its_folder(tmp_path):
     with refused(InputError, "path"):
         nvflare.silo_folder(tmp_path, "north")
     (tmp_path / "confide.json").write_text('{"folder": 7}')

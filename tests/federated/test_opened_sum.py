@@ -192,7 +192,7 @@ def test_promises_hold_for_the_smallest_silos():
         assert higher.protocol.coverage_failure(higher, smallest, 0)(0.99) == 0
 
 
-def test_openers_are_the_largest_silos_and_at_most_64():
+def test_share_holders_are_the_largest_silos_and_at_most_64():
     sizes = [30 + (7 * i) % 80 for i in range(70)]
     silos = [federated.SiloKeys.generate(f"s{i}").public(size) for i, size in enumerate(sizes)]
     made = federated.plan(silos, 0.2, 4.0, method="secure-sum", dropouts=10, candidates=Candidates.unit(11))
@@ -204,7 +204,7 @@ def test_openers_are_the_largest_silos_and_at_most_64():
         federated.plan(silos, 0.2, 4.0, method="secure-sum", dropouts=1, candidates=Candidates.unit(1025))
 
 
-def test_up_to_four_silos_nobody_can_be_done_without(seven):
+def test_up_to_four_silos_every_silo_is_needed(seven):
     few = {"method": "secure-sum", "dropouts": 1, "candidates": Candidates.unit(21)}
     for m in (2, 3, 4):
         with refused(InputError, "dropouts"):
@@ -235,7 +235,7 @@ def test_it_has_schema_2(seven):
     assert FederatedPlan.from_fields(read.fields()) == read
 
 
-def test_an_opener_refuses_by_name(seven):
+def test_a_share_holder_refuses_by_name(seven):
     plan = seven.opened_plan()
     answers = seven.answers(plan)
     texts, boss = asked(seven, plan, answers), seven.coordinator
@@ -288,7 +288,7 @@ def test_an_opener_refuses_by_name(seven):
     part(seven, plan, texts, 0)
 
 
-def test_who_is_no_opener_does_not_open(seven):
+def test_only_share_holders_open(seven):
     read, _ = FederatedPlan.read(seven.opened_plan())
     channel = dataclasses.replace(read.channel, openers=tuple(range(1, 7)), needed=5)
     plan = dataclasses.replace(read, channel=channel).sign(seven.coordinator)
@@ -310,7 +310,7 @@ def test_a_part_of_another_list_is_left_out_by_name(seven):
     assert (len(released.answered), released.refused) == (7, (("silo 3", "foreign"),))
 
 
-def test_a_lying_opener_is_seen_with_one_part_more_and_named_with_two(tmp_path):
+def test_a_byzantine_share_holder_is_detected_with_one_part_more_and_named_with_two(tmp_path):
     eight = Federation.uniform(tmp_path, *[100] * 8)
     plan = eight.opened_plan()  # 6 of 8 must help
     assert FederatedPlan.read(plan)[0].channel.needed == 6
@@ -338,7 +338,7 @@ def test_a_lying_opener_is_seen_with_one_part_more_and_named_with_two(tmp_path):
         federated.aggregate(plan, answers, parts=lie(1000)[:6])
 
 
-def test_a_lying_dealer_is_named_by_the_openers_who_cannot_read(seven):
+def test_a_byzantine_dealer_is_named_by_the_share_holders_who_cannot_read(seven):
     plan = seven.opened_plan()
     answers = seven.answers(plan)
     content = json.loads(answers[2])["content"]

@@ -154,7 +154,7 @@ def test_two_processes_that_cannot_wait_keep_one_part(seven, monkeypatch):
     assert part(seven, plan, one, 2) == first[1]
 
 
-def test_a_restored_ledger_of_an_opener_is_one_colluder_more(seven, tmp_path):
+def test_a_restored_ledger_of_a_share_holder_is_one_colluder_more(seven, tmp_path):
     """It opens a second list; without enough others nothing comes of it."""
     plan = seven.opened_plan()
     answers = seven.answers(plan)

@@ -178,7 +178,7 @@ def test_loss_of_both_rounds_by_enumeration(small_field):
     ("lists", "opens"),
     [((BOTH,) * 3, True), ((A, BOTH, B), False), *slow([((BOTH, BOTH, A), False), ((NONE,) * 3, False)])],
 )
-def test_loss_with_a_colluding_opener_by_enumeration(small_field, lists, opens):
+def test_loss_with_a_colluding_share_holder_by_enumeration(small_field, lists, opens):
     """Of 4 openers one colludes and shows its shares of every silo: the first messages alone tell nothing."""
     few = [(0, 1), (1, 0), (3, 4), (6, 1)]
     laws = {v: np.sort(codes(small_field(v, 4, 4, 1, lists))) for v in few}

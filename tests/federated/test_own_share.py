@@ -45,7 +45,7 @@ def test_the_larger_threshold_and_nothing_is_charged(round_):
     assert own.privacy == released.privacy
 
 
-def test_a_file_of_its_own_is_computed_again(round_, tmp_path):
+def test_a_separate_file_is_computed_again(round_, tmp_path):
     _, answers, released = round_
     own = federated.own_share(released, answers[2])
     own.save(tmp_path / "own.json")
@@ -93,7 +93,7 @@ def test_methods_without_replies_say_how_else(round_):
 
 
 @pytest.mark.parametrize(("epsilon", "alpha"), [(4.0, 0.4), (8.0, 0.3)])
-def test_own_population_is_covered_as_certified_by_enumeration(epsilon, alpha):
+def test_local_population_is_covered_as_certified_by_enumeration(epsilon, alpha):
     """The joint law of all replies of three unlike silos; the common threshold alone may fail the third."""
     bins, sizes = 4, (9, 8, 9)
     silos = [federated.SiloKeys.generate(f"s{i}").public(n) for i, n in enumerate(sizes)]

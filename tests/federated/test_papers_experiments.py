@@ -48,7 +48,7 @@ def test_figure_1_has_its_values(m, n, values):
 
 
 @pytest.mark.slow
-def test_figure_2_rises_towards_1_where_privacy_is_dear():
+def test_figure_2_rises_towards_1_where_privacy_is_costly():
     theirs, mine = exact.compensation(3, 50, Fraction(1, 10), 40.0)
     larger, _ = exact.compensation(3, 50, Fraction(1, 10), 10.0)
     assert 0.9 <= mine < theirs < larger < 1

@@ -76,7 +76,7 @@ planned = lru_cache(best_private_qq)
         *slow([(0, 0, "continuous"), *((*pair, world) for pair in [(0, 2), (1, 0), (1, 1)] for world in WORLDS)]),
     ],
 )
-def test_marginal_coverage_with_ties_absent_and_lying_silos(world, liars, absent):
+def test_marginal_coverage_with_ties_absent_and_byzantine_silos(world, liars, absent):
     """Liars answer the lowest candidate; two-sided z-test at level 1e-6 against the certificate."""
     draw, edges, cdf = WORLDS[world]
     rng = np.random.default_rng(5)

@@ -68,7 +68,7 @@ SCORED = [pair for pair in itertools.product(SCORES, ["private-qq", "secure-sum"
 
 
 @pytest.mark.parametrize(("score", "method"), [*EVERYDAY, *slow(SCORED)])
-def test_every_score_with_its_own_candidates(tmp_path, score, method):
+def test_every_score_with_its_candidates(tmp_path, score, method):
     """Signed, read by silos and coordinator, answered and aggregated: recipes of all kinds are known to the reader."""
     drawn = np.random.default_rng(0).random((3, 60 if method == "private-qq" else 300))
     three = Federation(tmp_path, list(np.ceil(20 * drawn) if score == "top_k" else drawn))
@@ -168,7 +168,7 @@ def test_coordinator_refuses_by_name(five):
         "altered": [good[0].replace('"silo 0"', '"silo 1"')],
         "foreign": [
             five.answer(0, other, now=before),
-            forged(silo="nobody"),
+            forged(silo="unknown"),
             forged(silo="silo 1"),
             seal("answer", content, federated.SiloKeys.generate("x").signing),
         ],

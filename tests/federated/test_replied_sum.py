@@ -162,7 +162,7 @@ def test_a_vector_that_is_no_reply(five, monkeypatch, lie):
         federated.aggregate(text, answers)
 
 
-def test_the_same_lie_in_a_sum_that_openers_open(five, monkeypatch):
+def test_the_same_forgery_in_a_sum_with_share_holders(five, monkeypatch):
     made = reading(five.plan(**SUM, dropouts=1, colluding=1))
     with refused(Refusal, "implausible"):
         made.protocol.refuse_total(made, range(5), np.array([6, *[0] * 10]))
@@ -211,7 +211,7 @@ def test_one_persons_reply_is_randomized_response():
 
 
 @pytest.mark.parametrize("dropouts", [0, 1])
-def test_silos_of_many_records_gain_nothing_and_are_told_so(five, dropouts):
+def test_silos_of_many_records_gain_nothing_and_are_warned(five, dropouts):
     text = five.plan(**SUM, dp_delta=1e-6, dropouts=dropouts, colluding=1)
     made = reading(text)
     assert (made.epsilon, made.protocol.hidden.opened_epsilon, made.protocol.hidden.dp_delta) == (10.0, 10.0, 1e-6)
@@ -233,7 +233,7 @@ def test_a_claim_that_does_not_follow_is_malformed(five, field, value):
         FederatedPlan.read(seal("plan", content, five.coordinator.signing))
 
 
-def test_a_person_with_less_hiding_is_not_told_of_it():
+def test_plan_states_the_loss_for_its_number_of_colluders():
     """A plan that states the loss for fewer colluding silos than it admits."""
     options = {"method": "fedcp2-qq-sum", "candidates": Candidates.unit(4), "dp_delta": 1e-3, "colluding": 1}
     content = federated.plan(persons(60), 0.3, 1.0, **options).fields()
@@ -267,7 +267,7 @@ def test_unequal_sizes_and_a_saving_for_several_levels_are_refused(five, seven):
         federated.plan_levels(five.silos, [0.3, 0.2], 20.0, dp_delta=1e-6, **options)
 
 
-def test_a_policy_does_not_allow_it_unasked(five):
+def test_a_policy_does_not_allow_it_by_default(five):
     signer, allowed = five.coordinator.public().signing, ("fedcp2-qq-sum",)
     good = {"plan": five.plan(**SUM), "scores": five.scores[0], "keys": five.keys[0], "ledger": five.ledgers[0]}
     for policy in (

@@ -44,7 +44,7 @@ def test_a_plan_is_read_and_signed_again_to_the_same_bytes(case):
     assert federated.FederatedPlan.from_fields(plan.fields()) == plan
 
 
-def test_fields_that_a_protocol_does_not_have_are_void_unless_somebody_stated_them():
+def test_fields_that_a_protocol_does_not_have_are_void_unless_stated():
     for case in CASES:
         plan, _ = federated.FederatedPlan.read(sample(case, "plan"))
         assert bool(plan.unused) == case.endswith("-stated")

@@ -25,7 +25,7 @@ def read(text, ephemeral, *, opener=ONE, dealer=DEALER[1], context=b"session|dig
     return read_share(text, size, opener[1], opener[0], dealer, ephemeral, context)
 
 
-def test_every_opener_reads_its_own_share_and_no_other(sealed):
+def test_every_share_holder_reads_only_its_share(sealed):
     ephemeral, texts = sealed
     assert read(texts[0], ephemeral).tolist() == SHARES[0].tolist()
     assert read(texts[1], ephemeral, opener=OTHER).tolist() == SHARES[1].tolist()

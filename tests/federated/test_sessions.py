@@ -176,7 +176,7 @@ def test_the_sessions_of_0_2_still_count(three, tmp_path, served_with):
     assert three.ledgers[0].spent == 2.0
 
 
-def test_the_sessions_of_0_2_count_for_openers(five, asked, tmp_path):
+def test_the_sessions_of_0_2_count_for_share_holders(five, asked, tmp_path):
     plan, whole, fewer = asked
     listed = federated.FederatedPlan.read(plan)[0]
     first = part(five, plan, whole)
@@ -230,7 +230,7 @@ def read_only(monkeypatch, when=lambda call: True):
     monkeypatch.setattr(os, "open", refuse)
 
 
-def test_keys_beside_which_nothing_can_be_kept_sign_nothing_and_charge_nothing(three, monkeypatch):
+def test_keys_in_an_unwritable_folder_sign_and_charge_nothing(three, monkeypatch):
     plan = three.plan()
     read_only(monkeypatch)
     with refused(Refusal, "internal"):
@@ -252,7 +252,7 @@ def test_a_checkpoint_that_cannot_be_kept_after_the_charge_leaves_no_answer(thre
         three.answer(0, plan)
 
 
-def test_an_opener_beside_whose_keys_nothing_can_be_kept_opens_nothing(five, asked, monkeypatch):
+def test_a_share_holder_with_keys_in_an_unwritable_folder_opens_nothing(five, asked, monkeypatch):
     plan, whole, _ = asked
     read_only(monkeypatch)
     with refused(Refusal, "internal"):
@@ -303,7 +303,7 @@ def test_the_keys_remember_before_anything_is_drawn(three, tmp_path, monkeypatch
         three.answer(0, plan)
 
 
-def test_an_opener_with_a_restored_ledger_opens_no_second_list(five, asked, tmp_path):
+def test_a_share_holder_with_a_restored_ledger_opens_no_second_list(five, asked, tmp_path):
     plan, whole, fewer = asked
     shutil.copy(tmp_path / "0.db", tmp_path / "copy.db")
     part(five, plan, whole)

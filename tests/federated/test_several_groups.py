@@ -74,7 +74,7 @@ def test_whole_way_and_back_from_a_file(three, tmp_path):
 
 
 @pytest.mark.slow
-def test_a_group_that_nobody_has_gets_infinity(three):
+def test_an_empty_group_gets_infinity(three):
     """By the exact law of a reply without records: finite at most once in a million."""
     several = made(three)
     plan = several.first
@@ -111,7 +111,7 @@ def test_silos_may_count_elsewhere(three):
     assert three.ledgers[1].spent == 0
 
 
-def test_classes_are_groups_of_their_own_labels(three):
+def test_classes_are_groups_of_labels(three):
     text = made(three, names=(0, 1), by="class").sign(three.coordinator)
     labels = [(groups == "men").astype(int) for groups in GROUPS]
     released = federated.aggregate(text, [three.answer(i, text, groups=labels[i]) for i in range(3)])

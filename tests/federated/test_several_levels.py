@@ -84,7 +84,7 @@ def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options
     assert "Silos that do not answer" in str(confide.report(released).html)
 
 
-def test_shares_of_the_budget_are_those_that_were_asked_for(five):
+def test_shares_of_the_budget_are_the_requested_ones(five):
     several = made(five, 6.0, method="private-qq", delta=0.2, shares=(0.25, 0.75))
     losses = {float(level): part.loss(0) for level, part in several.parts.items()}
     assert losses[0.2] == pytest.approx(1.5, abs=1e-9)
@@ -105,7 +105,7 @@ def test_default_candidates_are_the_same_for_all_levels(five):
 
 
 @pytest.mark.slow
-def test_one_charge_one_message_asked_again_the_same(five):
+def test_a_repeated_request_gets_the_same_message_for_one_charge(five):
     text = planned(five)
     first = five.answer(0, text)
     assert five.answer(0, text) == first
@@ -143,7 +143,7 @@ SUMS = [
 
 
 @pytest.mark.parametrize(("method", "epsilon", "options"), SUMS)
-def test_levels_of_a_sum_with_and_without_openers(five, method, epsilon, options):
+def test_levels_of_a_sum_with_and_without_share_holders(five, method, epsilon, options):
     """One list and one part of each opener serve all levels; what opened them is with the release, and judged."""
     text = planned(five, epsilon, method=method, candidates=Candidates.unit(21), **options)
     answers = five.answers(text)
@@ -171,7 +171,7 @@ def test_levels_of_a_sum_with_and_without_openers(five, method, epsilon, options
 
 
 @pytest.mark.parametrize("options", [{}, {"dropouts": 1, "colluding": 1}])
-def test_each_level_is_the_reply_of_its_own_draw(five, monkeypatch, options):
+def test_each_level_is_the_reply_of_a_separate_draw(five, monkeypatch, options):
     """The vectors of a sum of replies stand one after another; each level is sorted by itself, then nested."""
     drawn = iter([3, 9] * 5)
     monkeypatch.setattr(FedCP2QQ, "reply", lambda self, terms, own, counts: next(drawn))
@@ -182,7 +182,7 @@ def test_each_level_is_the_reply_of_its_own_draw(five, monkeypatch, options):
     assert [part.threshold for part in released.parts.values()] == [few.values[3], few.values[9]]
 
 
-def test_an_own_share_of_each_level(five, tmp_path):
+def test_a_separate_share_of_each_level(five, tmp_path):
     text = planned(five)
     answers = five.answers(text)
     released = federated.aggregate(text, answers, keys=five.coordinator)

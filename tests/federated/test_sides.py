@@ -69,7 +69,7 @@ def test_whole_way_and_back_from_a_file(five, tmp_path, method, epsilon, options
     assert "privacy of both together" in str(released)
 
 
-def test_each_side_is_planned_as_a_threshold_of_its_own(five):
+def test_each_side_is_planned_as_a_separate_threshold(five):
     both = federated.plan_sides(five.silos, ("0.05", "0.15"), 8.0, candidates=FEW, method="private-qq", share_low="1/4")
     for side, level, epsilon in zip(SIDES, ("0.05", "0.15"), (2.0, 6.0), strict=True):
         alone = federated.plan(five.silos, level, epsilon, candidates=FEW, method="private-qq", score=side)
@@ -116,7 +116,7 @@ def test_what_a_silo_must_give(five):
         federated.plan_sides(five.silos, 0.2, 8.0, score="cqr")
 
 
-def test_an_own_share_of_each_side_and_the_comparison(five, tmp_path):
+def test_a_separate_share_of_each_side_and_the_comparison(five, tmp_path):
     text = federated.plan_sides(five.silos, 0.2, 8.0, candidates=FEW, method="private-qq").sign(five.coordinator)
     answers = five.answers(text)
     released = federated.aggregate(text, answers)

@@ -178,7 +178,7 @@ def test_the_policy_allows_what_all_levels_will_be_charged(tmp_path):
     assert secret.ledgers[0].spent == charged > of_levels.loss(0)
 
 
-def test_a_stranger_hears_nothing_of_the_account(three):
+def test_an_unauthorised_client_learns_nothing_about_the_account(three):
     """Who signed is checked before the relation of the account, which only a pinned coordinator may run into."""
     Ledger(three.ledgers[0].path).set_limit("calibration records", 9.0, neighbors="add_remove")
     three.coordinator = federated.SiloKeys.generate("stranger")
@@ -232,7 +232,7 @@ def test_session_is_never_used_twice(three):
     assert three.ledgers[0].spent == pytest.approx(2.0)
 
 
-def test_asked_again_with_other_data_a_silo_says_so(three, monkeypatch):
+def test_a_repeated_request_with_other_data_is_reported(three, monkeypatch):
     plan = three.plan()
     first = three.answer(0, plan)
     with warnings.catch_warnings():
@@ -285,7 +285,7 @@ def test_a_faster_process_is_noticed(three, monkeypatch):
 
 
 @pytest.mark.filterwarnings("ignore::confide.CoverageWarning")  # an own threshold may be +inf
-def test_reports_and_own_thresholds_are_paid_from_the_same_account(three):
+def test_reports_and_local_thresholds_are_paid_from_the_same_account(three):
     silo, scores = three.ledgers[0], three.scores[0]
     three.answer(0, three.plan(epsilon=2.0))
     Ledger(silo.path).set_limit(silo.dataset, 5.0, neighbors="replace_one")
@@ -360,7 +360,7 @@ def test_a_second_process_waits_for_the_first(three, monkeypatch):
     assert three.ledgers[0].spent == 2.0
 
 
-def test_a_second_process_hears_when_the_first_one_dies(three, monkeypatch):
+def test_a_second_process_is_notified_when_the_first_one_dies(three, monkeypatch):
     """Killed while it is waited for: its charge stands and has no answer."""
     plan = three.plan()
     three.answer(1, plan)
@@ -389,7 +389,7 @@ def test_an_answer_that_takes_longer_than_a_ledger_waits_says_so(three, monkeypa
         three.answer(0, plan)
 
 
-def test_where_there_are_no_file_locks_nobody_waits(three, monkeypatch):
+def test_without_file_locks_no_process_waits(three, monkeypatch):
     """As on Windows: a session is charged once all the same."""
     monkeypatch.setitem(sys.modules, "fcntl", None)
     plan = three.plan()

@@ -187,7 +187,7 @@ def test_a_silo_demands_tolerance_of_colluders_on_the_command_line(files, run):
 
 def test_folders_of_public_files(files, run):
     """The coordinator's own file is no silo by accident; other files are not read, and doubtful ones are refused."""
-    Path("public", "notes.txt").write_text("of somebody")
+    Path("public", "notes.txt").write_text("of another user")
     shutil.copy("public/north.json", "public/north (1).json")
     assert "not invited: public/coordinator.json, the coordinator's own" in files.plan(out="public/plan.json")
     made, _ = federated.FederatedPlan.read(Path("public", "plan.json").read_text())

@@ -8,9 +8,9 @@ import numpy as np
 import pytest
 from scipy import integrate
 
-from confide.guarantee.certificate import private_shortfall, sharp_loss, sharp_loss_within, sharp_losses
-from confide.guarantee.conditional import line_holds, private_offset, public_target, tangent_rate
-from confide.guarantee.marginal import private_head_start, private_shift, public_shift
+from confide.guarantee.certificate import secret_shortfall, sharp_loss, sharp_loss_within, sharp_losses
+from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
+from confide.guarantee.marginal import public_shift, secret_prior_bonus, secret_shift
 from confide.guarantee.random_rank import conditional_failure, mean_overshoot, rank_law, tail
 from confide.selection.selector import unit_nodes
 from tests.builders import slow
@@ -134,10 +134,10 @@ def test_public_shift_is_the_smallest():
 def test_secret_offset_and_head_start_serve_every_n():
     """The two searched intervals cover all n: check the condition itself at each n up to 400."""
     level, left, right, rivals = Fraction(9, 10), 0.78, 0.33, 299
-    offset = private_shift(level, left, right, rivals, "permute_and_flip", 20)
-    ahead = private_head_start(level, offset, 0.0, 1, left, right, rivals, "permute_and_flip")
-    assert private_shortfall(level, offset, ahead, 0.0, 1, left, right, rivals, "permute_and_flip") <= 0
-    assert private_shortfall(level, offset, 0.8 * ahead, 0.0, 1, left, right, rivals, "permute_and_flip") > 0
+    offset = secret_shift(level, left, right, rivals, "permute_and_flip", 20)
+    ahead = secret_prior_bonus(level, offset, 0.0, 1, left, right, rivals, "permute_and_flip")
+    assert secret_shortfall(level, offset, ahead, 0.0, 1, left, right, rivals, "permute_and_flip") <= 0
+    assert secret_shortfall(level, offset, 0.8 * ahead, 0.0, 1, left, right, rivals, "permute_and_flip") > 0
     for n in range(1, 400):
         target = level * (n + 1) + offset
         top = math.ceil(target)
@@ -153,7 +153,7 @@ def test_secret_offset_and_head_start_serve_every_n():
 def test_secret_line_holds_at_every_n(level, delta, n_min):
     """Theorem C3, by evaluating Theorem C1b at every n in a long range, and at powers of two far beyond."""
     rate = tangent_rate(level, delta, 500)
-    offset = private_offset(rate, level, delta, n_min, 500, 0.8, 99, "permute_and_flip", 20)
+    offset = secret_offset(rate, level, delta, n_min, 500, 0.8, 99, "permute_and_flip", 20)
     sizes = [*range(n_min, 1500), *(2**k for k in range(11, 26))]
     worst = max(
         conditional_failure(n, float(level), float(rate * (n + 1) + offset), 0.8, 99, "permute_and_flip") for n in sizes

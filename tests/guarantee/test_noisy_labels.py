@@ -10,12 +10,12 @@ import pytest
 from scipy import stats
 
 from confide.guarantee import law_failure, mean_coverage, noise_tail, noisy_rank, noisy_rank_law
-from confide.selection import other_probability, truth_probability
+from confide.selection import change_probability, stay_probability
 
 
 def kept_of(classes, epsilon):
-    truth = truth_probability(classes, epsilon)
-    return truth, float(Fraction(truth) - other_probability(classes, truth))
+    truth = stay_probability(classes, epsilon)
+    return truth, float(Fraction(truth) - change_probability(classes, truth))
 
 
 @pytest.mark.parametrize("n", [1, 2, 3, 7, 20, 61, 200, 1000])
@@ -89,7 +89,7 @@ def test_the_promise_holds_exactly_for_one_candidate(classes, n):
     tightest = 1.0
     for epsilon in (0.5, 1.0, 2.0, 4.0):
         truth, kept = kept_of(classes, epsilon)
-        q = float(other_probability(classes, truth))
+        q = float(change_probability(classes, truth))
         ranks = noisy_rank(1 - alpha, n, truth, kept), noisy_rank(1 - alpha, n, truth, kept, delta)
         for s in range(1, classes):
             for below in (0.3, 0.1, 0.03, 0.01, 0.001):

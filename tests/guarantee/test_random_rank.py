@@ -137,7 +137,7 @@ def test_the_search_for_an_offset_agrees_with_trying_every_n(
         low, high = (middle, high) if fails(middle) else (low, middle)
     monkeypatch.setattr(conditional, "line_holds", lambda *_: True)  # tested above
     margin = max(1 / unit, math.sqrt(n_typical * float(level * (1 - level))) / 25, n_typical * float(1 - level) / 1000)
-    made = conditional.private_offset(rate, level, delta, n_min, n_typical, slope, rivals, selector, unit)
+    made = conditional.secret_offset(rate, level, delta, n_min, n_typical, slope, rivals, selector, unit)
     assert made == conditional.ceil_to(high + margin, unit)
     target = float(rate) * (n + 1) + low
     at_once = conditional._block_failure(target, n, float(level), slope, rivals, selector)

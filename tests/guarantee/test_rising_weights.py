@@ -7,11 +7,11 @@ import pytest
 from scipy import stats
 
 from confide.guarantee.certificate import public_coverage
+from confide.guarantee.competitors import competitor_ratio_right
 from confide.guarantee.conditional import line_holds
 from confide.guarantee.random_rank import conditional_failure, mean_overshoot, tail
-from confide.guarantee.rivals import rivals_right
 from confide.mechanisms.certify import certify
-from confide.mechanisms.slopes import Slopes, fade_for, slopes_for
+from confide.mechanisms.slopes import Slopes, free_fade, slopes_for
 from confide.planning.plan import make_plan
 from confide.planning.terms import Terms
 from tests.builders import slow
@@ -194,9 +194,9 @@ def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
         for ahead, start in zip(AHEAD[m] * 2, [0, 1.5, 4, 0.5, 0, 2, 3], strict=False):
             started = Slopes(**{**vars(base), "head_start": int(start * base.scale), "fade": int(0.1 * base.scale)})
             mechanism = stepped(started, ahead)
-            weights = mechanism.heights(m) / mechanism.scale
+            weights = mechanism.log_prior_weights(m) / mechanism.scale
             weights[-1] += max(0, mechanism.head_start - n * mechanism.fade) / mechanism.scale
-            target, right = float(mechanism.target(n)), rivals_right(weights)
+            target, right = float(mechanism.target(n)), competitor_ratio_right(weights)
             assert right == pytest.approx(max(np.exp(weights[j + 1 :] - weights[j]).sum() for j in range(m - 1)))
             beyond = np.arange(1, 4 * n) / 4
             bounds = tail(beyond, mechanism.slope_right, right, selector, lighter=False)
@@ -209,7 +209,7 @@ def test_rising_rank_excess_is_dominated_by_the_tail(selector, n, m):
                 assert p @ np.maximum(excess, 0) <= mean + 1e-12
 
 
-def test_heavier_competitors_need_their_own_tail():
+def test_heavier_competitors_need_a_separate_tail():
     """Neither the tail of lighter competitors nor one without the bonus is enough for Theorem C4."""
     base = finely(slopes_for(Fraction(0), Fraction(2), 2, 3, "replace_one", 2.5, "permute_and_flip"))
     mechanism = stepped(base, (0, 0, 0, 3))
@@ -288,6 +288,6 @@ def test_head_start_fades_as_fast_as_the_loss_allows():
     """With one step more for every record the loss is larger."""
     for slopes, rate in [((3, 1), Fraction(9, 10)), ((9, 11), Fraction(9, 10)), ((1, 1), Fraction(1, 2))]:
         mechanism = finely(slopes_for(rate, Fraction(2), *slopes, "add_remove", 1.0, "permute_and_flip"))
-        fade = fade_for(mechanism)
+        fade = free_fade(mechanism)
         losses = [Slopes(**{**vars(mechanism), "head_start": 10**6, "fade": fade + more}).add_remove for more in (0, 1)]
         assert losses[0] == mechanism.add_remove < losses[1]

@@ -17,8 +17,8 @@ from confide.guarantee.secret_n import (
     _cases_of_large_n,
     _groups_below,
     _halves,
-    two_sided_head_start,
     two_sided_offset,
+    two_sided_prior_bonus,
     two_sided_secret,
     two_sided_shortfall,
 )
@@ -140,7 +140,7 @@ def test_secret_mechanism_covers_for_every_n(selector):
     assert two_sided_shortfall(rate, offset, lambda n: 0.0, 1, left, right, m - 1, selector, step=1.0) > 0
     assert min(least(n, 0.0) for n in range(1, 4)) < rate
     assert two_sided_shortfall(rate, Fraction(-3, 2), head_start, 1, left, right, m - 1, selector, step=1.0) > 0
-    found = two_sided_head_start(rate, offset, 0.3, 1, left, right, m - 1, selector, step=1.0)
+    found = two_sided_prior_bonus(rate, offset, 0.3, 1, left, right, m - 1, selector, step=1.0)
     assert found < 4
     assert min(least(n, max(0.0, found - 0.3 * n)) for n in range(1, 9)) >= rate - 1e-12
 
@@ -419,16 +419,16 @@ def test_head_starts_are_the_least_that_readers_accept(level):
     terms, step = (0.45, 0.55, 28.0, "exponential"), 0.96
     fade = 0.3 * float(1 - level)
     offset = two_sided_offset(level, *terms, 20, step=step) + Fraction(1, 20)
-    ahead = two_sided_head_start(level, offset, fade, 1, *terms, step=step)
+    ahead = two_sided_prior_bonus(level, offset, fade, 1, *terms, step=step)
 
     def short(some):
         return two_sided_shortfall(level, offset, lambda n: max(0.0, some - fade * n), 1, *terms, step=step)
 
     assert short(ahead) <= 0 < short(ahead - 0.25)
-    assert two_sided_head_start(level, offset, fade, 1, *terms, most=ahead - 0.1, step=step) == math.inf
-    assert two_sided_head_start(level, offset, fade, 1, *terms, most=ahead, step=step) == ahead
-    assert two_sided_head_start(level, offset, fade, 20_000, *terms, step=step) == 0
-    assert two_sided_head_start(level, offset - 1, fade, 1, *terms, step=step) == math.inf
+    assert two_sided_prior_bonus(level, offset, fade, 1, *terms, most=ahead - 0.1, step=step) == math.inf
+    assert two_sided_prior_bonus(level, offset, fade, 1, *terms, most=ahead, step=step) == ahead
+    assert two_sided_prior_bonus(level, offset, fade, 20_000, *terms, step=step) == 0
+    assert two_sided_prior_bonus(level, offset - 1, fade, 1, *terms, step=step) == math.inf
 
 
 @pytest.mark.slow
@@ -471,7 +471,7 @@ def test_groups_hold_every_n_once(rate):
 
 def test_sampled_head_starts_are_close_to_the_full_search():
     terms = Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, "exponential"
-    some, every = (two_sided_head_start(*terms, step=0.96, sampled=sampled) for sampled in (True, False))
+    some, every = (two_sided_prior_bonus(*terms, step=0.96, sampled=sampled) for sampled in (True, False))
     assert every - 0.25 <= some <= every
     rate, offset, fade, n_min, *slopes = terms
 

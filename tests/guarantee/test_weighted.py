@@ -8,7 +8,7 @@ from itertools import combinations_with_replacement, product
 import numpy as np
 import pytest
 
-from confide.guarantee import private_shift, tail, weighted_head_start, weighted_loss, weighted_shortfall
+from confide.guarantee import secret_shift, tail, weighted_loss, weighted_prior_bonus, weighted_shortfall
 from confide.mechanisms import Slopes, slopes_for
 from confide.planning import ClassShift, Terms, mechanism_for
 from confide.selection import selection_law
@@ -116,14 +116,14 @@ def test_never_worse_than_the_random_rank(selector: str, rivals: float) -> None:
         harmonic = sum(1 / k for k in range(2, int(rivals) + 2))
         assert mean == pytest.approx(harmonic / slope, rel=1e-3)
     # With equal weights, the unweighted certificate needs half a record less.
-    alike = float(private_shift(Fraction(9, 10), slope, 0.5, rivals, selector, 160))
+    alike = float(secret_shift(Fraction(9, 10), slope, 0.5, rivals, selector, 160))
     assert alike < lost < alike + 0.6
 
 
 def test_head_start_is_needed_and_enough() -> None:
     terms = Fraction(9, 10), Fraction(4)
     rest = 0.7, 30.0, "permute_and_flip"
-    ahead = weighted_head_start(*terms, 0.1, *rest)
+    ahead = weighted_prior_bonus(*terms, 0.1, *rest)
     assert weighted_shortfall(*terms, ahead, 0.1, *rest) <= 0
     assert weighted_shortfall(*terms, ahead - 0.2, 0.1, *rest) == math.inf
     assert weighted_shortfall(terms[0], Fraction(2), 40.0, 0.1, *rest) > 0

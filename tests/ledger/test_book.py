@@ -13,7 +13,7 @@ from confide.ledger import Charge, Cost, Dataset, Group, Ledger, fingerprint, re
 from confide.mechanisms import slopes
 from confide.selection import zcdp_of_range
 from tests.builders import slow
-from tests.private import assert_error_is_private, planted_scores
+from tests.planted_values import assert_error_is_private, planted_scores
 from tests.refused import refused
 
 SCORES = np.random.default_rng(0).random(2000)

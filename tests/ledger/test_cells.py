@@ -13,7 +13,7 @@ from confide import Candidates, Dataset, InputError, Ledger
 from confide.cli import main
 from confide.cli.exit_codes import REFUSED as REFUSED_CODE
 from confide.errors import InputTypeError
-from confide.evaluation import Asking
+from confide.evaluation import PrivateRequest
 from confide.tables import (
     People,
     Scored,
@@ -110,7 +110,7 @@ def test_a_table_that_is_divided_is_bounded_as_a_whole(ledger):
 
 def evaluated(table, dataset, ledger):
     release = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
-    asking = Asking(1.0, ledger=ledger, dataset=dataset)
+    asking = PrivateRequest(1.0, ledger=ledger, dataset=dataset)
     return evaluate_table_privately(table, Scored("s", "lac"), release, asking, people=PEOPLE)
 
 

@@ -267,7 +267,7 @@ def test_sealed_nonsense_is_refused(path, body):
         Ledger(path).accounts()
 
 
-def test_nothing_stays_beside_a_ledger(tmp_path):
+def test_no_temporary_files_stay_next_to_a_ledger(tmp_path):
     """SQLite's two files disappear with the last connection, also after reading; a read-only file can be read."""
     path = tmp_path / "budget.db"
     ledger = Ledger(path)

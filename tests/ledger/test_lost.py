@@ -97,7 +97,7 @@ def impatient(ledger):
     return made
 
 
-def test_a_commit_that_nobody_can_ask_about_is_said_to_be_unknown(through_proxy):
+def test_unavailable_commit_is_reported_as_unknown(through_proxy):
     on_server, between, ledger, total = through_proxy
     token = Ledger(on_server.url(JOBS)).charge("patients", COST, DIGEST)
     between.count, between.cuts, between.for_good = 0, 0, True

@@ -233,7 +233,7 @@ def test_a_pickled_ledger_remembers_how_far_it_reached_and_nothing_else(old, tmp
             one.charge("patients", COST, DIGEST)
 
 
-def test_only_what_is_new_is_read_and_what_others_add_is_seen(old, monkeypatch):
+def test_only_new_entries_are_read_including_those_of_others(old, monkeypatch):
     read = []
     since = Store.since
     monkeypatch.setattr(Store, "since", lambda store, number: [read.append(number), since(store, number)][1])

@@ -57,7 +57,7 @@ def test_spellings_ask_the_same(ledger):
         ("Patients-2024", "patjents 2024"),
     ],
 )
-def test_look_alikes_are_pointed_out_once(ledger, known, new):
+def test_similar_names_are_pointed_out_once(ledger, known, new):
     ledger.charge(known, COST, "0" * 64)
     with pytest.warns(SimilarNameWarning) as said:
         ledger.charge(new, COST, "1" * 64)
@@ -67,7 +67,7 @@ def test_look_alikes_are_pointed_out_once(ledger, known, new):
     assert list(ledger.accounts()) == [known, new]
 
 
-def test_setting_a_limit_points_out_look_alikes_too(ledger):
+def test_setting_a_limit_points_out_similar_names(ledger):
     ledger.set_limit("clinic", 1.0)
     with pytest.warns(SimilarNameWarning):
         ledger.set_limit("clinic.", 1.0)

@@ -161,7 +161,7 @@ def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypa
     monkeypatch.setattr(PrivateEvaluation, "to_json", lambda self: json.dumps(np.int64(1)))
     monkeypatch.setattr(Watch, "to_json", lambda self: json.dumps(np.int64(1)))
     monkeypatch.setattr("confide.evaluation.private_release.draw_counts", pytest.fail)
-    monkeypatch.setattr("confide.watching.course.draw_counts", pytest.fail)
+    monkeypatch.setattr("confide.watching.watch_state.draw_counts", pytest.fail)
     for payer in ({}, {"ledger": ledger, "dataset": "d"}):
         with pytest.raises(TypeError):
             confide.evaluate(RELEASE, scores=SCORES, epsilon=1.0, **payer)
@@ -170,7 +170,7 @@ def test_what_cannot_be_written_is_refused_before_it_is_drawn(tmp_path, monkeypa
     assert not ledger.accounts()
 
 
-def test_a_watch_is_asked_again_with_other_types(tmp_path):
+def test_a_watch_is_repeated_with_other_types(tmp_path):
     """The second look may repeat the choices of the first with numbers of another type; other numbers are refused."""
     state = tmp_path / "watch.json"
     fixed = {"epsilon": 0.1, "batch": 300, "tolerance": 0.03}

@@ -125,7 +125,7 @@ def test_the_order_of_records_does_not_matter_and_one_record_does(ledger):
         confide.calibrate(month(1)[1:], 0.1, 1.0, **paid)
 
 
-def test_arrays_files_and_databases_are_recognised_alike(ledger, tmp_path):
+def test_arrays_files_and_databases_are_recognised_equally(ledger, tmp_path):
     import ibis
     import pyarrow.parquet
 
@@ -192,7 +192,7 @@ def test_key_and_fingerprints_stay_in_the_file(ledger):
     assert not [text for text in (*keys, *marks) if text in shown]
 
 
-def test_ledgers_have_keys_of_their_own(tmp_path):
+def test_ledgers_have_separate_keys(tmp_path):
     marks = []
     for name in ("a.db", "b.db"):
         ledger = Ledger(tmp_path / name)

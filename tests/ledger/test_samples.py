@@ -88,7 +88,7 @@ def test_the_sample_goes_on(path):
     assert ledger.account("patients").spent().epsilon > before
 
 
-def test_a_changed_sample_is_refused(path):
+def test_changed_sample_raises(path):
     content = Path(path).read_bytes()
     changed = content.replace(b'"epsilon": 1.0', b'"epsilon": 0.1', 1)
     assert changed != content

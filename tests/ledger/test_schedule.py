@@ -176,7 +176,7 @@ ODD = st.none() | st.booleans() | st.integers(-2, 60) | st.floats() | st.text(ma
     ),
     st.sampled_from(["basic", "zcdp"]),
 )  # fmt: skip
-def test_anything_asked_is_planned_or_refused(epsilon, asked, rule):
+def test_every_request_is_planned_or_refused(epsilon, asked, rule):
     try:
         schedule = budget_plan(epsilon, **asked, rule=rule)
     except ConfideError as error:

@@ -368,7 +368,7 @@ def test_passwords_are_nowhere(charged, monkeypatch):
     shown = [repr(ledger), str(ledger.path), json.dumps(ledger.export(), default=str)]
     broken = charged.url(JOBS).replace("127.0.0.1", "127.0.0.1:x")
     addresses = [
-        charged.url("nobody"), broken, charged.url(JOBS) + "?nonsense=1", charged.url(JOBS).replace("@", "@@"),
+        charged.url("unknown"), broken, charged.url(JOBS) + "?nonsense=1", charged.url(JOBS).replace("@", "@@"),
         f"postgresql://127.0.0.1:1/x?password={PASSWORD}", f"postgresql://{PASSWORD}/{PASSWORD}@h:1/x",
         f"postgresql://me:{PASSWORD}?{PASSWORD}@127.0.0.1:1/x",
     ]  # fmt: skip

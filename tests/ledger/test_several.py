@@ -18,7 +18,7 @@ def spent(ledger):
     return ledger.account("patients").spent().epsilon
 
 
-def test_groups_cost_their_maximum_and_keep_their_own_thresholds(ledger, records):
+def test_groups_cost_their_maximum_and_keep_their_thresholds(ledger, records):
     scores, groups = records
     options = {"ledger": ledger, "dataset": "patients", "partition": "kind", "score": "lac"}
     released = confide.calibrate_groups(scores, groups, ["low", "high"], 0.1, 0.75, **options)

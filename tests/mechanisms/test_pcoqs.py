@@ -103,7 +103,7 @@ def test_it_draws_as_many_counts_as_its_loss_is_stated_for(m, monkeypatch):
     counts[m // 2] = 10
     search = pcoqs_for(10, Fraction(9, 10), 0.5, m)
     assert search.choose(counts) == max(0, min(m // 2, m - 2))
-    assert len(scales) <= search.asks(m) <= search.halvings
+    assert len(scales) <= search.count_queries(m) <= search.halvings
     assert set(scales) <= {search.scale * STEPS}
 
 

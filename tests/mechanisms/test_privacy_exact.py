@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from confide.mechanisms.slopes import Slopes, add_remove_range, fade_for, replace_one_range, slopes_for
+from confide.mechanisms.slopes import Slopes, add_remove_range, free_fade, replace_one_range, slopes_for
 from tests.builders import grid
 from tests.exact import added, assert_drawn_from, histograms, mechanism_law, replaced, stepped, worst_log_ratio
 
@@ -97,15 +97,15 @@ def test_a_fading_head_start_costs_what_is_stated(slopes, selector, fading):
             assert worst <= mechanism.add_remove + 1e-9
             worst = worst_log_ratio(lambda h, of=mechanism: mechanism_law(of, h), histograms(n_max - 1, m), replaced)
             assert worst <= mechanism.replace_one + 1e-9
-    assert Slopes(**{**vars(base), "head_start": 40, "fade": fade_for(base)}).add_remove <= 1.0
+    assert Slopes(**{**vars(base), "head_start": 40, "fade": free_fade(base)}).add_remove <= 1.0
 
 
 def test_a_head_start_that_fades_faster_costs_more():
-    """`fade_for` is the largest free fade: a faster one has a loss above epsilon for some data."""
+    """`free_fade` is the largest free fade: a faster one has a loss above epsilon for some data."""
     base = slopes_for(Fraction(1, 2), Fraction(0), 1, 3, "add_remove", 1.0, "permute_and_flip")
     starts = [h for n in range(9) for h in histograms(n, 3)]
     losses = []
-    for fade in (fade_for(base), fade_for(base) + 3):
+    for fade in (free_fade(base), free_fade(base) + 3):
         mechanism = Slopes(**{**vars(base), "head_start": 10 * fade + 40, "fade": fade})
         losses.append(worst_log_ratio(lambda h, of=mechanism: mechanism_law(of, h), starts, added))
     assert losses[0] <= 1.0 + 1e-9

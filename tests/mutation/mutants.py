@@ -52,7 +52,9 @@ def main(arguments: list[str]) -> int:
     for command in (running, reporting):
         command.add_argument("results", type=Path)
     running.add_argument("--coverage", type=Path, default=Path(".coverage"), help="by `nox -s coverage`")
-    running.add_argument("--seconds", type=Path, default=Path(".coverage-seconds.json"), help="likewise")
+    running.add_argument(
+        "--seconds", type=Path, default=Path(".coverage-seconds.json"), help="the same option for seconds"
+    )
     running.add_argument("--processes", type=int, default=2)
     running.add_argument("--budget", type=float, default=20.0, help="seconds of tests that a mutant meets")
     running.add_argument("--marked", default="not slow", help="tests that may be run, for pytest")

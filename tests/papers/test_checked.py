@@ -43,8 +43,8 @@ ASKED = [
     ("k", lambda: one_shot_federated.qq_coverage_sum(1, 0, 2, 3)),
     ("k", lambda: one_shot_federated.qq_coverage_sum(1, 3, 2, 3)),
     ("m n", lambda: one_shot_federated.upper_bounds(2, 4, 0.1)),
-    ("scores_below", lambda: one_shot_federated.unlike_silos_bound([lambda u: 2 * u], 1, 1, 1)),
-    ("l", lambda: one_shot_federated.unlike_silos_coverage([lambda u: u] * 5, 21, 1, 20)),
+    ("scores_below", lambda: one_shot_federated.non_iid_bound([lambda u: 2 * u], 1, 1, 1)),
+    ("l", lambda: one_shot_federated.non_iid_coverage([lambda u: u] * 5, 21, 1, 20)),
     ("training", lambda: one_shot_federated.loss_of_pipeline(0.0, 1.0)),
     ("ranks", lambda: one_shot_federated.unequal_coverage_sum([3], [1, 2], 1)),
     ("l", lambda: one_shot_federated.unequal_coverage_sum([3], [5], 1)),  # 4 stands for +inf, 5 for nothing
@@ -57,14 +57,14 @@ ASKED = [
     *(("q", lambda at=at: private_prediction_sets.quantile_law([1, 2], at, 1.0)) for at in (0.0, 1.5)),
     *(("q", lambda at=at: private_prediction_sets.weights([1, 2], at)) for at in (0.0, 1.5)),
 ]
-SILOS = {"honest": 17, "liars": 3, "n": 200, "bins": 2}
+SILOS = {"honest": 17, "byzantine": 3, "n": 200, "bins": 2}
 SEARCH = {"scores": [0.5], "alpha": 0.1, "rho": 0.5}
 REFUSED = [
     *(
         Refused(rob_fcp.lower_bound, SILOS, change, name, kind=InputError)
         for name, change in [
-            ("liars", {"liars": 17}),
-            ("liars", {"liars": -1}),
+            ("byzantine", {"byzantine": 17}),
+            ("byzantine", {"byzantine": -1}),
             ("honest", {"honest": 0}),
             ("bins", {"bins": 0}),
             ("n", {"n": 0}),

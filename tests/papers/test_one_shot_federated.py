@@ -228,11 +228,11 @@ def test_proposition_3_4_of_five_silos_with_half_as_large_scores():
     """True coverage .457, M = .9137, E[TV] = .552, and the bound .361 that follows."""
     best = best_qq(5, 20, 0.9)
     l, k = best.ranks[0], best.k
-    found = paper.unlike_silos_bound(HALVES, l, k, 20)
-    assert found.as_if_alike == pytest.approx(0.9137, abs=5e-5)
+    found = paper.non_iid_bound(HALVES, l, k, 20)
+    assert found.iid_coverage == pytest.approx(0.9137, abs=5e-5)
     assert found.distance == pytest.approx(0.552, abs=5e-4)
     assert found.coverage_at_least == pytest.approx(0.361, abs=5e-4)
-    true = paper.unlike_silos_coverage(HALVES, l, k, 20)
+    true = paper.non_iid_coverage(HALVES, l, k, 20)
     assert true == pytest.approx(0.457, abs=5e-4)
     # A threshold for scores half as large covers half of what it should, exactly: U/2 has half the threshold of U.
     assert true == pytest.approx(float(paper.qq_coverage_sum(l, k, 5, 20) / 2), abs=1e-12)
@@ -242,7 +242,7 @@ def test_proposition_3_4_of_five_silos_with_half_as_large_scores():
 
 def test_proposition_3_4_by_mpmath():
     """The expected distance of the five silos, split where two of the probabilities cross, at 20 digits."""
-    found = paper.unlike_silos_bound(HALVES, 19, 3, 20).distance
+    found = paper.non_iid_bound(HALVES, 19, 3, 20).distance
     with mpmath.workdps(20):
 
         def reply(t):
@@ -279,7 +279,7 @@ def test_proposition_3_4_by_mpmath():
 
 def test_proposition_3_4_in_rationals():
     """One and two silos of one half as large score each: polynomials, with kinks at 1/3 and 1/2."""
-    one = paper.unlike_silos_bound(HALVES[:1], 1, 1, 1)
+    one = paper.non_iid_bound(HALVES[:1], 1, 1, 1)
     assert one.distance == pytest.approx(0.25, abs=1e-14)  # E|min(2U, 1) - U|
     # For u < 1/2, p = 2u, q = u: TV = q0 - p0 where p1 > q1 (u < 1/3), else p2 - q2; for u >= 1/2, 1 - u^2.
     third, half = Fraction(1, 3), Fraction(1, 2)
@@ -294,11 +294,11 @@ def test_proposition_3_4_in_rationals():
         return u - u**3 / 3
 
     exact = first(third) + second(half) - second(third) + third_part(Fraction(1)) - third_part(half)
-    assert paper.unlike_silos_bound(HALVES[:2], 1, 1, 1).distance == pytest.approx(float(exact), abs=1e-12)
+    assert paper.non_iid_bound(HALVES[:2], 1, 1, 1).distance == pytest.approx(float(exact), abs=1e-12)
 
 
-def test_proposition_3_4_says_nothing_is_lost_by_silos_that_are_alike():
-    found = paper.unlike_silos_bound([lambda u: u] * 4, 9, 3, 10)
+def test_proposition_3_4_loses_nothing_for_iid_silos():
+    found = paper.non_iid_bound([lambda u: u] * 4, 9, 3, 10)
     assert found.distance == 0.0
     assert found.coverage_at_least == pytest.approx(float(paper.qq_coverage_sum(9, 3, 4, 10)), abs=1e-12)
 
@@ -315,19 +315,19 @@ def test_proposition_3_4_says_nothing_is_lost_by_silos_that_are_alike():
 def test_proposition_3_4_is_a_lower_bound(silos, auxiliary):
     """Remark C.2: for whatever auxiliary scores, dependent on the others or not."""
     for k in (1, 2, 3):
-        true = paper.unlike_silos_coverage(silos, 9, k, 10)
-        assert paper.unlike_silos_bound(silos, 9, k, 10, auxiliary).coverage_at_least <= true + 1e-9
+        true = paper.non_iid_coverage(silos, 9, k, 10)
+        assert paper.non_iid_bound(silos, 9, k, 10, auxiliary).coverage_at_least <= true + 1e-9
 
 
 def test_remark_c_2_the_conjectured_choice_is_good_and_not_the_best():
     """Test and auxiliary scores need not be equal: with F~(S~) = 2 F(S) mod 1 the bound of the five silos is .431."""
-    same = paper.unlike_silos_bound(HALVES, 19, 3, 20)
-    doubled = paper.unlike_silos_bound(HALVES, 19, 3, 20, lambda u: 2 * u % 1)
+    same = paper.non_iid_bound(HALVES, 19, 3, 20)
+    doubled = paper.non_iid_bound(HALVES, 19, 3, 20, lambda u: 2 * u % 1)
     assert same.coverage_at_least == pytest.approx(0.3613, abs=5e-5)
     assert doubled.coverage_at_least == pytest.approx(0.4313, abs=5e-5)
     # On the lower half both laws are one; on the upper half all silos are below, and P(not all) = M(l, m) in the mean.
     assert doubled.distance == pytest.approx(float(paper.qq_coverage_sum(19, 5, 5, 20) / 2), abs=1e-12)
-    assert paper.unlike_silos_bound(HALVES, 19, 3, 20, lambda u: 1 - u).distance > same.distance
+    assert paper.non_iid_bound(HALVES, 19, 3, 20, lambda u: 1 - u).distance > same.distance
 
 
 def test_unlike_silos_by_simulation():
@@ -339,7 +339,7 @@ def test_unlike_silos_by_simulation():
     silos = [lambda u: u, lambda u: np.sqrt(u), lambda u: u**2]
     threshold = np.sort(np.sort(scores, axis=2)[..., 8], axis=0)[1]
     hits = int((rng.random(draws) <= threshold).sum())
-    assert stats.binomtest(hits, draws, paper.unlike_silos_coverage(silos, 9, 2, 10)).pvalue > 1e-6
+    assert stats.binomtest(hits, draws, paper.non_iid_coverage(silos, 9, 2, 10)).pvalue > 1e-6
 
 
 def test_total_variation_by_enumeration():

@@ -89,7 +89,7 @@ def two_values(high):
     return coverage(scores, lambda a: np.where(a >= high, 1.0, np.where(a >= high - 0.5, 0.85, 0.0)), decimals=None)
 
 
-def test_ties_are_missed_by_a_hair_unrounded():
+def test_unrounded_search_misses_ties():
     """85 % of the scores at one value, 15 % at another: the middle of the last interval lies below it, or above."""
     assert two_values(0.9) == pytest.approx(0.85, abs=1e-9)
     found = [two_values(j / 100) for j in range(50, 100)]

@@ -10,11 +10,11 @@ from benchmarks.newer_methods import rob_fcp_table
 from confide.papers import rob_fcp
 
 
-def bounds(honest, liars, n, bins, alpha, beta, distance):
+def bounds(honest, byzantine, n, bins, alpha, beta, distance):
     """Lower and upper bound in fifty digits, written down from the program's formula."""
     with mp.workdps(50):
         alpha, beta, distance = mpf(alpha), mpf(beta), mpf(distance)
-        tau = mpf(liars) / honest
+        tau = mpf(byzantine) / honest
         z = mpmath.sqrt(2) * mpmath.erfinv(1 - beta / (bins * honest))
         wide = bins * z / 2 / mpmath.sqrt(n) * (1 + tau) / (1 - tau)
         low = 1 - alpha - (distance * n + 1) / (n + honest) - wide

@@ -7,8 +7,8 @@ import pytest
 
 import confide
 from confide.planning import Pilot
-from tests.answers import Law, outcome, size_ratio, threshold_ratio
 from tests.refused import refused
+from tests.threshold_laws import Law, outcome, size_ratio, threshold_ratio
 
 
 def probabilities(seed=0, n=3000):

@@ -223,7 +223,7 @@ def test_a_given_shift_is_used_and_its_coverage_computed(neighbors):
         assert coverages[-1] == 0.9  # one rate for every n: 9/10 of n is what holds for all of them
 
 
-def test_the_chosen_shift_is_the_smallest_that_serves():
+def test_the_chosen_shift_is_the_smallest_sufficient_one():
     chosen = confide.plan(alpha=0.1, epsilon=1.0, n=1000, neighbors="replace_one")
     shift = Fraction(chosen.target_rank) - Fraction(9, 10) * 1001
     slopes = (chosen.mechanism.left, chosen.mechanism.right)

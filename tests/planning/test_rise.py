@@ -15,7 +15,7 @@ from tests.builders import slow
 
 
 @pytest.mark.parametrize(("m", "rise"), [(13, 3.0), (61, 6.0), (481, 16.0), (1000, 20.0), (30, 1.0)])
-def test_heights_are_the_slowest_that_their_rivals_allow(m, rise):
+def test_prior_weights_rise_as_slowly_as_competitors_allow(m, rise):
     """The stated log weights, against the recursion w_j = max(1, (w_1 + ... + w_(j-1))/G) for their G."""
     rivals = rivals_for(m, rise)
     weights = [1.0]
@@ -25,13 +25,15 @@ def test_heights_are_the_slowest_that_their_rivals_allow(m, rise):
     assert total_rise(m, rivals) == pytest.approx(rise, abs=1e-6)
     stated = Slopes(Fraction(0), Fraction(9), 9, 11, 1e6, "exponential", flat=flat_for(m, rise), rise=int(rise * 1e6))
     step = math.log1p(1 / rivals)
-    assert np.abs(stated.heights(m) / stated.scale - np.log(weights)).max() < step / 16  # `flat` is in sixteenths
+    assert (
+        np.abs(stated.log_prior_weights(m) / stated.scale - np.log(weights)).max() < step / 16
+    )  # `flat` is in sixteenths
     assert stated.rivals(m) == pytest.approx(rivals, rel=0.05)
 
 
 @pytest.mark.parametrize("neighbors", ["replace_one", *slow(["add_remove"])])
 @pytest.mark.parametrize("share", [0.25, 0.5])
-def test_a_desert_is_crossed_where_the_formula_says(neighbors, share):
+def test_a_gap_is_crossed_where_the_formula_states(neighbors, share):
     """All scores at one candidate and, beyond a gap, at another: the exact probability of an answer beyond it."""
     plan = confide.plan(0.1, 1.0, 2000, neighbors=neighbors, score="lac", n_typical=2000)
     mechanism, m = plan.mechanism, plan.request.m

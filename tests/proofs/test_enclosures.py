@@ -10,7 +10,7 @@ import pytest
 from confide import plan
 from confide.guarantee import adversary
 from confide.guarantee.certificate import _brackets, public_coverage, sharp_loss
-from confide.guarantee.marginal import private_shift, public_shift
+from confide.guarantee.marginal import public_shift, secret_shift
 from confide.guarantee.random_rank import conditional_failure, tail
 from confide.guarantee.two_sided import two_sided_holds, two_sided_loss
 from confide.mechanisms.certify import certify
@@ -95,7 +95,7 @@ def test_sharp_targets_keep_their_promise(selector, rivals):
 def test_sharp_offsets_keep_their_promise(selector):
     """The same for secret n: L(f) + f <= offset + 2 for every fractional part f that a target rank can have."""
     for left, right, rivals in [(0.45, 0.55, 36.5), (0.8, 0.3, 480.0), (0.2, 0.25, 28.0)]:
-        offset = private_shift(Fraction(9, 10), left, right, rivals, selector, 20)
+        offset = secret_shift(Fraction(9, 10), left, right, rivals, selector, 20)
         for low, high in _brackets(Fraction(1), Fraction(0), 20, left):
             lost = Sharp(low, left, rivals, selector, math.exp(-right * (1 - low)) * (1 - 1e-15)).bound()
             assert Fraction(lost) + Fraction(high) <= offset + 2

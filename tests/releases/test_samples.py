@@ -36,7 +36,7 @@ def test_a_sample_has_the_same_texts(name):
 
 
 @pytest.mark.parametrize("name", EXPECTED)
-def test_a_sample_is_written_byte_by_byte(name):
+def test_sample_is_written_unchanged(name):
     assert Release.from_json(text_of(name)).to_json().encode() == (FOLDER / name).read_bytes()
 
 

@@ -9,7 +9,7 @@ import sys
 import pytest
 
 import confide
-from confide.reports.price import grid, point_facts, sentence
+from confide.reports.cost import cost_facts, grid, sentence
 from tests.reports.browser import Opened, chromium, needs_chromium
 from tests.reports.pages import CLASSES, HOSTILE, calibration, evaluation, write_all
 
@@ -120,7 +120,7 @@ def test_explorer_shows_numbers_of_library(browser, pages):
             assert opened.text("#sentence") == sentence(asked).replace("\u00a0", " ")
             shown = [text.replace("\u00a0", " ") for text in
                      opened.page.locator("#results dd:not(.means)").all_text_contents()]  # fmt: skip
-            assert shown == [text.replace("\u00a0", " ") for _, text in point_facts(asked)]
+            assert shown == [text.replace("\u00a0", " ") for _, text in cost_facts(asked)]
             outputs = [opened.text(f"output[for={name}]") for name in ("alpha", "epsilon", "records")]
             alpha, epsilon, n = made.alphas[place[0]], made.epsilons[place[1]], made.records[place[2]]
             assert outputs == [f"{float(alpha):g}", f"{epsilon:g}", f"{n:,}"]

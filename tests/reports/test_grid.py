@@ -9,8 +9,8 @@ from scipy.stats import beta
 
 import confide
 from confide.planning import choice
-from confide.reports.price import grid, point_facts, price, sentence
-from confide.reports.promise import SURE, laws, plan_laws
+from confide.reports.cost import cost_facts, grid, price, sentence
+from confide.reports.guarantee_text import SURE, laws, plan_laws
 from tests.builders import slow
 from tests.calibrations import OPTIONS as ALL
 from tests.calibrations import released
@@ -24,7 +24,7 @@ OPTIONS = [{}, {"neighbors": "replace_one"}, {"records_per_person": 3}, {"delta"
 def test_page_shows_numbers_of_plans(options, monkeypatch):
     few = {"LEVELS": (Fraction(1, 5),), "LOSS_REACH": (0.5, 2.5), "SIZE_REACH": (0.4, 2.0)}
     for name, value in few.items():
-        monkeypatch.setattr(f"confide.reports.price.{name}", value)
+        monkeypatch.setattr(f"confide.reports.cost.{name}", value)
     chosen = confide.plan(alpha=0.1, epsilon=2.0, n=500, candidates=200, **options)
     made = grid(chosen.request, 500)
     a, e, n = made.chosen
@@ -37,7 +37,7 @@ def test_page_shows_numbers_of_plans(options, monkeypatch):
         a, e, n = made.places()[i]
         asked = confide.plan(made.alphas[a], made.epsilons[e], made.records[n], candidates=200, **options)
         sentence_shown, *values = explored[i]
-        shown = {name: text for (name, _), text in zip(point_facts(asked), values, strict=True)}
+        shown = {name: text for (name, _), text in zip(cost_facts(asked), values, strict=True)}
         expected = f"{100 * asked.expected_coverage:.2f}\u00a0%"
         assert sentence_shown == sentence(asked)
         assert (

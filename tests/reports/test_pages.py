@@ -24,7 +24,7 @@ from confide.evaluation import (
     read_evaluation,
 )
 from confide.releases import Release, everything, load_release
-from confide.reports.measured import evaluation_sections
+from confide.reports.measurements import evaluation_sections
 from confide.reports.page import Page
 from confide.reports.plan_page import calibrate_command
 from confide.reports.protection import common_rows, silos

@@ -11,8 +11,8 @@ from hypothesis.extra import numpy as hnp
 import confide
 from confide.scores.classification import set_mask, smallest_probability
 from confide.scores.kinds import score_kind
-from tests.any_rows import any_rows  # noqa: F401 - a fixture
-from tests.both_ways import both_ways  # noqa: F401 - a fixture
+from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
+from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
 LAC, ABSOLUTE_RESIDUAL = score_kind("lac"), score_kind("absolute_residual")
 
@@ -37,7 +37,7 @@ def test_one_class_and_integer_probabilities():
 
 
 @pytest.mark.parametrize("dtype", DTYPES)
-def test_scores_pass_their_own_range_check(dtype):
+def test_scores_pass_their_range_check(dtype):
     p = np.array([[0.0, 1.0, np.finfo(dtype).smallest_subnormal, np.nextafter(dtype(1), dtype(0)), -0.0]] * 5, dtype)
     confide.ScoreHistogram.from_scores(confide.lac_score(p, range(5)), confide.Candidates.unit(10), "lac")
 

@@ -8,7 +8,7 @@ import pytest
 import confide
 from confide.scores.classification import set_mask, tempered
 from confide.scores.ranked import magic
-from tests.any_rows import any_rows  # noqa: F401 - a fixture
+from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import grid, slow
 from tests.refused import numbers, refused
 

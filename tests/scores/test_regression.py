@@ -6,9 +6,9 @@ import pytest
 
 import confide
 from confide.scores.regression import interval_ends
-from tests.both_ways import both_ways  # noqa: F401 - a fixture
-from tests.private import assert_error_is_private
+from tests.planted_values import assert_error_is_private
 from tests.refused import numbers, refused
+from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
 
 @pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int32, ">f4"])

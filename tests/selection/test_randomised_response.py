@@ -7,7 +7,7 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from confide.selection import other_probability, randomised_response, truth_probability
+from confide.selection import change_probability, randomised_response, stay_probability
 from confide.selection.noise import _measurement
 
 
@@ -15,8 +15,8 @@ from confide.selection.noise import _measurement
 @pytest.mark.parametrize("epsilon", [1e-6, 0.1, 1.0, 5.0, 30.0])
 def test_the_loss_is_epsilon(classes, epsilon):
     """The largest log-ratio over all labels, neighbours and outcomes, of exact probabilities, is p/q."""
-    truth = truth_probability(classes, epsilon)
-    p, q = Fraction(truth), other_probability(classes, truth)
+    truth = stay_probability(classes, epsilon)
+    p, q = Fraction(truth), change_probability(classes, truth)
     assert p + (classes - 1) * q == 1
     with mpmath.workdps(50):
         loss = mpmath.log(mpmath.mpf(p.numerator) / p.denominator / (mpmath.mpf(q.numerator) / q.denominator))
@@ -26,18 +26,18 @@ def test_the_loss_is_epsilon(classes, epsilon):
 
 
 def test_opendp_states_the_same_loss():
-    assert _measurement(10, truth_probability(10, 1.0)).map(1) == pytest.approx(1.0, abs=1e-12)
+    assert _measurement(10, stay_probability(10, 1.0)).map(1) == pytest.approx(1.0, abs=1e-12)
 
 
 def test_the_law_of_the_sampler():
     """Chi-square of all cells at once; a correct sampler fails once in a million runs."""
     classes, epsilon, n = 3, 1.0, 6000
-    truth = truth_probability(classes, epsilon)
+    truth = stay_probability(classes, epsilon)
     labels = np.repeat(np.arange(classes), n // classes)
     drawn = randomised_response(labels, classes, epsilon)
     seen = np.zeros((classes, classes))
     np.add.at(seen, (labels, drawn), 1)
-    law = np.full((classes, classes), float(other_probability(classes, truth)))
+    law = np.full((classes, classes), float(change_probability(classes, truth)))
     np.fill_diagonal(law, truth)
     expected = law * (n // classes)
     statistic = ((seen - expected) ** 2 / expected).sum()

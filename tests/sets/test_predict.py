@@ -11,10 +11,10 @@ from hypothesis.extra import numpy as hnp
 import confide
 from confide.errors import InputError, InputTypeError
 from confide.scores.classification import set_mask
-from tests.any_rows import any_rows  # noqa: F401 - a fixture
-from tests.both_ways import both_ways  # noqa: F401 - a fixture
+from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.calibrations import calibration_at
 from tests.refused import refused
+from tests.with_and_without_numba import with_and_without_numba  # noqa: F401 - a fixture
 
 FINITE = st.floats(allow_nan=False, allow_infinity=False)
 

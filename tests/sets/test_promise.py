@@ -145,7 +145,7 @@ def test_luck_for_a_shifted_population_is_unknown():
 
 
 @pytest.mark.parametrize("method", ["private-qq", "fedcp-qq"])
-def test_federated_releases_have_their_own_law(method):
+def test_federated_releases_have_a_separate_law(method):
     released = load_release(FEDERATED / method / "released.json")
     assert has_law(released)
     assert count_shortfall(released, 300, 3000).broken

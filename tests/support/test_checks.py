@@ -11,7 +11,7 @@ import confide
 from confide.support import MOST_CANDIDATES, MOST_PER_PERSON, MOST_RECORDS
 from confide.support.checks import one_of, positive_integer, positive_number
 from tests.builders import slow
-from tests.private import PLANTED, planted_scores
+from tests.planted_values import PLANTED, planted_scores
 from tests.refused import refused
 
 

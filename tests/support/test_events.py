@@ -13,7 +13,7 @@ from confide.cli import main
 from confide.support import tell
 from confide.tables import Classified, Scored, calibrate_table, evaluate_table_privately
 from tests.builders import slow
-from tests.private import PLANTED, assert_no_private_value
+from tests.planted_values import PLANTED, assert_no_private_value
 
 N = 4177
 """A secret number of records, which occurs nowhere else."""
@@ -83,7 +83,7 @@ def test_tables_evaluations_and_looks(heard, records, tmp_path):
     path, _ = records
     what = Classified("p_*", "y")
     released = calibrate_table(path, what, **ONE)
-    evaluate_table_privately(path, what, released, confide.evaluation.Asking(1.0))
+    evaluate_table_privately(path, what, released, confide.evaluation.PrivateRequest(1.0))
     confide.watch(path, what, released, epsilon=1.0, batch=4000, state=tmp_path / "watch.json", look="may")
     events = assert_private(heard, released.threshold)
     assert {"counted", "released", "evaluating privately", "looked"} <= set(events)

@@ -303,7 +303,7 @@ def test_without_pyarrow_the_extra_is_named(monkeypatch):
     assert object_stores
 
 
-def test_threads_that_share_a_file_read_at_their_own_position():
+def test_threads_that_share_a_file_read_at_separate_positions():
     """DuckDB seeks and reads in two calls, and another thread may seek in between."""
     shared, found = _SharedFile(pa.BufferReader(b"0123456789")), []
     shared.seek(2)

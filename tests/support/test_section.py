@@ -142,7 +142,7 @@ def test_axes_are_named():
     assert [value for value, _ in number_axis(0, 10).ticks] == [0, 2.5, 5, 7.5, 10]
 
 
-def test_names_of_ticks_and_texts_beside_the_last_value_stay_inside():
+def test_names_of_ticks_and_texts_next_to_the_last_value_stay_inside():
     x = Axis(0, 1, ((0, "the first"), (1, "this very release")))
     drawn = Chart("two", x, percent_axis(0, 1), (Bar((0, 1), (0, 1)), ChartText((1, 0.5), "size 10", anchor="start")))
     places = {text: float(at) for at, text in re.findall(r'<text x="([\d.]+)"[^>]*>([^<]+)<', drawn.svg())}

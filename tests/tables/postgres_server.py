@@ -82,7 +82,7 @@ def _harmless_user() -> str | None:
     if os.getuid() != 0:
         return None
     names = {entry.pw_name for entry in pwd.getpwall()}
-    return "postgres" if "postgres" in names else "nobody"
+    return "postgres" if "postgres" in names else "nobody"  # codespell:ignore nobody
 
 
 def _make_reader(server: Server) -> None:

@@ -14,7 +14,7 @@ import confide
 from confide import Candidates, InputError, InputTypeError, ScoreHistogram
 from confide.scores import score_kind
 from confide.tables import Classified, Losses, Regressed, count_batches, merge_counts, score_batches
-from tests.private import planted_scores
+from tests.planted_values import planted_scores
 from tests.refused import bad_rows, refused
 
 CANDIDATES = Candidates.of([-1.5, -5e-324, 0.0, 5e-324, 0.1, 0.5, 1.0, 1e300])

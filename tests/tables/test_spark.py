@@ -8,7 +8,7 @@ import pytest
 
 from confide import FormatError, InputError
 from confide.tables import EngineError, Scored, score_histogram
-from tests.private import PLANTED, assert_error_is_private, assert_no_private_value
+from tests.planted_values import PLANTED, assert_error_is_private, assert_no_private_value
 from tests.refused import refused
 
 pytestmark = [pytest.mark.slow, pytest.mark.xdist_group("spark")]

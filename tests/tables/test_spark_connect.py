@@ -18,7 +18,7 @@ from confide.cli.run import main
 from confide.support import OutputExistsError
 from confide.tables import Classified, EngineError, Scored, calibrate_table, evaluate_table, open_table, predict_table
 from confide.tables.spark.session import shown_server
-from tests.private import PLANTED, assert_error_is_private
+from tests.planted_values import PLANTED, assert_error_is_private
 from tests.refused import bad_rows, refused
 from tests.tables.class_records import NAMES, WARD, K, N, P, Y, calibrated
 from tests.tables.connect_server import connect_server

@@ -11,7 +11,7 @@ import pytest
 
 import confide
 from confide.tables import Classified, Regressed, predict_table
-from tests.any_rows import any_rows  # noqa: F401 - a fixture
+from tests.any_row_sums import any_row_sums  # noqa: F401 - a fixture
 from tests.builders import slow
 from tests.files import FORMATS, NAMES, class_table, classified, read, write
 from tests.refused import bad_rows, refused

@@ -64,8 +64,8 @@ def _of_statement(statement: dict[str, Any], n: int, m: int) -> dict[str, Any]:
         "slope_left": one.slope_left,
         "slope_right": one.slope_right,
         "target": str(one.target(n)),
-        "heights": one.heights(m),
-        "head_start": one.ahead(n),
+        "heights": one.log_prior_weights(m),
+        "head_start": one.prior_bonus(n),
         "replace_one": one.replace_one,
         "add_remove": one.add_remove,
     }
@@ -187,10 +187,12 @@ def _log_e_value(p0: float, p1: float, epsilon: float, per_person: int, counts: 
 
 def _evidence(p0: float, bets: Any, epsilon: float, looks: int, counts: Any) -> Any:
     one, course = _bets(p0, bets, epsilon), []
-    stakes = np.full((1, len(bets)), -np.inf)
+    wealth = np.full((1, len(bets)), -np.inf)
     for look, (x, y) in enumerate(counts, 1):
-        stakes = e_process.advance(stakes, e_process.log_e_values(one, [x], [y]), e_process.stake(look, looks))
-        course.append(e_process.log_evidence(stakes, e_process.cash(look, looks))[0])
+        wealth = e_process.advance(
+            wealth, e_process.log_e_values(one, [x], [y]), e_process.entering_wealth(look, looks)
+        )
+        course.append(e_process.log_evidence(wealth, e_process.cash(look, looks))[0])
     return course
 
 
@@ -238,14 +240,14 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "loss": _loss,
     "tail": _tail,
     "mean_overshoot": guarantee.mean_overshoot,
-    "rivals": lambda log_weights: guarantee.rivals_left(np.array(log_weights)),
+    "rivals": lambda log_weights: guarantee.competitor_ratio(np.array(log_weights)),
     "marginal_coverage": guarantee.marginal_coverage,
     "conditional_failure": guarantee.conditional_failure,
     "sharp_loss": guarantee.sharp_loss,
     "certificate": _certificate,
     "split_rank": _split_rank,
     "zcdp": lambda **given: selection.zcdp_of_range(given["range"]),
-    "truth_probability": selection.truth_probability,
+    "truth_probability": selection.stay_probability,
     "sets": _sets,
     "intervals": _intervals,
     "sets_of_release": _sets_of_release,
@@ -272,7 +274,7 @@ OPERATIONS: dict[str, Callable[..., Any]] = {
     "noisy_interval": _noisy_interval,
     "noisy_interval_secret": _noisy_interval_secret,
     "log_e_value": _log_e_value,
-    "stake": lambda look, looks: [e_process.stake(look, looks), e_process.cash(look, looks)],
+    "stake": lambda look, looks: [e_process.entering_wealth(look, looks), e_process.cash(look, looks)],
     "evidence": _evidence,
 }
 

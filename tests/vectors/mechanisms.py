@@ -11,7 +11,7 @@ ABOUT = {
     "plans": "From a request to the statement of a mechanism, and what the numbers of a statement mean.",
     "utilities": "From counts per bin to integer utilities, one for each candidate.",
     "laws": "From utilities to the probabilities of the answer.",
-    "losses": "How far the answers to two neighbouring histograms can be told apart.",
+    "losses": "How far the answers to two neighbouring histograms can be told apart.",  # codespell:ignore told
 }
 ARITHMETIC = {
     "plans": "exact fractions; the requests alone (`plan`) are what the library chose, for which no formula stands",
@@ -149,7 +149,7 @@ def plans() -> list[dict[str, Any]]:
         "epsilon-0": {"alpha": "1/10", "epsilon": 0.0, "n": 100},
         "n-0": {"alpha": "1/10", "epsilon": 1.0, "n": 0},
     }.items():
-        text = "a request that nobody can answer"
+        text = "a request that nobody can answer"  # codespell:ignore nobody
         made.append(refused(f"plan-refused-{name}", "plan", text, "docs/bad-input.md", request))
     return made
 

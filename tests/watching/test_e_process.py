@@ -8,7 +8,7 @@ from scipy.stats import binom, binomtest
 
 from confide.errors import InputError
 from confide.noisy_counts import draw_counts
-from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from confide.watching.power import looks_to_alarm, records_enough, watch_power
 from confide.watching.sequence import confidence_sequence
 from tests.exact_tests import LEVEL
@@ -29,7 +29,7 @@ def mean_of_noise(rate, epsilon, slack):
 
 @pytest.mark.parametrize("epsilon", [0.05, 0.3, 1.0, 4.0])
 @pytest.mark.parametrize("least", [0.5, 0.88, 0.97])
-def test_the_mean_is_one_at_the_least_coverage_and_no_more_above_it_for_every_size(least, epsilon):
+def test_mean_of_bet_is_one_at_least_coverage_and_at_most_one_above(least, epsilon):
     """Every bet, every n up to 30: summed over covered records and noise. The batch size is not what was planned."""
     bet = bets([least], 100, epsilon)
     for s, u, price in zip(bet.covered[0], bet.missed[0], bet.price[0], strict=True):
@@ -54,14 +54,14 @@ def outcomes(n, p, epsilon, reach=14):
 
 
 @pytest.mark.parametrize("p", [0.8, 0.9, 1.0])
-def test_all_stakes_and_cash_are_a_supermartingale_whatever_is_done_after_looking(p):
+def test_total_wealth_is_supermartingale_with_adaptive_batches(p):
     """Three looks enumerated; how many records the next batch has depends on what was seen before."""
     epsilon, least, looks = 2.0, 0.8, 3
     bet = bets([least], 3, epsilon, drops=(0.1, 0.3))
 
-    def after(log_stakes, x, y, look):
+    def after(log_wealth, x, y, look):
         log_e = y[:, None] * bet.missed - x[:, None] * bet.covered - bet.price
-        return advance(log_stakes, log_e, stake(look, looks))
+        return advance(log_wealth, log_e, entering_wealth(look, looks))
 
     first = outcomes(2, p, epsilon)
     one = after(np.full((1, 2), -np.inf), *first[:2], 1)
@@ -82,13 +82,13 @@ def test_all_stakes_and_cash_are_a_supermartingale_whatever_is_done_after_lookin
 
 
 @pytest.mark.parametrize("looks", [1, 52, 1000])
-def test_stakes_and_cash_are_one_at_every_look(looks):
-    entered = np.cumsum([stake(look, looks) for look in range(1, 400)])
+def test_entered_wealth_and_cash_sum_to_one(looks):
+    entered = np.cumsum([entering_wealth(look, looks) for look in range(1, 400)])
     assert entered + [cash(look, looks) for look in range(1, 400)] == pytest.approx(1, abs=1e-12)
 
 
 @pytest.mark.parametrize("noises", [(1, 1), (3, 2)])
-def test_several_noises_are_paid_for(noises):
+def test_price_includes_several_noises(noises):
     bet = bets([0.7], 50, 1.0, drops=(0.1,), noises=noises)
     s, u = bet.covered[0, 0], bet.missed[0, 0]
     own = mean_of_noise(-s, 1.0, 1 - s) ** noises[0] * mean_of_noise(u, 1.0, 1 - u) ** noises[1]
@@ -96,7 +96,7 @@ def test_several_noises_are_paid_for(noises):
 
 
 @pytest.mark.parametrize("people", [2, 5])
-def test_records_of_one_person_may_be_alike(people):
+def test_records_of_one_person_may_be_identical(people):
     """All people with all their records alike, and some with fewer: no more than 1, where bets on records are more."""
     epsilon, least = 1 / people, 0.88
     bet, careless = bets([least], 100, epsilon, per_person=people), bets([least], 100, epsilon)
@@ -136,18 +136,18 @@ def test_extreme_choices_have_finite_bets(epsilon, least, batch):
 def alarmed(p, epsilon, n, paths, looks, draw, least=0.88, error=0.05):
     """How many of the paths ever alarm, with noise from `draw`."""
     rng, bet = np.random.default_rng(11), bets([least], n, epsilon)
-    log_stakes, done = np.full((paths, 6), -np.inf), np.zeros(paths, bool)
+    log_wealth, done = np.full((paths, 6), -np.inf), np.zeros(paths, bool)
     for look in range(1, looks + 1):
         c = rng.binomial(n, p, paths)
         x, y = draw(c), draw(n - c)
-        log_stakes = advance(log_stakes, log_e_values(bet, x, y), stake(look, 52))
-        done |= log_evidence(log_stakes, cash(look, 52)) >= math.log(1 / error)
+        log_wealth = advance(log_wealth, log_e_values(bet, x, y), entering_wealth(look, 52))
+        done |= log_evidence(log_wealth, cash(look, 52)) >= math.log(1 / error)
     return int(done.sum())
 
 
 @pytest.mark.slow
 @pytest.mark.parametrize(("epsilon", "n"), [(0.1, 50), (0.3, 500), (1.0, 100)])
-def test_false_alarms_within_104_looks_are_as_rare_as_promised(epsilon, n):
+def test_false_alarm_probability_in_104_looks(epsilon, n):
     """Twice the planned looks, at the worst coverage that may not alarm; with noise as it is really drawn."""
     paths = 2000
     found = alarmed(0.88, epsilon, n, paths, 104, lambda counts: draw_counts(counts, epsilon))
@@ -166,7 +166,7 @@ def test_valid_release_raises_no_alarm_and_drop_does():
 
 
 POWER = {"promised": 0.9, "epsilon": 1.0, "batch": 100}
-ONE_START = {"stake": lambda t, _: float(t == 1) or 1e-300, "cash": lambda *_: 0.0}
+ONE_START = {"entering_wealth": lambda t, _: float(t == 1) or 1e-300, "cash": lambda *_: 0.0}
 """All stakes enter at the first look."""
 
 
@@ -212,7 +212,7 @@ def test_refusals(row):
 
 @pytest.mark.slow
 @pytest.mark.parametrize("p", [0.6, 0.9, 0.98])
-def test_the_confidence_sequence_holds_at_all_looks_at_once(p):
+def test_confidence_sequence_is_simultaneous(p):
     rng, missed_ever, paths = np.random.default_rng(2), 0, 200
     for _ in range(paths):
         c = rng.binomial(200, p, 60)

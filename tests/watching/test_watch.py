@@ -54,7 +54,7 @@ def test_single_group_below_is_named():
     for day in range(8):
         watch = watch.with_look(str(day), [460, 40, 400, 100])
     assert watch.alarm is not None
-    assert watch.named_by(watch.points[-1]) == ["b"]
+    assert watch.parts_below(watch.points[-1]) == ["b"]
     assert watch.points[-1].parts["a"] < 0
 
 
@@ -66,10 +66,10 @@ def test_sizes_are_compared_with_first_look():
         watch = watch.with_look(f"late {day}", [10, 400, 400, 190])
     assert watch.alarm.look.name.startswith("late")
     assert watch.alarm_at == pytest.approx(2 / 0.05)
-    assert set(watch.named_by(watch.points[-1])) == {"sets of at most 1", "sets of at most 2"}
+    assert set(watch.parts_below(watch.points[-1])) == {"sets of at most 1", "sets of at most 2"}
 
 
-def test_the_bounds_of_a_reference_share_half_of_the_error():
+def test_bounds_of_reference_use_half_of_error():
     tests = size_tests(Reference((20, 1400, 400, 180), 1.0), [0, 1, 2, 3], 0.05)
     low, high = coverage_interval([1420], [580], 1.0, error=0.05 / 2 / 3, guess=0.5, noises=(2, 2))
     shares = dict(zip(tests.names, tests.least, strict=True))
@@ -77,7 +77,7 @@ def test_the_bounds_of_a_reference_share_half_of_the_error():
     assert shares["sets of 2 and more"] == 1 - high[0]
 
 
-def test_sizes_of_a_private_evaluation_are_a_reference():
+def test_private_evaluation_is_reference_for_sizes():
     """Its cells are added up over everything but the size, and each bound accounts for all their noises."""
     rng = np.random.default_rng(6)
     p = rng.dirichlet([4.0, 2.0, 1.0], 3000)
@@ -91,7 +91,7 @@ def test_sizes_of_a_private_evaluation_are_a_reference():
     watch = Watch.start(released, epsilon=1.0, batch=500, bins=bins, reference=found)
     assert watch.with_look("a", [0, 300, 150, 50]).points[0].log_evidence != 0
     assert Watch.from_json(watch.to_json()) == watch
-    several = dataclasses.replace(found, question=dataclasses.replace(found.question, records_per_person=2))
+    several = dataclasses.replace(found, query=dataclasses.replace(found.query, records_per_person=2))
     plain = confide.evaluate(released, probabilities=p, labels=y, epsilon=1.0, parts=[])
     good = {"found": found, "release": released.checksum, "bins": bins}
     for change in ({"release": "0" * 64}, {"bins": (0, 1, 2)}, {"found": several}, {"found": plain}):
@@ -101,11 +101,11 @@ def test_sizes_of_a_private_evaluation_are_a_reference():
 def test_small_reference_gives_no_tests():
     watch = watched([0, 0, 0, 0], *[[500, 0, 0, 0]] * 20, bins=[0, 1, 2, 3], epsilon=0.1)
     assert watch.alarm is None
-    assert watch.named_by(watch.points[-1]) == []
+    assert watch.parts_below(watch.points[-1]) == []
 
 
 @pytest.mark.parametrize(("neighbors", "people"), [("add_remove", 1), ("replace_one", 1), ("add_remove", 3)])
-def test_a_look_costs_what_it_says(neighbors, people):
+def test_loss_of_look_equals_statement(neighbors, people):
     """All small tables of two parts and all their neighbours: the largest log ratio of the laws of what leaves."""
     settings = Settings("0" * 64, 0.7, 10, {"a": 0.9, "b": 0.8}, neighbors=neighbors, records_per_person=people)
     assert settings.privacy.loss(neighbors, people) == pytest.approx(0.7)
@@ -150,14 +150,14 @@ def test_privacy_statement_is_at_least_exact_loss(neighbors, epsilon, people, ta
     assert (public.statement.add_remove is None) == (neighbors == "replace_one")
 
 
-def test_the_noise_that_is_drawn_is_the_stated_one(monkeypatch):
+def test_drawn_noise_has_stated_scale(monkeypatch):
     asked = []
 
     def drawn(counts, epsilon):
         asked.append((list(counts), epsilon))
         return draw_counts(counts, epsilon)
 
-    monkeypatch.setattr("confide.watching.course.draw_counts", drawn)
+    monkeypatch.setattr("confide.watching.watch_state.draw_counts", drawn)
     watched(neighbors="replace_one", records_per_person=2).look("Monday", np.array([90, 10]))
     assert asked == [([90, 10], 0.25)]
 
@@ -278,7 +278,7 @@ def test_bins_cover_all_sizes():
 
 
 @pytest.mark.slow
-def test_sizes_that_do_not_change_raise_no_alarm():
+def test_constant_sizes_raise_no_alarm():
     rng, paths = np.random.default_rng(3), 100
     shares, found = [0.01, 0.7, 0.2, 0.09], 0
     for _ in range(paths):

@@ -12,7 +12,7 @@ export const canonicalText = ({ text }) => canonical(parse(text));
 export function release({ text }) {
   const content = parse(text);
   if (!(content instanceof Map) || !RELEASES.includes(content.get("kind"))) throw new Error("no release");
-  if (typeof content.get("schema") !== "bigint" || content.get("schema") < 1n || content.get("schema") > 3n) throw new Error("a schema that nobody knows");
+  if (typeof content.get("schema") !== "bigint" || content.get("schema") < 1n || content.get("schema") > 3n) throw new Error("an unknown schema");
   const stated = content.get("sha256");
   content.delete("sha256");
   if (stated !== sha256(canonical(content))) throw new Error("the checksum does not match");

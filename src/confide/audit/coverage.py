@@ -17,7 +17,7 @@ from numpy.typing import NDArray
 
 from confide.audit.subject import Finding, Scores, Subject
 
-STAKES = 0.95 * 0.5 ** np.arange(12)
+FRACTIONS = 0.95 * 0.5 ** np.arange(12)
 """Betting fractions, relative to the largest possible one; the wealth is divided evenly among them."""
 
 
@@ -31,14 +31,14 @@ def bet_against(values: NDArray[np.float64], claim: float) -> float:
     """
     if not len(values):
         return 1.0
-    stakes = STAKES / (1 - claim)
+    stakes = FRACTIONS / (1 - claim)
     wealth = np.cumsum(np.log1p(np.multiply.outer(stakes, claim - values)), axis=1)
-    highest = float(np.logaddexp.reduce(wealth, axis=0).max()) - math.log(len(STAKES))
+    highest = float(np.logaddexp.reduce(wealth, axis=0).max()) - math.log(len(FRACTIONS))
     return math.exp(-max(0.0, highest))
 
 
 @dataclass(frozen=True)
-class Nasty:
+class DifficultLaw:
     """A distribution of scores in [0, 1] that is difficult for quantile estimates, with its distribution function."""
 
     sample: Callable[[np.random.Generator, int], Scores]
@@ -48,8 +48,8 @@ class Nasty:
 _HUNDREDTHS = np.arange(1, 101) / 100
 
 
-def _atoms(values: tuple[float, float], first: float) -> Nasty:
-    return Nasty(
+def _atoms(values: tuple[float, float], first: float) -> DifficultLaw:
+    return DifficultLaw(
         lambda rng, n: np.where(rng.random(n) < first, values[0], values[1]),
         lambda t: first * (t >= values[0]) + (1 - first) * (t >= values[1]),
     )
@@ -59,15 +59,15 @@ def _heavy(t: float) -> float:
     return 1.0 if t >= 1 else 1 - (1 + max(t, 0.0) * 1e6) ** -0.3
 
 
-NASTY: dict[str, Nasty] = {
-    "uniform": Nasty(lambda rng, n: rng.random(n), lambda t: min(max(t, 0.0), 1.0)),
-    "hundredths": Nasty(
+DIFFICULT_LAWS: dict[str, DifficultLaw] = {
+    "uniform": DifficultLaw(lambda rng, n: rng.random(n), lambda t: min(max(t, 0.0), 1.0)),
+    "hundredths": DifficultLaw(
         lambda rng, n: rng.integers(1, 101, n) / 100,
         lambda t: int(np.searchsorted(_HUNDREDTHS, t, side="right")) / 100,
     ),
     "atoms 85/15": _atoms((0.2, 0.9), 0.85),
-    "all ties": Nasty(lambda rng, n: np.full(n, 0.5), lambda t: float(t >= 0.5)),
-    "heavy tail": Nasty(lambda rng, n: np.minimum(rng.pareto(0.3, n) / 1e6, 1.0), _heavy),
+    "all ties": DifficultLaw(lambda rng, n: np.full(n, 0.5), lambda t: float(t >= 0.5)),
+    "heavy tail": DifficultLaw(lambda rng, n: np.minimum(rng.pareto(0.3, n) / 1e6, 1.0), _heavy),
     "one value in a hundred differs": _atoms((0.0, 1.0), 0.99),
 }
 
@@ -76,7 +76,7 @@ def check_coverage(subject: Subject, name: str, repeats: int, rng: np.random.Gen
     """Compare the claim with the mean coverage after fresh calibrations on a difficult distribution, for each size."""
     claim = subject.claims.coverage
     assert claim is not None
-    draw, law = subject.large or subject.draw, NASTY[name]
+    draw, law = subject.large or subject.draw, DIFFICULT_LAWS[name]
     trials = []
     for n in subject.coverage_sizes:
         covered = np.array([law.cdf(draw(law.sample(rng, n))) for _ in range(repeats)])

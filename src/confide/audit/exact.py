@@ -94,7 +94,7 @@ def worst_pair(laws: Laws) -> Worst:
     return worst
 
 
-def telling_pair(laws: Laws, runs: int, sigmas: float = 4.5) -> Worst:
+def most_revealing_pair(laws: Laws, runs: int, sigmas: float = 4.5) -> Worst:
     """Pair and event that an attack with `runs` runs per data set distinguishes best.
 
     The outputs of each pair are ordered by their likelihood ratio. The result is the event with the largest log-ratio

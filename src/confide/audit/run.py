@@ -13,13 +13,13 @@ from typing import TypeAlias
 
 import numpy as np
 
-from confide.audit.coverage import NASTY, check_coverage
+from confide.audit.coverage import DIFFICULT_LAWS, check_coverage
 from confide.audit.exact import (
     Laws,
     check_exact_coverage,
     check_exact_loss,
     check_noise_loss,
-    telling_pair,
+    most_revealing_pair,
     worst_pair,
 )
 from confide.audit.library import library_subjects
@@ -63,7 +63,7 @@ class Effort:
         claims, law = subject.claims, subject.law is not None
         search = max(3 * self.attack, _LEAST_SEARCH[claims.neighbors]) + 2 * self.attack
         private = 2 * self.attack * law + search * subject.searched + self.fresh
-        covering = len(NASTY) * len(subject.coverage_sizes) * self.coverage * (claims.coverage is not None)
+        covering = len(DIFFICULT_LAWS) * len(subject.coverage_sizes) * self.coverage * (claims.coverage is not None)
         return 3 * self.sampler * law + private * (claims.epsilon is not None) + covering
 
 
@@ -92,7 +92,7 @@ def effort_at(few: float, many: float, seconds: float, sizes: int) -> Effort:
     Effort(sampler=1800, attack=12000, coverage=1666, fresh=3000)
     """
     seconds /= max(1, (few > 0) + (many > 0))
-    runs, calibrations = few * seconds, many * seconds / (len(NASTY) * sizes)
+    runs, calibrations = few * seconds, many * seconds / (len(DIFFICULT_LAWS) * sizes)
     wanted = (0.03 * runs, 0.2 * runs, calibrations, 0.05 * runs)
     return Effort(
         *(int(min(max(*two), most)) for *two, most in zip(wanted, astuple(LEAST), astuple(MOST), strict=True))
@@ -167,8 +167,8 @@ def audit(
     seconds: float = SECONDS,
     level: float = LEVEL,
     rng: np.random.Generator | None = None,
-    tell: Callable[[str], None] | None = None,
-    watch: Callable[[int], Advance] | None = None,
+    on_subject: Callable[[str], None] | None = None,
+    on_start: Callable[[int], Advance] | None = None,
 ) -> Report:
     """Check all claims of the subjects.
 
@@ -184,9 +184,9 @@ def audit(
         Bound on the probability that honest mechanisms fail, in (0, 1); 1e-4 by default.
     rng
         Generator for the data of the simulations, not for the mechanisms' noise; fresh by default.
-    tell
+    on_subject
         Callback with the name of each subject before its audit.
-    watch
+    on_start
         Callback with the approximate number of runs, called once. Its result is called with numbers of finished runs,
         which add up to the announced number.
 
@@ -201,7 +201,7 @@ def audit(
     if not 0 < level < 1:
         raise InputError("level", "must lie between 0 and 1", got=repr(level))
     work = [(subject, effort or effort_within(subject, seconds)) for subject in subjects]
-    advance = _unwatched if watch is None else watch(sum(chosen.runs(subject) for subject, chosen in work))
+    advance = _unwatched if on_start is None else on_start(sum(chosen.runs(subject) for subject, chosen in work))
     rng = np.random.default_rng() if rng is None else rng
     checks = []
     for subject, chosen in work:
@@ -210,8 +210,8 @@ def audit(
     share = level / max(1, sum(len(random) for _, _, random, _ in checks))
     findings: list[Finding] = []
     for name, exact, random, end in checks:
-        if tell is not None:
-            tell(name)
+        if on_subject is not None:
+            on_subject(name)
         findings += [check() for check in exact]
         findings += [check(share) for check in random]
         end()
@@ -223,19 +223,19 @@ def audit_library(
     effort: Effort = BRIEF,
     *,
     level: float = LEVEL,
-    tell: Callable[[str], None] | None = None,
-    watch: Callable[[int], Advance] | None = None,
+    on_subject: Callable[[str], None] | None = None,
+    on_start: Callable[[int], Advance] | None = None,
 ) -> Report:
     """Check all claims of the library's own mechanisms, and OpenDP's sampler across magnitudes."""
     advance: list[Advance] = []
 
     def watch_all(runs: int) -> Advance:
-        advance.append(_unwatched if watch is None else watch(runs + magnitude_runs(effort.sampler)))
+        advance.append(_unwatched if on_start is None else on_start(runs + magnitude_runs(effort.sampler)))
         return advance[0]
 
-    report = audit(library_subjects(), effort, level=level / 2, tell=tell, watch=watch_all)
-    if tell is not None:
-        tell("OpenDP's sampler")
+    report = audit(library_subjects(), effort, level=level / 2, on_subject=on_subject, on_start=watch_all)
+    if on_subject is not None:
+        on_subject("OpenDP's sampler")
     findings = (*report.findings, *check_magnitudes(effort.sampler, level / 6))
     advance[0](magnitude_runs(effort.sampler))
     return Report(findings, level, report.versions)
@@ -255,7 +255,7 @@ def _checks(subject: Subject, effort: Effort, rng: np.random.Generator) -> tuple
         if effort.fresh:
             random.append(partial(check_fresh, subject, effort.fresh, rng))
     if subject.claims.coverage is not None and effort.coverage:
-        random += [partial(check_coverage, subject, name, effort.coverage, rng) for name in NASTY]
+        random += [partial(check_coverage, subject, name, effort.coverage, rng) for name in DIFFICULT_LAWS]
     return exact, random
 
 
@@ -263,7 +263,9 @@ def _with_law(subject: Subject, laws: Laws, effort: Effort, exact: list[Exact], 
     if subject.claims.epsilon is not None:
         exact.append(lambda: check_exact_loss(subject, worst_pair(laws)))
         if effort.attack:
-            random.append(lambda level: check_attack(subject, telling_pair(laws, effort.attack), effort.attack, level))
+            random.append(
+                lambda level: check_attack(subject, most_revealing_pair(laws, effort.attack), effort.attack, level)
+            )
     if subject.small_coverage is not None:
         exact.append(partial(check_exact_coverage, subject))
     if effort.sampler:

@@ -212,7 +212,7 @@ class Target:
     about: str
 
 
-class Seen:
+class DrawCache:
     """Stored draws under each data set; further draws are made on demand."""
 
     def __init__(self, draw: Draw) -> None:
@@ -241,7 +241,7 @@ def search(subject: Subject, runs: int) -> Target:
     Every data set is run at least six times. If a mechanism fails on ordinary data, its own error is raised.
     """
     subject.draw(two_ends(subject.atoms, subject.records, subject.records // 2))
-    seen = Seen(subject.draw)
+    seen = DrawCache(subject.draw)
     pairs = list(_pairs(subject, seen, min(100, max(2 * _FEWEST, runs // 500))))
     effort = max(_FEWEST, runs // (2 * len(pairs)))
     while len(pairs) > _FINALISTS:
@@ -253,7 +253,7 @@ def search(subject: Subject, runs: int) -> Target:
     return max(finals, key=lambda final: final[0])[1]
 
 
-def _best(seen: Seen, pair: Pair, effort: int, runs: int) -> tuple[float, Target]:
+def _best(seen: DrawCache, pair: Pair, effort: int, runs: int) -> tuple[float, Target]:
     first, second = seen.of(pair.first, effort), seen.of(pair.second, effort)
     forth, back = best_event(first, second, runs), best_event(second, first, runs)
     if forth[0] >= back[0]:
@@ -261,7 +261,7 @@ def _best(seen: Seen, pair: Pair, effort: int, runs: int) -> tuple[float, Target
     return back[0], Target(pair.second, pair.first, back[1], pair.about)
 
 
-def _pairs(subject: Subject, seen: Seen, brief: int) -> Iterator[Pair]:
+def _pairs(subject: Subject, seen: DrawCache, brief: int) -> Iterator[Pair]:
     atoms, n, relation = subject.atoms, subject.records, subject.claims.neighbors
     split = sorted({0, 1, n, *np.linspace(1, n - 1, min(n - 1, 12)).astype(int).tolist()})
     yield from two_end_pairs(atoms, n, split, relation)

@@ -18,7 +18,7 @@ import numpy as np
 
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates, shares_of
+from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates, split_epsilon
 from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, refuse_combinations
 from confide.releases import (
     FALSE_NEGATIVES,
@@ -343,7 +343,7 @@ def divide_budget(
         raise InputError("epsilon", "epsilon or rho must be given, and not both")
     name, total = ("epsilon", epsilon) if epsilon is not None else ("rho", rho)
     part = Fraction(1, {"epsilon": 2, "rho": 4}[name]) if replaced else Fraction(1)
-    return [{name: value} for value in shares_of(privacy_loss(name, total), [share * part for share in shares])]
+    return [{name: value} for value in split_epsilon(privacy_loss(name, total), [share * part for share in shares])]
 
 
 def exact_shares(shares: Sequence[Level] | None, count: int) -> list[Fraction]:
@@ -584,7 +584,7 @@ def _law(part: Calibration, cold: bool, given: AnyCandidates) -> Candidates | Sp
     if kind == "scores":
         return score_kind(part.score).candidates()
     if kind in BUILDERS:
-        return Candidates.made_by(part.recipe)
+        return Candidates.from_recipe(part.recipe)
     raise InputError(
         "candidates",
         (f"must be given again: previous has {part.candidates} of its own, and contains only their number"),

@@ -6,4 +6,4 @@ spread.py  `Spread`: quantiles of a public heavy-tailed law, in a scale for each
 """
 
 from confide.candidates.lists import BUILDERS, AnyCandidates, Candidates, spread_words
-from confide.candidates.spread import PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS, Spread, SpreadKind, plausible_sizes
+from confide.candidates.spread import PLAUSIBLE, SPREAD_PLAUSIBLE, SPREADS, Spread, SpreadKind, plausible_thresholds

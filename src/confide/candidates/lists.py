@@ -117,7 +117,7 @@ class Candidates:
         return f"Candidates.{self.recipe['kind']}({how})"
 
     @classmethod
-    def made_by(cls, recipe: Mapping[str, Any]) -> "Candidates":
+    def from_recipe(cls, recipe: Mapping[str, Any]) -> "Candidates":
         """Build the candidates of a recipe, for example that of a release.
 
         Raises
@@ -127,7 +127,7 @@ class Candidates:
 
         Examples
         --------
-        >>> Candidates.made_by({"kind": "unit", "size": 3, "spacing": "uniform"}) == Candidates.unit(3)
+        >>> Candidates.from_recipe({"kind": "unit", "size": 3, "spacing": "uniform"}) == Candidates.unit(3)
         True
         """
         options = dict(recipe)

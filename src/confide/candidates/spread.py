@@ -231,14 +231,14 @@ _NO_UNIT = 1e6
 """Residuals without a unit, and scores without a name."""
 
 
-def plausible_sizes(recipe: Mapping[str, Any]) -> tuple[float, float]:
+def plausible_thresholds(recipe: Mapping[str, Any]) -> tuple[float, float]:
     """The smallest and the largest plausible size of a threshold; (0, inf) for user-defined values.
 
     Examples
     --------
-    >>> plausible_sizes({"kind": "spread", "of": "residual", "size": 480, "unit": 25.0})
+    >>> plausible_thresholds({"kind": "spread", "of": "residual", "size": 480, "unit": 25.0})
     (0.0, 2500.0)
-    >>> plausible_sizes({"kind": "spread", "of": "probability", "size": 480})
+    >>> plausible_thresholds({"kind": "spread", "of": "probability", "size": 480})
     (0.0, inf)
     """
     made = PLAUSIBLE.get(str(recipe.get("kind")))

@@ -5,10 +5,10 @@ installation.py   packages, hashes of their files, and advisories that affect th
 folders.py        files below a path and the versions that made them; `doctor`, which joins both, and `Checkup`
 """
 
-from confide.checkup.folders import Checkup, Found, doctor
+from confide.checkup.folders import CheckedFile, Checkup, doctor
 from confide.checkup.installation import Advisory, Package, Part, advisories
 
-__all__ = ["Advisory", "Checkup", "Found", "Package", "Part", "advisories", "doctor"]
+__all__ = ["Advisory", "CheckedFile", "Checkup", "Package", "Part", "advisories", "doctor"]
 
 
 def __dir__() -> list[str]:

@@ -15,10 +15,10 @@ from typing import Any
 
 from confide.checkup.installation import (
     Advisory,
-    Made,
     Package,
     Part,
-    Stated,
+    Statements,
+    VersionSet,
     advisories,
     is_version,
     locks,
@@ -56,7 +56,7 @@ _JOINED = {"confide.noisy-labels", "confide.federated.calibration", "confide.fed
 _FACTS = ("kind", "score", "method")
 
 
-def stated(content: Mapping[str, Any]) -> Stated:
+def stated(content: Mapping[str, Any]) -> Statements:
     """Versions and facts that a document states, including the documents in it.
 
     Raises
@@ -67,24 +67,24 @@ def stated(content: Mapping[str, Any]) -> Stated:
     Examples
     --------
     >>> stated({"kind": "confide.look", "versions": {"opendp": "0.14.1"}}).made
-    (Made(versions=(('opendp', '0.14.1'),), drawn=True),)
+    (VersionSet(versions=(('opendp', '0.14.1'),), drawn=True),)
     """
     ways, facts = dict.fromkeys(_ways(content)), frozenset(_facts(content))
-    return Stated(tuple(ways), facts)
+    return Statements(tuple(ways), facts)
 
 
-def kept_by_ledger(text: str) -> Stated:
+def statements_of_stored(text: str) -> Statements:
     """Statements of a stored release: a document, or numbers with the versions that drew them; else nothing."""
     try:
         value = parse_object(json.dumps({"kept": json.loads(text)}))["kept"]
     except (ValueError, RecursionError):
-        return Stated((), frozenset())
+        return Statements((), frozenset())
     if isinstance(value, list) and value and isinstance(value[-1], dict) and "kind" not in value[-1]:
-        return Stated((_made(value[-1], drawn=True),), frozenset())
-    return stated(value) if isinstance(value, dict) else Stated((Made((), True),), frozenset())
+        return Statements((_made(value[-1], drawn=True),), frozenset())
+    return stated(value) if isinstance(value, dict) else Statements((VersionSet((), True),), frozenset())
 
 
-def _ways(value: Any) -> Iterator[Made]:
+def _ways(value: Any) -> Iterator[VersionSet]:
     if isinstance(value, list):
         for item in value:
             yield from _ways(item)
@@ -108,8 +108,8 @@ def _ways(value: Any) -> Iterator[Made]:
         yield from _ways(item)
 
 
-def _made(versions: Any, *, drawn: bool) -> Made:
-    return Made(tuple(sorted(check_versions("file", versions).items())), drawn)
+def _made(versions: Any, *, drawn: bool) -> VersionSet:
+    return VersionSet(tuple(sorted(check_versions("file", versions).items())), drawn)
 
 
 def _facts(value: Any) -> Iterator[tuple[str, str]]:
@@ -146,7 +146,7 @@ UNKNOWN = "versions not stated: made by 0.1 or a development version"
 
 
 @dataclass(frozen=True)
-class Found:
+class CheckedFile:
     """A file of confide.
 
     Parameters
@@ -163,7 +163,7 @@ class Found:
 
     path: str
     kind: str
-    made: tuple[Made, ...] = ()
+    made: tuple[VersionSet, ...] = ()
     advisories: tuple[str, ...] = ()
     wrong: str = ""
 
@@ -189,7 +189,7 @@ class Found:
         return ""
 
 
-def look(paths: Sequence[str | Path], known: Sequence[Advisory]) -> tuple[tuple[Found, ...], int]:
+def find_files(paths: Sequence[str | Path], known: Sequence[Advisory]) -> tuple[tuple[CheckedFile, ...], int]:
     """Files of confide below these paths, and the number of other files. Links to folders are not followed.
 
     Raises
@@ -206,7 +206,7 @@ def look(paths: Sequence[str | Path], known: Sequence[Advisory]) -> tuple[tuple[
             if place in seen:
                 continue
             seen.add(place)
-            one = Found(str(path), "unreadable", wrong=failed) if failed else _one(path, known)
+            one = CheckedFile(str(path), "unreadable", wrong=failed) if failed else _one(path, known)
             found += [] if one is None else [one]
             others += one is None
     return tuple(found), others
@@ -238,19 +238,19 @@ def _refusal(path: Path) -> str:
     return ""
 
 
-def _one(path: Path, known: Sequence[Advisory]) -> Found | None:
+def _one(path: Path, known: Sequence[Advisory]) -> CheckedFile | None:
     kind = kind_of(path)
     if kind not in _LOOKED_AT:
         return None
     try:
         said = _of_ledger(path) if kind is Kind.LEDGER else _of_document(path, kind)
     except (ConfideError, OSError) as error:
-        return Found(str(path), str(kind), wrong=_short(error))
+        return CheckedFile(str(path), str(kind), wrong=_short(error))
     hits = tuple(one.id for one in known if one.concerns_file(said))
-    return Found(str(path), str(kind), said.made, hits)
+    return CheckedFile(str(path), str(kind), said.made, hits)
 
 
-def _of_document(path: Path, kind: Kind) -> Stated:
+def _of_document(path: Path, kind: Kind) -> Statements:
     if path.stat().st_size > MOST_BYTES:
         raise FormatError("file", f"must have at most {MOST_BYTES:,} bytes, like all files of confide")
     try:
@@ -270,7 +270,7 @@ def _check(content: dict[str, Any], kind: Kind) -> None:
         check_checksum(content)
 
 
-def _of_ledger(path: Path) -> Stated:
+def _of_ledger(path: Path) -> Statements:
     """Statements of a ledger, read from a copy, because SQLite writes files next to a ledger even to read it."""
     with TemporaryDirectory() as folder:
         copy = Path(folder, "copy.ledger")
@@ -281,15 +281,15 @@ def _of_ledger(path: Path) -> Stated:
             accounts = Ledger(copy, create=False).accounts()
         except ConfideError as error:
             raise FormatError(*(part.replace(str(copy), str(path)) for part in error.args)) from None
-    made: dict[Made, None] = {}
+    made: dict[VersionSet, None] = {}
     facts: set[tuple[str, str]] = set()
     for account in accounts.values():
         for entry in account.entries:
             if entry.release is not None:
-                said = kept_by_ledger(entry.release)
+                said = statements_of_stored(entry.release)
                 made |= dict.fromkeys(said.made)
                 facts |= said.facts
-    return Stated(tuple(made), frozenset(facts))
+    return Statements(tuple(made), frozenset(facts))
 
 
 def _short(error: Exception) -> str:
@@ -313,7 +313,7 @@ class Checkup(Described):
         Advisories about the installed versions.
     files
         Files of confide below the given paths.
-    others
+    other_files
         Number of other files.
     known
         All advisories, including those that concern only files.
@@ -326,8 +326,8 @@ class Checkup(Described):
     sampler: str
     locks: str
     advisories: tuple[Advisory, ...]
-    files: tuple[Found, ...] = ()
-    others: int = 0
+    files: tuple[CheckedFile, ...] = ()
+    other_files: int = 0
     known: tuple[Advisory, ...] = ()
 
     @property
@@ -374,7 +374,7 @@ class Checkup(Described):
                 }
                 for one in self.files
             ],
-            "others": self.others,
+            "others": self.other_files,
             "findings": list(self.findings),
         }
 
@@ -390,7 +390,7 @@ class Checkup(Described):
             f"  do: {one.remedy}\n  see: {one.reference}"
             for one in self._concerned()
         ]
-        if self.files or self.others:  # with files, the result about files comes first
+        if self.files or self.other_files:  # with files, the result about files comes first
             there = sum(not one.missing for one in self.parts)
             parts = f"optional parts: {there} of {len(self.parts)} are installed; doctor without files names them"
             return "\n\n".join([f"{verdict}\n\n{self._files()}", *concerned, f"{installed}\n{parts}"])
@@ -405,7 +405,7 @@ class Checkup(Described):
             hits = f"; {', '.join(one.advisories)}" if one.advisories else ""
             alike.setdefault(state, []).append(f"    {one.path}: {one.kind}{hits}")
         lines = [line for state, files in alike.items() for line in (f"  {state}", *files)]
-        return "\n".join([f"files of confide: {len(self.files)}; others, not opened: {self.others}", *lines])
+        return "\n".join([f"files of confide: {len(self.files)}; others, not opened: {self.other_files}", *lines])
 
     def _concerned(self) -> list[Advisory]:
         named = {name for one in self.files for name in one.advisories} | {one.id for one in self.advisories}
@@ -454,7 +454,7 @@ def doctor(*paths: str | Path) -> Checkup:
     known = advisories()
     installed = packages()
     versions: Mapping[str, str | None] = {one.name: one.version for one in installed}
-    files, others = look(paths, known)
+    files, others = find_files(paths, known)
     return Checkup(
         python=platform.python_version(),
         system=f"{platform.system()} {platform.machine()}",
@@ -464,6 +464,6 @@ def doctor(*paths: str | Path) -> Checkup:
         locks=locks(),
         advisories=tuple(one for one in known if one.affects(versions.get(one.package))),
         files=files,
-        others=others,
+        other_files=others,
         known=known,
     )

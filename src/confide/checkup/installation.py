@@ -26,17 +26,17 @@ RANGE = "comparing versions"
 _COMPARED = {">=": operator.ge, "<": operator.lt}
 
 
-class Made(NamedTuple):
+class VersionSet(NamedTuple):
     """Versions behind one number, empty if they are not stated, and whether they drew the number."""
 
     versions: tuple[tuple[str, str], ...]
     drawn: bool
 
 
-class Stated(NamedTuple):
+class Statements(NamedTuple):
     """Distinct version sets in a document, and facts such as ("score", "lac") that it states."""
 
-    made: tuple[Made, ...]
+    made: tuple[VersionSet, ...]
     facts: frozenset[tuple[str, str]]
 
 
@@ -87,7 +87,7 @@ class Advisory:
         ends = [(_COMPARED[one.operator], Version(one.version)) for one in SpecifierSet(self.versions)]
         return all(compared(Version(version), end) for compared, end in ends)
 
-    def concerns_file(self, stated: Stated) -> bool:
+    def concerns_file(self, stated: Statements) -> bool:
         """Whether the statements of a file match the advisory."""
         if self.concerns.get("drawn"):
             return any(made.drawn and self._of(made) for made in stated.made)
@@ -99,7 +99,7 @@ class Advisory:
         """JSON values."""
         return asdict(self)
 
-    def _of(self, made: Made) -> bool:
+    def _of(self, made: VersionSet) -> bool:
         return self.affects(dict(made.versions).get(self.package))
 
 

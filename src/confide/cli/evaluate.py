@@ -18,10 +18,10 @@ from confide.cli.values import Findings, PeopleOptions, Released, Source
 from confide.errors import InputError
 from confide.evaluation import (
     NOT_PRIVATE,
-    Asking,
     Evaluation,
     LevelEvaluation,
     PrivateEvaluation,
+    PrivateRequest,
     described,
     worst_parts,
 )
@@ -48,7 +48,7 @@ class PrivateOptions:
     parts: str | None = None
     width_bins: str | None = None
 
-    def asking(self, account: Mapping[str, Any]) -> Asking | None:
+    def request(self, account: Mapping[str, Any]) -> PrivateRequest | None:
         """The request of a private evaluation; None without --epsilon."""
         if self.epsilon is None:
             return None
@@ -59,7 +59,7 @@ class PrivateOptions:
             given["parts"] = () if parts == _TOTAL else tuple(split(parts))
         if (bins := given.pop("width_bins", None)) is not None:
             given["width_bins"] = _numbers(bins)
-        return Asking(**given, **account)
+        return PrivateRequest(**given, **account)
 
 
 @command("evaluate")
@@ -109,15 +109,15 @@ def evaluate(
     read: dict[str, Any] = {"by": release.by, "skip_incomplete": source.skip_incomplete}
     found: Evaluation | LevelEvaluation | PrivateEvaluation
     with budget.paying() as receipt:
-        asking = private.asking(budget.account(source.file))
+        request = private.request(budget.account(source.file))
         with source.open("evaluating", what, columns.ways) as (opened, what, progress):
-            if asking is None:
+            if request is None:
                 found = evaluate_table(opened, what, released, examples=examples, progress=progress, **read)
             else:
                 found = evaluate_table_privately(
-                    opened, what, released, asking, people=bounded, progress=progress, **read
+                    opened, what, released, request, people=bounded, progress=progress, **read
                 )
-            public = asking is None or asking.neighbors == "replace_one"  # otherwise their number is secret
+            public = request is None or request.neighbors == "replace_one"  # otherwise their number is secret
             left_out = source.left_out(opened) if public else {}
     output.write(found.to_json())
     if isinstance(found, PrivateEvaluation):

@@ -52,12 +52,12 @@ def audit(
             return stack.enter_context(progress_bar("auditing", lambda: runs))
 
         if subject.mechanism is None:
-            report = audit_library(LONG if long else BRIEF, level=level, tell=announce, watch=watch)
+            report = audit_library(LONG if long else BRIEF, level=level, on_subject=announce, on_start=watch)
         else:
             claims = {name: value for name, value in vars(subject).items() if name != "mechanism"}
             foreign = foreign_subject(load(subject.mechanism), subject.mechanism, **claims)
             limit = (SECONDS if seconds is None else seconds) * (10 if long else 1)
-            report = run_audit([foreign], seconds=limit, level=level, tell=announce, watch=watch)
+            report = run_audit([foreign], seconds=limit, level=level, on_subject=announce, on_start=watch)
     output.write(report.to_json())
     tell(lambda: json.loads(report.to_json()), report, as_json=output.as_json)
     return DONE if report.passed else CLAIM_FAILED

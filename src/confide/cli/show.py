@@ -146,7 +146,7 @@ def _document(found: Document, k: int) -> Shown:
     losses: dict[str, float] = {relation: found.privacy.loss(relation, k) for relation in NEIGHBORS}
     values: dict[str, Any] = {"records": k, "losses": losses}
     if isinstance(found, PrivateEvaluation):
-        n = "secret" if found.question.n is None else str(found.question.n)
+        n = "secret" if found.query.n is None else str(found.query.n)
         rows = [("evaluation records", n), ("of the calibration with SHA-256", found.calibration)]
         section = _with(found, *_losses(found.privacy, k), *rows, ("made with", versions_text(found.versions)))
         return Shown(section, {"evaluation": json.loads(found.to_json()), **values, "warnings": []})

@@ -18,7 +18,7 @@ from confide.evaluation import PrivateEvaluation
 from confide.noisy_counts import coverage_interval
 from confide.releases import load_release, remarks
 from confide.support import Kind, refuse_input
-from confide.watching import Watch, level_of, local_state, opened, records_for, watch_power
+from confide.watching import Watch, level_of, load_or_start, local_state, records_for, watch_power
 from confide.watching import watch as take_look
 
 
@@ -83,7 +83,7 @@ def watch(
     output.check(Kind.PAGE, *records.files, release, state, schedule)
     refuse_input(state, [*records.files, release, settings.reference])
     arguments = settings.arguments(schedule)
-    before = opened(state, one, what, **arguments)  # checks public choices before anything is opened
+    before = load_or_start(state, one, what, **arguments)  # checks public choices before anything is opened
     notes = list(remarks(one))
     if not before.looks:
         notes += before.settings.remarks(one, n_typical)
@@ -135,7 +135,7 @@ def _say_start(before: Watch) -> None:
     """Print the settings before the first look, and the detection delay of a drop."""
     made = before.settings
     say(f"a new monitor; its first look fixes these settings\n{before}")
-    if before.of_sizes:
+    if before.monitors_sizes:
         say("a larger reference detects smaller drifts")
         return
     level = min(made.promised.values())
@@ -145,7 +145,7 @@ def _say_start(before: Watch) -> None:
             level, made.noise_epsilon, size, tolerance=made.tolerance, drop=made.tolerance + 0.03, looks=made.looks,
             error=made.error, per_person=min(made.records_per_person, size),
         )  # fmt: skip
-        say(power.seen + ("" if len(made.promised) == 1 else " of a part, if it were monitored alone"))
+        say(power.sentence + ("" if len(made.promised) == 1 else " of a part, if it were monitored alone"))
     if made.tolerance:
         least = records_for(made.tolerance, level)
         say(f"the tolerance suits a release from {least:,} records or more: with fewer, chance can raise the alarm")
@@ -156,7 +156,7 @@ def _look_texts(after: Watch, name: str, budget: LedgerOptions) -> list[str]:
     made = after.settings
     point = next(one for one in after.points if one.look.name == name)
     counts = point.look.counts
-    if after.of_sizes:
+    if after.monitors_sizes:
         sizes = ", ".join(f"{n:,} of size {of}" for n, of in zip(counts, made.bin_names, strict=True))
         text = f"look {name!r}, with noise: {sizes}"
     else:
@@ -184,10 +184,10 @@ def _document(after: Watch, name: str) -> dict[str, Any]:
         "look": taken.name,
         "made": taken.made,
         "counts": list(taken.counts),
-        "watched": "set sizes" if after.of_sizes else "coverage",
+        "watched": "set sizes" if after.monitors_sizes else "coverage",
         "alarm": alarm is not None,
         "alarm_since": None if alarm is None else alarm.look.name,
-        "parts_below": after.named_by(last),
+        "parts_below": after.parts_below(last),
         "evidence": _evidence(last.log_evidence),
         "evidence_of_parts": {part or "all": _evidence(log) for part, log in last.parts.items()},
         "alarm_at": after.alarm_at,

@@ -1,17 +1,17 @@
 """Evaluate a release on labelled records: coverage and sizes, by class, size, group and level.
 
-counts.py           counts of records by part and outcome; names of groups
-parts.py            Part: coverage of a part of the records, private or not; the least covered part of each kind
-values.py           Evaluation, LevelEvaluation: text, JSON, and a reader that recomputes every number
-evaluate.py         counts at each level of a release: evaluate_sets, evaluate_intervals, evaluate_scores
-metrics.py          coverage of sets and intervals in all, by class, by group, by set size
-masks.py            missed area and size of masks
+counts.py             counts of records by part and outcome; names of groups
+parts.py              Part: coverage of a part of the records, private or not; the least covered part of each kind
+values.py             Evaluation, LevelEvaluation: text, JSON, and a reader that recomputes every number
+evaluate.py           counts at each level of a release: evaluate_sets, evaluate_intervals, evaluate_scores
+metrics.py            coverage of sets and intervals in all, by class, by group, by set size
+masks.py              missed area and size of masks
 
 Private evaluations, which add noise to the counts:
 
-intervals.py        public lists of parts; simultaneous intervals from noisy counts
-question.py         the public query and its privacy, PrivateEvaluation, its files
-private_release.py  order of a private evaluation: check, count, charge, draw, store
+intervals.py          public lists of parts; simultaneous intervals from noisy counts
+private_evaluation.py the public query and its privacy, PrivateEvaluation, its files
+private_release.py    order of a private evaluation: check, count, charge, draw, store
 """
 
 from typing import TypeAlias
@@ -38,9 +38,9 @@ from confide.evaluation.metrics import (
     group_coverage,
     size_coverage,
 )
-from confide.evaluation.parts import CONFIDENCE, Part, WorstPart, interval_text, outwards, surely_below
-from confide.evaluation.private_release import PARTS, Asking, answer, evaluate_arrays, private_statements
-from confide.evaluation.question import CountPrivacy, PrivateEvaluation, load_evaluation
+from confide.evaluation.parts import CONFIDENCE, Part, WorstPart, format_interval_ends, interval_text, surely_below
+from confide.evaluation.private_evaluation import CountPrivacy, PrivateEvaluation, load_evaluation
+from confide.evaluation.private_release import PARTS, PrivateRequest, answer, evaluate_arrays, private_statements
 from confide.evaluation.values import (
     MOST_EXAMPLES,
     NOT_PRIVATE,
@@ -57,10 +57,32 @@ PrivateShare: TypeAlias = Part
 Subgroup: TypeAlias = Part
 
 __all__ = [
-    "Asking", "CoverageTable", "Evaluation", "Example", "LevelEvaluation", "MaskEvaluation", "Part", "PrivateCoverage",
-    "PrivateEvaluation", "PrivateFinding", "PrivateMean", "PrivateShare", "Subgroup", "TooManyGroupsError",
-    "WorstPart", "class_coverage", "coverage", "evaluate_intervals", "evaluate_masks", "evaluate_scores",
-    "evaluate_sets", "false_negative_rate", "group_coverage", "load_evaluation", "size_coverage", "worst_parts",
+    "CoverageTable",
+    "Evaluation",
+    "Example",
+    "LevelEvaluation",
+    "MaskEvaluation",
+    "Part",
+    "PrivateCoverage",
+    "PrivateEvaluation",
+    "PrivateFinding",
+    "PrivateMean",
+    "PrivateRequest",
+    "PrivateShare",
+    "Subgroup",
+    "TooManyGroupsError",
+    "WorstPart",
+    "class_coverage",
+    "coverage",
+    "evaluate_intervals",
+    "evaluate_masks",
+    "evaluate_scores",
+    "evaluate_sets",
+    "false_negative_rate",
+    "group_coverage",
+    "load_evaluation",
+    "size_coverage",
+    "worst_parts",
 ]  # fmt: skip
 
 

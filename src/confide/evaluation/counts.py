@@ -20,7 +20,7 @@ SIDE_OUTCOMES = {"": (0,), "lower end": (0, 2), "upper end": (0, 1)}
 
 
 @dataclass(frozen=True)
-class Look:
+class RecordOutcomes:
     """Coverage and sizes of n records at one level of a release, before counting.
 
     Parameters
@@ -38,21 +38,21 @@ class Look:
     ends: tuple[NDArray[np.bool_], NDArray[np.bool_]] | None = None
 
 
-def outcomes_of(looks: Sequence[Look]) -> NDArray[Any]:
+def outcomes_of(record_outcomes: Sequence[RecordOutcomes]) -> NDArray[Any]:
     """Outcome of each record: the number of nested levels that do not cover it; 1 or 0 for one level.
 
     Examples
     --------
-    >>> outcomes_of([Look(np.array([True, False, False])), Look(np.array([True, True, False]))])
+    >>> outcomes_of([RecordOutcomes(np.array([True, False, False])), RecordOutcomes(np.array([True, True, False]))])
     array([0, 1, 2])
     """
-    first, *others = looks
+    first, *others = record_outcomes
     if first.ends is not None:
         low, high = map(_missed, first.ends)
         return low + 2 * high
     if not others:
         return _missed(first.covered)
-    levels: NDArray[np.int64] = np.sum([_missed(look.covered) for look in looks], axis=0, dtype=np.int64)
+    levels: NDArray[np.int64] = np.sum([_missed(look.covered) for look in record_outcomes], axis=0, dtype=np.int64)
     return levels
 
 
@@ -112,14 +112,14 @@ class Counts:
         records: NDArray[np.int64] = self.cells.sum(axis=-1)
         return records
 
-    def held(self, outcomes: Sequence[int] = (0,)) -> NDArray[np.int64]:
+    def with_outcomes(self, outcomes: Sequence[int] = (0,)) -> NDArray[np.int64]:
         """Number of records of each part with one of the outcomes; by default the covered ones."""
         records: NDArray[np.int64] = self.cells[..., list(outcomes)].sum(axis=-1)
         return records
 
     def rows(self) -> list[tuple[int, int, float]]:
         """Records, covered records, and sum of set sizes or widths, for each part of one division."""
-        columns = (np.atleast_1d(column).tolist() for column in (self.n, self.held(), self.measured))
+        columns = (np.atleast_1d(column).tolist() for column in (self.n, self.with_outcomes(), self.measured))
         return list(zip(*columns, strict=True))
 
 

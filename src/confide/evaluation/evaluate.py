@@ -24,7 +24,7 @@ from confide.arrays import (
     refuse_other_rows,
 )
 from confide.errors import InputError, InputTypeError
-from confide.evaluation.counts import SIDE_OUTCOMES, Counts, Look, NamedCounts, outcomes_of
+from confide.evaluation.counts import SIDE_OUTCOMES, Counts, NamedCounts, RecordOutcomes, outcomes_of
 from confide.evaluation.parts import CONFIDENCE, SIDES, Division, Measure, Part, exact_parts, mean_of
 from confide.evaluation.values import MOST_EXAMPLES, Evaluation, Example, LevelEvaluation, shares
 from confide.releases import UNNAMED, Release, as_release, names_for, warn_of
@@ -101,7 +101,7 @@ class LevelCounts:
             raise InputError("groups", f"must be given, because the release has one threshold per {self.by}")
         return as_positions("groups", groups, self.names, n)
 
-    def add(self, look: Look, groups: ArrayLike | None, truth: NDArray[np.int64] | None = None) -> None:
+    def add(self, look: RecordOutcomes, groups: ArrayLike | None, truth: NDArray[np.int64] | None = None) -> None:
         """Count records: their coverage and sizes, their groups and, for sets, the positions of their true classes."""
         outcome = outcomes_of([look])
         self.measured = look.size is not None
@@ -130,7 +130,7 @@ class LevelCounts:
         if self.by == "class" and self.classes:
             keys = class_keys(self.release, self.classes)
             return self.by_class.cells[[keys.index(name) for name in self.release.parts]]
-        covered = self.all.held()
+        covered = self.all.with_outcomes()
         return np.array([[covered, self.all.n - covered]])
 
     def result(self) -> Evaluation:
@@ -141,7 +141,7 @@ class LevelCounts:
         promised = [part.coverage for part in self.release.parts.values()]
         own = exact_parts(self.names, self.own.rows(), promised, measure) if self.names else ()
         if self.by == "side":
-            held = [int(self.all.held(SIDE_OUTCOMES[end])) for end in SIDES]
+            held = [int(self.all.with_outcomes(SIDE_OUTCOMES[end])) for end in SIDES]
             own = exact_parts(SIDES, [(int(self.all.n), hits, 0.0) for hits in held], promised)
         named = exact_parts(self.subgroups.names, self.subgroups.rows(), measure=measure)
         subgroups = tuple(sorted(named, key=lambda part: part.name))
@@ -163,7 +163,7 @@ class Tally:
         self.release = release
         self.levels = [LevelCounts(release.at(alpha), classes) for alpha in release.levels]
 
-    def looks(self, *arrays: Any) -> list[Look]:
+    def record_outcomes(self, *arrays: Any) -> list[RecordOutcomes]:
         """Coverage and sizes of records at each level, without counting them; arguments are those of `add`."""
         raise NotImplementedError
 
@@ -278,9 +278,9 @@ class SetTally(Tally):
             counts.add(_seen(mask, y), groups, y)
             counts.keep(mask[:more], y, groups)
 
-    def looks(
+    def record_outcomes(
         self, probabilities: NDArray[Any], y: NDArray[np.int64], groups: ArrayLike | None = None, u: Uniforms = None
-    ) -> list[Look]:
+    ) -> list[RecordOutcomes]:
         """Coverage of records and sizes of their sets, level by level."""
         return [_seen(mask, y) for mask in self._masks(probabilities, groups, u)]
 
@@ -295,8 +295,8 @@ class SetTally(Tally):
             yield predict_set(probabilities, counts.release, keys, u=uniforms, groups=own).mask
 
 
-def _seen(mask: NDArray[np.bool_], y: NDArray[np.int64]) -> Look:
-    return Look(mask[np.arange(len(y)), y], mask.sum(axis=1))
+def _seen(mask: NDArray[np.bool_], y: NDArray[np.int64]) -> RecordOutcomes:
+    return RecordOutcomes(mask[np.arange(len(y)), y], mask.sum(axis=1))
 
 
 def evaluation_from_counts(
@@ -387,11 +387,11 @@ def evaluate_intervals(
     """
     refuse_other_rows(predictions=predictions, targets=targets, groups=groups, difficulty=difficulty)
     tally = IntervalTally(release)
-    tally.add(as_array("predictions", predictions), known_targets(targets), groups, difficulty)
+    tally.add(as_array("predictions", predictions), checked_targets(targets), groups, difficulty)
     return tally.result()
 
 
-def known_targets(targets: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
+def checked_targets(targets: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
     """True values, finite, shape (n,); an empty array is allowed only if `empty` is true."""
     truth = as_vector("targets", targets, empty=empty)
     refuse_infinite("targets", truth)
@@ -419,16 +419,18 @@ class IntervalTally(Tally):
         difficulty: ArrayLike | None = None,
     ) -> None:
         """Count records: predictions as in `predict_interval`, and true values of shape (n,)."""
-        for counts, seen in zip(self.levels, self.looks(predictions, targets, groups, difficulty), strict=True):
+        for counts, seen in zip(
+            self.levels, self.record_outcomes(predictions, targets, groups, difficulty), strict=True
+        ):
             counts.add(seen, groups)
 
-    def looks(
+    def record_outcomes(
         self,
         predictions: NDArray[Any],
         targets: NDArray[Any],
         groups: ArrayLike | None = None,
         difficulty: ArrayLike | None = None,
-    ) -> list[Look]:
+    ) -> list[RecordOutcomes]:
         """Coverage and interval widths of records at each level; with a threshold per side also for each end."""
         seen = []
         for counts in self.levels:
@@ -441,7 +443,7 @@ class IntervalTally(Tally):
             with np.errstate(over="ignore"):
                 widths = upper - lower
             ends = (above, below) if counts.by == "side" else None
-            seen.append(Look(above & below, widths, ends))
+            seen.append(RecordOutcomes(above & below, widths, ends))
         return seen
 
 
@@ -478,13 +480,13 @@ def evaluate_scores(
     [True, True]
     """
     refuse_other_rows(scores=scores, groups=groups)
-    array = known_scores(scores)
+    array = checked_scores(scores)
     tally = ScoreTally(release)
     tally.add(array, groups)
     return tally.result()
 
 
-def known_scores(scores: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
+def checked_scores(scores: ArrayLike, *, empty: bool = False) -> NDArray[Any]:
     """Scores of true labels, not NaN, shape (n,); an empty array is allowed only if `empty` is true."""
     array = as_vector("scores", scores, empty=empty)
     refuse_marked("scores", np.isnan(array), "must not be NaN", "that are")
@@ -507,13 +509,13 @@ class ScoreTally(Tally):
 
     def add(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> None:
         """Count scores, shape (n,)."""
-        for counts, seen in zip(self.levels, self.looks(scores, groups), strict=True):
+        for counts, seen in zip(self.levels, self.record_outcomes(scores, groups), strict=True):
             counts.add(seen, groups)
 
-    def looks(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> list[Look]:
+    def record_outcomes(self, scores: NDArray[Any], groups: ArrayLike | None = None) -> list[RecordOutcomes]:
         """Coverage of records, level by level."""
         exact = scores.astype(np.float64)
-        return [Look(exact <= self._thresholds(counts, groups, len(scores))) for counts in self.levels]
+        return [RecordOutcomes(exact <= self._thresholds(counts, groups, len(scores))) for counts in self.levels]
 
     @staticmethod
     def _thresholds(counts: LevelCounts, groups: ArrayLike | None, n: int) -> NDArray[np.float64]:

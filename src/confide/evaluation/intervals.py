@@ -246,7 +246,7 @@ class Cells:
         return moved.reshape(moved.shape[0], others, moved.shape[-1]).sum(axis=1), others
 
 
-def find(cells: Cells, statements: Mapping[str, float], error: float) -> dict[str, PrivateFinding]:
+def statements_from_cells(cells: Cells, statements: Mapping[str, float], error: float) -> dict[str, PrivateFinding]:
     """Statements about each promise; the probability that any of them is wrong is at most `error`."""
     each = family_error(cells.partitions, len(statements), error)
     shares = {

@@ -246,7 +246,7 @@ def _table(
     level = float(exact_level("confidence", confidence))
     counts = Counts((len(names),))
     counts.add([parts], ~inside, measured)
-    n, hits = counts.n, counts.held()
+    n, hits = counts.n, counts.with_outcomes()
     some = np.where(n > 0, n, np.nan)
     low, high = exact_interval(hits, n, level)
     return CoverageTable(names, n, hits, hits / some, low, high, counts.measured / some, level, measure)

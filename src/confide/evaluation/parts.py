@@ -242,16 +242,16 @@ def interval_text(value: float | None, low: float, high: float) -> str:
     >>> interval_text(0.9051, 0.88345, 0.92311), interval_text(None, 0.0, 1.0)
     ('0.905 (interval 0.883 to 0.924)', 'not known (interval 0 to 1)')
     """
-    least, most = outwards(low, high)
+    least, most = format_interval_ends(low, high)
     return f"{'not known' if value is None else f'{value:.3f}'} (interval {least} to {most})"
 
 
-def outwards(low: float, high: float) -> tuple[str, str]:
+def format_interval_ends(low: float, high: float) -> tuple[str, str]:
     """Format the ends of an interval with three decimals, rounded outwards; whole numbers without decimals.
 
     Examples
     --------
-    >>> outwards(0.88345, 0.92311), outwards(0.5, 1.0)
+    >>> format_interval_ends(0.88345, 0.92311), format_interval_ends(0.5, 1.0)
     (('0.883', '0.924'), ('0.500', '1'))
     """
     least, most = Fraction(low) * 1000, Fraction(high) * 1000

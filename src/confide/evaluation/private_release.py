@@ -19,20 +19,20 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import Uniforms, as_array, refuse_other_rows
 from confide.errors import CoverageWarning, InputError
-from confide.evaluation.counts import Counts, Look, group_names, outcomes_of
+from confide.evaluation.counts import Counts, RecordOutcomes, group_names, outcomes_of
 from confide.evaluation.evaluate import (
     IntervalTally,
     ScoreTally,
     SetTally,
     Tally,
+    checked_scores,
+    checked_targets,
     class_keys,
     division_of,
     evaluate_intervals,
     evaluate_scores,
     evaluate_sets,
     fingerprint,
-    known_scores,
-    known_targets,
     labelled_sets,
 )
 from confide.evaluation.intervals import (
@@ -45,14 +45,14 @@ from confide.evaluation.intervals import (
     width_parts,
 )
 from confide.evaluation.parts import CONFIDENCE
-from confide.evaluation.question import (
+from confide.evaluation.private_evaluation import (
     SIDES,
+    CountQuery,
     Outcome,
     PrivateEvaluation,
-    Question,
     empty,
     level_name,
-    question_fields,
+    query_fields,
 )
 from confide.evaluation.values import Evaluation, LevelEvaluation
 from confide.mechanisms import Neighbors
@@ -65,19 +65,19 @@ if TYPE_CHECKING:
 
 
 class CellTally:
-    """Exact counts of the cells of a question.
+    """Exact counts of the cells of a query.
 
     Parameters
     ----------
     tally
         Tally that gives coverage and set sizes or interval widths of records.
-    question
+    query
         The cells to count; its `n` is not used.
     """
 
-    def __init__(self, tally: Tally, question: Question) -> None:
-        self._tally, self._question = tally, question
-        shapes = [question.shape(table) for table in question.tables]
+    def __init__(self, tally: Tally, query: CountQuery) -> None:
+        self._tally, self._question = tally, query
+        shapes = [query.shape(table) for table in query.tables]
         self._tables = [Counts(parts, outcomes) for *parts, outcomes in shapes]
 
     def add(
@@ -88,16 +88,16 @@ class CellTally:
         Parameters
         ----------
         *arrays, **more
-            Arguments of the tally's `looks`.
+            Arguments of the tally's `record_outcomes`.
         groups
             Names of the groups or classes of the records, if these have their own thresholds.
         places
             Positions of the groups in the public list, shape (n,); -1 for a group that is not in the list.
         """
-        looks = self._tally.looks(*arrays, groups, **more)
+        record_outcomes = self._tally.record_outcomes(*arrays, groups, **more)
         classes = arrays[1] if isinstance(self._tally, SetTally) else places
-        axes = [_axis(partition, looks[0], classes, places) for partition in self._question.partitions]
-        outcome = outcomes_of(looks)
+        axes = [_axis(partition, record_outcomes[0], classes, places) for partition in self._question.partitions]
+        outcome = outcomes_of(record_outcomes)
         for table, counts in zip(self._question.tables, self._tables, strict=True):
             counts.add([axes[place] for place in table], outcome)
 
@@ -110,16 +110,16 @@ class CellTally:
         """All counts as bytes, which are the same for the same data on every machine and engine."""
         return b"".join(counts.cells.astype("<i8").tobytes() for counts in self._tables)
 
-    def draw(self, question: Question, confidence: float) -> PrivateEvaluation:
-        """Draw the private evaluation with fresh noise; `question` is the counted one, with `n` if it is public."""
+    def draw(self, query: CountQuery, confidence: float) -> PrivateEvaluation:
+        """Draw the private evaluation with fresh noise; `query` is the counted one, with `n` if it is public."""
         cells = [counts.cells.ravel() for counts in self._tables]
-        exact = [cells[0][:1]] if question.one_count else cells
-        noisy = tuple(tuple(draw_counts(counts, question.noise).tolist()) for counts in exact)
-        return PrivateEvaluation(question, confidence, noisy, library_versions())
+        exact = [cells[0][:1]] if query.one_count else cells
+        noisy = tuple(tuple(draw_counts(counts, query.noise).tolist()) for counts in exact)
+        return PrivateEvaluation(query, confidence, noisy, library_versions())
 
 
 def _axis(
-    partition: Partition, look: Look, classes: NDArray[np.int64] | None, groups: NDArray[np.int64] | None
+    partition: Partition, look: RecordOutcomes, classes: NDArray[np.int64] | None, groups: NDArray[np.int64] | None
 ) -> NDArray[np.int64]:
     """Part of each record."""
     if partition.binned:
@@ -139,7 +139,7 @@ PARTS = ("class", "size")
 
 
 @dataclass(frozen=True)
-class Asking:
+class PrivateRequest:
     """Request for a private evaluation of a release; all of it is public.
 
     Parameters
@@ -184,13 +184,13 @@ class Asking:
             if values is not None and not isinstance(values, str):
                 object.__setattr__(self, name, tuple(several(name, values)))
 
-    def question(self, release: Release, tally: Tally, n: int | None) -> Question:
-        """Return the checked question about a release; `n` is used if it is public."""
+    def query(self, release: Release, tally: Tally, n: int | None) -> CountQuery:
+        """Return the checked query about a release; `n` is used if it is public."""
         if self.n is not None and self.neighbors != "replace_one":
             raise InputError("n", "must be left out with neighbors='add_remove', because it is secret")
         partitions = _partitions(self, release, tally)
         outcome, statements = private_statements(release)
-        question = Question(
+        query = CountQuery(
             calibration=fingerprint(release),
             neighbors=self.neighbors,
             epsilon=self.epsilon,
@@ -203,11 +203,11 @@ class Asking:
             loss=release.bounded,
         )
         family_error(partitions, len(statements), 1 - float(exact_level("confidence", self.confidence)))
-        return question
+        return query
 
 
 def answer(
-    asking: Asking,
+    request: PrivateRequest,
     release: Release,
     tally: Tally,
     count: Callable[[Callable[..., None]], None],
@@ -227,44 +227,44 @@ def answer(
     charge_first
         Charge before the records are read, because a database engine reads them.
     """
-    first = asking.question(release, tally, asking.n or 1)
-    _payment(asking, first)  # an account with secret n raises for every n
-    confidence = float(exact_level("confidence", asking.confidence))
+    first = request.query(release, tally, request.n or 1)
+    _payment(request, first)  # an account with secret n raises for every n
+    confidence = float(exact_level("confidence", request.confidence))
 
     def counted() -> CellTally:
         cells = CellTally(tally, first)
         count(cells.add)
-        if asking.n is not None and cells.total != asking.n:
-            raise InputError("n", f"must be the number of counted records, {cells.total}", got=str(asking.n))
+        if request.n is not None and cells.total != request.n:
+            raise InputError("n", f"must be the number of counted records, {cells.total}", got=str(request.n))
         return cells
 
-    _point_out_same_people(asking)
-    _point_out_many_of_one_person(asking)
+    _point_out_same_people(request)
+    _point_out_many_of_one_person(request)
     exact = None
-    if asking.neighbors == "replace_one" and asking.n is None:
-        if charge_first and asking.ledger is not None:
+    if request.neighbors == "replace_one" and request.n is None:
+        if charge_first and request.ledger is not None:
             requirement = "must be given with neighbors='replace_one' and a ledger, which is charged before the count"
             raise InputError("n", requirement)
         exact = counted()
         if not exact.total:
             raise InputError("n", "must be at least 1 with neighbors='replace_one'", got="no records")
-    question = first if exact is None else asking.question(release, tally, exact.total)
-    payment = _payment(asking, question)
-    tell("evaluation", "evaluating privately", epsilon=question.epsilon, neighbors=question.neighbors)
-    _refuse_unwritable(question, confidence, kept=payment is not None)
+    query = first if exact is None else request.query(release, tally, exact.total)
+    payment = _payment(request, query)
+    tell("evaluation", "evaluating privately", epsilon=query.epsilon, neighbors=query.neighbors)
+    _refuse_unwritable(query, confidence, kept=payment is not None)
     look = counted if exact is None else lambda: exact
     if payment is None:
-        return look().draw(question, confidence).judged(release)
+        return look().draw(query, confidence).with_shortfall(release)
     from confide.ledger import pay
 
     text = pay(
         payment,
         look,
         CellTally.content,
-        lambda cells: _compact(cells.draw(question, confidence)),
+        lambda cells: _compact(cells.draw(query, confidence)),
         charge_first=charge_first,
     )
-    return replace(PrivateEvaluation.from_json(text), confidence=confidence).judged(release)
+    return replace(PrivateEvaluation.from_json(text), confidence=confidence).with_shortfall(release)
 
 
 def _compact(evaluation: PrivateEvaluation) -> str:
@@ -272,12 +272,12 @@ def _compact(evaluation: PrivateEvaluation) -> str:
     return json.dumps(json.loads(evaluation.to_json()), separators=(",", ":"))
 
 
-def _refuse_unwritable(question: Question, confidence: float, *, kept: bool) -> None:
+def _refuse_unwritable(query: CountQuery, confidence: float, *, kept: bool) -> None:
     """Raise before a charge or a draw if the evaluation cannot be written, or is too long for its ledger.
 
     Numbers need at most twice the length of zeros.
     """
-    written = _compact(empty(question, confidence))
+    written = _compact(empty(query, confidence))
     if not kept:
         return
     from confide.ledger import MOST_RELEASE
@@ -290,25 +290,25 @@ def _refuse_unwritable(question: Question, confidence: float, *, kept: bool) -> 
         )
 
 
-def _payment(asking: Asking, question: Question) -> "Payment | None":
-    if asking.ledger is None and asking.dataset is None:
-        if asking.again:
+def _payment(request: PrivateRequest, query: CountQuery) -> "Payment | None":
+    if request.ledger is None and request.dataset is None:
+        if request.again:
             raise InputError("again", "must be left out without a ledger, which alone stores earlier releases")
         return None
     from confide.ledger import make_payment
 
-    content = {"private evaluation": question_fields(question)}
-    return make_payment(question.privacy, _MECHANISM, content, asking.ledger, asking.dataset, again=asking.again)
+    content = {"private evaluation": query_fields(query)}
+    return make_payment(query.privacy, _MECHANISM, content, request.ledger, request.dataset, again=request.again)
 
 
-def _point_out_same_people(asking: Asking) -> None:
+def _point_out_same_people(request: PrivateRequest) -> None:
     """Warn if the data set was used for calibration, because evaluation records should be others."""
-    if asking.ledger is None or asking.dataset is None:
+    if request.ledger is None or request.dataset is None:
         return
     from confide.ledger import Dataset, known
 
-    name = asking.dataset.name if isinstance(asking.dataset, Dataset) else asking.dataset
-    account = known(asking.ledger.accounts(), name)
+    name = request.dataset.name if isinstance(request.dataset, Dataset) else request.dataset
+    account = known(request.ledger.accounts(), name)
     if account is not None and any(entry.kind == "calibration" for entry in account.entries):
         text = (
             f"dataset {account.dataset!r} has a calibration in the ledger. If the threshold was calibrated on these "
@@ -317,12 +317,12 @@ def _point_out_same_people(asking: Asking) -> None:
         warnings.warn(text, CoverageWarning, stacklevel=outside())
 
 
-def _point_out_many_of_one_person(asking: Asking) -> None:
+def _point_out_many_of_one_person(request: PrivateRequest) -> None:
     """Warn if a person may have several records, which the intervals treat as independent."""
-    if asking.records_per_person > 1:
+    if request.records_per_person > 1:
         text = (
-            f"records_per_person is {asking.records_per_person}: the privacy guarantee holds, but the intervals assume "
-            "independent records, and those of one person may be dependent. Keep one record of each person"
+            f"records_per_person is {request.records_per_person}: the privacy guarantee holds, but the intervals "
+            "assume independent records, and those of one person may be dependent. Keep one record of each person"
         )
         warnings.warn(text, CoverageWarning, stacklevel=outside())
 
@@ -337,10 +337,10 @@ def private_statements(release: Release) -> tuple[Outcome, dict[str, float]]:
     return "covered", {"": release.promised}
 
 
-def _partitions(asking: Asking, release: Release, tally: Tally) -> tuple[Partition, ...]:
+def _partitions(request: PrivateRequest, release: Release, tally: Tally) -> tuple[Partition, ...]:
     several = release.by == "level"
     division = division_of(release)
-    wanted = _wanted(asking, tally, several)
+    wanted = _wanted(request, tally, several)
     found: list[Partition] = []
     if isinstance(tally, SetTally):
         classes = tally.levels[0].classes
@@ -352,48 +352,48 @@ def _partitions(asking: Asking, release: Release, tally: Tally) -> tuple[Partiti
         if "size" in wanted:
             found.append(size_parts(len(classes)))
     if release.asks_groups(sets=isinstance(tally, SetTally)):
-        if asking.group_names is not None:
+        if request.group_names is not None:
             raise InputError("group_names", f"must be left out, because the release names each {division}")
         promised = [part.coverage for part in release.parts.values()]
         names = list(map(str, release.parts))
         found.append(class_parts(names, promised) if division == "class" else group_parts(names, promised))
-    elif asking.group_names is not None:
-        found.append(group_parts(asking.group_names))
-    if asking.width_bins is not None:
+    elif request.group_names is not None:
+        found.append(group_parts(request.group_names))
+    if request.width_bins is not None:
         if not isinstance(tally, IntervalTally) or several:
             raise InputError(
                 "width_bins", "must be left out unless intervals of a release with one level are evaluated"
             )
-        found.append(width_parts(asking.width_bins))
+        found.append(width_parts(request.width_bins))
     return tuple(found)
 
 
-def _wanted(asking: Asking, tally: Tally, several: bool) -> tuple[str, ...]:
+def _wanted(request: PrivateRequest, tally: Tally, several: bool) -> tuple[str, ...]:
     """Divisions of sets for which coverage is requested."""
     if not isinstance(tally, SetTally):
-        if asking.parts:
+        if request.parts:
             raise InputError("parts", "must be left out unless sets of a classification score are evaluated")
         return ()
-    if asking.parts is None:
+    if request.parts is None:
         return ("class",) if several else PARTS
-    named = [asking.parts] if isinstance(asking.parts, str) else asking.parts
+    named = [request.parts] if isinstance(request.parts, str) else request.parts
     unknown = [name for name in named if name not in PARTS]
-    if isinstance(asking.parts, str) or unknown:
+    if isinstance(request.parts, str) or unknown:
         found = "str" if not unknown else repr(unknown[0])
         raise InputError("parts", f"must be a list of {', '.join(map(repr, PARTS))}, or empty", got=found)
-    if several and "size" in asking.parts:
+    if several and "size" in request.parts:
         raise InputError(
             "parts",
             "must not contain 'size' for several levels, each of which has sets of its own",
             remedy="Evaluate one level",
         )
-    return tuple(asking.parts)
+    return tuple(request.parts)
 
 
 _TRUTHS = {"probabilities": "labels", "predictions": "targets", "scores": None}
 
 
-class Beside(TypedDict, total=False):
+class ArrayOptions(TypedDict, total=False):
     """Further arguments of calls that evaluate arrays; `evaluate_sets` and the related functions describe them."""
 
     classes: Sequence[object]
@@ -403,7 +403,11 @@ class Beside(TypedDict, total=False):
 
 
 def evaluate_arrays(
-    release: Release, asking: Asking | None, arrays: dict[str, Any], groups: ArrayLike | None, **more: Unpack[Beside]
+    release: Release,
+    request: PrivateRequest | None,
+    arrays: dict[str, Any],
+    groups: ArrayLike | None,
+    **more: Unpack[ArrayOptions],
 ) -> Evaluation | LevelEvaluation | PrivateEvaluation:
     """Evaluate a release on arrays, privately if there is a request.
 
@@ -411,7 +415,7 @@ def evaluate_arrays(
     ----------
     release
         Any release.
-    asking
+    request
         The request for a private evaluation; None for numbers that are not private.
     arrays
         `probabilities` and `labels`, `predictions` and `targets`, or `scores`, as in `evaluate_sets`,
@@ -436,7 +440,7 @@ def evaluate_arrays(
     if truth is not None and truth not in arrays:
         raise InputError(truth, f"must be given with {given[0]}, as the true value of each record")
     refuse_other_rows(**arrays, groups=groups, u=more.get("u"), difficulty=more.get("difficulty"))
-    if asking is None:
+    if request is None:
         calls: dict[str, Callable[..., Any]] = {
             "probabilities": evaluate_sets, "predictions": evaluate_intervals, "scores": evaluate_scores,
         }  # fmt: skip
@@ -447,27 +451,27 @@ def evaluate_arrays(
     tally, records = _counted(release, arrays, more)
     n = len(records[0])
     own = release.asks_groups(sets=isinstance(tally, SetTally))
-    if (groups is not None) != (own or asking.group_names is not None):
+    if (groups is not None) != (own or request.group_names is not None):
         requirement = "must be given if and only if group_names, their public list, is given"
         raise InputError("groups", requirement)
     listed: Sequence[Any] = list(release.parts) if own else ()
-    places = None if groups is None else _places(groups, n, listed or asking.group_names or ())
+    places = None if groups is None else _places(groups, n, listed or request.group_names or ())
 
     def count(add: Callable[..., None]) -> None:
         add(*records, groups=groups if own else None, places=places, **more)  # `more` contains only u or difficulty
 
-    return answer(asking, release, tally, count)
+    return answer(request, release, tally, count)
 
 
-def _counted(release: Release, arrays: dict[str, Any], more: Beside) -> tuple[Tally, tuple[Any, ...]]:
+def _counted(release: Release, arrays: dict[str, Any], more: ArrayOptions) -> tuple[Tally, tuple[Any, ...]]:
     """Tally for the arrays, and the checked records; there may be no records."""
     if "probabilities" in arrays:
         p, y, names = labelled_sets(release, arrays["probabilities"], arrays["labels"], more.pop("classes", None))
         return SetTally(release, names), (p, y)
     if "predictions" in arrays:
         predictions = as_array("predictions", arrays["predictions"])
-        return IntervalTally(release), (predictions, known_targets(arrays["targets"], empty=True))
-    return ScoreTally(release), (known_scores(arrays["scores"], empty=True),)
+        return IntervalTally(release), (predictions, checked_targets(arrays["targets"], empty=True))
+    return ScoreTally(release), (checked_scores(arrays["scores"], empty=True),)
 
 
 def _places(groups: ArrayLike, n: int, names: Sequence[Any]) -> NDArray[np.int64]:

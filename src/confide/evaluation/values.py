@@ -193,7 +193,7 @@ class Evaluation(Described):
     def _section(self) -> Section:
         return Section("Evaluation", parts=(described(self, self._promise),), notes=(NOT_PRIVATE,))
 
-    def judged(self, release: Release) -> "Evaluation":
+    def with_shortfall(self, release: Release) -> "Evaluation":
         """Return a copy with its shortfall, computed from the evaluated release; files do not contain it."""
         c = self.coverage
         return replace(self, shortfall=count_shortfall(release, round(c.value * c.n), c.n))
@@ -251,9 +251,11 @@ class LevelEvaluation(Described):
             raise InputError("levels", "must cover more at a smaller alpha", got="a smaller alpha that covers less")
         object.__setattr__(self, "levels", MappingProxyType(ordered))
 
-    def judged(self, release: Release) -> "LevelEvaluation":
+    def with_shortfall(self, release: Release) -> "LevelEvaluation":
         """Return a copy with the shortfall of each level, computed from the evaluated release."""
-        return replace(self, levels={alpha: one.judged(release.parts[alpha]) for alpha, one in self.levels.items()})
+        return replace(
+            self, levels={alpha: one.with_shortfall(release.parts[alpha]) for alpha, one in self.levels.items()}
+        )
 
     @property
     def shortfalls(self) -> dict[str, Shortfall]:

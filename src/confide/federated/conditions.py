@@ -138,7 +138,7 @@ def promised_by(document: Document) -> tuple[float | None, str]:
         promised, loss = [document.promised], document.bounded
         said = "" if loss is None else f"promised: {document.promises['']}"
     elif isinstance(document, PrivateEvaluation):
-        promised, loss = list(document.question.statements.values()), document.question.loss
+        promised, loss = list(document.query.statements.values()), document.query.loss
     else:
         assert isinstance(document, Watch)
         promised = list(document.settings.promised.values())

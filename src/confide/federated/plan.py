@@ -483,7 +483,7 @@ def _candidate_fields(candidates: Candidates) -> dict[str, Any]:
 
 def _read_candidates(fields: Mapping[str, Any]) -> Candidates:
     if fields.get("kind") in BUILDERS:
-        made = Candidates.made_by(fields)
+        made = Candidates.from_recipe(fields)
         refuse_contradiction(made.recipe != fields)
         return made
     if fields.get("kind") != "of":

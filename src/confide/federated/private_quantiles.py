@@ -25,7 +25,7 @@ from confide.federated.many_silos import (
     expected_in_search,
     target_rank,
 )
-from confide.guarantee import private_offset, tangent_rate
+from confide.guarantee import secret_offset, tangent_rate
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, flat_for
 from confide.selection import Selector
@@ -244,7 +244,7 @@ def _lines(goal: Goal) -> Iterator[tuple[tuple[Slopes, ...], None]]:
         rate = tangent_rate(level, failure, goal.n_typical)
         trial = _raised(slopes_for(rate, Fraction(1, unit), *slopes), rise, goal.candidates)
         ratio, slope, least = trial.rivals(goal.candidates), trial.slope_left, max(goal.n_min, 1)
-        offset = private_offset(rate, level, failure, least, goal.n_typical, slope, ratio, goal.selector, unit)
+        offset = secret_offset(rate, level, failure, least, goal.n_typical, slope, ratio, goal.selector, unit)
         yield (_raised(slopes_for(rate, offset, *slopes), rise, goal.candidates),) * len(goal.sizes), None
 
 

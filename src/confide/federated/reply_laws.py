@@ -41,7 +41,7 @@ class RandomRankReply:
     n
         Number of scores in the silo.
     ranks, probabilities
-        The law of R on 1..n, ranks increasing. The mass that is missing to 1, besides `bottom`, stands for +inf.
+        The law of R on 1..n, ranks increasing. The mass that is missing to 1, apart from `bottom`, stands for +inf.
     bottom
         P(R = 0), the probability that the reply may be anything.
 

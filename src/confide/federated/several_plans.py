@@ -32,7 +32,7 @@ from confide.federated.protocols import Channel, Method
 from confide.federated.refusals import Refusal
 from confide.federated.release_size import refuse_too_long
 from confide.federated.terms import AnyPlanChoices
-from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, in_sequence, side_by_side
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, parallel_composition, sequential_composition
 from confide.planning import unusual
 from confide.releases import class_list
 from confide.support import Level, check_names, one_of, shapes
@@ -144,7 +144,11 @@ class SeveralPlans(AnyPlan):
         parts = [stated[id(plan)] for plan in self.draws]
         if len(parts) == 1 and self.by == "level":
             return parts[0]
-        return side_by_side(parts, self.neighbors) if self.by in ("group", "class") else in_sequence(parts)
+        return (
+            parallel_composition(parts, self.neighbors)
+            if self.by in ("group", "class")
+            else sequential_composition(parts)
+        )
 
     def sign(self, coordinator: SiloKeys) -> str:
         """The plans as one signed JSON message. It is read back as every silo will read it.

@@ -45,7 +45,7 @@ from confide.federated.reply_laws import ReplyLaw
 from confide.federated.silo_ledger import SiloLedger
 from confide.guarantee import Guarantee
 from confide.ledger import Cost
-from confide.mechanisms import practically_none
+from confide.mechanisms import weak_privacy_text
 from confide.noisy_counts import draw_counts, one_count_interval
 from confide.releases import Calibration, register_kind
 from confide.sets import CoverageEstimate
@@ -295,7 +295,7 @@ class SiloReport(Described):
         return read_as(path, cls.from_json)
 
     def _section(self) -> Section:
-        weak = practically_none(self.epsilon)
+        weak = weak_privacy_text(self.epsilon)
         loss = f"privacy loss {self.epsilon:g}{f': {weak}' if weak else ''}"
         return Section("Report of a silo", f"{self.silo}: coverage {self.estimate}, {loss}")
 

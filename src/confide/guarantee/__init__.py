@@ -1,7 +1,7 @@
 """Statements about coverage, computed from target ranks and slopes. They do not depend on a particular mechanism.
 
 random_rank.py  the random-rank lemma: privacy noise is a random rank that is independent of the data
-rivals.py       the competitor ratio G: total prior weight of the candidates that can miss
+competitors.py  the competitor ratio G: total prior weight of the candidates that can miss
 certificate.py  the sharp marginal certificate, with competitors on one side of the target
 two_sided.py    the two-sided certificate, with competitors on both sides of the target
 secret_n.py     the two-sided certificate for a secret n
@@ -16,9 +16,10 @@ noisy_labels.py the law of the random rank for randomised labels
 statement.py    `Guarantee`: a coverage guarantee in numbers and in words
 """
 
-from confide.guarantee.certificate import private_shortfall, public_coverage, sharp_loss
-from confide.guarantee.conditional import line_holds, private_offset, public_target, tangent_rate
-from confide.guarantee.marginal import NEVER_SMALL, private_head_start, private_shift, public_shift
+from confide.guarantee.certificate import public_coverage, secret_shortfall, sharp_loss
+from confide.guarantee.competitors import competitor_ratio, competitor_ratio_right
+from confide.guarantee.conditional import line_holds, public_target, secret_offset, tangent_rate
+from confide.guarantee.marginal import LARGE_N_MIN, public_shift, secret_prior_bonus, secret_shift
 from confide.guarantee.noise_walk import maximum, total_above, walk_maximum
 from confide.guarantee.noisy_labels import mean_coverage, noise_tail, noisy_rank, noisy_rank_law
 from confide.guarantee.random_rank import (
@@ -31,10 +32,9 @@ from confide.guarantee.random_rank import (
     rank_law,
     tail,
 )
-from confide.guarantee.rivals import rivals_left, rivals_right
 from confide.guarantee.secret_n import (
-    two_sided_head_start,
     two_sided_offset,
+    two_sided_prior_bonus,
     two_sided_secret,
     two_sided_shortfall,
 )
@@ -53,4 +53,4 @@ from confide.guarantee.two_sided import (
     two_sided_loss,
     two_sided_shift,
 )
-from confide.guarantee.weighted import weighted_head_start, weighted_loss, weighted_shortfall
+from confide.guarantee.weighted import weighted_loss, weighted_prior_bonus, weighted_shortfall

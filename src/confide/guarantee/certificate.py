@@ -33,7 +33,8 @@ def public_coverage(
 ) -> Fraction:
     """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem C2a).
 
-    Slopes are in log-odds per rank below and above the target. `rivals` is the competitor ratio G, see `rivals_left`.
+    Slopes are in log-odds per rank below and above the target. `rivals` is the competitor ratio G, see
+    `competitor_ratio`.
 
     Examples
     --------
@@ -46,7 +47,7 @@ def public_coverage(
     return max(Fraction(0), (top + 1 - Fraction(lost)) / (n + 1))
 
 
-def private_shortfall(
+def secret_shortfall(
     rate: Fraction,
     offset: Fraction,
     head_start: float,
@@ -67,13 +68,13 @@ def private_shortfall(
 
     Examples
     --------
-    >>> short = private_shortfall(Fraction(9, 10), Fraction(6), 3.1, 0.0, 1, 0.778, 0.333, 999.0, "permute_and_flip")
+    >>> short = secret_shortfall(Fraction(9, 10), Fraction(6), 3.1, 0.0, 1, 0.778, 0.333, 999.0, "permute_and_flip")
     >>> short <= 0
     True
     """
     unit = math.lcm(rate.denominator, offset.denominator)
     worst = _worst_above(unit, slope_left, slope_right, rivals, selector)
-    if few := list(below_target(rate, offset, fade, n_min, slope_left)):
+    if few := list(sizes_below_target(rate, offset, fade, n_min, slope_left)):
         low, high, last = np.array(few).T
         ahead = np.maximum(0.0, head_start - fade * last)
         worst = max(worst, float((sharp_losses(low + ahead, slope_left, rivals, selector) + high).max()))
@@ -88,7 +89,7 @@ def _worst_above(unit: int, slope_left: float, slope_right: float, rivals: float
     return float((sharp_losses(low, slope_left, rivals, selector, competitor) + high).max())
 
 
-def below_target(
+def sizes_below_target(
     rate: Fraction, offset: Fraction, fade: float, n_min: int, slope_left: float
 ) -> Iterator[tuple[float, float, int]]:
     """Triples (low, high, last) that cover the secret n with a target rank above n, where +inf needs a prior bonus.

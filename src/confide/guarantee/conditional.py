@@ -63,7 +63,7 @@ def tangent_rate(level: Fraction, delta: float, n: int) -> Fraction:
     return min(max(Fraction(math.floor(exact * grid), grid), level + Fraction(1, grid)), Fraction(grid - 1, grid))
 
 
-def private_offset(
+def secret_offset(
     rate: Fraction,
     level: Fraction,
     delta: float,

@@ -4,16 +4,16 @@ import math
 from fractions import Fraction
 
 from confide.guarantee.certificate import (
-    below_target,
-    private_shortfall,
     public_coverage,
+    secret_shortfall,
     sharp_loss,
     sharp_loss_within,
+    sizes_below_target,
 )
 from confide.selection import Selector
 from confide.support import ceil_to
 
-NEVER_SMALL = 2**60
+LARGE_N_MIN = 2**60
 """An n_min at which every n reaches its target rank."""
 
 
@@ -38,28 +38,28 @@ def public_shift(
     return Fraction(high, unit)
 
 
-def private_shift(
+def secret_shift(
     level: Fraction, slope_left: float, slope_right: float, rivals: float, selector: Selector, unit: int
 ) -> Fraction:
     """The smallest offset s, in steps of 1/unit, with coverage >= level at every n that reaches its target rank.
 
-    The target rank is T(n) = level (n+1) + s. Smaller n are covered by the prior bonus of +inf (`private_head_start`).
+    The target rank is T(n) = level (n+1) + s. Smaller n are covered by the prior bonus of +inf (`secret_prior_bonus`).
 
     Examples
     --------
-    >>> float(private_shift(Fraction(9, 10), 0.8, 0.3, 999.0, "permute_and_flip", 20))
+    >>> float(secret_shift(Fraction(9, 10), 0.8, 0.3, 999.0, "permute_and_flip", 20))
     5.85
     """
 
     def short(offset: Fraction) -> float:
-        return private_shortfall(level, offset, 0.0, 0.0, NEVER_SMALL, slope_left, slope_right, rivals, selector)
+        return secret_shortfall(level, offset, 0.0, 0.0, LARGE_N_MIN, slope_left, slope_right, rivals, selector)
 
     # The search interval does not depend on the offset here: one evaluation gives the offset itself.
     offset = ceil_to(max(0.0, short(Fraction(1, unit)) + 1 / unit), unit)
     return offset if short(offset) <= 0 else offset + Fraction(1, unit)
 
 
-def private_head_start(
+def secret_prior_bonus(
     level: Fraction,
     offset: Fraction,
     fade: float,
@@ -75,14 +75,14 @@ def private_head_start(
 
     Examples
     --------
-    >>> private_head_start(Fraction(9, 10), Fraction(4), 0.0, 1, 0.5, 0.5, 30.0, "permute_and_flip") < 5
+    >>> secret_prior_bonus(Fraction(9, 10), Fraction(4), 0.0, 1, 0.5, 0.5, 30.0, "permute_and_flip") < 5
     True
     """
 
     def short(head_start: float, n_min: int) -> float:
-        return private_shortfall(level, offset, head_start, fade, n_min, slope_left, slope_right, rivals, selector)
+        return secret_shortfall(level, offset, head_start, fade, n_min, slope_left, slope_right, rivals, selector)
 
-    settled = max(0.0, short(0.0, NEVER_SMALL))
+    settled = max(0.0, short(0.0, LARGE_N_MIN))
     limit = float(offset) + 2 + settled
 
     def serves(x: float, high: float) -> bool:
@@ -99,7 +99,7 @@ def private_head_start(
         return enough * step
 
     head_start = 0.0
-    few = list(below_target(level, offset, fade, n_min, slope_left))
+    few = list(sizes_below_target(level, offset, fade, n_min, slope_left))
     # The largest bonus is needed near the middle. Start there: most other n then need no more.
     for low, high, last in sorted(few, key=lambda block: abs(block[2] - few[len(few) // 2][2])):
         if not serves(low + max(0.0, head_start - fade * last), high):

@@ -17,30 +17,30 @@ _REACH = 4.7
 """Deficits above this multiple of the square root of n, in counts, have a probability below 1e-19."""
 
 
-def noise_tail(deficit: int, n: int, truth: float, kept: float) -> float:
+def noise_tail(deficit: int, n: int, stay_probability: float, signal: float) -> float:
     """A bound on the probability that noise lifts the corrected count of n records by `deficit` records or more.
 
     It is the least of three bounds (Lemma L2): 1; the normal tail at 2 (kept deficit - 1)/sqrt(n), where kept deficit
     is at least 1 (Hoeffding 1956, Zubkov and Serov 2012, Pinsker); and Bernstein's bound. There each label adds a
-    variance of at most p (1 - p) if p is above one half, and of 1/4 otherwise. `truth` is p, the probability of the
-    true label, and `kept` is p minus the probability of one other label.
+    variance of at most p (1 - p) if p is above one half, and of 1/4 otherwise. `stay_probability` is p, the probability
+    of the true label, and `signal` is p minus the probability of one other label.
 
     Examples
     --------
     >>> round(noise_tail(50, 1000, 0.75, 0.5), 4), noise_tail(0, 1000, 0.75, 0.5)
     (0.0645, 1.0)
     """
-    x = kept * deficit
+    x = signal * deficit
     if x <= 0:
         return 1.0
-    variance = truth * (1 - truth) if truth > 0.5 else 0.25
+    variance = stay_probability * (1 - stay_probability) if stay_probability > 0.5 else 0.25
     bernstein = math.exp(-x * x / (2 * (n * variance + x / 3)))
     normal = math.erfc(math.sqrt(2 / n) * (x - 1)) / 2 if x >= 1 else 1.0
     return min(1.0, bernstein, normal)
 
 
 @lru_cache(maxsize=64)
-def noisy_rank_law(rank: int, n: int, truth: float, kept: float) -> RankLaw:
+def noisy_rank_law(rank: int, n: int, stay_probability: float, signal: float) -> RankLaw:
     """The law of R for the target `rank`: P(R >= r) = 1 - noise_tail(rank - r + 1).
 
     If there are many ranks, a rank also represents those just above it, which is conservative. A rank above n means
@@ -52,10 +52,10 @@ def noisy_rank_law(rank: int, n: int, truth: float, kept: float) -> RankLaw:
     >>> int(ranks.max()), round(float(probabilities.sum() + bottom), 12)
     (930, 1.0)
     """
-    reach = math.ceil((_REACH * math.sqrt(n) + 50) / kept)
+    reach = math.ceil((_REACH * math.sqrt(n) + 50) / signal)
     step = max(1, reach // _STEPS)
     ranks = np.arange(rank, max(0, rank - reach), -step, dtype=np.int64)[::-1]
-    at_least = np.array([1 - noise_tail(rank - r + 1, n, truth, kept) for r in ranks.tolist()])
+    at_least = np.array([1 - noise_tail(rank - r + 1, n, stay_probability, signal) for r in ranks.tolist()])
     return ranks, at_least - np.append(at_least[1:], 0.0), 1 - float(at_least[0])
 
 
@@ -71,7 +71,7 @@ def mean_coverage(law: RankLaw, n: int) -> float:
     return float(np.sum(np.minimum(ranks, n + 1) * probabilities)) / (n + 1)
 
 
-def noisy_rank(level: float, n: int, truth: float, kept: float, delta: float | None = None) -> int:
+def noisy_rank(level: float, n: int, stay_probability: float, signal: float, delta: float | None = None) -> int:
     """The smallest target rank that guarantees the level: marginally, or with probability 1 - delta.
 
     It may exceed n. Then only +inf is certain to reach it, and +inf is the answer unless the noise allows another one.
@@ -83,7 +83,7 @@ def noisy_rank(level: float, n: int, truth: float, kept: float, delta: float | N
     """
 
     def keeps(rank: int) -> bool:
-        law = noisy_rank_law(rank, n, truth, kept)
+        law = noisy_rank_law(rank, n, stay_probability, signal)
         return mean_coverage(law, n) >= level if delta is None else law_failure(law, n, level) <= delta
 
     short = math.ceil(level * (n + 1)) - 1

@@ -55,8 +55,8 @@ def mean_overshoot(slope: float, rivals: float, selector: Selector, *, lighter: 
     """The integral of `tail` over all deficits.
 
     Permute-and-flip: (H_(G+1) - 1)/slope, H the harmonic number; without `lighter` (ln G + 1/(2G))/slope, or
-    G/(2 slope) if G < 1. Exponential mechanism: ln(G+1)/slope. With the right slope and `rivals_right`, it bounds the
-    expected number of ranks by which the selected bin begins beyond the target.
+    G/(2 slope) if G < 1. Exponential mechanism: ln(G+1)/slope. With the right slope and `competitor_ratio_right`, it
+    bounds the expected number of ranks by which the selected bin begins beyond the target.
 
     Examples
     --------

@@ -60,7 +60,7 @@ def two_sided_offset(
 ) -> Fraction:
     """A small offset, in steps of 1/unit, that is enough for every n with many points beyond its target rank.
 
-    "Many" is about 30, more at small slopes. Smaller n also need a prior bonus of +inf: see `two_sided_head_start`.
+    "Many" is about 30, more at small slopes. Smaller n also need a prior bonus of +inf: see `two_sided_prior_bonus`.
 
     Examples
     --------
@@ -107,7 +107,7 @@ def two_sided_shortfall(
     return max(1e-9, max(_bounds(setting, offset, needing, head_start)) - float(offset) - 2) if needing else 0.0
 
 
-def two_sided_head_start(
+def two_sided_prior_bonus(
     rate: Fraction,
     offset: Fraction,
     fade: float,
@@ -129,7 +129,7 @@ def two_sided_head_start(
 
     Examples
     --------
-    >>> a = two_sided_head_start(Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, "exponential", step=0.96)
+    >>> a = two_sided_prior_bonus(Fraction(9, 10), Fraction(5, 2), 0.05, 1, 0.45, 0.55, 28.0, "exponential", step=0.96)
     >>> 3 < a < 5
     True
     """
@@ -183,7 +183,7 @@ def two_sided_secret(
 ) -> tuple[Fraction, float] | None:
     """A small offset, in steps of 1/unit, for which a prior bonus of at most `most` is enough for every n >= n_min.
 
-    Also returns the least such bonus; see `two_sided_head_start`, also for `sampled`. With a slow fade the offset is
+    Also returns the least such bonus; see `two_sided_prior_bonus`, also for `sampled`. With a slow fade the offset is
     nearly that of large n. A fast fade needs a larger offset or bonus. None if `most` is too small even for an offset
     that is two ranks larger.
 
@@ -205,7 +205,7 @@ def two_sided_secret(
     # A slightly larger offset makes the bonus much smaller, and faster to find.
     for more in _MORE:
         offset = least + ceil_to(more * _small_step(slope_left + slope_right), unit)
-        ahead = two_sided_head_start(level, offset, fade, n_min, *terms, most=most, step=step, sampled=sampled)
+        ahead = two_sided_prior_bonus(level, offset, fade, n_min, *terms, most=most, step=step, sampled=sampled)
         if ahead < math.inf:
             return offset, ahead
     return None

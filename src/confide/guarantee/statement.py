@@ -77,7 +77,7 @@ class Guarantee:
     >>> print(Guarantee("marginal", 0.9, None, None, 1))
     coverage at least 0.9 on average over calibration data and new records, for every number of records
     >>> print(Guarantee("marginal", 0.9, None, 300, None, silos="alike"))
-    coverage at least 0.9 on average over calibration data and new records, from 300 calibration records, if the ...
+    coverage at least 0.9 on average over calibration data and new records, from 300 calibration records, if all ...
     """
 
     kind: GuaranteeKind

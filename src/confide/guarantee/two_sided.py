@@ -46,8 +46,8 @@ def two_sided_coverage(
 ) -> Fraction:
     """Guaranteed marginal coverage for a public n and a target rank T, 0 < T <= n (Theorem T1a).
 
-    `rivals` is the competitor ratio G, see `rivals_left`. `step` is the smallest ratio of a candidate's weight to the
-    next one's: 1 for equal weights, 0 if unknown.
+    `rivals` is the competitor ratio G, see `competitor_ratio`. `step` is the smallest ratio of a candidate's weight to
+    the next one's: 1 for equal weights, 0 if unknown.
 
     Examples
     --------

@@ -30,7 +30,8 @@ _BLOCKS = 64
 def weighted_loss(z: float, slope: float, rivals: float, selector: Selector) -> float:
     """Lambda(z): an upper bound on the expected missed weight that lies z ranks or more before the target rank.
 
-    Ranks are weights in units of the largest one. The slope is in log-odds per rank. `rivals` is G, see `rivals_left`.
+    Ranks are weights in units of the largest one. The slope is in log-odds per rank. `rivals` is G, see
+    `competitor_ratio`.
 
     Examples
     --------
@@ -62,7 +63,7 @@ def weighted_shortfall(
     return short
 
 
-def weighted_head_start(
+def weighted_prior_bonus(
     rate: Fraction, offset: Fraction, fade: float, slope: float, rivals: float, selector: Selector
 ) -> float:
     """A small prior bonus of +inf, in ranks, that is enough for all total weights below their target rank.
@@ -71,7 +72,7 @@ def weighted_head_start(
 
     Examples
     --------
-    >>> ahead = weighted_head_start(Fraction(9, 10), Fraction(6), 0.1, 0.778, 99.0, "permute_and_flip")
+    >>> ahead = weighted_prior_bonus(Fraction(9, 10), Fraction(6), 0.1, 0.778, 99.0, "permute_and_flip")
     >>> weighted_shortfall(Fraction(9, 10), Fraction(6), ahead, 0.1, 0.778, 99.0, "permute_and_flip") <= 0
     True
     """

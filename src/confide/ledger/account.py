@@ -24,7 +24,7 @@ from confide.ledger.cost import (
 from confide.ledger.identity import name_key
 from confide.ledger.limit import Limit, Stage, added, concentrated, fits, stage_of, unfit
 from confide.ledger.schedule import IN_WORDS, Schedule
-from confide.mechanisms import Neighbors, practically_none
+from confide.mechanisms import Neighbors, weak_privacy_text
 from confide.support import Described, Section, float_above, to_text
 
 
@@ -178,7 +178,7 @@ class Account(Described):
     def summary(self) -> str:
         """One line with the budget spent, the limit, and the budget left or planned."""
         total = self.per_person.epsilon
-        weak = f", {practically_none(total)}" if practically_none(total) else ""
+        weak = f", {weak_privacy_text(total)}" if weak_privacy_text(total) else ""
         each = "" if self.schedule is None else " per person"
         spent = f"spent {_loss(total, self.costs)}{each} in {_counted(self.entries)} ({self.neighbors}){weak}"
         if self.limit is None:

@@ -8,7 +8,7 @@ from functools import lru_cache
 from typing import NamedTuple
 
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, practically_none
+from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement, weak_privacy_text
 from confide.selection import zcdp_of_range
 from confide.support import Described, Section, one_of
 
@@ -228,7 +228,7 @@ class Loss(Described):
         if best.epsilon == math.inf:
             return f"NOT PRIVATE: {best.derivation}"
         loss = decimal_form(best.epsilon) if best.dp_delta == 0 else f"({best.epsilon:.6g}, {best.dp_delta:g})"
-        weak = practically_none(best.epsilon)
+        weak = weak_privacy_text(best.epsilon)
         return f"{loss}-differential privacy: {best.derivation}{f'; {weak}' if weak else ''}"
 
 

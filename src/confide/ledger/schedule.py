@@ -20,7 +20,7 @@ from typing import Any, Literal, Self, TypeAlias, get_args
 from confide.errors import InputError, InputTypeError
 from confide.ledger.composition import check_delta, epsilon_of_zcdp, pld_epsilon
 from confide.ledger.cost import KINDS, Cost, decimal_above, decimal_form
-from confide.mechanisms import NEIGHBORS, Neighbors, practically_none
+from confide.mechanisms import NEIGHBORS, Neighbors, weak_privacy_text
 from confide.planning import Plan, plan
 from confide.selection import SELECTORS, Selector, zcdp_of_range
 from confide.support import (
@@ -241,7 +241,7 @@ class Schedule(Described):
         records = f", with up to {self.records_per_person} records in each" if self.records_per_person > 1 else ""
         at = decimal_form(self.epsilon)
         private = f"({at}, {self.dp_delta:g})" if self.dp_delta else at
-        weak = f": {practically_none(self.epsilon)}" if practically_none(self.epsilon) else ""
+        weak = f": {weak_privacy_text(self.epsilon)}" if weak_privacy_text(self.epsilon) else ""
         return (
             f"One person can be in {and_(parts)}{records}. Together that is {private}-differentially private for this "
             f"person, by {IN_WORDS[self.rule]}{STANDS[self.rule]}{weak}."

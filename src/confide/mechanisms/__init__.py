@@ -54,10 +54,10 @@ from confide.mechanisms.privacy import (
     NEIGHBORS,
     Neighbors,
     PrivacyStatement,
-    in_sequence,
-    practically_none,
+    parallel_composition,
     privacy_statement,
-    shares_of,
-    side_by_side,
+    sequential_composition,
+    split_epsilon,
+    weak_privacy_text,
 )
-from confide.mechanisms.slopes import UNIT, Slopes, fade_for, slopes_for
+from confide.mechanisms.slopes import UNIT, Slopes, free_fade, slopes_for

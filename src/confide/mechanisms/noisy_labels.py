@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from confide.guarantee import Guarantee, RankLaw, law_failure, mean_coverage, noisy_rank, noisy_rank_law
 from confide.mechanisms.interface import Mechanism
 from confide.mechanisms.privacy import Neighbors, PrivacyStatement
-from confide.selection import other_probability, truth_probability
+from confide.selection import change_probability, stay_probability
 from confide.support import decimal_text
 
 _SLACK = 1e-9
@@ -54,12 +54,12 @@ class NoisyLabels(Mechanism):
     @property
     def truth(self) -> float:
         """p, the probability that a label stays the true one."""
-        return truth_probability(self.classes, self.epsilon)
+        return stay_probability(self.classes, self.epsilon)
 
     @property
     def other(self) -> Fraction:
         """q, the probability of each other class."""
-        return other_probability(self.classes, self.truth)
+        return change_probability(self.classes, self.truth)
 
     @property
     def kept(self) -> Fraction:
@@ -105,8 +105,8 @@ def noisy_labels_for(level: Fraction, n: int, epsilon: float, classes: int, delt
     >>> noisy_labels_for(Fraction(9, 10), 5000, 1.0, 10)
     NoisyLabels(epsilon=1.0, classes=10, rank=4604)
     """
-    truth = truth_probability(classes, epsilon)
-    kept = float(Fraction(truth) - other_probability(classes, truth))
+    truth = stay_probability(classes, epsilon)
+    kept = float(Fraction(truth) - change_probability(classes, truth))
     return NoisyLabels(epsilon, classes, noisy_rank(float(level), n, truth, kept, delta))
 
 

@@ -119,7 +119,7 @@ class NoisySearch(Mechanism):
         """The candidate returned for the last interval: its upper end; +inf if there is no finite candidate."""
         return max(right, 0)
 
-    def asks(self, m: int) -> int:
+    def count_queries(self, m: int) -> int:
         """Largest number of counts that are drawn with m candidates."""
         return max(0, m - 2).bit_length()  # ceil(log2(m - 1))
 
@@ -144,7 +144,7 @@ class PublishedNoisySearch(NoisySearch):
 
 def pcoqs_for(n: int, level: Fraction, rho: float, m: int) -> NoisySearch:
     """The search over m candidates whose loss, when one record is replaced, is at most rho-zCDP."""
-    halvings = max(1, NoisySearch(1, 1, 1.0).asks(m))
+    halvings = max(1, NoisySearch(1, 1, 1.0).count_queries(m))
     return NoisySearch(math.ceil(level * (n + 1)), halvings, gaussian_scale(halvings, rho))
 
 

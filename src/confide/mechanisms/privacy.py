@@ -91,7 +91,7 @@ class PrivacyStatement:
     @property
     def weak(self) -> str:
         """The meaning of an epsilon above 10, in a sentence; empty if it is smaller."""
-        return practically_none(self.epsilon)
+        return weak_privacy_text(self.epsilon)
 
     @property
     def brief(self) -> str:
@@ -123,14 +123,14 @@ class PrivacyStatement:
         return f"{decimal_text(self.epsilon)}-differential privacy{zcdp} for {verb} {unit}{paper}{weak}"
 
 
-def practically_none(epsilon: float) -> str:
+def weak_privacy_text(epsilon: float) -> str:
     """The meaning of a privacy loss above 10, in a sentence without full stop; empty for other losses.
 
     Examples
     --------
-    >>> practically_none(12.0)
+    >>> weak_privacy_text(12.0)
     'practically no protection: what is released may change the odds of a statement about a person e^12 = 162,755 fold'
-    >>> practically_none(10.0), practically_none(float("inf"))
+    >>> weak_privacy_text(10.0), weak_privacy_text(float("inf"))
     ('', '')
     """
     if not WEAK < epsilon < math.inf:
@@ -193,28 +193,30 @@ def _statement(
 # Composition of several releases: sequential on the same records, or parallel on disjoint groups.
 
 
-def in_sequence(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
+def sequential_composition(parts: Sequence[PrivacyStatement]) -> PrivacyStatement:
     """The loss of releases on the same records: epsilons add up (basic composition), and so do zCDP losses.
 
     Examples
     --------
     >>> one = PrivacyStatement("replace_one", 0.5, 1, None, 0.5, None)
-    >>> in_sequence([one, one]).epsilon
+    >>> sequential_composition([one, one]).epsilon
     1.0
     """
     first = _alike(parts)
     rhos, added = [p.rho for p in parts], [p.add_remove for p in parts]
     return replace(
         first,
-        epsilon=sum_up([p.epsilon for p in parts]),
-        add_remove=None if None in added else sum_up([a for a in added if a is not None]),
-        replace_one=sum_up([p.replace_one for p in parts]),
-        rho=None if None in rhos else sum_up([r for r in rhos if r is not None]),
-        claimed=sum_up(_claimed(parts)) if _claimed(parts) else None,
+        epsilon=sum_rounded_up([p.epsilon for p in parts]),
+        add_remove=None if None in added else sum_rounded_up([a for a in added if a is not None]),
+        replace_one=sum_rounded_up([p.replace_one for p in parts]),
+        rho=None if None in rhos else sum_rounded_up([r for r in rhos if r is not None]),
+        claimed=sum_rounded_up(_claimed(parts)) if _claimed(parts) else None,
     )
 
 
-def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, sized: bool = False) -> PrivacyStatement:
+def parallel_composition(
+    parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, sized: bool = False
+) -> PrivacyStatement:
     """The loss of releases on disjoint groups whose sizes are secret (docs/theory.md, Proposition P5).
 
     Adding or removing a record affects one group, so the largest loss counts. Replacing a record can move it from one
@@ -226,16 +228,16 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, siz
     Examples
     --------
     >>> one = PrivacyStatement("add_remove", 0.5, 1, 0.5, 0.75, None)
-    >>> side_by_side([one, one], "replace_one").epsilon
+    >>> parallel_composition([one, one], "replace_one").epsilon
     1.0
     """
     first = _alike(parts)
     records = first.records_per_person
     losses = sorted((math.inf if p.add_remove is None else p.add_remove for p in parts), reverse=True)
-    moved = sum_up(losses[:2])
+    moved = sum_rounded_up(losses[:2])
     replaced = max(moved, *(p.replace_one for p in parts))
     one = losses[0] if neighbors == "add_remove" else replaced
-    epsilon = sum_up([one] * records)
+    epsilon = sum_rounded_up([one] * records)
     rho = None
     if all(p.rho is not None for p in parts):
         alone = max(p.replace_one for p in parts)
@@ -246,7 +248,7 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, siz
         if sized:  # add up the stated zCDP losses
             own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
             kept = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]
-            rho = max([sum_up(own[: 1 if neighbors == "add_remove" else 2]), *kept])
+            rho = max([sum_rounded_up(own[: 1 if neighbors == "add_remove" else 2]), *kept])
     published = sorted(_claimed(parts), reverse=True)[: 1 if neighbors == "add_remove" else 2]
     return replace(
         first,
@@ -255,27 +257,27 @@ def side_by_side(parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, siz
         add_remove=losses[0],
         replace_one=replaced,
         rho=rho,
-        claimed=sum_up(published) if published else None,
+        claimed=sum_rounded_up(published) if published else None,
     )
 
 
-def shares_of(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
+def split_epsilon(epsilon: float, shares: Sequence[Fraction]) -> list[float]:
     """Floats in proportion to `shares`, which sum to one. The exact sum of the floats is at most epsilon.
 
     Examples
     --------
-    >>> shares_of(1.0, [Fraction(1, 4), Fraction(3, 4)])
+    >>> split_epsilon(1.0, [Fraction(1, 4), Fraction(3, 4)])
     [0.25, 0.75]
     """
     return [float_below(Fraction(epsilon) * share) for share in shares]
 
 
-def sum_up(values: Sequence[float]) -> float:
+def sum_rounded_up(values: Sequence[float]) -> float:
     """The sum, never below the exact one.
 
     Examples
     --------
-    >>> sum_up([0.25, 0.5])
+    >>> sum_rounded_up([0.25, 0.5])
     0.75
     """
     if any(math.isinf(value) for value in values):

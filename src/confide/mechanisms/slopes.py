@@ -32,12 +32,12 @@ from numpy.typing import NDArray
 from confide.errors import InputError
 from confide.guarantee import (
     RankLaw,
+    competitor_ratio,
+    competitor_ratio_right,
     mean_overshoot,
-    private_shortfall,
     public_coverage,
     rank_law,
-    rivals_left,
-    rivals_right,
+    secret_shortfall,
     two_sided_holds,
     two_sided_shortfall,
     weighted_shortfall,
@@ -89,7 +89,7 @@ class Slopes(Mechanism):
     >>> mechanism = Slopes(Fraction(0), Fraction(9), left=3, right=1, scale=4.0, selector="permute_and_flip")
     >>> mechanism.replace_one, mechanism.slope_left
     (1.0, 0.75)
-    >>> Slopes(Fraction(0), Fraction(9), 3, 1, 4.0, "permute_and_flip", flat=Fraction(5, 2), rise=7).heights(6)
+    >>> Slopes(Fraction(0), Fraction(9), 3, 1, 4.0, "exponential", flat=Fraction(5, 2), rise=7).log_prior_weights(6)
     array([0, 0, 1, 3, 5, 7])
     """
 
@@ -175,7 +175,7 @@ class Slopes(Mechanism):
         """The target rank for n records; with weights, for a total of n times the largest weight."""
         return self.rate * (n + 1) + self.offset
 
-    def heights(self, m: int) -> NDArray[np.int64]:
+    def log_prior_weights(self, m: int) -> NDArray[np.int64]:
         """Logarithms of the prior weights relative to the first candidate: non-decreasing integers, shape (m,)."""
         start, parts = self.flat.as_integer_ratio()
         steps = max(parts * m - start, 1)
@@ -183,14 +183,14 @@ class Slopes(Mechanism):
         whole, part = divmod(self.rise, steps)
         return whole * taken + part * taken // steps
 
-    def ahead(self, n: int) -> int:
+    def prior_bonus(self, n: int) -> int:
         """The prior bonus of +inf with n records, or with this total weight, in units of left/unit."""
         return max(0, self.head_start - self.fade * n)
 
     def log_weights(self, m: int, n: int) -> NDArray[np.float64]:
         """Prior log-odds with n records, bonus included, shape (m,); with weights, n of the largest weight."""
-        heights = self.heights(m) / self.scale
-        heights[-1] += self.ahead(n * self.heaviest) / self.scale
+        heights = self.log_prior_weights(m) / self.scale
+        heights[-1] += self.prior_bonus(n * self.heaviest) / self.scale
         return heights
 
     def rivals(self, m: int) -> float:
@@ -199,7 +199,7 @@ class Slopes(Mechanism):
 
     def step(self, m: int) -> float:
         """The smallest ratio of a candidate's prior weight to the next one's, rounded down."""
-        steepest = int(np.diff(self.heights(m)).max(initial=0))
+        steepest = int(np.diff(self.log_prior_weights(m)).max(initial=0))
         return math.floor(1e4 * math.exp(-steepest / self.scale)) / 1e4
 
     def utilities(self, counts: NDArray[np.int64]) -> NDArray[np.int64]:
@@ -211,14 +211,14 @@ class Slopes(Mechanism):
         """
         n, unit = int(counts.sum()), self.unit
         target = int(self.target(Fraction(n, self.heaviest)) * unit * self.heaviest)
-        ahead = self.ahead(n)
+        ahead = self.prior_bonus(n)
         fits = max(self.left, self.right) * (unit * n + abs(target)) + ahead + self.rise <= _INT64_ROOM
         whole = counts.astype(np.int64 if fits else object)
         at_or_below = unit * np.cumsum(whole)
         below = at_or_below - unit * whole
         short = self.left * np.maximum(target - at_or_below, 0)
         short[-1] = 0
-        utility: NDArray[Any] = self.heights(len(counts)) - np.maximum(
+        utility: NDArray[Any] = self.log_prior_weights(len(counts)) - np.maximum(
             self.right * np.maximum(below - target, 0), short
         )
         utility[-1] += ahead
@@ -241,7 +241,7 @@ class Slopes(Mechanism):
             return public_coverage(n, self.target(n), *slopes, rivals, self.selector)
         assert n_min is not None
         ahead = self.head_start_ranks, self.fade_ranks
-        short = private_shortfall(self.rate, self.offset, *ahead, n_min, *slopes, rivals, self.selector)
+        short = secret_shortfall(self.rate, self.offset, *ahead, n_min, *slopes, rivals, self.selector)
         return max(Fraction(0), self.rate - Fraction(max(0.0, short)) / (n_min + 1))
 
     def two_sided(self, level: Fraction, m: int, n: int | None, n_min: int | None) -> bool:
@@ -254,7 +254,7 @@ class Slopes(Mechanism):
         assert n_min is not None
 
         def ahead(n: int) -> float:
-            return self.ahead(n) / self.scale
+            return self.prior_bonus(n) / self.scale
 
         return self.rate >= level and two_sided_shortfall(self.rate, self.offset, ahead, n_min, *terms, step=step) <= 0
 
@@ -267,7 +267,9 @@ class Slopes(Mechanism):
     def overshoot(self, n: int, m: int) -> float:
         """Upper bound on the expected number of ranks by which the selected bin begins beyond the target."""
         heights = self.log_weights(m, n)
-        return mean_overshoot(self.slope_right, rivals_right(heights), self.selector, lighter=not heights.any())
+        return mean_overshoot(
+            self.slope_right, competitor_ratio_right(heights), self.selector, lighter=not heights.any()
+        )
 
     def coverage_at_most(self, n: int, m: int) -> float:
         """Upper bound on mean coverage for continuous scores, up to the mass of one bin (Theorem C4).
@@ -281,7 +283,7 @@ class Slopes(Mechanism):
 
 @lru_cache(maxsize=4096)
 def _rivals(mechanism: Slopes, m: int) -> float:
-    rivals = rivals_left(mechanism.heights(m) / mechanism.scale)
+    rivals = competitor_ratio(mechanism.log_prior_weights(m) / mechanism.scale)
     if not mechanism.rise:
         return rivals
     # Rounded to four digits, so that mechanisms that differ only in rounding share cached results.
@@ -334,13 +336,13 @@ def add_remove_range(left: int, right: int, rate: Fraction, unit: int, fade: int
     return max(unit * left, unit * right + fade, up * (left + right), down * (left + right) + fade)
 
 
-def fade_for(mechanism: Slopes) -> int:
+def free_fade(mechanism: Slopes) -> int:
     """The largest fade of a prior bonus that does not increase the mechanism's privacy loss (Theorem P1b).
 
     Examples
     --------
     >>> mechanism = slopes_for(Fraction(9, 10), Fraction(8), 3, 1, "add_remove", 1.0, "permute_and_flip")
-    >>> fade_for(mechanism), mechanism.unit
+    >>> free_fade(mechanism), mechanism.unit
     (26, 10)
     """
     left, right, unit = mechanism.left, mechanism.right, mechanism.unit

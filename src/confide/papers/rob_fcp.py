@@ -23,13 +23,13 @@ from confide.support import MOST_CANDIDATES, MOST_RECORDS, Level, exact_level, p
 
 
 def lower_bound(
-    honest: int, liars: int, n: int, bins: int, alpha: Level = 0.1, beta: Level = 0.05, distance: float = 0.0
+    honest: int, byzantine: int, n: int, bins: int, alpha: Level = 0.1, beta: Level = 0.05, distance: float = 0.0
 ) -> float:
     """Rob-FCP's lower bound of coverage; it is vacuous below 0.
 
     Parameters
     ----------
-    honest, liars
+    honest, byzantine
         K_b and K - K_b: silos that follow the protocol, and Byzantine silos, of which there must be fewer.
     n
         Scores of each honest silo.
@@ -52,13 +52,13 @@ def lower_bound(
     >>> round(lower_bound(17, 3, 200, bins=2), 3), lower_bound(17, 3, 200, bins=10) < 0
     (0.574, True)
     """
-    lost = spread(honest, liars, n, bins, beta)
+    lost = spread(honest, byzantine, n, bins, beta)
     apart = _distance(distance)
     return 1 - float(exact_level("alpha", alpha)) - (apart * n + 1) / (n + honest) - lost
 
 
 def upper_bound(
-    honest: int, liars: int, n: int, bins: int, alpha: Level = 0.1, beta: Level = 0.05, distance: float = 0.0
+    honest: int, byzantine: int, n: int, bins: int, alpha: Level = 0.1, beta: Level = 0.05, distance: float = 0.0
 ) -> float:
     """Rob-FCP's upper bound of coverage, with the arguments of `lower_bound`; it is vacuous above 1.
 
@@ -67,11 +67,11 @@ def upper_bound(
     >>> round(upper_bound(17, 3, 100_000, bins=2), 3)
     0.915
     """
-    lost = spread(honest, liars, n, bins, beta)
+    lost = spread(honest, byzantine, n, bins, beta)
     return 1 - float(exact_level("alpha", alpha)) + _distance(distance) + honest / (n + honest) + lost
 
 
-def spread(honest: int, liars: int, n: int, bins: int, beta: Level = 0.05) -> float:
+def spread(honest: int, byzantine: int, n: int, bins: int, beta: Level = 0.05) -> float:
     """Width W of the bounds from errors of the histograms and from Byzantine silos, in coverage.
 
     Examples
@@ -82,11 +82,11 @@ def spread(honest: int, liars: int, n: int, bins: int, beta: Level = 0.05) -> fl
     honest = positive_integer("honest", honest, most=MOST_RECORDS)
     n = positive_integer("n", n, most=MOST_RECORDS)
     bins = positive_integer("bins", bins, most=MOST_CANDIDATES)
-    if isinstance(liars, bool) or not isinstance(liars, int) or not 0 <= liars < honest:
+    if isinstance(byzantine, bool) or not isinstance(byzantine, int) or not 0 <= byzantine < honest:
         raise InputError(
-            "liars", f"must be an integer from 0 to {honest - 1}, fewer than the honest silos", got=repr(liars)
+            "byzantine", f"must be an integer from 0 to {honest - 1}, fewer than the honest silos", got=repr(byzantine)
         )
-    tau = liars / honest
+    tau = byzantine / honest
     z = -NormalDist().inv_cdf(float(exact_level("beta", beta)) / (2 * bins * honest))
     return bins * z / (2 * math.sqrt(n)) * (1 + 2 * tau / (1 - tau))
 

@@ -13,17 +13,17 @@ import numpy as np
 from confide.candidates import Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import (
-    NEVER_SMALL,
-    private_head_start,
-    private_offset,
-    private_shift,
+    LARGE_N_MIN,
     public_shift,
     public_target,
+    secret_offset,
+    secret_prior_bonus,
+    secret_shift,
     tangent_rate,
     two_sided_secret,
     two_sided_shift,
-    weighted_head_start,
     weighted_loss,
+    weighted_prior_bonus,
 )
 from confide.mechanisms import (
     MECHANISMS,
@@ -37,7 +37,7 @@ from confide.mechanisms import (
     Slopes,
     certify,
     design_for,
-    fade_for,
+    free_fade,
     noisy_histogram_for,
     opendp_quantile_for,
     pcoqs_for,
@@ -609,17 +609,17 @@ def _private_line(request: Terms, build: _Build) -> tuple[Fraction, Fraction]:
         n_typical = max(n_min, request.n_typical)
         rate = tangent_rate(level, request.delta, n_typical)
         slope = build(rate, Fraction(1, unit)).slope_left
-        return rate, private_offset(rate, level, request.delta, n_min, n_typical, slope, rivals, selector, unit)
+        return rate, secret_offset(rate, level, request.delta, n_min, n_typical, slope, rivals, selector, unit)
     if request.shift is not None:
         return level, ceil_to(request.shift, unit)
-    return level, private_shift(level, trial.slope_left, trial.slope_right, rivals, selector, unit)
+    return level, secret_shift(level, trial.slope_left, trial.slope_right, rivals, selector, unit)
 
 
 def _is_certified(mechanism: Slopes, request: Terms) -> bool:
     """Whether the target is certified (from the n on that reach it, if n is secret), or was set by hand."""
     if request.shift is not None:
         return True
-    n_min = NEVER_SMALL if request.delta is None else request.n_min
+    n_min = LARGE_N_MIN if request.delta is None else request.n_min
     secret_from = n_min if request.n is None else None
     promised = certify(mechanism, request.alpha, request.m, request.n, secret_from, request.delta)
     return promised.coverage >= float(request.level)
@@ -635,7 +635,7 @@ def _two_sided(request: Terms, build: _Build, most: Fraction) -> Slopes | None:
     needed = 2.5 - math.log(request.alpha)  # approximate constant prior bonus of +inf that suffices, in log-odds
     fade = needed * trial.scale / (_GONE_AT * max(request.n_min, request.n_typical))
     # A multiple of `parts` stays an integer if the offset has a smaller denominator.
-    fade = min(max(1, math.ceil(fade / parts)), fade_for(trial) // parts) * parts / trial.scale
+    fade = min(max(1, math.ceil(fade / parts)), free_fade(trial) // parts) * parts / trial.scale
     few = float((most + 1) / (1 - level))  # about the n from which on a target rank is among the records
     terms = request.n_min, trial.slope_left, trial.slope_right, trial.rivals(request.m), request.selector, unit
     step = trial.step(request.m)
@@ -664,8 +664,8 @@ def _weighted(request: Terms, build: _Build) -> Slopes:
     offset = ceil_to(weighted_loss(0.0, trial.slope_left, trial.rivals(m), selector), unit)
     while True:
         plain = build(level, offset)
-        fading = replace(plain, fade=fade_for(plain))
-        ahead = weighted_head_start(
+        fading = replace(plain, fade=free_fade(plain))
+        ahead = weighted_prior_bonus(
             level, offset, fading.fade_ranks, plain.slope_left, plain.rivals(m), selector
         ) * (plain.unit * plain.heaviest * plain.left)  # fmt: skip
         with_head_start = replace(fading, head_start=math.ceil(ahead))
@@ -676,8 +676,8 @@ def _weighted(request: Terms, build: _Build) -> Slopes:
 
 def _with_head_start(mechanism: Slopes, request: Terms) -> Slopes:
     """Set the least prior bonus of +inf that suffices for every n >= n_min, with the fastest admissible decrease."""
-    fading = replace(mechanism, fade=fade_for(mechanism))
-    ahead = private_head_start(
+    fading = replace(mechanism, fade=free_fade(mechanism))
+    ahead = secret_prior_bonus(
         request.level, mechanism.offset, fading.fade_ranks, request.n_min,
         mechanism.slope_left, mechanism.slope_right, mechanism.rivals(request.m), request.selector,
     )  # fmt: skip

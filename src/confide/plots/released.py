@@ -232,7 +232,7 @@ def plot_watch(watch: Watch, *, ax: Any = None) -> Any:
     """
     if not isinstance(watch, Watch):
         raise InputTypeError("watch", "must be a Watch", type(watch).__name__)
-    if watch.of_sizes or not watch.looks:
+    if watch.monitors_sizes or not watch.looks:
         raise InputError("watch", "must be a watch of coverage with at least one look")
     points, made = watch.points, watch.settings
     counts = np.array([point.look.counts for point in points], np.int64).reshape(len(points), -1, 2).sum(axis=1)

@@ -220,7 +220,7 @@ def _check_search(c: Calibration, mechanism: NoisySearch, privacy: PrivacyStatem
     """Reject a search whose privacy loss or target rank does not follow from its level and candidates."""
     rank = None if c.guarantee.n is None else math.ceil((1 - c.alpha) * (c.guarantee.n + 1))
     published = mechanism.name == "pcoqs-published"
-    planned = mechanism.rank == rank and max(1, mechanism.asks(c.candidates)) <= mechanism.halvings
+    planned = mechanism.rank == rank and max(1, mechanism.count_queries(c.candidates)) <= mechanism.halvings
     if not planned or (published and c.candidates != published_candidates().size):
         must = "must be the search that follows from its level and candidates"
         raise FormatError("calibration.mechanism", must, remedy=_UNUSABLE)
@@ -265,7 +265,7 @@ def read_candidates(size: int, recipe: Mapping[str, Any]) -> Candidates | None:
     if kind not in BUILDERS:
         raise FormatError("calibration.candidates.recipe.kind", "must be known to this version", remedy=_UNUSABLE)
     try:
-        candidates: Candidates | None = Candidates.made_by(recipe)
+        candidates: Candidates | None = Candidates.from_recipe(recipe)
     except ConfideError:
         candidates = None
     if candidates is None or candidates.size != size or candidates.recipe != recipe:

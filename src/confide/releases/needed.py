@@ -50,7 +50,7 @@ def candidates_of(calibration: Stated) -> Candidates:
     Candidates.unit(size=50, spacing='uniform')
     """
     if calibration.recipe.get("kind") in BUILDERS:
-        return Candidates.made_by(calibration.recipe)
+        return Candidates.from_recipe(calibration.recipe)
     return Candidates.unit(min(calibration.candidates, MOST_CANDIDATES))
 
 

@@ -16,7 +16,7 @@ from confide.mechanisms import LabelPrivacy, NoisyLabels
 from confide.releases.calibration import Calibration
 from confide.releases.documents import Kind, common_form
 from confide.releases.words import CLASSES, class_list
-from confide.selection import MOST_LABEL_LOSS, truth_probability
+from confide.selection import MOST_LABEL_LOSS, stay_probability
 from confide.support import (
     LEAST_LOSS,
     MOST_RECORDS,
@@ -131,7 +131,7 @@ class LabelStatement(Described):
     @property
     def truth(self) -> float:
         """The probability that a label is the true one."""
-        return truth_probability(self.width, self.epsilon)
+        return stay_probability(self.width, self.epsilon)
 
     def to_json(self) -> str:
         """The statement as a JSON document with a schema version and a checksum."""

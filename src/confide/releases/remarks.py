@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from confide.candidates import Candidates, plausible_sizes
+from confide.candidates import Candidates, plausible_thresholds
 from confide.errors import CoverageWarning
 from confide.planning import unusual
 from confide.releases.calibration import Calibration, Release, as_release, everything
@@ -114,7 +114,7 @@ def _remark(
     """The statement on a threshold, and the reason; `grouped` if it belongs to one of several groups."""
     if math.isinf(c.threshold) and c.threshold > 0:
         return "is +inf", f"{everything(c.score)}; {_reason(c, needed, epsilon, grouped=grouped)}"
-    low, high = plausible_sizes(c.recipe)
+    low, high = plausible_thresholds(c.recipe)
     size, spread = abs(c.threshold), f"{c.recipe.get('kind')}{_around(c.recipe)}"
     if size > high:
         return (
@@ -201,7 +201,7 @@ def _last(recipe: Mapping[str, Any]) -> float | None:
     """The largest finite candidate, approximately; None if it does not follow from the recipe."""
     match recipe.get("kind"):
         case "spread":
-            return float(Candidates.made_by(recipe).edges[-1])
+            return float(Candidates.from_recipe(recipe).edges[-1])
         case "unit" | "signed_unit":
             return 1.0 if recipe.get("size", 0) > 1 else None
         case "published":
@@ -221,7 +221,7 @@ def _step(c: Calibration) -> float:
     """The ratio of the next candidate to the threshold, for log-spaced candidates; else 1."""
     if c.recipe.get("kind") != "spread" or c.recipe.get("of") not in ("residual", "signed", "any") or not c.threshold:
         return 1.0
-    sizes = np.abs(Candidates.made_by(c.recipe).values)
+    sizes = np.abs(Candidates.from_recipe(c.recipe).values)
     return float(sizes[sizes > abs(c.threshold)].min() / abs(c.threshold))
 
 

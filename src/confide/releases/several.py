@@ -14,7 +14,7 @@ from typing import Any, ClassVar, Literal
 import numpy as np
 
 from confide.errors import InputError, InputTypeError
-from confide.mechanisms import Neighbors, PrivacyStatement, in_sequence, side_by_side
+from confide.mechanisms import Neighbors, PrivacyStatement, parallel_composition, sequential_composition
 from confide.releases.calibration import Calibration, Release, threshold_text
 from confide.releases.words import same_line
 from confide.support import Level, Name, Section, places, positive_number
@@ -26,7 +26,7 @@ class _Several(Release):
     @property
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of all thresholds together."""
-        return in_sequence([part.privacy for part in self.parts.values()])
+        return sequential_composition([part.privacy for part in self.parts.values()])
 
     def __getitem__(self, key: Any) -> Calibration:
         return self.parts[key]
@@ -126,7 +126,7 @@ class GroupCalibration(_Several):
     def privacy(self) -> PrivacyStatement:
         """The privacy loss of all thresholds together: parallel composition (docs/theory.md, section 6)."""
         sized = any(part.size is not None for part in self.parts.values())
-        return side_by_side([part.privacy for part in self.parts.values()], self.neighbors, sized=sized)
+        return parallel_composition([part.privacy for part in self.parts.values()], self.neighbors, sized=sized)
 
     @property
     def score(self) -> str | None:

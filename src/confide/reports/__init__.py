@@ -5,12 +5,12 @@ page.py                Page: a filled template, with saving and notebook display
 release_page.py        page of a release; watch_page.py: page of a watch
 plan_page.py           page of a plan, with the cost of privacy around the chosen point
 ledger_page.py         spent, limit and remaining budget of each data set
-promise.py             the coverage promise in sentences, and the distribution of coverage over calibrations
+guarantee_text.py      the coverage promise in sentences, and the distribution of coverage over calibrations
 protection.py          the privacy statement; the mechanism, metadata and silos of a release
 thresholds.py          effect of a threshold on invented numbers; thresholds along a chain of releases
-measured.py            measurements on labelled records, private or not
+measurements.py        measurements on labelled records, private or not
 charts.py              all charts of the pages, as SVG
-spending.py            budget that the data had spent before a release, and with it
+ledger_entries.py      budget that the data had spent before a release, and with it
 """
 
 from confide.reports.ledger_page import ledger_page

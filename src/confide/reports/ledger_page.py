@@ -9,7 +9,7 @@ from typing import Any
 
 from confide.errors import InputError
 from confide.ledger import Account, Cost, Entry, Ledger, counted, decimal_form, unbounded
-from confide.mechanisms import practically_none
+from confide.mechanisms import weak_privacy_text
 from confide.reports.charts import spending
 from confide.reports.page import Page, number, page_of
 from confide.support import Section
@@ -133,7 +133,7 @@ def _warnings(account: Account) -> list[tuple[str, str]]:
         found.append(("No limit.", "Every request is charged. `confide ledger limit` sets one."))
     elif account.remaining() == 0.0 and account.schedule is None:
         found.append(("Nothing is left.", "The ledger rejects every further release."))
-    if weak := practically_none(spent):
+    if weak := weak_privacy_text(spent):
         found.append(("Hardly private.", f"The total privacy loss is {weak}."))
     if lost := sum(entry.release is None for entry in account.entries):
         found.append(

@@ -167,12 +167,12 @@ def options(text: str) -> Any:
     )
 
 
-def unquoted(text: str) -> Any:
+def escape_except_quotes(text: str) -> Any:
     """Escape a text for a place outside of tags; quotation marks stay unchanged.
 
     Examples
     --------
-    >>> str(unquoted('{"score": "<lac>"}'))
+    >>> str(escape_except_quotes('{"score": "<lac>"}'))
     '{"score": "&lt;lac&gt;"}'
     """
     from markupsafe import Markup
@@ -208,6 +208,12 @@ def _environment() -> Any:
         trim_blocks=True,
         lstrip_blocks=True,
     )
-    environment.filters |= {"percent": percent, "number": number, "options": options, "svg": svg, "unquoted": unquoted}
+    environment.filters |= {
+        "percent": percent,
+        "number": number,
+        "options": options,
+        "svg": svg,
+        "escape_except_quotes": escape_except_quotes,
+    }
     environment.globals["terms"] = TERMS
     return environment

@@ -8,9 +8,9 @@ from types import MappingProxyType
 
 from confide.candidates import SpreadKind
 from confide.planning import ClassShift, Plan, RecordWeights, law_of
+from confide.reports.cost import explorer_data, grid, price
+from confide.reports.guarantee_text import explanation, law_sections, plan_laws, promise, short_guarantee
 from confide.reports.page import Page, dots, page_of
-from confide.reports.price import explored, grid, price
-from confide.reports.promise import explanation, law_sections, plan_laws, promise, short_guarantee
 from confide.reports.protection import Rows, protection, slopes_rows
 from confide.support import exact_level
 
@@ -49,7 +49,7 @@ def plan_page(plan: Plan, *, title: str | None = None, explorer: bool = False) -
         "rows_made": _rows(plan),
         "pilot": plan.on_pilot,
     }
-    return page_of("plan.html", title or "Plan of a private calibration", context, explored(context))
+    return page_of("plan.html", title or "Plan of a private calibration", context, explorer_data(context))
 
 
 _CLASSES = ("--probabilities", "p_*", "--label", "diagnosis")

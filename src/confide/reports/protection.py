@@ -497,13 +497,13 @@ EXAMPLES = {
 """Metadata that every release should state, with example values; other metadata are shown if a release states them."""
 
 
-def stated(release: Release) -> dict[str, Any]:
+def metadata(release: Release) -> dict[str, Any]:
     """Metadata of a release, with None for missing ones, and the command-line options that would state them.
 
     Examples
     --------
     >>> import confide, numpy as np
-    >>> found = stated(confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, about={"model": "resnet"}))
+    >>> found = metadata(confide.calibrate(np.linspace(0, 1, 2000), 0.1, 1.0, about={"model": "resnet"}))
     >>> found["rows"][:2], found["missing"][:2]
     ([('Model', 'resnet'), ('Version of the model', None)], ['Version of the model', 'Calibration data'])
     """

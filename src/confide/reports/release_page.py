@@ -19,7 +19,21 @@ from confide.releases import (
     parts_of,
     remarks,
 )
-from confide.reports.measured import (
+from confide.reports.cost import explorer_data, grid, price
+from confide.reports.guarantee_text import (
+    Law,
+    any_shares,
+    explanation,
+    headline,
+    law_sections,
+    laws,
+    noun,
+    promise_of_part,
+    threshold_text,
+)
+from confide.reports.guarantee_text import short as promised_figure
+from confide.reports.ledger_entries import spending
+from confide.reports.measurements import (
     MOST_LEVELS,
     check_evaluation,
     check_private,
@@ -32,30 +46,16 @@ from confide.reports.measured import (
 )
 from confide.reports.page import Page, dots, number, page_of
 from confide.reports.plan_page import calibrate_command
-from confide.reports.price import explored, grid, price
-from confide.reports.promise import (
-    Law,
-    any_shares,
-    explanation,
-    headline,
-    law_sections,
-    laws,
-    noun,
-    promise_of_part,
-    threshold_text,
-)
-from confide.reports.promise import short as promised_figure
 from confide.reports.protection import (
     check_command,
     limits,
+    metadata,
     protection,
     provenance_rows,
     report_row,
     silos,
-    stated,
 )
-from confide.reports.spending import spending
-from confide.reports.thresholds import LABELS, course, rule, worked_example
+from confide.reports.thresholds import LABELS, lineage, rule, worked_example
 from confide.sets import sentence_of
 
 MOST_LAWS = 6
@@ -79,10 +79,10 @@ def release_page(
     bare = None if isinstance(evaluation, PrivateEvaluation) else evaluation
     if private is not None:
         check_private(private, release)
-        private = private.judged(release)
+        private = private.with_shortfall(release)
     if isinstance(bare, LevelEvaluation) or bare is not None:
         check_evaluation(bare, release)
-        bare = bare.judged(release)
+        bare = bare.with_shortfall(release)
     evaluated = private or bare
     short = {} if evaluated is None else evaluated.shortfalls
     broken = any(one.broken for one in short.values())
@@ -138,13 +138,13 @@ def release_page(
         "evaluation": None if bare is None else _evaluation(bare, release),
         "private": None if private is None else _private(private),
         "federation": federation,
-        "course": course(release),
-        "stated": stated(release),
+        "course": lineage(release),
+        "stated": metadata(release),
         "spending": [] if ledger is None else spending(release, ledger),
         "by_class": _by_class(bare, release, chosen),
         "silo_rows": [report_row(report) for report in silo_reports],
     }
-    return page_of("release.html", title or f"{kind} report", context, explored(context))
+    return page_of("release.html", title or f"{kind} report", context, explorer_data(context))
 
 
 def _evaluation(found: Evaluation | LevelEvaluation, release: Release) -> dict[str, Any]:
@@ -161,7 +161,7 @@ def _private(found: PrivateEvaluation) -> dict[str, Any]:
     return {
         "privacy": protection(found.privacy),
         "confidence": f"{100 * found.confidence:g}",
-        "n": found.question.n,
+        "n": found.query.n,
         "sections": private_sections(found),
         "short": private_shortfall(found),
         "sha256": found.checksum,

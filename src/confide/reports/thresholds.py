@@ -184,7 +184,7 @@ MOST_CHARTS = 6
 _MOST_OF_A_DATE = 20
 
 
-def course(release: Release) -> dict[str, Any] | None:
+def lineage(release: Release) -> dict[str, Any] | None:
     """Section about a chain of releases; None for a release that renews none.
 
     Examples
@@ -192,8 +192,8 @@ def course(release: Release) -> dict[str, Any] | None:
     >>> import confide, numpy as np
     >>> rng = np.random.default_rng(0)
     >>> first = confide.calibrate(rng.random(2000), 0.1, 0.5, score="lac")
-    >>> lineage = course(confide.recalibrate(first, rng.random(2000)))
-    >>> [row[0] for row in lineage["rows"]], lineage["total"]
+    >>> chain = lineage(confide.recalibrate(first, rng.random(2000)))
+    >>> [row[0] for row in chain["rows"]], chain["total"]
     (['1', '2, this release'], '1')
     """
     line = predecessors_of(release)

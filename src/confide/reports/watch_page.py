@@ -35,8 +35,8 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
     context: dict[str, Any] = {
         "headline": _headline(watch),
         "alarm": None if alarm is None else alarm.look.name,
-        "parts": [] if last is None else watch.named_by(last),
-        "of_sizes": watch.of_sizes,
+        "parts": [] if last is None else watch.parts_below(last),
+        "monitors_sizes": watch.monitors_sizes,
         "compared": settings.compared,
         "several": settings.records_per_person > 1,
         "error": percent(settings.error),
@@ -58,18 +58,18 @@ def watch_page(watch: Watch, *, title: str | None = None) -> Page:
 
 
 def _headline(watch: Watch) -> str:
-    what = "the sizes of sets" if watch.of_sizes else "coverage"
+    what = "the sizes of sets" if watch.monitors_sizes else "coverage"
     if not watch.looks:
         return f"No look was taken yet; {what} will be monitored."
     if (alarm := watch.alarm) is None:
         like = (
             f"sets of the sizes of {watch.settings.compared}"
-            if watch.of_sizes
+            if watch.monitors_sizes
             else "the promised coverage, less the tolerance"
         )
         looks = "1 look" if len(watch.looks) == 1 else f"{len(watch.looks):,} looks"
         return f"No alarm after {looks}: the counts are compatible with {like}."
-    if watch.of_sizes:
+    if watch.monitors_sizes:
         return f"Alarm since look “{alarm.look.name}”: set sizes differ from those of {watch.settings.compared}."
     return f"Alarm since look “{alarm.look.name}”: new records were covered less than promised, beyond the tolerance."
 
@@ -92,17 +92,17 @@ def _charts(watch: Watch) -> tuple[Chart, ...]:
     points = watch.points[-MOST_SHOWN:]
     if not points:
         return ()
-    shares = [None] * len(points) if watch.of_sizes else _shares(watch, points)
+    shares = [None] * len(points) if watch.monitors_sizes else _shares(watch, points)
     first = len(watch.looks) - len(points) + 1
     looks = [
         Look(
             first + place, point.look.name, max(point.log_evidence / math.log(10), _LEAST_LOG), point.alarmed, share,
-            _sizes(point) if watch.of_sizes else (),
+            _sizes(point) if watch.monitors_sizes else (),
         )
         for place, (point, share) in enumerate(zip(points, shares, strict=True))
     ]  # fmt: skip
     evidence = evidence_of_looks(looks, math.log10(watch.alarm_at))
-    if watch.of_sizes:
+    if watch.monitors_sizes:
         return sizes_of_looks(looks, watch.settings.bin_names), evidence
     band = [(point.low or 0.0, 1.0 if point.high is None else point.high) for point in points]
     return coverage_of_looks(looks, band, _one(watch.settings.least)), evidence
@@ -127,7 +127,7 @@ def _sizes(point: Point) -> tuple[float, ...]:
 
 
 def _heads(watch: Watch) -> list[str]:
-    if watch.of_sizes:
+    if watch.monitors_sizes:
         return ["Look", "Drawn", *(f"Size {name}" for name in watch.settings.bin_names), "Evidence"]
     return ["Look", "Drawn", "Covered", "Missed", "Coverage so far, from", "to", "Evidence"]
 
@@ -136,7 +136,7 @@ def _table(watch: Watch) -> list[list[str]]:
     rows = []
     for point in watch.points[-MOST_SHOWN:]:
         look = point.look
-        if watch.of_sizes:
+        if watch.monitors_sizes:
             cells = [f"{count:,}" for count in look.counts]
         else:
             assert point.low is not None
@@ -162,7 +162,7 @@ def _rows(watch: Watch) -> list[tuple[str, str]]:
     settings = watch.settings
     what = [("Tolerance", percent(settings.tolerance))] if settings.promised else []
     return [
-        ("Watched", f"the sizes of sets, against those of {settings.compared}" if watch.of_sizes else "coverage"),
+        ("Watched", f"the sizes of sets, against those of {settings.compared}" if watch.monitors_sizes else "coverage"),
         *what,
         ("False-alarm probability, all looks", percent(settings.error)),
         ("Planned", f"{settings.looks:,} looks of {settings.batch:,} records"),

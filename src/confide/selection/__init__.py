@@ -7,12 +7,12 @@ padding.py   constant time for a release
 
 from confide.selection.noise import (
     MOST_LABEL_LOSS,
+    change_probability,
     gaussian_map,
     noisy_counts,
     noisy_integer,
-    other_probability,
     randomised_response,
-    truth_probability,
+    stay_probability,
 )
 from confide.selection.selector import (
     SELECTORS,

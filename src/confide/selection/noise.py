@@ -92,12 +92,12 @@ MOST_LABEL_LOSS = 30.0
 
 
 @lru_cache(maxsize=64)
-def truth_probability(classes: int, epsilon: float) -> float:
+def stay_probability(classes: int, epsilon: float) -> float:
     """The probability p of the true class: the largest float whose exact loss is at most epsilon; at least 1/K.
 
     Examples
     --------
-    >>> round(truth_probability(2, 1.0), 6), round(truth_probability(10, 1.0), 6)
+    >>> round(stay_probability(2, 1.0), 6), round(stay_probability(10, 1.0), 6)
     (0.731059, 0.231969)
     """
     odds = Fraction(math.nextafter(math.nextafter(math.exp(epsilon), 0.0), 0.0))  # certainly below e^epsilon
@@ -107,12 +107,12 @@ def truth_probability(classes: int, epsilon: float) -> float:
     return p
 
 
-def other_probability(classes: int, truth: float) -> Fraction:
+def change_probability(classes: int, truth: float) -> Fraction:
     """The probability q of each other class, (1 - p)/(K - 1), exactly.
 
     Examples
     --------
-    >>> other_probability(3, 0.5)
+    >>> change_probability(3, 0.5)
     Fraction(1, 4)
     """
     return (1 - Fraction(truth)) / (classes - 1)
@@ -127,7 +127,7 @@ def randomised_response(positions: NDArray[np.int64], classes: int, epsilon: flo
     >>> drawn.shape, bool(((drawn >= 0) & (drawn < 3)).all())
     ((4,), True)
     """
-    draw = _measurement(classes, truth_probability(classes, epsilon))
+    draw = _measurement(classes, stay_probability(classes, epsilon))
     return np.array([draw(position) for position in positions.tolist()], dtype=np.int64)
 
 

@@ -16,11 +16,11 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import Uniforms
 from confide.errors import InputError, InputTypeError
 from confide.evaluation import (
-    Asking,
     Evaluation,
     IntervalTally,
     LevelEvaluation,
     PrivateEvaluation,
+    PrivateRequest,
     ScoreTally,
     SetTally,
     TooManyGroupsError,
@@ -47,7 +47,7 @@ _ARRAY_OPTIONS = ("classes", "u", "difficulty")
 
 
 class EvaluationOptions(TypedDict, total=False):
-    """Further options of `evaluate`: arrays, and with an epsilon the fields of `Asking`; `evaluate` documents both."""
+    """Further options of `evaluate`: arrays, and with an epsilon the fields of `PrivateRequest`."""
 
     probabilities: ArrayLike | None
     labels: ArrayLike | None
@@ -102,7 +102,7 @@ def evaluate(
         Of sets: `probabilities`, `labels`, `classes` and `u`, as in `evaluate_sets`. Of intervals: `predictions`,
         `targets` and `difficulty`, as in `evaluate_intervals`. Of ready-made scores: `scores`, as in `evaluate_scores`.
         With epsilon: `neighbors`, `records_per_person`, `confidence`, `n`, `parts`, `group_names`, `width_bins`,
-        `ledger`, `dataset` and `again`, as in `confide.evaluation.Asking`.
+        `ledger`, `dataset` and `again`, as in `confide.evaluation.PrivateRequest`.
 
     Returns
     -------
@@ -145,26 +145,28 @@ def evaluate(
         )
     given: dict[str, Any] = {**options}
     if unknown := sorted(set(given) - EvaluationOptions.__optional_keys__):
-        raise InputError("options", "must be those of confide.evaluation.Asking", got=str(", ".join(unknown)))
+        raise InputError("options", "must be those of confide.evaluation.PrivateRequest", got=str(", ".join(unknown)))
     private = {name: value for name, value in given.items() if name not in (*_ARRAYS, *_ARRAY_OPTIONS)}
     if epsilon is None and (private or people is not None):
         named = ", ".join([*private, *([] if people is None else ["people"])])
         raise InputError(named, "must be left out without epsilon: the numbers are not private")
-    asking = None if epsilon is None else Asking(epsilon, **private)
+    request = None if epsilon is None else PrivateRequest(epsilon, **private)
     arrays = {name: given[name] for name in _ARRAYS if given.get(name) is not None}
     further: dict[str, Any] = {name: given[name] for name in _ARRAY_OPTIONS if given.get(name) is not None}
     further |= {"examples": examples} if examples else {}
     if table is None and what is None:
         if by is not None or people is not None or skip_incomplete:
             raise InputError("by", "by, people and skip_incomplete belong to a table", remedy="Give groups for arrays")
-        return evaluate_arrays(release, asking, arrays, groups, **further)
+        return evaluate_arrays(release, request, arrays, groups, **further)
     if table is None or what is None or arrays or groups is not None or set(further) - {"examples"}:
         raise InputError("table", "table and what must be given together, and no arrays with them")
-    if asking is None:
+    if request is None:
         return evaluate_table(table, what, release, by=by, examples=examples, skip_incomplete=skip_incomplete)
     if examples:
         raise InputError("examples", "must be left out with epsilon: records as they are cannot be private")
-    return evaluate_table_privately(table, what, release, asking, by=by, people=people, skip_incomplete=skip_incomplete)
+    return evaluate_table_privately(
+        table, what, release, request, by=by, people=people, skip_incomplete=skip_incomplete
+    )
 
 
 def evaluate_table(
@@ -246,7 +248,7 @@ def evaluate_table_privately(
     source: Any,
     what: What,
     release: Release,
-    asking: Asking,
+    request: PrivateRequest,
     *,
     by: str | None = None,
     people: People | None = None,
@@ -259,11 +261,11 @@ def evaluate_table_privately(
     ----------
     source, what, release, skip_incomplete, progress
         As in `evaluate_table`. The table may be empty if the number of records is secret.
-    asking
+    request
         The request and its privacy budget.
     by
         The column of each record's group. For a release with thresholds per group it must be one of the release's
-        groups. Otherwise it is one of `asking.group_names` or another group.
+        groups. Otherwise it is one of `request.group_names` or another group.
     people
         The bound on the number of records that count for each person. Epsilon is then stated per person.
 
@@ -278,27 +280,27 @@ def evaluate_table_privately(
     Examples
     --------
     >>> import confide, pyarrow, numpy as np
-    >>> from confide.evaluation import Asking
+    >>> from confide.evaluation import PrivateRequest
     >>> from confide.tables import Scored
     >>> released = confide.calibrate(np.linspace(0, 1, 2000), alpha=0.1, epsilon=1.0, score="lac")
     >>> table = pyarrow.table({"s": np.linspace(0, 1, 5000)})
-    >>> found = evaluate_table_privately(table, Scored("s", "lac"), released, Asking(epsilon=1.0))
+    >>> found = evaluate_table_privately(table, Scored("s", "lac"), released, PrivateRequest(epsilon=1.0))
     >>> 0.85 < found.coverage.low < found.coverage.high < 0.95
     True
     """
     if people is not None:
-        bound = people.bound(None if asking.records_per_person == 1 else asking.records_per_person)
-        asking = replace(asking, records_per_person=bound, dataset=people.payer(asking.dataset))
+        bound = people.bound(None if request.records_per_person == 1 else request.records_per_person)
+        request = replace(request, records_per_person=bound, dataset=people.payer(request.dataset))
     with opened(source) as table:
         reader, tally = _tally(table, what, release, 0)
         own = release.asks_groups(sets=isinstance(what, Classified))
-        if (by is not None) != (own or asking.group_names is not None):
+        if (by is not None) != (own or request.group_names is not None):
             raise InputError(
                 "by", "by and group_names must be given together: a column, and the public list of its values"
             )
         if people is not None:
             table.check_people(people)
-        names = tuple(release.parts) if own else asking.group_names
+        names = tuple(release.parts) if own else request.group_names
         group = None if by is None or names is None else group_column(table, by, tuple(names))
         columns = RecordColumns(reader, group, people=people, other_groups=not own)
 
@@ -309,7 +311,7 @@ def evaluate_table_privately(
 
             hand_over(table, what, columns, add_batch, progress, skip_incomplete=skip_incomplete)
 
-        return answer(asking, release, tally, count, charge_first=not table.local)
+        return answer(request, release, tally, count, charge_first=not table.local)
 
 
 def _tally(

@@ -150,7 +150,7 @@ def duckdb_filesystem(place: ObjectPath) -> Any:
         from fsspec import AbstractFileSystem
 
     class Objects(AbstractFileSystem):  # type: ignore[misc]
-        protocol, cachable = _OBJECTS, False
+        protocol, cacheable = _OBJECTS, False
 
         def _open(self, path: str, *_: Any, **__: Any) -> Any:
             held = place.filesystem.open_input_file(self._strip_protocol(path))

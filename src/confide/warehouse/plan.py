@@ -415,7 +415,7 @@ _COUNTED: shapes.Shape = {
         "columns of a score", (dict,), _read_columns, _write_columns, attribute="what", shape=_columns_shape
     ),
     "candidates": shapes.Field(
-        "candidates that a recipe makes", (dict,), Candidates.made_by, lambda made: dict(made.recipe)
+        "candidates that a recipe makes", (dict,), Candidates.from_recipe, lambda made: dict(made.recipe)
     ),
     "by": shapes.Field(
         "a division of records",

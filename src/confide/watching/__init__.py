@@ -1,20 +1,20 @@
 """Monitor a release: test with noisy counts of new records whether coverage still holds.
 
-course.py     `Watch`: settings and looks, as a value and as JSON
-sequence.py   tests of a watch, and a confidence sequence for coverage over all looks
-settings.py   choices before the first look, including set sizes that a private evaluation counted
-e_process.py  bets on noisy counts whose wealth does not grow on average while coverage holds
-power.py      how soon a drop is detected, from public numbers
-looking.py    `watch`: one look at a table, charged and stored
+watch_state.py `Watch`: settings and looks, as a value and as JSON
+sequence.py    tests of a watch, and a confidence sequence for coverage over all looks
+settings.py    choices before the first look, including set sizes that a private evaluation counted
+e_process.py   bets on noisy counts whose wealth does not grow on average while coverage holds
+power.py       how soon a drop is detected, from public numbers
+take_look.py   `watch`: one look at a table, charged and stored
 
 Only the noisy counts of a look are private and may be published. The exact counts must not leave the process.
 Only what a look has drawn is private by noise and may leave; the counts before it never do.
 """
 
-from confide.watching.course import Look, Point, Watch, evidence_text
-from confide.watching.looking import level_of, local_state, opened, watch
 from confide.watching.power import WatchPower, records_enough, watch_power
 from confide.watching.settings import ERROR, LOOKS, TOLERANCE, Settings, promised_of, records_for, size_bins
+from confide.watching.take_look import level_of, load_or_start, local_state, watch
+from confide.watching.watch_state import Look, Point, Watch, evidence_text
 
 __all__ = [
     "Look", "Point", "Settings", "Watch", "WatchPower", "records_for", "size_bins", "watch", "watch_power",

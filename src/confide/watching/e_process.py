@@ -11,10 +11,10 @@ larger. The batch size may be secret, random, or chosen after earlier batches.
 Records of one person may be fully dependent. With up to k of them in a batch, s and u are divided by k. Then a person's
 factor is a geometric mean of the factors of single records, so its expectation is at most 1 (Hölder).
 
-The fraction `stake(t, looks)` of the initial wealth enters at look t, so that there is fresh wealth to detect a drop at
-any time. The fractions sum to one over infinitely many looks. The wealth that has not entered yet is called cash. The
-total wealth does not grow on average while coverage is at least p0. By Ville's inequality the probability that it ever
-reaches 1/error is at most `error`.
+The fraction `entering_wealth(t, looks)` of the initial wealth enters at look t, so that there is fresh wealth to detect
+a drop at any time. The fractions sum to one over infinitely many looks. The wealth that has not entered yet is called
+cash. The total wealth does not grow on average while coverage is at least p0. By Ville's inequality the probability
+that it ever reaches 1/error is at most `error`.
 """
 
 from dataclasses import dataclass
@@ -111,7 +111,7 @@ def log_e_values(bet: Bets, x: ArrayLike, y: ArrayLike) -> NDArray[np.float64]:
     return log_e
 
 
-def stake(look: int, looks: int) -> float:
+def entering_wealth(look: int, looks: int) -> float:
     """Fraction of the initial wealth that enters at a look, counted from 1, when `looks` looks are planned.
 
     The fraction is looks/((looks + t - 1)(looks + t)) at look t: about 1/looks at first, and decreasing. The fractions
@@ -119,7 +119,7 @@ def stake(look: int, looks: int) -> float:
 
     Examples
     --------
-    >>> round(sum(stake(look, 52) for look in range(1, 1041)), 6) == round(1 - cash(1040, 52), 6)
+    >>> round(sum(entering_wealth(look, 52) for look in range(1, 1041)), 6) == round(1 - cash(1040, 52), 6)
     True
     """
     return looks / ((looks + look - 1) * (looks + look))
@@ -136,26 +136,26 @@ def cash(look: int, looks: int) -> float:
     return looks / (looks + look)
 
 
-def advance(log_stakes: NDArray[np.float64], log_e: NDArray[np.float64], entering: float) -> NDArray[np.float64]:
+def advance(log_wealth: NDArray[np.float64], log_e: NDArray[np.float64], entering: float) -> NDArray[np.float64]:
     """Logarithm of the wealth of all bets after a look at which `entering` entered; -inf before the first look."""
-    after: NDArray[np.float64] = np.logaddexp(log_stakes, np.log(entering)) + log_e
+    after: NDArray[np.float64] = np.logaddexp(log_wealth, np.log(entering)) + log_e
     return after
 
 
-def log_evidence(log_stakes: NDArray[np.float64], waiting: float) -> NDArray[np.float64]:
+def log_evidence(log_wealth: NDArray[np.float64], waiting: float) -> NDArray[np.float64]:
     """Logarithm of each test's e-process, shape (tests,): the mean over its bets plus the cash.
 
     Examples
     --------
-    >>> bet, stakes = bets([0.88], 100, 1.0), np.full((1, 6), -np.inf)
-    >>> float(log_evidence(stakes, cash(0, 52))[0])
+    >>> bet, wealth = bets([0.88], 100, 1.0), np.full((1, 6), -np.inf)
+    >>> float(log_evidence(wealth, cash(0, 52))[0])
     0.0
     >>> for look in range(1, 31):
-    ...     stakes = advance(stakes, log_e_values(bet, [80], [20]), stake(look, 52))
-    >>> bool(log_evidence(stakes, cash(30, 52))[0] > np.log(20))
+    ...     wealth = advance(wealth, log_e_values(bet, [80], [20]), entering_wealth(look, 52))
+    >>> bool(log_evidence(wealth, cash(30, 52))[0] > np.log(20))
     True
     """
-    together = np.logaddexp.reduce(log_stakes, axis=-1) - np.log(log_stakes.shape[-1])
+    together = np.logaddexp.reduce(log_wealth, axis=-1) - np.log(log_wealth.shape[-1])
     with np.errstate(divide="ignore"):  # no cash
         log_total: NDArray[np.float64] = np.logaddexp(together, np.log(waiting))
     return log_total

@@ -61,7 +61,7 @@ class WatchPower(Described):
         return self.batch < self.enough
 
     @property
-    def seen(self) -> str:
+    def sentence(self) -> str:
         """Sentence that states how soon a drop is detected."""
 
         def records(number: int | None) -> str:
@@ -78,10 +78,10 @@ class WatchPower(Described):
             f"for coverage of at least {self.promised - self.tolerance:.4g}, false alarm in all at most {self.error:g}"
         )
         small = (too_small(self.batch, self.enough),) if self.small else ()
-        return Section("WatchPower", f"{head}\n{self.seen}", notes=small)
+        return Section("WatchPower", f"{head}\n{self.sentence}", notes=small)
 
     def _brief(self) -> str:
-        return f"{self.batch:,} records a look at epsilon {self.epsilon:g}, {self.seen}"
+        return f"{self.batch:,} records a look at epsilon {self.epsilon:g}, {self.sentence}"
 
 
 def watch_power(
@@ -150,35 +150,36 @@ def looks_to_alarm(
     least: float,
     batch: int,
     epsilon: float,
-    good: float,
-    fallen: float,
+    coverage: float,
+    dropped_coverage: float,
     *,
     before: int = 0,
     looks: int = 52,
     error: float = 0.05,
-    stake: Share = e_process.stake,
+    entering_wealth: Share = e_process.entering_wealth,
     cash: Share = e_process.cash,
     per_person: int = 1,
     most: int = _MOST_LOOKS,
 ) -> int | None:
-    """Looks after a drop from `good` to `fallen` until 90 % of the paths have alarmed; None for more than `most`.
+    """Looks after a drop to `dropped_coverage` until 90 % of the paths have alarmed; None for more than `most`.
 
-    Paths that alarm in the `before` looks before the drop are left out. `stake` and `cash` are the entering wealth.
+    Paths that alarm in the `before` looks before the drop are left out. `entering_wealth` and `cash` are the entering
+    wealth.
     """
     paths = PATHS
     rng, bet = np.random.default_rng(_SEED), bets([least], batch, epsilon, per_person=per_person)
-    alarm, log_stakes = math.log(1 / error), np.full((paths, bet.price.shape[1]), -np.inf)
+    alarm, log_wealth = math.log(1 / error), np.full((paths, bet.price.shape[1]), -np.inf)
     for look in range(1, before + most + 1):
-        share = good if look <= before else fallen
-        covered = per_person * rng.binomial(batch // per_person, share, len(log_stakes))
+        share = coverage if look <= before else dropped_coverage
+        covered = per_person * rng.binomial(batch // per_person, share, len(log_wealth))
         missed = batch // per_person * per_person - covered
         x, y = covered + _noise(rng, epsilon, len(covered)), missed + _noise(rng, epsilon, len(covered))
-        log_stakes = advance(log_stakes, log_e_values(bet, x, y), stake(look, looks))
-        quiet = log_evidence(log_stakes, cash(look, looks)) < alarm
-        log_stakes = log_stakes[quiet]
+        log_wealth = advance(log_wealth, log_e_values(bet, x, y), entering_wealth(look, looks))
+        quiet = log_evidence(log_wealth, cash(look, looks)) < alarm
+        log_wealth = log_wealth[quiet]
         if look <= before:
-            paths = len(log_stakes)
-        elif len(log_stakes) <= (1 - _CHANCE) * paths:
+            paths = len(log_wealth)
+        elif len(log_wealth) <= (1 - _CHANCE) * paths:
             return look - before
     return None
 

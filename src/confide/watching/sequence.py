@@ -18,7 +18,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from confide.noisy_counts import coverage_interval
-from confide.watching.e_process import DROPS, SIZE_DROPS, Bets, advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.e_process import (
+    DROPS,
+    SIZE_DROPS,
+    Bets,
+    advance,
+    bets,
+    cash,
+    entering_wealth,
+    log_e_values,
+    log_evidence,
+)
 from confide.watching.settings import Reference
 
 _LEAST = 0.02
@@ -157,12 +167,12 @@ def confidence_sequence(
 
 def _rejected(x: Sequence[int], y: Sequence[int], bet: Bets, looks: int, error: float) -> list[NDArray[np.bool_]]:
     """Values of the grid that are rejected after each look."""
-    alarm, log_stakes = math.log(1 / error), np.full(bet.price.shape, -np.inf)
+    alarm, log_wealth = math.log(1 / error), np.full(bet.price.shape, -np.inf)
     out, rejected = np.zeros(len(_GRID), np.bool_), []
     for look, (x_count, y_count) in enumerate(zip(x, y, strict=True), start=1):
         log_e = log_e_values(bet, np.full(len(_GRID), x_count), np.full(len(_GRID), y_count))
-        log_stakes = advance(log_stakes, log_e, stake(look, looks))
-        out = out | (log_evidence(log_stakes, cash(look, looks)) >= alarm)
+        log_wealth = advance(log_wealth, log_e, entering_wealth(look, looks))
+        out = out | (log_evidence(log_wealth, cash(look, looks)) >= alarm)
         rejected.append(out)
     return rejected
 

@@ -66,22 +66,22 @@ def reference_of(found: PrivateEvaluation, release: str, bins: tuple[int, ...]) 
     InputError
         If the evaluation is of another release, or did not count the sizes in these bins.
     """
-    question = found.question
-    if question.calibration != release:
+    query = found.query
+    if query.calibration != release:
         raise InputError(
             "reference", "must be a private evaluation of the monitored release", got="one of another release"
         )
-    if question.records_per_person > 1:
-        raise InputError("reference", "must have one record of each person", got=f"up to {question.records_per_person}")
-    for table, counts in zip(question.tables, found.counts, strict=True):
-        kinds = [question.partitions[place].kind for place in table]
-        if "size" in kinds and question.outcome == "covered":
-            axis, shape = kinds.index("size"), question.shape(table)
-            if tuple(map(int, question.partitions[table[axis]].edges)) != bins:
+    if query.records_per_person > 1:
+        raise InputError("reference", "must have one record of each person", got=f"up to {query.records_per_person}")
+    for table, counts in zip(query.tables, found.counts, strict=True):
+        kinds = [query.partitions[place].kind for place in table]
+        if "size" in kinds and query.outcome == "covered":
+            axis, shape = kinds.index("size"), query.shape(table)
+            if tuple(map(int, query.partitions[table[axis]].edges)) != bins:
                 raise InputError("reference", "must count the set sizes in the bins of the watch", got="other bins")
             cells = np.array(counts, np.int64).reshape(shape)
             sums = cells.sum(axis=tuple(place for place in range(len(shape)) if place != axis))
-            return Reference(tuple(sums.tolist()), question.noise, prod(shape) // shape[axis])
+            return Reference(tuple(sums.tolist()), query.noise, prod(shape) // shape[axis])
     remedy = "Evaluate with `confide evaluate --epsilon` by size"
     raise InputError("reference", "must count set sizes", remedy=remedy)
 

@@ -41,7 +41,7 @@ from confide.federated import (
 )
 from confide.federated import answer as answer_plan
 from confide.ledger import file_of
-from confide.mechanisms import practically_none
+from confide.mechanisms import weak_privacy_text
 from confide.releases import class_list, load_release, names_among
 from confide.support import Classes, Kind, Name, OutputExistsError, aligned, privacy_loss, read_text, write_text
 from confide.tables import (
@@ -206,7 +206,7 @@ class SiloRecords:
         spent = self.open().spent
         if math.isinf(spent):
             return f"spent so far: +inf, because an answer was not private; the budget was {budget:g}"
-        weak = practically_none(spent)
+        weak = weak_privacy_text(spent)
         return f"spent so far: {spent:.6g} of {budget:g}{f', {weak}' if weak else ''}"
 
 

@@ -105,7 +105,7 @@ class Channel(ABC):
         """The numbers of answers that can give a threshold, the largest first."""
         return list(range(len(terms.silos), self.least(terms) - 1, -1))
 
-    def refuse_short(self, terms: Terms, who: Sequence[int]) -> None:  # noqa: B027 - likewise
+    def refuse_short(self, terms: Terms, who: Sequence[int]) -> None:  # noqa: B027 - see above
         """Reject answers of too few silos for a threshold."""
 
     @abstractmethod

@@ -107,7 +107,7 @@ class Method(ABC):
     def draw(self, terms: Terms, own: int, counts: Counts) -> Counts:
         """Draw the vector of silo `own` once from its counts over the candidates; both int64 of shape (m,)."""
 
-    def refuse_reply(self, terms: Terms, i: int, chosen: int) -> None:  # noqa: B027 - likewise
+    def refuse_reply(self, terms: Terms, i: int, chosen: int) -> None:  # noqa: B027 - see above
         """Reject a single reply that silo i cannot have given."""
 
     @abstractmethod

@@ -297,7 +297,7 @@ _TOLERANCE = 1e-14
 
 
 @dataclass(frozen=True)
-class UnlikeReply:
+class NonIidReply:
     """Reply of agent j, whose scores have their own distribution: the l-th smallest of n.
 
     Parameters
@@ -309,7 +309,7 @@ class UnlikeReply:
 
     Examples
     --------
-    >>> float(UnlikeReply(lambda u: u, 1, 1).below(np.array([0.25]))[0])
+    >>> float(NonIidReply(lambda u: u, 1, 1).below(np.array([0.25]))[0])
     0.25
     """
 
@@ -328,7 +328,7 @@ class UnlikeReply:
         return result
 
 
-def unlike_silos_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> float:
+def non_iid_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> float:
     """(16): true coverage with silos of different distributions, 1 - E[P(PoisBin(p*(S)) >= k)], exact without ties.
 
     Our certificates for silos of one distribution and unequal sizes use this law.
@@ -343,33 +343,33 @@ def unlike_silos_coverage(silos: Sequence[Curve], l: int, k: int, n: int) -> flo
     Examples
     --------
     >>> halves = [lambda u: np.minimum(2 * u, 1)] * 5
-    >>> round(unlike_silos_coverage(halves, 19, 3, 20), 3)
+    >>> round(non_iid_coverage(halves, 19, 3, 20), 3)
     0.457
     """
     refuse_pair(l, k, len(silos), n)
-    return order_statistic_coverage([UnlikeReply(silo, n, l) for silo in silos], k)
+    return order_statistic_coverage([NonIidReply(silo, n, l) for silo in silos], k)
 
 
 @dataclass(frozen=True)
-class UnlikeSilos:
+class NonIidBound:
     """Components of Proposition 3.4.
 
     Parameters
     ----------
-    as_if_alike
+    iid_coverage
         M(l, k), which replaces 1-alpha in the proof and is at least that for (l*, k*).
     distance
         E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], the largest possible decrease of coverage.
     coverage_at_least
-        `as_if_alike` - `distance`: the lower bound of the proposition. It is vacuous below 0.
+        `iid_coverage` - `distance`: the lower bound of the proposition. It is vacuous below 0.
     """
 
-    as_if_alike: float
+    iid_coverage: float
     distance: float
     coverage_at_least: float
 
 
-def unlike_silos_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Curve | None = None) -> UnlikeSilos:
+def non_iid_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary: Curve | None = None) -> NonIidBound:
     """Proposition 3.4, (15), (18): coverage >= 1-alpha - E[TV(PoisBin(p*(S)), Bin(m, p~*(S~)))], M(l, k) for 1-alpha.
 
     The scores of agent j have their own distribution, S has another one, and all are independent. The auxiliary scores
@@ -389,19 +389,19 @@ def unlike_silos_bound(silos: Sequence[Curve], l: int, k: int, n: int, auxiliary
     Examples
     --------
     >>> halves = [lambda u: np.minimum(2 * u, 1)] * 5
-    >>> unlike_silos_bound(halves, 19, 3, 20)
-    UnlikeSilos(as_if_alike=0.9136..., distance=0.5524..., coverage_at_least=0.3612...)
+    >>> non_iid_bound(halves, 19, 3, 20)
+    NonIidBound(iid_coverage=0.9136..., distance=0.5524..., coverage_at_least=0.3612...)
     """
     m = len(silos)
     refuse_pair(l, k, m, n)
-    replies, copy = [UnlikeReply(silo, n, l) for silo in silos], UnlikeReply(auxiliary or (lambda u: u), n, l)
+    replies, copy = [NonIidReply(silo, n, l) for silo in silos], NonIidReply(auxiliary or (lambda u: u), n, l)
 
     def distance(u: NDArray[np.float64]) -> NDArray[np.float64]:
         table = np.array([reply.below(u) for reply in replies])
         return total_variation(table, np.tile(copy.below(u), (m, 1)))
 
     lost, alike = expectation(distance, _TOLERANCE), float(qq_coverage(l, k, m, n))
-    return UnlikeSilos(alike, lost, alike - lost)
+    return NonIidBound(alike, lost, alike - lost)
 
 
 def total_variation(p: NDArray[np.float64], q: NDArray[np.float64]) -> NDArray[np.float64]:
@@ -482,7 +482,7 @@ def loss_of_equal_treatment(replies: Sequence[ReplyLaw], *, exact: bool = True) 
     E[TV(PoisBin(p(U)), Bin(m, mean of p(U)))] over a uniform test score, for silos that differ in size or rank but not
     in their scores. It is not a statement of the paper, but Theorem C.3 bounds it: `exact=False` gives that bound. Our
     certificates use the Poisson-binomial law and lose nothing. For silos of different distributions see
-    `unlike_silos_bound`.
+    `non_iid_bound`.
 
     Examples
     --------

@@ -10,7 +10,7 @@ from confide.mechanisms import privacy_statement
 from confide.mechanisms.pcoqs import pcoqs_for
 from confide.mechanisms.pps import pps_for, pps_of_secret_size
 from confide.mechanisms.pps_laplace import pps_laplace_for
-from confide.mechanisms.privacy import in_sequence
+from confide.mechanisms.privacy import sequential_composition
 from tests.refused import Refused
 
 TENTH = Fraction(1, 10)
@@ -22,8 +22,8 @@ FULL = [pcoqs_for(1000, 1 - TENTH, 0.5, 3), pps_for(1000, TENTH, 1.0, 3), pps_la
 STATED = {"mechanism": pps_for(100, TENTH, 1.0, 3), "neighbors": "replace_one", "records_per_person": 1}
 REFUSED = [
     *(Refused(one.choose, {}, {"counts": MANY}, "counts", kind=InputError) for one in FULL),
-    Refused(in_sequence, {"parts": [ONE]}, {"parts": []}, "parts", kind=InputError),
-    Refused(in_sequence, {"parts": [ONE]}, {"parts": [ONE, TWO]}, "parts", kind=InputError),
+    Refused(sequential_composition, {"parts": [ONE]}, {"parts": []}, "parts", kind=InputError),
+    Refused(sequential_composition, {"parts": [ONE]}, {"parts": [ONE, TWO]}, "parts", kind=InputError),
     Refused(privacy_statement, STATED, {"neighbors": "add_remove"}, "neighbors", kind=InputError),
 ]
 

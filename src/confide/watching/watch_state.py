@@ -22,7 +22,7 @@ from confide.mechanisms import NEIGHBORS, Neighbors, PrivacyStatement
 from confide.noisy_counts import draw_counts
 from confide.releases import Document, Release, documents
 from confide.support import VERSIONS, Fields, Level, Section, exact_level, library_versions, shapes
-from confide.watching.e_process import advance, bets, cash, log_e_values, log_evidence, stake
+from confide.watching.e_process import advance, bets, cash, entering_wealth, log_e_values, log_evidence
 from confide.watching.sequence import Tests, confidence_sequence, coverage_tests, size_tests
 from confide.watching.settings import (
     ERROR,
@@ -219,10 +219,10 @@ class Watch(Document):
         """Draw noisy counts of a batch and return the watch with this look."""
         check_look_name(name)
         if any(earlier.name == name for earlier in self.looks):
-            raise self.taken(name)
+            raise self.name_error(name)
         return self.with_look(name, self.draw(counts), versions=library_versions())
 
-    def taken(self, name: str) -> InputError:
+    def name_error(self, name: str) -> InputError:
         """Return the error for a look name that is already used."""
         remedy = "Give another batch its own name"
         return InputError("look", "must be a new name, because a batch counts once", got=repr(name), remedy=remedy)
@@ -238,20 +238,20 @@ class Watch(Document):
         return next((point for point in self.points if point.alarmed), None)
 
     @property
-    def of_sizes(self) -> bool:
+    def monitors_sizes(self) -> bool:
         """Whether the watch tests set sizes and not coverage."""
         return bool(self.settings.bins)
 
     @property
     def alarm_at(self) -> float:
         """Value of the e-process at which the alarm is raised. For set sizes the reference uses half of the error."""
-        return (2 if self.of_sizes else 1) / self.settings.error
+        return (2 if self.monitors_sizes else 1) / self.settings.error
 
     @cached_property
     def tests(self) -> Tests | None:
         """The tests; None for set sizes without a reference."""
         settings = self.settings
-        if not self.of_sizes:
+        if not self.monitors_sizes:
             return coverage_tests(settings.least, tuple(settings.promised))
         reference = settings.reference
         if reference is None and self.looks:
@@ -262,7 +262,7 @@ class Watch(Document):
         settings, tests = self.settings, self.tests
         if tests is None:
             return
-        alarm, alarmed, start = math.log(self.alarm_at), False, int(self.of_sizes and settings.reference is None)
+        alarm, alarmed, start = math.log(self.alarm_at), False, int(self.monitors_sizes and settings.reference is None)
         if start:
             yield Point(self.looks[0], 0.0, dict.fromkeys(tests.names, 0.0), alarmed=False)
         size = settings.batch / max(len(settings.promised), 1)
@@ -274,18 +274,18 @@ class Watch(Document):
             noises=tests.noises,
             per_person=settings.records_per_person,
         )
-        log_stakes, spans = np.full(bet.price.shape, -np.inf), self._spans()
+        log_wealth, spans = np.full(bet.price.shape, -np.inf), self._spans()
         for t, look in enumerate(self.looks[start:], start=1):
             x, y = tests.sums(look.counts)
-            log_stakes = advance(log_stakes, log_e_values(bet, x, y), stake(t, settings.looks))
-            parts = log_evidence(log_stakes, cash(t, settings.looks))
+            log_wealth = advance(log_wealth, log_e_values(bet, x, y), entering_wealth(t, settings.looks))
+            parts = log_evidence(log_wealth, cash(t, settings.looks))
             together = _mean(parts)
             alarmed |= together >= alarm
             named = dict(zip(tests.names, parts.tolist(), strict=True))
             yield Point(look, together, named, alarmed, *(spans[t - 1] if spans else ()))
 
     def _spans(self) -> list[tuple[float, float]]:
-        if self.of_sizes or not self.looks:
+        if self.monitors_sizes or not self.looks:
             return []
         settings = self.settings
         counts = np.array([look.counts for look in self.looks], np.int64).reshape(len(self.looks), -1, 2).sum(axis=1)
@@ -300,7 +300,7 @@ class Watch(Document):
             per_person=settings.records_per_person,
         )
 
-    def named_by(self, point: Point) -> list[str]:
+    def parts_below(self, point: Point) -> list[str]:
         """Names of the parts that are below by their own evidence, each at an equal share of the error."""
         alone = math.log(self.alarm_at * max(len(point.parts), 1))
         return [name for name, log in point.parts.items() if name and log >= alone]
@@ -314,14 +314,14 @@ class Watch(Document):
         return Section("Watch", self._watched(), facts, notes=tuple(self._standing()))
 
     def _brief(self) -> str:
-        what = "set sizes" if self.of_sizes else f"coverage at least {min(self.settings.least):.6g}"
+        what = "set sizes" if self.monitors_sizes else f"coverage at least {min(self.settings.least):.6g}"
         alarm = "no alarm" if self.alarm is None else f"ALARM since look {self.alarm.look.name!r}"
         return f"{what}, {len(self.looks):,} looks, {alarm}, {self.privacy.brief} a look"
 
     def _watched(self) -> str:
         settings = self.settings
         planned = f"{settings.looks:,} looks of {settings.batch:,} records planned"
-        if self.of_sizes:
+        if self.monitors_sizes:
             return f"watch of set sizes, against those of {settings.compared}; {planned}"
         levels = sorted(settings.least)
         least = " to ".join(dict.fromkeys(f"{level:.6g}" for level in (levels[0], levels[-1])))
@@ -339,7 +339,7 @@ class Watch(Document):
             return
         last = self.points[-1]
         yield f"looks: {len(self.looks):,}, the last {last.look.name!r}"
-        if self.of_sizes:
+        if self.monitors_sizes:
             yield f"{self.settings.compared} is the reference; sizes do not show coverage"
         else:
             yield self._coverage(last)
@@ -356,9 +356,11 @@ class Watch(Document):
     def _verdict(self) -> str:
         if (alarm := self.alarm) is None:
             return "no alarm"
-        parts = self.named_by(self.points[-1])
+        parts = self.parts_below(self.points[-1])
         named = f"; beyond chance in {', '.join(parts[:10])}" if parts else ""
-        what = "set sizes differ from the reference" if self.of_sizes else "coverage was below the monitored value"
+        what = (
+            "set sizes differ from the reference" if self.monitors_sizes else "coverage was below the monitored value"
+        )
         return f"ALARM since look {alarm.look.name!r}: {what}{named}"
 
 

@@ -15,8 +15,8 @@ from confide.evaluation import (
     WorstPart,
     division_of,
     fingerprint,
+    format_interval_ends,
     interval_text,
-    outwards,
     private_statements,
     surely_below,
     worst_parts,
@@ -24,8 +24,8 @@ from confide.evaluation import (
 from confide.guarantee import coverage_text
 from confide.releases import Release, RiskCalibration
 from confide.reports.charts import BELOW, Share, intervals, sizes
+from confide.reports.guarantee_text import coverage_percent
 from confide.reports.page import number, percent
-from confide.reports.promise import coverage_percent
 from confide.sets import CoverageEstimate
 from confide.support import Facts, Section, Table
 
@@ -53,8 +53,8 @@ def check_private(evaluation: PrivateEvaluation, release: Release) -> None:
     if evaluation.calibration != fingerprint(release):
         raise InputError("evaluation", "must be one of this calibration", "one of another", "evaluate again")
     outcome, statements = private_statements(release)
-    question = evaluation.question
-    if (question.outcome, dict(question.statements)) != (outcome, statements):
+    query = evaluation.query
+    if (query.outcome, dict(query.statements)) != (outcome, statements):
         raise InputError("evaluation", "must contain the promises of this calibration", "other promises")
 
 
@@ -262,13 +262,13 @@ _TITLES = {"": "", "lower end": "The lower ends", "upper end": "The upper ends"}
 
 def private_sections(evaluation: PrivateEvaluation) -> list[Section]:
     """One section for each promise."""
-    loss = evaluation.question.loss
+    loss = evaluation.query.loss
     return [_private(name, finding, loss) for name, finding in evaluation.findings.items()]
 
 
 def private_shortfall(evaluation: PrivateEvaluation) -> str:
     """First sentence about a part that is covered less than promised beyond chance; empty without such parts."""
-    if evaluation.shortfalls or evaluation.question.loss is not None:
+    if evaluation.shortfalls or evaluation.query.loss is not None:
         return ""
     sentences = (_short(kind, parts) for one in evaluation.findings.values() for kind, parts in one.parts.items())
     return next((sentence for sentence in sentences if sentence), "")
@@ -301,7 +301,7 @@ def _private(name: str, finding: PrivateFinding, loss: tuple[str, float] | None)
         drawn = [Share(one.name, one.value, one.low, one.high) for one in shares][:MOST_SHOWN]
         caption = "Dots: share among the noisy counts. Bars: intervals that hold together with all others."
         charts.append(Section(what, chart=intervals(drawn, None, f"{what}; {BELOW}"), notes=(caption,)))
-        rows = tuple((one.name, _known(one.value), *outwards(one.low, one.high)) for one in shares)
+        rows = tuple((one.name, _known(one.value), *format_interval_ends(one.low, one.high)) for one in shares)
         tables.append(Table((head, "Share", "Interval from", "to"), rows, what))
     return Section(title, facts=tuple(facts), warnings=tuple(short), parts=tuple(charts), tables=tuple(tables))
 
@@ -339,7 +339,8 @@ def _private_table(level: str, kind: str, parts: Sequence[Part]) -> Table:
     heads = (head, "Covered, with noise", "Missed, with noise", "Coverage", "Interval from", "to", "Promised",
              "Below, beyond chance")  # fmt: skip
     rows = tuple(
-        (part.name, f"{part.covered:,}", f"{part.missed:,}", _known(part.value), *outwards(part.low, part.high),
+        (part.name, f"{part.covered:,}", f"{part.missed:,}", _known(part.value), *format_interval_ends(part.low,
+        part.high),
          coverage_percent(part.promise), "yes" if part.below else "no")
         for part in parts[:MOST_ROWS]
     )  # fmt: skip
@@ -351,7 +352,7 @@ def _private_losses(kind: str, parts: Sequence[Part], bound: float) -> Table:
     rows = []
     for part in parts[:MOST_ROWS]:
         value = "not known" if part.value is None else _loss(part.value, bound)
-        ends = outwards(bound * (1 - part.high), bound * (1 - part.low))
+        ends = format_interval_ends(bound * (1 - part.high), bound * (1 - part.low))
         promised = f"{bound * (1 - part.promise):.6g}"
         rows.append((part.name, value, *ends, promised, "yes" if part.below else "no"))
     heads = (_BY[kind][1], "Loss", "Interval from", "to", "Promised, at most", "Above, beyond chance")

@@ -41,8 +41,8 @@ from confide.support import (
     write_text,
 )
 from confide.tables import Classified, Progress, What, covered_counts, silent, size_counts
-from confide.watching.course import Watch
 from confide.watching.settings import Settings, check_look_name, promised_of, reference_of, size_bins
+from confide.watching.watch_state import Watch
 
 if TYPE_CHECKING:
     from confide.ledger import Dataset, Ledger, Payment
@@ -143,14 +143,14 @@ def watch(
     level, path = level_of(release, alpha), local_state(state)
     refuse_unknown("watch", choices, FirstLook.__annotations__)
     with _locked(path):
-        before = opened(path, level, what, **choices)
+        before = load_or_start(path, level, what, **choices)
         if not before.looks:
             for remark in before.settings.remarks(level):
                 warnings.warn(CoverageWarning(remark), stacklevel=outside())
 
         def count() -> NDArray[np.int64]:
             options: dict[str, Any] = {"by": by, "skip_incomplete": skip_incomplete, "progress": progress}
-            if before.of_sizes:
+            if before.monitors_sizes:
                 return size_counts(source, what, level, before.settings.bins, **options)
             return covered_counts(source, what, level, **options).ravel()
 
@@ -194,7 +194,7 @@ def level_of(release: Release, alpha: Level | None) -> Release:
     return release.at(alpha)
 
 
-def opened(state: Path, release: Release, what: What | None = None, **choices: Unpack[FirstLook]) -> Watch:
+def load_or_start(state: Path, release: Release, what: What | None = None, **choices: Unpack[FirstLook]) -> Watch:
     """Load the watch of a state file, or start one; choices must agree with those of the file.
 
     Raises
@@ -250,7 +250,7 @@ def _compare(stored: Watch, release: Release, given: dict[str, Any], state: Path
         "tolerance": settings.tolerance,
         "looks": settings.looks,
         "error": settings.error,
-        "unlabelled": stored.of_sizes,
+        "unlabelled": stored.monitors_sizes,
         "neighbors": settings.neighbors,
         "records_per_person": settings.records_per_person,
     }
@@ -308,16 +308,16 @@ def _looked(before: Watch, look: str, payment: "Payment | None", count: Any) -> 
 def _as_before(before: Watch, look: str, payment: "Payment | None", count: Any) -> Watch:
     """The watch unchanged, if the ledger confirms that this look at this batch is already in it."""
     if payment is None or payment.again:
-        raise before.taken(look)
+        raise before.name_error(look)
     from confide.ledger import Bill
 
     bill = Bill.of({None: payment})
     if None not in bill.kept:
-        raise before.taken(look)
+        raise before.name_error(look)
     entry = bill.recall({None: _mark(count())})[None]
     counts, _, _ = _kept(entry.text, look)
     if counts != next(earlier.counts for earlier in before.looks if earlier.name == look):
-        raise before.taken(look)
+        raise before.name_error(look)
     text = f"look {look!r} at this very batch was taken on {entry.made} and counts once; nothing was charged"
     warnings.warn(EarlierReleaseWarning(text, (entry.made,)), stacklevel=outside())
     return before

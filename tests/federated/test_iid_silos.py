@@ -97,7 +97,7 @@ def test_a_silo_of_another_unit_is_pointed_out(tmp_path, capsys, factor):
     assert ("threshold, logarithmic" in page) is far
 
 
-def test_probabilities_of_alike_silos_may_be_any_small_numbers(three):
+def test_probabilities_of_iid_silos_may_be_any_small_numbers(three):
     """Scores from 0 to 1 have no unit that could be wrong, and those of a sure model span decades."""
     read, _ = federated.FederatedPlan.read(three.plan(score="lac"))
     assert federated.unlike_replies(read, {"silo 0": 1e-6, "silo 1": 0.5, "silo 2": 0.6}) is None
@@ -119,7 +119,7 @@ def test_two_replies_and_infinite_ones_are_looked_at(three):
 
 
 @pytest.mark.slow
-def test_secret_sizes_leave_a_hint_at_what_needs_no_alike_silos(three, tmp_path, capsys):
+def test_errors_for_secret_sizes_name_methods_for_different_silos(three, tmp_path, capsys):
     for keys in three.keys:
         (tmp_path / f"{keys.name}.silo").write_text(keys.public().to_json())
     three.coordinator.save(tmp_path / "coordinator.key")

@@ -12,16 +12,16 @@ import numpy as np
 from numpy.typing import NDArray
 
 
-def rivals_left(log_weights: NDArray[np.float64]) -> float:
+def competitor_ratio(log_weights: NDArray[np.float64]) -> float:
     """The competitor ratio G: the largest total weight left of a candidate, relative to its own weight, rounded up.
 
     `log_weights` are float64 of shape (m,).
 
     Examples
     --------
-    >>> rivals_left(np.zeros(1000))
+    >>> competitor_ratio(np.zeros(1000))
     999.0
-    >>> round(rivals_left(np.log(2) * np.arange(50)), 6)
+    >>> round(competitor_ratio(np.log(2) * np.arange(50)), 6)
     1.0
     """
     if len(log_weights) == 1 or not log_weights.any():
@@ -33,12 +33,12 @@ def rivals_left(log_weights: NDArray[np.float64]) -> float:
         return float(max(np.exp((sums - log_weights[1:]).max() + error), np.finfo(np.float64).tiny))
 
 
-def rivals_right(log_weights: NDArray[np.float64]) -> float:
+def competitor_ratio_right(log_weights: NDArray[np.float64]) -> float:
     """The largest total weight right of a candidate, relative to its own weight, rounded up.
 
     Examples
     --------
-    >>> rivals_right(np.zeros(1000))
+    >>> competitor_ratio_right(np.zeros(1000))
     999.0
     """
-    return rivals_left(log_weights[::-1])
+    return competitor_ratio(log_weights[::-1])

@@ -7,7 +7,7 @@ import pytest
 
 
 @pytest.fixture(autouse=True, scope="module")
-def any_rows() -> Iterator[None]:
+def any_row_sums() -> Iterator[None]:
     """Disable the check of row sums in modules that import this fixture."""
     with pytest.MonkeyPatch.context() as patch:
         for where in ("confide.arrays.probabilities", "confide.tables.readers"):

@@ -1,4 +1,4 @@
-"""A private evaluation as a value: a public question and noisy counts. Nothing else in it depends on records.
+"""A private evaluation as a value: a public query and noisy counts. Nothing else in it depends on records.
 
 Every record is in one cell of every table, by its part of each partition and by its outcome. Cells are counted, and
 each count gets discrete Laplace noise. The statements follow from the noisy counts and public numbers
@@ -27,9 +27,9 @@ from confide.evaluation.intervals import (
     PrivateFinding,
     PrivateMean,
     family_error,
-    find,
     over_all,
     size_parts,
+    statements_from_cells,
     width_parts,
 )
 from confide.evaluation.parts import Part, interval_text
@@ -132,7 +132,7 @@ class CountPrivacy:
 
 
 @dataclass(frozen=True)
-class Question:
+class CountQuery:
     """Query about labelled records and its privacy loss; all of it is public.
 
     Parameters
@@ -249,7 +249,7 @@ class PrivateEvaluation(Document):
 
     Parameters
     ----------
-    question
+    query
         The public query.
     confidence
         Probability that all intervals hold at once.
@@ -273,7 +273,7 @@ class PrivateEvaluation(Document):
     True
     """
 
-    question: Question
+    query: CountQuery
     confidence: float
     counts: tuple[tuple[int, ...], ...]
     versions: Mapping[str, str] = field(default_factory=dict, hash=False)
@@ -283,29 +283,29 @@ class PrivateEvaluation(Document):
         object.__setattr__(self, "versions", MappingProxyType(dict(self.versions)))
         object.__setattr__(self, "shortfalls", MappingProxyType(dict(self.shortfalls)))
         object.__setattr__(self, "confidence", float(exact_level("confidence", self.confidence)))
-        if [len(cells) for cells in self.counts] != self.question.cells:
+        if [len(cells) for cells in self.counts] != self.query.cells:
             raise InputError("counts", "must have one number for each cell of each table")
-        family_error(self.question.partitions, len(self.question.statements), 1 - self.confidence)
+        family_error(self.query.partitions, len(self.query.statements), 1 - self.confidence)
 
     @property
     def calibration(self) -> str:
         """SHA-256 of the evaluated release."""
-        return self.question.calibration
+        return self.query.calibration
 
     @property
     def privacy(self) -> PrivacyStatement:
         """Privacy loss of the evaluation."""
-        return self.question.privacy
+        return self.query.privacy
 
     @property
     def epsilon(self) -> float:
         """Privacy loss of one person."""
-        return self.question.epsilon
+        return self.query.epsilon
 
     @cached_property
     def findings(self) -> Mapping[str, PrivateFinding]:
         """Findings about the release as a whole (""), each level (`alpha 1/10`), and the ends of intervals."""
-        return find(self._cells(), self.question.statements, 1 - self.confidence)
+        return statements_from_cells(self._cells(), self.query.statements, 1 - self.confidence)
 
     @property
     def finding(self) -> PrivateFinding:
@@ -314,7 +314,7 @@ class PrivateEvaluation(Document):
 
     def __getitem__(self, alpha: Level) -> PrivateFinding:
         name = level_name(exact_level("alpha", alpha))
-        if self.question.outcome != "levels" or name not in self.findings:
+        if self.query.outcome != "levels" or name not in self.findings:
             raise InputError("alpha", "must be one of the evaluated levels", got=name)
         return self.findings[name]
 
@@ -343,23 +343,23 @@ class PrivateEvaluation(Document):
         """Bounds of the mean set size; None if set sizes were not requested."""
         return self.finding.mean_size
 
-    def judged(self, release: Release) -> "PrivateEvaluation":
+    def with_shortfall(self, release: Release) -> "PrivateEvaluation":
         """Return a copy with its shortfalls, computed from the evaluated release."""
         releases = {"": release} | {level_name(alpha): release.at(alpha) for alpha in release.levels}
         if release.by == "side":
             releases |= dict(zip(SIDES[1:], release.parts.values(), strict=True))
         cells, shortfalls = self._cells(), {}
-        for name, promised in self.question.statements.items():
+        for name, promised in self.query.statements.items():
             c = over_all(cells, name, promised, CHANCE / 2)
             if (
                 c.value is not None
-                and (short := shortfall_at(releases[name], c.value, c.high, self.question.n)) is not None
+                and (short := shortfall_at(releases[name], c.value, c.high, self.query.n)) is not None
             ):
                 shortfalls[name] = short
         return replace(self, shortfalls=shortfalls)
 
     def _cells(self) -> Cells:
-        q = self.question
+        q = self.query
         noisy: list[NDArray[np.int64]] = []
         for table, counts in zip(q.tables, self.counts, strict=True):
             noisy.append(np.array(counts, dtype=np.int64).reshape((1,) if q.one_count else q.shape(table)))
@@ -370,7 +370,7 @@ class PrivateEvaluation(Document):
         return Section(
             "PrivateEvaluation",
             warnings=tuple(sentence_of(name, one) for name, one in self.shortfalls.items()),
-            parts=described(self.findings, self.question.loss),
+            parts=described(self.findings, self.query.loss),
             notes=(hold_together(self.findings, self.confidence), f"privacy: {self.privacy}"),
         )
 
@@ -380,10 +380,10 @@ class PrivateEvaluation(Document):
         return f"coverage {covered_text(self.coverage)}{short}{levels}, {self.privacy.brief}"
 
 
-def empty(question: Question, confidence: float) -> PrivateEvaluation:
+def empty(query: CountQuery, confidence: float) -> PrivateEvaluation:
     """Evaluation with all counts 0, from public numbers alone."""
-    counts = tuple((0,) * cells for cells in question.cells)
-    return PrivateEvaluation(question, confidence, counts, library_versions())
+    counts = tuple((0,) * cells for cells in query.cells)
+    return PrivateEvaluation(query, confidence, counts, library_versions())
 
 
 def level_name(alpha: Fraction) -> str:
@@ -509,7 +509,7 @@ def _statements(stated: dict[str, Any]) -> dict[str, float]:
     return {name: float(coverage) for name, coverage in stated.items()}
 
 
-_QUESTION: shapes.Shape = {
+_QUERY: shapes.Shape = {
     "calibration": shapes.Field(
         "64 hexadecimal digits", (str,), shapes.within(lambda text: len(text) == 64 and not set(text) - _HEXADECIMAL)
     ),
@@ -541,7 +541,7 @@ _QUESTION: shapes.Shape = {
 }
 _ANSWER: shapes.Shape = {
     "private": shapes.Field("true", (bool,), shapes.within(bool)),
-    **_QUESTION,
+    **_QUERY,
     "confidence": shapes.number(),
     "counts": shapes.listed(shapes.listed(shapes.integer(_MOST_NOISY, -_MOST_NOISY))),
     "found": shapes.Field("an object", (dict,)),
@@ -549,9 +549,9 @@ _ANSWER: shapes.Shape = {
 }
 
 
-def question_fields(question: Question) -> dict[str, Any]:
-    """JSON values of a question; together with the data they identify a request."""
-    return shapes.write_shape(question, _QUESTION)
+def query_fields(query: CountQuery) -> dict[str, Any]:
+    """JSON values of a query; together with the data they identify a request."""
+    return shapes.write_shape(query, _QUERY)
 
 
 def found_fields(evaluation: PrivateEvaluation) -> dict[str, Any]:
@@ -562,7 +562,7 @@ def found_fields(evaluation: PrivateEvaluation) -> dict[str, Any]:
 def _fields(evaluation: PrivateEvaluation) -> dict[str, Any]:
     return {
         "private": True,
-        **question_fields(evaluation.question),
+        **query_fields(evaluation.query),
         "confidence": evaluation.confidence,
         "counts": [list(cells) for cells in evaluation.counts],
         "found": found_fields(evaluation),
@@ -590,8 +590,8 @@ def _coverage_fields(part: Part) -> dict[str, Any]:
 
 def _read(fields: Fields) -> PrivateEvaluation:
     values = shapes.read_shape(fields, _ANSWER)
-    asked = values["privacy"] | {name: values[name] for name in _QUESTION if name != "privacy"}
-    made = PrivateEvaluation(Question(**asked), values["confidence"], values["counts"], values["versions"] or {})
+    asked = values["privacy"] | {name: values[name] for name in _QUERY if name != "privacy"}
+    made = PrivateEvaluation(CountQuery(**asked), values["confidence"], values["counts"], values["versions"] or {})
     if not _same(values["found"], found_fields(made)):
         raise FormatError("evaluation.found", "must follow from the counts", remedy="Do not use the file")
     return made

@@ -1,4 +1,4 @@
-"""Files of the kinds and schemas that no other sample has: run once with 0.2, `python -m tests.kept_by_0_2`, and kept.
+"""Files of the kinds and schemas that no other sample has: run once with 0.2: `python -m tests.samples_of_0_2`.
 
 Keys, noise and signatures cannot be drawn again. They lie in folders `samples/other`, and those of a federation in
 `tests/federated/samples/0.2`, whose keys protect nothing else. Files that exist are left as they are.

@@ -1,4 +1,4 @@
-"""The course of thresholds on the page of a release: there without scripts, and only what was released."""
+"""Thresholds of a chain of releases on the page of a release: there without scripts, and only what was released."""
 
 import math
 import re
@@ -8,7 +8,7 @@ import pytest
 
 import confide
 from confide.releases import Predecessor
-from confide.reports.thresholds import course
+from confide.reports.thresholds import lineage
 from confide.support import Dot, Line
 
 pytestmark = [pytest.mark.filterwarnings("ignore::confide.CoverageWarning"), pytest.mark.usefixtures("few_plans")]
@@ -28,7 +28,7 @@ def after(first, thresholds):
 
 
 def test_first_release_has_no_lineage_section(first):
-    assert course(first) is None
+    assert lineage(first) is None
     assert 'id="course"' not in confide.report(first).html
 
 
@@ -62,7 +62,7 @@ def test_page_shows_all_releases_of_lineage(first):
     ],
 )
 def test_chart_stays_within_frame_for_all_thresholds(first, thresholds, circles, lines):
-    output = course(after(first, thresholds))
+    output = lineage(after(first, thresholds))
     (chart,) = output["charts"]
     drawn = chart.chart.svg()
     places = [float(place) for place in re.findall(r' (?:cx|cy|x|y)="([^"]*)"', drawn)]
@@ -75,7 +75,7 @@ def test_chart_stays_within_frame_for_all_thresholds(first, thresholds, circles,
 
 
 def test_points_are_ordered_by_threshold(first):
-    (section,) = course(after(first, [0.1, 0.2, 0.4]))["charts"]
+    (section,) = lineage(after(first, [0.1, 0.2, 0.4]))["charts"]
     drawn = section.chart.svg()
     low, middle, high = (float(place) for place in re.findall(r'cy="([^"]*)"', drawn)[:3])
     assert low > middle > high
@@ -89,7 +89,7 @@ def test_points_are_ordered_by_threshold(first):
 def test_several_thresholds_have_separate_charts():
     levels = [0.4, 0.35, 0.3, 0.25, 0.2, 0.15, 0.1]
     some = confide.calibrate_levels(RNG.beta(2, 5, 1000), levels, 14.0, score="lac", **PUBLIC)
-    output = course(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
+    output = lineage(confide.recalibrate(some, RNG.beta(2, 5, 1000), cold=True))
     assert (len(output["charts"]), output["more"]) == (6, 1)
     assert output["heads"] == ["Number", "Date", *(f"alpha {level:g}" for level in levels[:6]), "ε"]
     assert output["rows"][0][0] == "1"

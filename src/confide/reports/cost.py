@@ -94,7 +94,7 @@ def _ladder(
 # One point
 
 
-def point_facts(plan: Plan, noun: str = "set") -> Facts:
+def cost_facts(plan: Plan, noun: str = "set") -> Facts:
     """Facts about the cost of privacy in a plan."""
     over = ", above n: +∞ is the likely result" if plan.target_rank > plan.n else ""
     serves = plan.nonprivate_rank <= plan.counted
@@ -203,7 +203,7 @@ def price(made: Grid, noun: str, *, explorer: bool) -> dict[str, Any]:
     chosen = made[made.chosen]
     found: dict[str, Any] = {
         "sentence": sentence(chosen),
-        "facts": point_facts(chosen, noun),
+        "facts": cost_facts(chosen, noun),
         "figures": [by_epsilon(made, made.chosen), by_records(made, made.chosen)],
         "noun": noun,
         "explorer": None,
@@ -227,7 +227,7 @@ def price(made: Grid, noun: str, *, explorer: bool) -> dict[str, Any]:
                 ],
                 "chosen": list(made.chosen),
                 "said": [
-                    [sentence(made[place]), *(text for _, text in point_facts(made[place], noun))]
+                    [sentence(made[place]), *(text for _, text in cost_facts(made[place], noun))]
                     for place in made.places()
                 ],
             },
@@ -235,7 +235,7 @@ def price(made: Grid, noun: str, *, explorer: bool) -> dict[str, Any]:
     return found
 
 
-def explored(context: Mapping[str, Any]) -> dict[str, Any] | None:
+def explorer_data(context: Mapping[str, Any]) -> dict[str, Any] | None:
     """Data that the explorer of a page looks up; None without the explorer."""
     found = context["price"]["explorer"]
     return None if found is None else found["data"]

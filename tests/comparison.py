@@ -1,6 +1,6 @@
 """Results of calibrate and related functions without noise, a line each, to compare two versions of the source.
 
-    python -m tests.compared > before.txt        on one tree, then on the other; `diff` shows what changed
+    python -m tests.comparison > before.txt        on one tree, then on the other; `diff` shows what changed
 
 A line is the name of the request and a digest of the release (without versions and checksums), or the refusal. Of names
 after the command only those kinds are asked: arrays, renewals, tables, ledgers.

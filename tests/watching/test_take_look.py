@@ -236,7 +236,7 @@ import numpy as np, pyarrow as pa
 import confide
 from confide.ledger import Ledger
 from confide.tables import Scored
-import confide.ledger.book, confide.watching.looking, confide.watching.course
+import confide.ledger.book, confide.watching.take_look, confide.watching.watch_state
 from confide.watching import watch
 from pathlib import Path
 
@@ -284,12 +284,12 @@ for folder, steps in json.loads(sys.argv[1]).items():
 """
 
 STEPS = {
-    "before the count": ("confide.watching.looking.covered_counts", "before"),
+    "before the count": ("confide.watching.take_look.covered_counts", "before"),
     "before the charge": ("confide.ledger.book.Ledger.charge_all", "before"),
-    "charged, not drawn": ("confide.watching.course.draw_counts", "before"),
+    "charged, not drawn": ("confide.watching.watch_state.draw_counts", "before"),
     "drawn, not kept": ("confide.ledger.book.Ledger.attach_all", "before"),
-    "kept, state not written": ("confide.watching.looking.write_text", "before"),
-    "state written": ("confide.watching.looking.write_text", "after"),
+    "kept, state not written": ("confide.watching.take_look.write_text", "before"),
+    "state written": ("confide.watching.take_look.write_text", "after"),
 }
 
 

@@ -7,7 +7,7 @@ import confide.scores.selected
 
 
 @pytest.fixture(scope="module", autouse=True, params=["numpy", "numba"])
-def both_ways(request):
+def with_and_without_numba(request):
     with pytest.MonkeyPatch.context() as patch:
         if request.param == "numba":
             pytest.importorskip("numba", reason="the extra `speed` is not installed")

@@ -9,8 +9,8 @@ import numpy as np
 import pytest
 from scipy import integrate
 
+from confide.guarantee.competitors import competitor_ratio, competitor_ratio_right
 from confide.guarantee.random_rank import mean_overshoot, tail
-from confide.guarantee.rivals import rivals_left, rivals_right
 from confide.mechanisms.slopes import Slopes
 
 SELECTORS = ["permute_and_flip", "exponential"]
@@ -43,7 +43,7 @@ def test_competitor_ratio_is_rounded_up_by_less_than_a_billionth(name, scale):
     """Never below the exact G, and above it by less than a billionth: a certificate must not underestimate G."""
     heights = HEIGHTS[name] if scale > 1 else HEIGHTS[name] // 10**6
     exact = exact_rivals(heights, scale)
-    found = rivals_left(heights / scale)
+    found = competitor_ratio(heights / scale)
     assert exact <= Decimal(found) <= exact * (1 + Decimal("1e-9")) + Decimal("1e-300")
 
 
@@ -55,9 +55,9 @@ def test_competitor_ratio_of_a_mechanism(m, flat, rise):
     steps = m - flat
     heights = [math.floor(rise * max(j - flat, Fraction(0)) / steps) if steps > 0 else 0 for j in range(1, m + 1)]
     if steps > 0:
-        assert mechanism.heights(m).tolist() == heights
+        assert mechanism.log_prior_weights(m).tolist() == heights
         assert heights[-1] == rise
-    exact = exact_rivals(mechanism.heights(m), mechanism.scale)
+    exact = exact_rivals(mechanism.log_prior_weights(m), mechanism.scale)
     assert exact <= Decimal(mechanism.rivals(m)) <= exact * (1 + Decimal("1.001e-3"))
     assert mechanism.rivals(m) <= m - 1
 
@@ -68,7 +68,7 @@ def test_the_stated_step_is_no_more_than_any_ratio_of_neighbours(m, flat, rise):
     """The a of Theorem T1 from the stated integers: rounded down by little; 1 for equal weights."""
     mechanism = Slopes(Fraction(0), Fraction(9), 9, 11, 1024.5, "permute_and_flip", flat=flat, rise=rise)
     with localcontext(prec=60):
-        weights = [(Decimal(int(height)) / Decimal(mechanism.scale)).exp() for height in mechanism.heights(m)]
+        weights = [(Decimal(int(height)) / Decimal(mechanism.scale)).exp() for height in mechanism.log_prior_weights(m)]
         least = min(one / following for one, following in pairwise(weights))
     assert least - Decimal("1.001e-4") <= Decimal(mechanism.step(m)) <= least
     assert rise or mechanism.step(m) == 1
@@ -77,8 +77,10 @@ def test_the_stated_step_is_no_more_than_any_ratio_of_neighbours(m, flat, rise):
 def test_competitors_on_the_right_are_those_on_the_left_of_the_mirror_image():
     log_weights = np.array([0.0, 0.5, 0.5, 2.0])
     weights = np.exp(log_weights)
-    assert rivals_right(log_weights) == pytest.approx(max(weights[j + 1 :].sum() / weights[j] for j in range(3)))
-    assert rivals_left(log_weights) == pytest.approx(max(weights[:j].sum() / weights[j] for j in range(1, 4)))
+    assert competitor_ratio_right(log_weights) == pytest.approx(
+        max(weights[j + 1 :].sum() / weights[j] for j in range(3))
+    )
+    assert competitor_ratio(log_weights) == pytest.approx(max(weights[:j].sum() / weights[j] for j in range(1, 4)))
 
 
 @pytest.mark.parametrize("rivals", [1e-3, 0.3, 1.0, 2.7, 48.2, 4000.5])
@@ -114,7 +116,7 @@ def test_mean_overshoot_for_fractional_competitor_ratios(selector, lighter, slop
 def test_log_weights_are_heights_plus_the_remaining_head_start():
     """In units of the scale. The prior bonus belongs to +inf, and fades with n to 0."""
     mechanism = Slopes(Fraction(9, 10), Fraction(2), 9, 11, 180.0, "permute_and_flip", 585, 6, Fraction(1, 2), 2520)
-    heights = mechanism.heights(4)
+    heights = mechanism.log_prior_weights(4)
     for n, ahead in ((0, 585), (20, 465), (97, 3), (98, 0), (1000, 0)):
         wanted = (heights + np.array([0, 0, 0, ahead])) / 180
         np.testing.assert_allclose(mechanism.log_weights(4, n), wanted, rtol=1e-12)

@@ -12,14 +12,14 @@ from functools import lru_cache
 import numpy as np
 
 import confide
-from confide.guarantee import private_head_start, private_shift, public_shift
+from confide.guarantee import public_shift, secret_prior_bonus, secret_shift
 from confide.mechanisms import UNIT, Slopes, slopes_for
 from confide.planning import PARTS, Plan, Terms
 from confide.scores import score_kind
 from confide.selection import selection_law
 
 
-def first_version(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
+def plan_of_version_0_1(alpha, epsilon, n, *, score="lac", neighbors="add_remove", **options) -> Plan:
     """The plan of version 0.1 for the default candidates that the score had."""
     candidates = score_kind(score).candidates()
     level = Fraction(1) - Fraction(str(alpha))
@@ -38,8 +38,8 @@ def first_mechanism(request: Terms, slopes: tuple[int, int]) -> Slopes | None:
     if n is not None:
         target = public_shift(n, level, *certificate, UNIT)
         return None if target is None or target > n else slopes_for(Fraction(0), target, *slopes, *terms)
-    m = slopes_for(level, private_shift(level, *certificate, unit), *slopes, *terms)
-    ahead = private_head_start(level, m.offset, 0.0, request.n_min, *certificate)
+    m = slopes_for(level, secret_shift(level, *certificate, unit), *slopes, *terms)
+    ahead = secret_prior_bonus(level, m.offset, 0.0, request.n_min, *certificate)
     return replace(m, head_start=math.ceil(ahead * m.unit * m.left))
 
 
@@ -57,7 +57,7 @@ def first_slopes(level: Fraction, epsilon: float, neighbors: str, m: int) -> tup
             target = public_shift(n, *terms, UNIT)
             shift = math.inf if target is None else float(target - level * (n + 1))
         else:
-            shift = float(private_shift(*terms, level.denominator * -(-UNIT // level.denominator)))
+            shift = float(secret_shift(*terms, level.denominator * -(-UNIT // level.denominator)))
         return shift + drift(trial.slope_left, trial.slope_right, m, n / m)
 
     left = 14

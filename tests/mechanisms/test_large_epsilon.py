@@ -8,8 +8,8 @@ import confide
 from confide.cli.federated import SiloRecords
 from confide.federated.silo_report import SiloReport
 from confide.ledger import Cost, compose
-from confide.mechanisms import PrivacyStatement, practically_none
-from confide.reports import price
+from confide.mechanisms import PrivacyStatement, weak_privacy_text
+from confide.reports import cost
 from confide.sets import CoverageEstimate
 from confide.support import decimal_text
 from tests.calibrations import released
@@ -21,7 +21,7 @@ def statement(epsilon):
 
 @pytest.mark.parametrize("epsilon", [1e-6, 1.0, 10.0])
 def test_other_losses_have_no_warning(epsilon):
-    assert practically_none(epsilon) == statement(epsilon).weak == ""
+    assert weak_privacy_text(epsilon) == statement(epsilon).weak == ""
     assert str(statement(epsilon)) == f"{decimal_text(epsilon)}-differential privacy for adding or removing one record"
 
 
@@ -42,8 +42,8 @@ def test_losses_are_decimal_numbers(value, text):
 
 
 def test_a_large_loss_on_every_screen(monkeypatch):
-    monkeypatch.setattr(price, "LEVELS", ())
-    monkeypatch.setattr(price, "LOSS_REACH", (1.0, 1.0))
+    monkeypatch.setattr(cost, "LEVELS", ())
+    monkeypatch.setattr(cost, "LOSS_REACH", (1.0, 1.0))
     cal, plan = released("large epsilon"), confide.plan(0.1, 1e6)
     for shown in (str(cal), cal._repr_html_(), str(plan), confide.report(cal).html, confide.report(plan).html):
         assert "1,000,000" in shown
@@ -56,8 +56,8 @@ def test_a_large_loss_of_several_releases_and_of_a_silo(tmp_path):
     for epsilon, weak in ((10.0, False), (11.0, True)):
         path = tmp_path / f"{weak}.db"
         costs = [Cost(epsilon / 2, "replace_one", "slopes")] * 2
-        for i, cost in enumerate(costs):
-            confide.Ledger(path).charge("records", cost, f"{i:064}")
+        for i, one in enumerate(costs):
+            confide.Ledger(path).charge("records", one, f"{i:064}")
         report = SiloReport("a", CoverageEstimate(0.9, 0.8, 0.95, 0.95, 100), epsilon)
         for shown in (compose(costs), report, SiloRecords(path, "records").spent(20.0)):
             assert ("practically no protection" in str(shown)) == weak

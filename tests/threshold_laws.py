@@ -35,7 +35,7 @@ class Law:
     continuous: bool = True
 
 
-EVEN = Law(lambda g, n: g.random(n), lambda v: np.clip(v, 0, 1))
+UNIFORM = Law(lambda g, n: g.random(n), lambda v: np.clip(v, 0, 1))
 
 
 def residuals(scale: float = 1.0) -> Law:
