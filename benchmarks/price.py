@@ -12,6 +12,7 @@ message. Times are processor times of one core.
 import argparse
 import os
 import time
+from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
@@ -20,7 +21,8 @@ import numpy as np
 import confide
 from benchmarks.small import small
 from confide import Candidates
-from confide.planning import Plan
+from confide.noisy_counts import noise_law
+from confide.planning import Plan, law_of, mechanism_for
 from tests.threshold_laws import (
     HARD_IN_UNIT,
     HARD_RESIDUALS,
@@ -155,6 +157,29 @@ def _conditional(n: int, relation: str, **options: object) -> Plan:
     return ours(n, relation, **options)
 
 
+def noisy_number(runs: int) -> None:
+    """A noisy secret number of records compared with the default guess of 1000, exactly over the noise."""
+    table("noisy number of records, n", "score", "excess, guess", "excess, noisy", "beyond, guess", "beyond, noisy")
+    for score in ("lac", "absolute_residual"):
+        for n in small((100, 200, 1000, 10_000, 100_000), (10_000,)):
+            guess = confide.plan(0.1, 1.0, n, score=score)
+            excess, beyond = _over_the_noise(n, confide.plan(0.1, 1.0, n, score=score, n_typical="noisy"))
+            row(n, score, f"{guess.expected_excess:.1f}", f"{excess:.1f}", chance(guess.chance_beyond), chance(beyond))
+
+
+def _over_the_noise(n: int, plan: Plan) -> tuple[float, float]:
+    request, spread, designs = plan.request, law_of(plan.request.candidates), Counter[int]()
+    law = noise_law(1 / request.size_scale)
+    for noise, share in enumerate(law, -(len(law) // 2)):
+        designs[request.designed_for(n + noise).n_typical] += share
+    means = np.zeros(2)
+    for design, share in designs.items():
+        terms = request.designed_for(design).over(spread, None)
+        made = Plan(terms, mechanism_for(terms), n)
+        means += share * np.array([made.expected_excess, made.chance_beyond])
+    return tuple(means / designs.total())
+
+
 def hard(runs: int) -> None:
     """Hard laws: excess and failures compared with those of 0.1."""
     heads = "hard laws, n", "n is", "law", "excess 0.1", "excess", "+inf 0.1", "+inf", "beyond 0.1", "beyond", "worse"
@@ -257,7 +282,9 @@ def fresh(runs: int) -> None:
 
 
 FOLDER = Path(os.environ.get("CONFIDE_DATA", Path(__file__).parents[2] / "shared" / "data"))
-TABLES = {one.__name__: one for one in (even, errors, scales, warm, conditional, fresh, hard, sets, classes)}
+TABLES = {
+    one.__name__: one for one in (even, errors, scales, warm, conditional, noisy_number, fresh, hard, sets, classes)
+}
 NEED_DATA = ("sets", "classes")
 
 

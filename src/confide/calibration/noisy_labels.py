@@ -314,7 +314,7 @@ class LabelledScores:
     probabilities: NDArray[Any]
     positions: NDArray[np.int64]
     u: Uniforms = None
-    looking_tells = False
+    looking_tells = recounts = False
 
     @property
     def n(self) -> int:

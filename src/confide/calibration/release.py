@@ -18,11 +18,19 @@ from numpy.typing import ArrayLike, NDArray
 
 from confide.arrays import as_positions, as_vector, refuse_other_rows
 from confide.calibration.request import SIDES, Key, Request, ThresholdRequest, joined
-from confide.candidates import Candidates
+from confide.candidates import Candidates, Spread
 from confide.counting import ScoreHistogram
 from confide.errors import CoverageWarning, InputError
 from confide.guarantee import coverage_text
-from confide.mechanisms import Mechanism, PpsOfSecretSize, SplitConformal, certify, privacy_statement
+from confide.mechanisms import (
+    Mechanism,
+    NoisySize,
+    PpsOfSecretSize,
+    SplitConformal,
+    certify,
+    draw_size,
+    privacy_statement,
+)
 from confide.planning import ClassShift, Population, RecordWeights, Terms, make_plan, mechanism_for
 from confide.releases import (
     Calibration,
@@ -51,6 +59,9 @@ Item = TypeVar("Item")
 
 Seen: TypeAlias = "ScoreHistogram | NDArray[Any]"
 """The input of a mechanism: counts over its candidates, or for `none` the scores themselves, shape (n,)."""
+
+Recount = Callable[[Candidates], Mapping[Key, Seen]]
+"""Counts the same records over other candidates, in a second pass."""
 
 Look = Callable[[], Mapping[Key, Seen]]
 """Reads the records, once: the mechanisms' input by row, counted over all candidates of the request."""
@@ -127,9 +138,12 @@ class _Share:
         """The payment for the threshold."""
         from confide.ledger import make_payment
 
-        mechanism = mechanism_for(terms)
-        privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
-        parameters = _request_fields(terms, mechanism, part.score)
+        mechanism = None if terms.size_scale is not None else mechanism_for(terms)
+        if terms.size_scale is not None:
+            privacy, parameters = terms.price, _request_fields_before_design(part, terms)
+        else:
+            privacy = privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector)
+            parameters = _request_fields(terms, mechanism, part.score)
         if part.words.predecessors:  # the renewal of another release is another request
             parameters["renewed"] = part.words.predecessors[-1].checksum
         whose = self.payer.ledger, self.dataset
@@ -140,21 +154,52 @@ class _Share:
 
 @dataclass(frozen=True)
 class PreparedThreshold:
-    """A validated and priced threshold: its part of the request, its terms over its own candidates, and its payment."""
+    """A validated and priced threshold: its part of the request, its terms over its own candidates, and its payment.
+
+    If a noisy number of records is released first, the terms are over all candidates that a design may choose.
+    """
 
     part: ThresholdRequest
     terms: Terms
     payment: "Payment | None" = None
 
+    @property
+    def sized(self) -> bool:
+        """Whether a noisy number of records is released first."""
+        return self.terms.size_scale is not None
+
+    @property
+    def compared(self) -> Candidates:
+        """The candidates of the counts that a ledger compares: a fixed list if the mechanism has a design to come."""
+        law = self.part.law
+        return Candidates.quantiles(law, _COMPARED) if self.sized and isinstance(law, Spread) else self.terms.candidates
+
     def own(self, seen: Seen) -> Seen:
         """The input of its mechanism, from counts over a superset of its candidates."""
-        if isinstance(seen, ScoreHistogram) and seen.candidates != self.terms.candidates:
+        if isinstance(seen, ScoreHistogram) and not self.sized and seen.candidates != self.terms.candidates:
             return seen.over(self.terms.candidates)
         return seen
 
-    def draw(self, seen: Seen) -> Calibration:
+    def fingerprinted(self, seen: Seen) -> bytes:
+        """Bytes of the counts that a ledger compares; it stores a keyed fingerprint of them."""
+        return fingerprint_bytes(seen.over(self.compared) if self.sized and isinstance(seen, ScoreHistogram) else seen)
+
+    def designed(self, size: NoisySize) -> Terms:
+        """The terms for a noisy number of records, over the candidates of its design."""
+        return self.terms.designed_for(size.counted).over(self.part.law, None)
+
+    def size(self, seen: Seen) -> NoisySize | None:
+        """Draw the noisy number of records, once; None unless the request has one."""
+        if self.terms.size_scale is None or not isinstance(seen, ScoreHistogram):
+            return None
+        return draw_size(seen.total, self.terms.size_scale, self.terms.n_min)
+
+    def draw(self, seen: Seen, size: NoisySize | None = None) -> Calibration:
         """Run the mechanism, once, and state all consequences of public numbers."""
-        terms, mechanism = self.terms, mechanism_for(self.terms)
+        terms = self.terms if size is None else self.designed(size)
+        mechanism = mechanism_for(terms)
+        if isinstance(seen, ScoreHistogram) and seen.candidates != terms.candidates:
+            seen = seen.over(terms.candidates)
         if isinstance(seen, ScoreHistogram):
             m, recipe, values = terms.m, seen.candidates.recipe, seen.candidates.values
             threshold = math.inf if mechanism is None else float(values[mechanism.choose(seen.counts)])
@@ -169,7 +214,10 @@ class PreparedThreshold:
             threshold=threshold,
             alpha=terms.alpha,
             guarantee=guarantee,
-            privacy=privacy_statement(mechanism, terms.neighbors, terms.records_per_person, terms.selector),
+            privacy=privacy_statement(
+                mechanism, terms.neighbors, terms.records_per_person, terms.selector, terms.size_scale
+            ),
+            size=size,
             mechanism=mechanism,
             candidates=m,
             recipe=recipe,
@@ -178,6 +226,10 @@ class PreparedThreshold:
             population=terms.population,
         )
         return self.part.words.of(drawn)
+
+    def list_of(self, drawn: Calibration) -> Candidates:
+        """The candidates of a calibration that `draw` returned."""
+        return self.terms.candidates if drawn.size is None else self.designed(drawn.size).candidates
 
     def warn(self, drawn: Calibration) -> None:
         """Warn of a threshold that is +inf or nearly so, and of a guarantee below the requested level."""
@@ -189,7 +241,8 @@ class PreparedThreshold:
                 f"with few records pps covers less; state n_min={enough} or more, if so many are certain"
             )
             warnings.warn(note, CoverageWarning, stacklevel=outside())
-        needed = _records_needed(self.terms) if math.isinf(drawn.threshold) else None
+        terms = self.terms if drawn.size is None else self.designed(drawn.size)
+        needed = _records_needed(terms) if math.isinf(drawn.threshold) else None
         if note := remark(drawn, needed, self.terms.epsilon):
             warnings.warn(note, CoverageWarning, stacklevel=outside())
 
@@ -211,13 +264,20 @@ class PreparedRelease:
         if (transaction := self._transaction()) is not None:
             transaction.check_limit()
 
-    def release(self, look: Look, *, charge_first: bool = False) -> Any:
+    @property
+    def compared(self) -> Candidates:
+        """The union of the candidates of the counts that a ledger compares."""
+        return joined(one.compared for one in self.thresholds.values())
+
+    def release(self, look: Look, recount: Recount | None = None, *, charge_first: bool = False) -> Any:
         """Compare, charge, draw: in this order.
 
         Parameters
         ----------
         look
-            Reads the records, once.
+            Reads the records, once: counts over all candidates, or over `compared` with `recount`.
+        recount
+            Counts the records over the candidates of the designs, in a second pass.
         charge_first
             Charge before `look` is called, because reading the data informs another system. If the ledger has answered
             a request that looks identical, the charge comes later: the cost is known only after the data are compared.
@@ -233,12 +293,12 @@ class PreparedRelease:
         drawn: Mapping[Key, Calibration]
         earlier: Mapping[Key, Entry] = {}
         if transaction is None:
-            drawn = self._draw(self._inputs(look()), self.thresholds)
+            drawn = self._draw(self._inputs(look()), self.thresholds, recount)
         else:
             drawn, earlier = transaction.run(
                 lambda: self._inputs(look()),
                 self._fingerprints,
-                self._draw,
+                lambda seen, keys: self._draw(seen, keys, recount),
                 Calibration.to_json,
                 charge_first=charge_first,
             )
@@ -249,7 +309,7 @@ class PreparedRelease:
             key: drawn[key] if key in drawn else prepared.part.words.of(Calibration.from_json(earlier[key].text))
             for key, prepared in self.thresholds.items()
         }
-        result = assembled(self.request, kept, {key: one.terms.candidates for key, one in self.thresholds.items()})
+        result = assembled(self.request, kept, {key: one.list_of(kept[key]) for key, one in self.thresholds.items()})
         if not self.request.disjoint:  # one warning for all groups together
             for key, one in drawn.items():
                 self.thresholds[key].warn(one)
@@ -272,10 +332,17 @@ class PreparedRelease:
         return {key: threshold.own(seen[threshold.part.row]) for key, threshold in self.thresholds.items()}
 
     def _fingerprints(self, seen: Mapping[Key, Seen]) -> dict[Key, bytes]:
-        return {key: fingerprint_bytes(statistic) for key, statistic in seen.items()}
+        return {key: self.thresholds[key].fingerprinted(statistic) for key, statistic in seen.items()}
 
-    def _draw(self, seen: Mapping[Key, Seen], keys: Iterable[Key]) -> dict[Key, Calibration]:
-        return {key: self.thresholds[key].draw(seen[key]) for key in keys}
+    def _draw(self, seen: Mapping[Key, Seen], keys: Iterable[Key], recount: Recount | None) -> dict[Key, Calibration]:
+        """Draw all noisy numbers of records first: one second pass then counts for all thresholds."""
+        due = list(keys)
+        sizes = {key: self.thresholds[key].size(seen[key]) for key in due}
+        if recount is not None:
+            lists = [self.thresholds[key].designed(size).candidates for key, size in sizes.items() if size is not None]
+            again = recount(joined(lists))
+            seen = {**seen, **{key: again[self.thresholds[key].part.row] for key in due if sizes[key] is not None}}
+        return {key: self.thresholds[key].draw(seen[key], sizes[key]) for key in due}
 
 
 class Asked(Protocol):
@@ -405,6 +472,18 @@ def _request_fields(terms: Terms, mechanism: Mechanism | None, score: str | None
     }
 
 
+def _request_fields_before_design(part: ThresholdRequest, terms: Terms) -> dict[str, Any]:
+    """The same fields for a threshold with a noisy number of records, before its design is known."""
+    law = part.law
+    over = law.digest if isinstance(law, Candidates) else repr(law)
+    stated = _choices(terms) | {"n_typical": None, "candidates": None}
+    return {"request": stated, "mechanism": None, "candidates": over, "score": part.score}
+
+
+_COMPARED = 480
+"""The length of the candidate list for a ledger's comparison of counts, if a noisy number of records is released."""
+
+
 def _choices(terms: Terms) -> dict[str, Any]:
     """The terms as plain values; in the form of version 0.1 if that has fields for all of them."""
     stated = {field.name: _plain(getattr(terms, field.name)) for field in fields(terms)} | {"candidates": terms.m}
@@ -413,7 +492,7 @@ def _choices(terms: Terms) -> dict[str, Any]:
     return {name: value for name, value in stated.items() if name not in _LATER or value is not None}
 
 
-_LATER = ("rise", "population", "rho")
+_LATER = ("rise", "population", "rho", "size_scale")
 
 
 def _plain(value: Any) -> Any:
@@ -451,6 +530,11 @@ class Source(Protocol):
     @property
     def looking_tells(self) -> bool:
         """Whether reading the records informs another system, so that a ledger must be charged first."""
+
+    @property
+    def recounts(self) -> bool:
+        """Whether two passes over few candidates are faster than one pass over very many."""
+        return False
 
     def see(self, request: Any, candidates: Candidates) -> Mapping[Key, Any]:
         """The mechanisms' input by row of the request: counts over the candidates; without privacy the scores."""
@@ -496,6 +580,13 @@ def release(source: Source, request: Asked, payer: Payer = NOBODY) -> Any:
         source = Counted(source.see(request, request.counted_over(known_later=True)))
         n = source.n
     prepared = prepare(request, n if request.public_n else None, payer)
+    if isinstance(prepared, PreparedRelease) and prepared.request.sized and source.recounts:
+        compared = prepared.compared  # two short lists are faster than one list of all possible candidates
+        return prepared.release(
+            lambda: source.see(request, compared),
+            lambda candidates: source.see(request, candidates),
+            charge_first=source.looking_tells,
+        )
     candidates = prepared.candidates
     return prepared.release(lambda: source.see(request, candidates), charge_first=source.looking_tells)
 
@@ -505,7 +596,7 @@ class Counted:
     """Counts that were computed elsewhere, by row, over the required candidates or a superset."""
 
     counts: Mapping[Key, Any]
-    looking_tells = False
+    looking_tells = recounts = False
 
     @property
     def n(self) -> int:
@@ -533,7 +624,7 @@ class Batches:
     scores: Iterable[NDArray[Any]]
     empty: str
     n = None
-    looking_tells = False
+    looking_tells = recounts = False
 
     def see(self, request: Request, candidates: Candidates) -> Mapping[Key, Seen]:
         """The counts of all batches."""
@@ -585,6 +676,7 @@ class Scores:
     places: NDArray[np.int64] | None = None
     beyond: bool = False
     looking_tells = False
+    recounts = True
 
     @classmethod
     def of(

@@ -11,7 +11,7 @@ import math
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields, replace
 from fractions import Fraction
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Any, Literal, TypeAlias
 
 import numpy as np
@@ -19,7 +19,7 @@ import numpy as np
 from confide.candidates import BUILDERS, AnyCandidates, Candidates, Spread
 from confide.errors import InputError, InputTypeError
 from confide.mechanisms import NEIGHBORS, MechanismName, Neighbors, published_candidates, split_epsilon
-from confide.planning import CHOICES, SIZES, Population, Terms, refuse_combinations
+from confide.planning import CHOICES, COUNTED_SIZES, SIZES, Population, Terms, refuse_combinations
 from confide.releases import (
     FALSE_NEGATIVES,
     Calibration,
@@ -131,7 +131,7 @@ class Request:
     unit: float | None = None
     neighbors: Neighbors = "add_remove"
     n_min: int = 1
-    n_typical: int | None = None
+    n_typical: int | Literal["noisy"] | None = None
     delta: Level | None = None
     records_per_person: int = 1
     selector: Selector | None = None
@@ -165,6 +165,11 @@ class Request:
         return not self.disjoint and self._first.terms.public_n
 
     @cached_property
+    def sized(self) -> bool:
+        """Whether a noisy number of records is released first."""
+        return any(part.terms.size_scale is not None for part in self.parts.values())
+
+    @cached_property
     def rows(self) -> dict[Key, str | None]:
         """The score of each row of counts, by the name of the row."""
         return {part.row: part.score for part in self.parts.values()}
@@ -178,7 +183,7 @@ class Request:
             The number of records if it is public. If it is secret, `n_typical` is used.
         known_later
             The number is public, but unknown until records are counted: return every candidate that may be chosen
-            then, see `ScoreHistogram.over`.
+            then, see `ScoreHistogram.over`. The same holds for a noisy number of records, whatever this argument is.
         """
         if self._shared_terms is not None:
             return dict.fromkeys(self.parts, _candidate_list(self._first.law, self._shared_terms, n, known_later))
@@ -237,7 +242,8 @@ class Request:
         parts = {}
         for (key, level), loss in zip(levels.items(), losses, strict=True):
             row, score = None if self.by == "level" else key, key if self.by == "side" else name
-            terms = Terms.unsettled(level, population=self.population, **(choices | loss))
+            listed = isinstance(law, Candidates)
+            terms = Terms.unsettled(level, population=self.population, listed=listed, **(choices | loss))
             parts[key] = ThresholdRequest(row, score, terms, law, words)
         return parts
 
@@ -305,11 +311,19 @@ def joined(lists: Iterable[Candidates]) -> Candidates:
     return Candidates.of(np.unique(np.concatenate([candidates.edges for candidates in every])))
 
 
+@lru_cache(maxsize=16)
+def every_candidate(law: Spread, sizes: tuple[int, ...]) -> Candidates:
+    """The union of the lists of these sizes: counts over it determine the counts over each list."""
+    return Candidates.of(np.unique(np.concatenate([Candidates.quantiles(law, size).edges for size in sizes])))
+
+
 def _candidate_list(law: Candidates | Spread, terms: Terms, n: int | None, known_later: bool) -> Candidates:
     if isinstance(law, Candidates):
         return law
+    if terms.size_scale is not None:
+        return every_candidate(law, COUNTED_SIZES)
     if known_later and terms.mechanism == "slopes":
-        return Candidates.of(np.unique(np.concatenate([Candidates.quantiles(law, size).edges for size in SIZES])))
+        return every_candidate(law, SIZES)
     return terms.over(law, n or terms.n_typical).candidates
 
 
@@ -428,18 +442,19 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     if not isinstance(request.cold, bool):
         raise InputTypeError("cold", "must be True or False", got=type(request.cold).__name__)
     old = _by_key(previous)
-    typical = request.n_typical
-    if previous.disjoint and typical is None:
-        typical = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
-    new_choices = {"n_typical": typical, "slopes": request.slopes, "rise": request.rise, "shift": request.shift}
+    guess = None
+    if previous.disjoint:
+        guess = typical_of_groups(len(old), max(part.guarantee.n_min or 1 for part in old.values()))
+    new_choices = {"slopes": request.slopes, "rise": request.rise, "shift": request.shift}
     parts: dict[Key, ThresholdRequest] = {}
     for (key, part), budget in zip(old.items(), _budgets(previous, old, request), strict=True):
         predecessor = Predecessor(previous.checksum, part.threshold, previous.privacy.epsilon, part.about.get("date"))
         words = Words.stated(part.classes, request.about, (*part.predecessors, predecessor))
         choices = _choices(part) | budget | new_choices | {"population": part.population}
+        choices["n_typical"] = _typical(request, part, guess)
         refuse_combinations(choices)
-        terms = Terms.unsettled(**choices)
         law = _law(part, request.cold, request.candidates)
+        terms = Terms.unsettled(listed=isinstance(law, Candidates), **choices)
         parts[key] = ThresholdRequest(None if previous.by == "level" else key, part.score, terms, law, words)
     first = previous.first
     fields: dict[str, Any] = {"parts": parts, "by": None if previous.by == "loss" else previous.by}
@@ -449,6 +464,13 @@ def read_again(request: Request, previous: Release) -> dict[str, Any]:
     if previous.bounded is not None:
         fields |= dict(zip(("loss", "bound"), previous.bounded, strict=True))
     return fields
+
+
+def _typical(request: Request, part: Calibration, guess: int | None) -> int | Literal["noisy"] | None:
+    """`n_typical` of a renewal: the stated one, else the design of the earlier noisy number, else a guess."""
+    if request.n_typical is not None:
+        return request.n_typical
+    return guess if part.size is None else part.size.design_for  # it is public, so that reusing it costs nothing
 
 
 def _check_renewable(previous: Release) -> None:

@@ -357,6 +357,8 @@ def expected_plan(released: Any, request: Request) -> Plan | None:
     if not isinstance(released, Calibration) or not isinstance(released.mechanism, Slopes) or remarks(released):
         return None
     (part,) = request.parts.values()
+    if released.size is not None:
+        return make_plan(part.terms.over(part.law, None), released.size.design_for)
     terms = part.terms.over(candidates_of(released), released.n)
     return make_plan(terms, terms.n or terms.n_typical)  # n only where it is public
 
@@ -376,11 +378,13 @@ def report_release(
     if plan is not None:
         expected = {"records": plan.n, "coverage": plan.expected_coverage, "excess": plan.expected_excess}
         expected["records_needed"] = plan.records_needed
-        known = "" if released.n is not None else ", a public guess: the true number is secret"
+        source = ", a public guess: the true number is secret"
+        if released.size is not None:
+            source = ", which the noisy number suggests"
         cost = (
             f"cost of privacy: {100 * plan.expected_coverage:.4g} % expected coverage instead of "
             f"{100 * float(1 - released.alpha):.4g} %\n"
-            f"      (on {plan.typical_scores}, with {plan.n} records{known})"
+            f"      (on {plan.typical_scores}, with {plan.n} records{'' if released.n is not None else source})"
         )
     if guessed is not None:
         suits = (

@@ -15,6 +15,7 @@ from confide.evaluation import MOST_EXAMPLES, PARTS
 from confide.federated import COMPARABLE, METHODS
 from confide.ledger import RULES
 from confide.mechanisms import MECHANISMS, NEIGHBORS
+from confide.planning import NOISY
 from confide.releases import ABOUT
 from confide.selection import SELECTORS
 from confide.support import ObjectPath, as_place
@@ -49,6 +50,14 @@ class TableType(click.Path):
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
         """Return the text."""
         return value
+
+
+class RecordsType(click.types.IntParamType):
+    """A number of records, or `noisy`."""
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Any:
+        """Return the number, or `noisy`."""
+        return value if value == NOISY else super().convert(value, param, ctx)
 
 
 PLACE, LOCAL, TABLE = PlaceType(), click.Path(path_type=Path), TableType()
@@ -135,7 +144,8 @@ OPTIONS: Mapping[str, Row] = dict([
         records_per_person=Row("K", "Public bound on the records of one person.", int),
         n=Row("N", "The public number of records under replace_one; databases need it with --ledger.", int),
         n_min=Row("N", "Public lower bound on the secret number of records.", int),
-        n_typical=Row("N", "Public guess of the secret number of records; affects efficiency only.", int),
+        n_typical=Row("N|noisy", "Public guess of the secret number of records, for efficiency only; or noisy: "
+                      "release a noisy number first, at 1/20 of the privacy budget.", RecordsType()),
         dp_delta=Row("DELTA", "State (epsilon, delta)-privacy; 0 states pure epsilon.", float),
         label_epsilon=Row("LOSS", "For labels of `confide randomise-labels`: its --epsilon, or its file "
                           ".labels.json."),
@@ -465,6 +475,7 @@ BY_COMMAND: Mapping[str, Mapping[str, Row | Change | str]] = {
     },
     "federated public": {"ledger": _NAMED_LEDGER},
     "federated plan": {
+        "n_typical": Change(help="Public guess of secret numbers of records; for efficiency only.", kind=click.INT),
         **_OF_PILOT,
         "pilot": f"With --compare: {_PILOT}",
         "n_min": Change(help=_SIZES_OF_SILOS, kind=_AT_LEAST_0),

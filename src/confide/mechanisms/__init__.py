@@ -8,6 +8,7 @@ noisy_histogram.py  a noisy histogram that is calibrated by the random-rank lemm
 opendp_quantile.py  OpenDP's private quantile
 pcoqs.py            P-COQS, a noisy binary search: zero-concentrated privacy, no pure epsilon
 noisy_labels.py     thresholds from labels that were randomised before collection, and their privacy
+noisy_size.py       a noisy number of records, released first, and the design for it
 privacy.py          `PrivacyStatement`: the privacy loss of a release; composition of several releases
 certify.py          `Guarantee` of a mechanism, from public numbers alone
 fields.py           mechanisms as JSON objects
@@ -20,6 +21,15 @@ from confide.mechanisms.fields import MECHANISM, mechanism_fields
 from confide.mechanisms.interface import MECHANISMS, Mechanism, MechanismName, SplitConformal, split_conformal_for
 from confide.mechanisms.noisy_histogram import NoisyHistogram, noisy_histogram_for
 from confide.mechanisms.noisy_labels import LabelPrivacy, NoisyLabels, label_rows, noisy_labels_for
+from confide.mechanisms.noisy_size import (
+    SHARE_OF_RHO,
+    SIZE,
+    NoisySize,
+    design_for,
+    draw_size,
+    size_scale,
+    size_zcdp,
+)
 from confide.mechanisms.opendp_quantile import opendp_quantile_for, quantile_scores
 from confide.mechanisms.pcoqs import NoisySearch, pcoqs_for, published_candidates, published_pcoqs_for
 from confide.mechanisms.pps import (

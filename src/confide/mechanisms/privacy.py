@@ -8,6 +8,7 @@ from typing import Literal, TypeAlias
 
 from confide.errors import InputError
 from confide.mechanisms.interface import Mechanism
+from confide.mechanisms.noisy_size import size_zcdp
 from confide.selection import Selector, zcdp_by_square, zcdp_of_range
 from confide.support import decimal_text, float_above, float_below
 
@@ -142,9 +143,29 @@ def weak_privacy_text(epsilon: float) -> str:
 
 
 def privacy_statement(
-    mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int, selector: Selector = "permute_and_flip"
+    mechanism: Mechanism | None,
+    neighbors: Neighbors,
+    records_per_person: int,
+    selector: Selector = "permute_and_flip",
+    size: float | None = None,
 ) -> PrivacyStatement:
-    """The statement for one run of a mechanism, from its privacy map. Without a mechanism the loss is 0."""
+    """The statement for one run of a mechanism, from its privacy map. Without a mechanism the loss is 0.
+
+    `size` is the scale of the noise of a noisy number of records that was released first; its privacy loss is added.
+    """
+    alone = _statement(mechanism, neighbors, records_per_person, selector)
+    if size is None:
+        return alone
+    one = 1 / Fraction(size)
+    both = Fraction(alone.add_remove or 0.0) + one
+    epsilon, added = float_above(records_per_person * both), float_above(both)
+    rho = None if alone.rho is None else float_above(Fraction(alone.rho) + size_zcdp(size, records_per_person))
+    return replace(alone, epsilon=epsilon, add_remove=added, rho=rho)
+
+
+def _statement(
+    mechanism: Mechanism | None, neighbors: Neighbors, records_per_person: int, selector: Selector
+) -> PrivacyStatement:
     if mechanism is None:
         rho = 0.0 if selector == "exponential" else None
         return PrivacyStatement(neighbors, 0.0, records_per_person, None, 0.0, rho)
@@ -193,13 +214,16 @@ def sequential_composition(parts: Sequence[PrivacyStatement]) -> PrivacyStatemen
     )
 
 
-def parallel_composition(parts: Sequence[PrivacyStatement], neighbors: Neighbors) -> PrivacyStatement:
+def parallel_composition(
+    parts: Sequence[PrivacyStatement], neighbors: Neighbors, *, sized: bool = False
+) -> PrivacyStatement:
     """The loss of releases on disjoint groups whose sizes are secret (docs/theory.md, Proposition P5).
 
     Adding or removing a record affects one group, so the largest loss counts. Replacing a record can move it from one
     group to another. Then the two largest losses add up; if the record stays, the group's own `replace_one` counts.
     For zCDP, which is convex in the range, the worst case is also that all records of a person act in the same way.
-    `statements` are under `add_remove`, one per group. `neighbors` is the adjacency of the total.
+    `parts` are under `add_remove`, one per group. `neighbors` is the adjacency of the total. `sized` states that they
+    include noisy numbers of records, whose zCDP losses do not follow from a range.
 
     Examples
     --------
@@ -221,6 +245,10 @@ def parallel_composition(parts: Sequence[PrivacyStatement], neighbors: Neighbors
         by_square = all(p.rho == zcdp_by_square(p.epsilon) for p in parts)  # as releases of 0.1 state it
         zcdp = zcdp_by_square if by_square else zcdp_of_range
         rho = max(zcdp(*(loss if math.isinf(loss) else records * Fraction(loss) for loss in one)) for one in changes)
+        if sized:  # add up the stated zCDP losses
+            own = sorted((p.rho for p in parts if p.rho is not None), reverse=True)
+            kept = [] if neighbors == "add_remove" else [zcdp_of_range(records * Fraction(alone))]
+            rho = max([sum_rounded_up(own[: 1 if neighbors == "add_remove" else 2]), *kept])
     published = sorted(_claimed(parts), reverse=True)[: 1 if neighbors == "add_remove" else 2]
     return replace(
         first,

@@ -10,7 +10,7 @@ expected.py      answers for typical scores, required number of records, evaluat
 plan.py          `Plan`: consequences for coverage, usefulness and privacy
 """
 
-from confide.planning.choice import PARTS, SIZES, answer_law, flat_for, law_of
+from confide.planning.choice import COUNTED_SIZES, PARTS, SIZES, answer_law, flat_for, law_of
 from confide.planning.combinations import (
     ALONE,
     COMBINATIONS,
@@ -40,6 +40,7 @@ from confide.planning.population import (
 )
 from confide.planning.terms import (
     CHOICES,
+    NOISY,
     Choices,
     Terms,
     mechanism_for,

@@ -85,8 +85,11 @@ def law_of(candidates: Candidates) -> Spread | None:
     return Spread(_SPREAD_AS[kind]) if kind in _SPREAD_AS else None
 
 
-def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float) -> ReferenceLaws:
-    """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None if only the list is known)."""
+def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float, gaps: float = 1.0) -> ReferenceLaws:
+    """The laws for finite candidates `edges`, shape (m-1,), of a kind of score (None if only the list is known).
+
+    `gaps` multiplies the weight of the laws with an empty candidate range.
+    """
     k = len(edges)
     kind = None if law is None else law.kind
     rows, weights = suggested_laws(edges, law)
@@ -105,7 +108,7 @@ def reference_laws(edges: NDArray[np.float64], law: Spread | None, alpha: float)
     for beyond, weight in _DESERTS:
         top = 1 - beyond * alpha
         rows.append(top * crowded + (1 - top) * np.clip((np.arange(k) - stop) / max(k - 1 - stop, 1), 0, 1))
-        weights.append(weight)
+        weights.append(gaps * weight)
     rows.append(np.ones(k))  # all scores at the first candidate
     weights.append(_ATOM_WEIGHT_OF_RANKS if kind == "rank" else _ATOM_WEIGHT)
     below = np.array(rows)
@@ -220,6 +223,8 @@ PARTS = 20
 """Slopes are integers that sum to PARTS: left = 9, right = 11 puts nine twentieths of the privacy loss on the left."""
 
 SIZES = (8, 12, 16, 22, 30, 42, 60, 85, 120, 170, 240, 340, 480, 680, 960, 1360, 1920, 2720, 3840)
+COUNTED_SIZES = (*SIZES, 7680, 15360, 30720, 61440)
+"""The possible numbers of candidates of a design for a noisy number of records."""
 RISES = (0.0, 1.0, 2.0, 3.0, 4.5, 6.0, 8.0, 10.0, 12.0, 14.0, 16.0, 18.0, 20.0)
 """At most 20: a longer rise would move thresholds across longer empty candidate ranges (see `desert_crossed`)."""
 LEFTS = tuple(range(4, 16))
@@ -227,10 +232,15 @@ LEFTS = tuple(range(4, 16))
 _MANY: dict[SpreadKind | None, float] = {"residual": 20, "signed": 20, "any": 40, "mass": 14, "penalised": 14}
 """Candidates per alpha n epsilon at the start of the descent; 5 for other kinds, 8 for residuals with a unit."""
 
+_LONG = SIZES[-1] + 1
+
 _ROUND = (1, 1.1, 1.25, 1.4, 1.6, 1.8, 2, 2.2, 2.5, 2.8, 3.2, 3.5, 4, 4.5, 5, 5.6, 6.3, 7, 8, 9, 10)
 
-_FEWER, _FEWER_WEIGHT = 3.0, 0.05
-"""A secret n may be a third of the typical one; this case has the weight 1/20."""
+_FEWER_WEIGHT = 0.05
+_FEWER, _FEWER_COUNTED = 3.0, 1.3
+"""A secret n may be smaller than the guess, or than the noisy number, by this factor; this case has the weight 1/20."""
+_GAPS_COUNTED = 4.0
+"""The weight of laws with an empty candidate range is larger by this factor if the design follows a noisy number."""
 
 
 @dataclass(frozen=True)
@@ -261,7 +271,8 @@ class Choice:
 class Circumstances:
     """The inputs of a choice except the candidates: n is the public number of records, or a guess of it.
 
-    If records have different weights (`weighted`), n is a number of records of the largest weight.
+    If records have different weights (`weighted`), n is a number of records of the largest weight. If `counted`, n is
+    a noisy number of records instead of a guess.
     """
 
     n: int
@@ -271,6 +282,22 @@ class Circumstances:
     delta: float | None
     selector: Selector
     weighted: bool = False
+    counted: bool = False
+
+    @property
+    def sizes(self) -> tuple[int, ...]:
+        """The numbers of candidates to choose from."""
+        return COUNTED_SIZES if self.counted else SIZES
+
+    @property
+    def fewer(self) -> float:
+        """The factor by which the number of records may be smaller than n."""
+        return _FEWER_COUNTED if self.counted else _FEWER
+
+    @property
+    def gaps(self) -> float:
+        """The factor on the weights of laws with an empty candidate range."""
+        return _GAPS_COUNTED if self.counted else 1.0
 
     def scaled(self) -> "Circumstances":
         """Equivalent inputs with a privacy loss of at least 1 and a round n: only n epsilon matters, and smoothly."""
@@ -311,14 +338,14 @@ def choose(
 @np.errstate(under="ignore")
 def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, rise: float | None) -> Choice:
     """The choice for scaled inputs, which many requests have in common."""
-    sizes = SIZES if isinstance(of, Spread) else (of.size,)
+    sizes = terms.sizes if isinstance(of, Spread) else (of.size,)
     lefts = LEFTS if left is None else (left,)
     rises = RISES if rise is None else (rise,)
     grids = len(sizes), len(rises), len(lefts)
 
     @cache
     def price(i: int, j: int, k: int) -> float:
-        laws = _laws(of, sizes[i], float(1 - terms.level))
+        laws = _laws(of, sizes[i], float(1 - terms.level), terms.gaps)
         return mean_price(laws, terms, lefts[k], rises[j])
 
     first = _first(of, terms, sizes, rises, lefts)
@@ -328,21 +355,28 @@ def _chosen(of: Candidates | Spread, terms: Circumstances, left: float | None, r
     return Choice(candidates, max(1, round(lefts[at[2]])), rises[at[1]])
 
 
-def mean_price(laws: ReferenceLaws, terms: Circumstances, left: float, rise: float) -> float:
-    """The mean price of the answer over the reference laws, in units of alpha n ranks."""
+def mean_price(
+    laws: ReferenceLaws, terms: Circumstances, left: float, rise: float, *, exactly_n: bool = False
+) -> float:
+    """The mean price of the answer over the reference laws, in units of alpha n ranks.
+
+    A secret n may be smaller than the planned one, unless `exactly_n` is true.
+    """
     m, (slope_left, slope_right) = laws.below.shape[1], terms.slopes(left)
     rivals, flat = rivals_for(m, rise), float(flat_for(m, rise))
     heights = rise / max(m - flat, 1) * np.maximum(np.arange(1, m + 1) - flat, 0)
     total = 0.0
-    sizes = ((float(terms.n), 1.0), (terms.n / _FEWER, _FEWER_WEIGHT))
-    for n, weight in sizes[:1] if terms.neighbors == "replace_one" else sizes:
+    sizes = ((float(terms.n), 1.0), (terms.n / terms.fewer, _FEWER_WEIGHT))
+    for n, weight in sizes[:1] if exactly_n or terms.neighbors == "replace_one" else sizes:
         target = _target(n, terms, (slope_left, slope_right), rivals)
         if target > n:
             total += weight * PRICE_OF_ALL
             continue
         for below, prices, share in zip(laws.below, laws.prices, laws.weights, strict=True):
             law = answer_law(n * below, target, slope_left, slope_right, heights, terms.selector)
-            total += weight * float(share * (law @ prices))
+            # A product of long vectors starts threads, which cost more than they save; most entries of the law are 0.
+            some = np.flatnonzero(law) if m > _LONG else slice(None)
+            total += weight * float(share * (law[some] @ prices[some]))
     return total
 
 
@@ -421,11 +455,11 @@ def _descended(
 
 
 @lru_cache(maxsize=256)
-def _laws(of: Candidates | Spread, size: int, alpha: float) -> ReferenceLaws:
+def _laws(of: Candidates | Spread, size: int, alpha: float, gaps: float) -> ReferenceLaws:
     if isinstance(of, Spread):
-        return reference_laws(of.edges(size), of, alpha)
+        return reference_laws(of.edges(size), of, alpha, gaps)
     # For a long list every k-th candidate is evaluated.
-    return reference_laws(of.edges[:: -(-of.size // SIZES[-1])], law_of(of), alpha)
+    return reference_laws(of.edges[:: -(-of.size // SIZES[-1])], law_of(of), alpha, gaps)
 
 
 @lru_cache(maxsize=4096)

@@ -111,7 +111,7 @@ def least(enough: Callable[[int], bool], guess: int, parts: int = 10) -> int:
 
 
 def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> int:
-    """About the least public n with a probability of at most `unlikely`, each n with its own optimal choice.
+    """About the least n with a probability of at most `unlikely`, each n with its own optimal choice.
 
     The least n for one choice is the n for which the next choice is made, until both agree.
 
@@ -124,7 +124,7 @@ def closely_needed(request: Terms, of: Candidates | Spread, unlikely: float) -> 
     """
     low, many, tried = 0, MOST_RECORDS + 1, likely_enough(request)
     for _ in range(_ROUNDS):
-        choice = replace(request, n=tried).choice_of(of)
+        choice = request.at(tried).choice_of(of)
 
         def enough(n: int, choice: Choice = choice) -> bool:
             return chance_beyond_nearly(request, choice, n) <= unlikely
@@ -143,7 +143,7 @@ def chance_beyond_nearly(request: Terms, choice: Choice, n: int) -> float:
     below = typical_law(choice.candidates)
     none_above = np.append(0.0, below[:-1]) ** n
     typical = ReferenceLaws(below[None, :], none_above[None, :], np.ones(1))
-    return mean_price(typical, replace(request, n=n).circumstances, choice.left, choice.rise)
+    return mean_price(typical, request.at(n).circumstances, choice.left, choice.rise, exactly_n=True)
 
 
 # Sets and intervals of a plan on a public pilot sample, whose distribution is used as the true one.

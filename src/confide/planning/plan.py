@@ -76,7 +76,7 @@ class Plan(Described):
     def privacy(self) -> PrivacyStatement:
         """The privacy cost of the calibration."""
         r = self.request
-        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector)
+        return privacy_statement(self.mechanism, r.neighbors, r.records_per_person, r.selector, r.size_scale)
 
     @property
     def counted(self) -> int:
@@ -208,7 +208,10 @@ class Plan(Described):
             ("loss, replace one", _loss(privacy.loss("replace_one"))),
             ("candidate thresholds", r.candidates.description),
         ]  # fmt: skip
-        if r.n is None:
+        if r.size_scale is not None:
+            text = f"released first, with noise of scale {r.size_scale:g}; the design follows it"
+            always.append(("number of records", text))
+        elif r.n is None:
             always.append(("chosen for", f"{max(r.n_min, r.n_typical)} records, a public guess (n_typical)"))
         parts = [
             Section(f"With {self.n} calibration records", facts=tuple(with_n)),
@@ -304,12 +307,14 @@ def plan(
 @lru_cache(maxsize=1024)
 def _records_needed(request: Terms, mechanism: Slopes | None) -> int:
     """Compute `Plan.records_needed`."""
-    if request.n is None:
+    if request.n is None and request.size_scale is None:
         return least(lambda n: Plan(request, mechanism, n).enough_records, likely_enough(request))
     stated = request if mechanism is None else _with_stated_choices(request, mechanism)
     law = law_of(stated.candidates) if stated.candidates.recipe["kind"] == "spread" else None
 
     def enough(n: int) -> bool:
+        if stated.size_scale is not None:
+            return make_plan(stated, n).enough_records
         other = replace(stated, n=n)
         return make_plan(other if law is None else other.suited(law), n).enough_records
 
@@ -337,5 +342,9 @@ def _with_stated_choices(request: Terms, mechanism: Slopes) -> Terms:
 
 
 def make_plan(request: Terms, n: int) -> Plan:
-    """The plan for validated terms, stated for n records."""
-    return Plan(request, slopes_for_request(request), positive_integer("n", n, most=MOST_RECORDS))
+    """The plan for validated terms, stated for n records; with a noisy number, the design is that for n."""
+    n = positive_integer("n", n, most=MOST_RECORDS)
+    if request.size_scale is not None:
+        law = law_of(request.candidates) if request.candidates.recipe["kind"] == "spread" else None
+        request = request.designed_for(n).over(law or request.candidates, None)
+    return Plan(request, slopes_for_request(request), n)

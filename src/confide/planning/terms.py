@@ -6,7 +6,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 from fractions import Fraction
 from functools import cache, cached_property, lru_cache
-from typing import TypedDict, Unpack
+from typing import Literal, TypedDict, Unpack
 
 import numpy as np
 
@@ -28,12 +28,15 @@ from confide.guarantee import (
 from confide.mechanisms import (
     MECHANISMS,
     NEIGHBORS,
+    SHARE_OF_RHO,
     UNIT,
     Mechanism,
     MechanismName,
     Neighbors,
+    PrivacyStatement,
     Slopes,
     certify,
+    design_for,
     free_fade,
     noisy_histogram_for,
     opendp_quantile_for,
@@ -43,13 +46,15 @@ from confide.mechanisms import (
     pps_of_secret_size,
     published_candidates,
     published_pcoqs_for,
+    size_scale,
+    size_zcdp,
     slopes_for,
     split_conformal_for,
 )
 from confide.planning.choice import PARTS, Choice, Circumstances, choose
 from confide.planning.combinations import CONCENTRATED, refuse_combinations
 from confide.planning.population import ClassShift, Population, RecordWeights
-from confide.selection import SELECTORS, Selector, range_of_zcdp
+from confide.selection import SELECTORS, Selector, range_of_zcdp, zcdp_of_range
 from confide.support import (
     DEBUG,
     LEAST_LOSS,
@@ -60,6 +65,7 @@ from confide.support import (
     as_number,
     ceil_to,
     exact_level,
+    float_above,
     float_below,
     listening,
     one_of,
@@ -69,6 +75,9 @@ from confide.support import (
 )
 
 _OF_PUBLISHED, _LARGEST_RISE = 1000, 100.0
+
+NOISY: Literal["noisy"] = "noisy"
+"""`n_typical` of a request that releases a noisy number of records first, in place of a guess."""
 
 
 class Choices(TypedDict, total=False):
@@ -86,7 +95,9 @@ class Choices(TypedDict, total=False):
         n >= n_min.
     n_typical
         Public guess of the secret number of records, for which candidates, slopes, rise and a training-conditional
-        target are chosen (default: the larger of n_min and 1000). It affects efficiency, never validity.
+        target are chosen (default: the larger of n_min and 1000). It affects efficiency, never validity. With
+        `"noisy"`, a noisy number of records is released first, at a twentieth of the privacy loss, and takes the place
+        of the guess.
     delta
         Guarantee "coverage at least 1-alpha with probability 1-delta over the calibration data" instead of marginal
         coverage; in (0, 1).
@@ -112,7 +123,7 @@ class Choices(TypedDict, total=False):
     rho: float | None
     neighbors: Neighbors
     n_min: int
-    n_typical: int | None
+    n_typical: int | Literal["noisy"] | None
     delta: Level | None
     records_per_person: int
     selector: Selector | None
@@ -131,7 +142,9 @@ class Terms:
 
     See `plan` and `calibrate` for the meaning of the fields. `n` is the number of records under `replace_one` and None
     otherwise. epsilon is infinite without privacy (`mechanism="none"`), and for a mechanism with zCDP alone, whose
-    privacy loss per person is `rho`. `population` is that of the guarantee, if it differs by a known shift.
+    privacy loss per person is `rho`. `population` is that of the guarantee, if it differs by a known shift. If
+    `size_scale` is a number, a noisy number of records with noise of this scale is released first, and `designed_for`
+    returns the terms of the threshold.
     """
 
     alpha: Fraction
@@ -150,6 +163,7 @@ class Terms:
     mechanism: MechanismName = "slopes"
     population: Population | None = None
     rho: float | None = None
+    size_scale: float | None = None
 
     @cached_property
     def level(self) -> Fraction:
@@ -175,7 +189,10 @@ class Terms:
         """The inputs of the choice of candidates, slopes and rise; a secret n is guessed."""
         n = self.n_known if self.n is None else self.n
         weighted = self.population is not None
-        return Circumstances(n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted)
+        counted = self.size_scale is not None
+        return Circumstances(
+            n, self.level, self.per_record, self.neighbors, self.delta, self.selector, weighted, counted
+        )
 
     @cached_property
     def n_known(self) -> int:
@@ -205,10 +222,37 @@ class Terms:
 
     @cached_property
     def per_record(self) -> float:
-        """The privacy loss of one record, rounded down, so that all records of a person stay within epsilon."""
+        """The privacy loss of one record, rounded down, so that all records of a person stay within epsilon.
+
+        The privacy loss of a noisy number of records is subtracted.
+        """
         if math.isinf(self.epsilon):
             return math.inf
-        return float_below(Fraction(self.epsilon) / self.records_per_person)
+        number = 0 if self.size_scale is None else 1 / Fraction(self.size_scale)
+        return float_below(Fraction(self.epsilon) / self.records_per_person - number)
+
+    def designed_for(self, n: int) -> "Terms":
+        """The terms of the threshold for a noisy number n of records, which may be negative."""
+        assert self.size_scale is not None
+        return replace(self, n_typical=design_for(n, self.size_scale, self.n_min))
+
+    def at(self, n: int) -> "Terms":
+        """The terms for n records, a public number or a noisy one, over the same candidates."""
+        return replace(self, n=n) if self.public_n else self.designed_for(n)
+
+    @property
+    def price(self) -> PrivacyStatement:
+        """The privacy loss of a release with a noisy number of records: an upper bound over all designs."""
+        records, one = self.records_per_person, Fraction(self.per_record)
+        number = Fraction(0) if self.size_scale is None else 1 / Fraction(self.size_scale)
+        rho = None
+        if self.selector == "exponential":
+            rho = float_above(Fraction(zcdp_of_range(records * one)) + (records * number) ** 2 / 2)
+        # Theorem P1: the ratio of both losses is at most 1/max(rate, 1 - rate), and the rate is at least the level.
+        replaced = one * min(Fraction(2), 1 / self.level)
+        return PrivacyStatement(
+            self.neighbors, self.epsilon, records, float_above(one + number), float_above(replaced), rho
+        )
 
     @classmethod
     def of(
@@ -230,7 +274,8 @@ class Terms:
         candidates
             A list; a spread, from which a suitable number is taken; or a number of equal steps.
         n
-            The number of records, if `neighbors="replace_one"` makes it public; otherwise it is not used.
+            The number of records, if `neighbors="replace_one"` makes it public, or a noisy one, if `n_typical="noisy"`;
+            otherwise it is not used.
         epsilon
             The privacy loss per person, in [1e-6, 1e6]; or `rho` among the choices.
         population
@@ -249,7 +294,11 @@ class Terms:
         Fraction(9, 10)
         """
         refuse_combinations({**choices, "epsilon": epsilon, "population": population})
-        return cls.unsettled(alpha, epsilon, population, **choices).over(candidates, n)
+        listed = not isinstance(candidates, Spread)
+        made = cls.unsettled(alpha, epsilon, population, listed=listed, **choices)
+        if made.size_scale is not None:
+            made = made.designed_for(positive_integer("n", n, most=MOST_RECORDS))
+        return made.over(candidates, n)
 
     @classmethod
     def unsettled(
@@ -257,9 +306,14 @@ class Terms:
         alpha: Level,
         epsilon: float | None = None,
         population: Population | None = None,
+        *,
+        listed: bool = False,
         **choices: Unpack[Choices],
     ) -> "Terms":
-        """The terms before candidates and a number of records are fixed by `over`; combinations are valid already."""
+        """The terms before candidates and a number of records are fixed by `over`; combinations are valid already.
+
+        `listed` states that the candidates are a list. With slopes and a rise, no number of records is then needed.
+        """
         method = one_of("mechanism", choices.get("mechanism", "slopes"), MECHANISMS)
         neighbors = one_of(
             "neighbors", "replace_one" if method == "none" else choices.get("neighbors", "add_remove"), NEIGHBORS
@@ -274,9 +328,13 @@ class Terms:
                 ("must be at most 1/2 for mechanism='pps' with neighbors='add_remove': nothing is proved for more"),
                 remedy="Take neighbors='replace_one'",
             )
-        loss = _Loss.of(method, epsilon, choices)
-        n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         typical = choices.get("n_typical")
+        decided = listed and choices.get("slopes") is not None and choices.get("rise") is not None
+        open_design = neighbors == "add_remove" and (not decided or choices.get("delta") is not None)
+        counted = typical == NOISY and open_design
+        typical = None if typical == NOISY else typical
+        loss = _Loss.of(method, epsilon, choices, counted=counted)
+        n_min = positive_integer("n_min", choices.get("n_min", 1), most=MOST_RECORDS)
         terms = cls(
             alpha=exact,
             epsilon=loss.epsilon,
@@ -296,6 +354,7 @@ class Terms:
             mechanism=method,
             population=population,
             rho=loss.rho,
+            size_scale=loss.size_scale,
         )
         if terms.rho is not None and terms.rho_per_record < LEAST_LOSS:
             raise _too_little(loss.records, f"rho={terms.rho:g}", "rho")
@@ -327,9 +386,10 @@ class _Loss:
     rho: float | None
     selector: str
     records: int
+    size_scale: float | None = None
 
     @classmethod
-    def of(cls, method: MechanismName, epsilon: float | None, choices: Choices) -> "_Loss":
+    def of(cls, method: MechanismName, epsilon: float | None, choices: Choices, *, counted: bool) -> "_Loss":
         rho, selector = choices.get("rho"), choices.get("selector")
         selector = "permute_and_flip" if selector is None else selector
         records = positive_integer("records_per_person", choices.get("records_per_person", 1), most=MOST_PER_PERSON)
@@ -353,11 +413,22 @@ class _Loss:
         if epsilon is not None and rho is not None:
             raise InputError("epsilon", "epsilon or rho must be given, and not both")
         if rho is not None:
-            selector, epsilon = "exponential", range_of_zcdp(privacy_loss("rho", rho))
+            concentrated = privacy_loss("rho", rho)
+            if not counted:
+                return cls._checked(range_of_zcdp(concentrated), "exponential", records, None)
+            scale = records * math.sqrt(SHARE_OF_RHO / (2 * concentrated))
+            left = float_below(Fraction(concentrated) - size_zcdp(scale, records))
+            total = Fraction(range_of_zcdp(left)) + records / Fraction(scale)
+            return cls._checked(float_below(total), "exponential", records, scale)
         exact = privacy_loss("epsilon", epsilon)
-        if exact < LEAST_LOSS * records:
-            raise _too_little(records, f"epsilon={exact:g}", "epsilon")
-        return cls(exact, None, selector, records)
+        noise = size_scale(exact / records) if counted and exact >= LEAST_LOSS * records else None
+        return cls._checked(exact, selector, records, noise)
+
+    @classmethod
+    def _checked(cls, epsilon: float, selector: str, records: int, scale: float | None) -> "_Loss":
+        if epsilon < LEAST_LOSS * records:
+            raise _too_little(records, f"epsilon={epsilon:g}", "epsilon")
+        return cls(epsilon, None, selector, records, scale)
 
 
 def _too_little(records: int, stated: str, name: str) -> InputError:

@@ -22,7 +22,7 @@ from numpy.typing import ArrayLike, NDArray
 from confide.arrays import as_positions
 from confide.errors import InputError, InputTypeError
 from confide.guarantee import Guarantee, law_failure
-from confide.mechanisms import Mechanism, PrivacyStatement
+from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement
 from confide.planning import Population
 from confide.releases.documents import Document, load
 from confide.releases.needed import needed_facts
@@ -279,6 +279,8 @@ class Calibration(Release):
         given.
     predecessors
         The earlier releases of its chain, oldest first; empty for a release that renews none.
+    size
+        The noisy number of records that was released first, and the design for it; None without one.
 
     Examples
     --------
@@ -306,6 +308,7 @@ class Calibration(Release):
     about: Mapping[str, str] = field(default_factory=dict, kw_only=True, hash=False)
     population: Population | None = field(default=None, kw_only=True)
     predecessors: tuple[Predecessor, ...] = field(default=(), kw_only=True)
+    size: NoisySize | None = field(default=None, kw_only=True)
 
     def __post_init__(self) -> None:
         if self.classes is not None:
@@ -422,6 +425,8 @@ class Calibration(Release):
     def _section(self) -> Section:
         name = "unnamed score" if self.score is None else f"score {self.score!r}"
         facts = [("promise", str(self.guarantee)), ("privacy", str(self.privacy))]
+        if self.size is not None:
+            facts.append(("records", f"{self.size}, a noisy number, which is part of the release"))
         if self.mechanism is not None and self.mechanism.name != "slopes":
             facts.append(("method", self.mechanism.name))
         lead = f"threshold {threshold_text(self)} for the {name}"

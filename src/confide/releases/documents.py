@@ -45,9 +45,18 @@ _WRITERS: dict[type, "Kind"] = {}
 _READERS: dict[str, Callable[[str], Any]] = {}
 
 
-def common_form(kind: str, name: str, *, integer_bits: int = _NAME_BITS, since_2: frozenset[str] = frozenset()) -> Form:
+def common_form(
+    kind: str,
+    name: str,
+    *,
+    integer_bits: int = _NAME_BITS,
+    since_2: frozenset[str] = frozenset(),
+    since_3: frozenset[str] = frozenset(),
+) -> Form:
     """The form of a kind of release: strings as long as releases may be, and integers of any size as names."""
-    return Form(kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits, since_2=since_2)
+    return Form(
+        kind, name, most_characters=MOST_CHARACTERS, integer_bits=integer_bits, since_2=since_2, since_3=since_3
+    )
 
 
 @dataclass(frozen=True)

@@ -13,6 +13,7 @@ from confide.guarantee import CERTIFICATES, GUARANTEE_KINDS, Guarantee
 from confide.mechanisms import (
     MECHANISM,
     NEIGHBORS,
+    SIZE,
     LabelPrivacy,
     Neighbors,
     NoisyLabels,
@@ -20,6 +21,7 @@ from confide.mechanisms import (
     PrivacyStatement,
     Slopes,
     certify,
+    design_for,
     noisy_labels_for,
     privacy_statement,
     published_candidates,
@@ -138,6 +140,7 @@ CALIBRATION: shapes.Shape = {
     "population": POPULATION,
     **WORDS,
     "predecessors": PREDECESSORS,
+    "size": SIZE,
 }
 """The fields of a calibration."""
 
@@ -183,7 +186,9 @@ def _check_claims(c: Calibration) -> None:
     if weight != (None if c.population is None else c.population.heaviest):
         raise FormatError("calibration.mechanism.weight", "must be that of its population", remedy=_UNUSABLE)
     selector: Selector = "permute_and_flip" if c.privacy.rho is None else "exponential"
-    privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector)
+    _check_size(c)
+    scale = None if c.size is None else c.size.scale
+    privacy = privacy_statement(c.mechanism, c.privacy.neighbors, records, selector, scale)
     private = c.mechanism is not None and c.mechanism.name != "none"
     if isinstance(c.mechanism, NoisySearch):
         _check_search(c, c.mechanism, privacy)
@@ -199,6 +204,16 @@ def _check_claims(c: Calibration) -> None:
     if not near or replace(guarantee, coverage=c.guarantee.coverage) != stated:
         raise _other_coverage()
     _check_scores_recipe(c)
+
+
+def _check_size(c: Calibration) -> None:
+    """Reject a noisy number of records in a release that cannot have one, or with a design for another number."""
+    if c.size is None:
+        return
+    possible = isinstance(c.mechanism, Slopes) and c.privacy.neighbors == "add_remove" and c.population is None
+    if not possible or c.size.design_for != design_for(c.size.counted, c.size.scale, c.guarantee.n_min or 1):
+        must = "must be a noisy secret number of records with the design for it"
+        raise FormatError("calibration.size", must, remedy=_UNUSABLE)
 
 
 def _check_search(c: Calibration, mechanism: NoisySearch, privacy: PrivacyStatement) -> None:
@@ -263,7 +278,7 @@ def label_fields(c: NoisyLabelCalibration) -> dict[str, Any]:
     return shapes.write_shape(c, _LABELS)
 
 
-_UNLABELLED = ("population", "predecessors")
+_UNLABELLED = ("population", "predecessors", "size")
 _LABEL_LOSS = shapes.Field("a loss of labels", (float, int), lambda value: read_label_epsilon("epsilon", value))
 _LABELS: shapes.Shape = {name: field for name, field in CALIBRATION.items() if name not in _UNLABELLED} | {
     "score": _SCORE,
@@ -400,11 +415,13 @@ _SINCE_2 = frozenset(
     }
 )
 """Fields that are missing in calibrations of schema 1."""
+_SINCE_3 = frozenset({"size"})
+"""Fields that are missing in calibrations of schema 2."""
 
 register(
     Calibration,
     Kind(
-        common_form("confide.calibration", "calibration", integer_bits=63, since_2=_SINCE_2),
+        common_form("confide.calibration", "calibration", integer_bits=63, since_2=_SINCE_2, since_3=_SINCE_3),
         calibration_fields,
         read_calibration,
     ),

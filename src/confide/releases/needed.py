@@ -13,7 +13,7 @@ from typing import Any, Protocol
 from confide.candidates import BUILDERS, Candidates
 from confide.errors import ConfideError
 from confide.guarantee import Guarantee
-from confide.mechanisms import Mechanism, PrivacyStatement, Slopes
+from confide.mechanisms import Mechanism, NoisySize, PrivacyStatement, Slopes
 from confide.planning import Plan, Population, Terms, needed_text
 from confide.support import MOST_CANDIDATES, MOST_LOSS
 
@@ -35,6 +35,8 @@ class Stated(Protocol):
     def recipe(self) -> Mapping[str, Any]: ...  # noqa: D102
     @property
     def population(self) -> Population | None: ...  # noqa: D102
+    @property
+    def size(self) -> NoisySize | None: ...  # noqa: D102
 
 
 def candidates_of(calibration: Stated) -> Candidates:
@@ -63,7 +65,7 @@ def request_of(calibration: Stated) -> Terms:
     True
     """
     c, epsilon = calibration, calibration.privacy.epsilon
-    return Terms.of(
+    terms = Terms.of(
         alpha=c.alpha,
         epsilon=epsilon if 0 < epsilon <= MOST_LOSS else 1.0,
         n=c.guarantee.n or 1,
@@ -74,7 +76,9 @@ def request_of(calibration: Stated) -> Terms:
         records_per_person=c.privacy.records_per_person,
         selector=c.mechanism.selector if isinstance(c.mechanism, Slopes) else None,
         population=c.population,
+        n_typical=None if c.size is None else c.size.design_for,
     )
+    return terms if c.size is None else replace(terms, size_scale=c.size.scale)
 
 
 def records_needed(calibration: Stated) -> int | None:
@@ -96,7 +100,7 @@ def records_needed_if_public(calibration: Stated) -> int | None:
     plan = _plan(calibration)
     if plan is None or calibration.guarantee.n is not None or calibration.population is not None:
         return None
-    public = replace(plan.request, n=plan.n, neighbors="replace_one")
+    public = replace(plan.request, n=plan.n, neighbors="replace_one", size_scale=None)
     return Plan(public, None, plan.n).records_needed
 
 

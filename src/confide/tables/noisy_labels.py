@@ -80,7 +80,7 @@ class LabelledRows:
     progress: Progress = silent
     reader: RecordReader = field(init=False)
     n = None
-    looking_tells = False
+    looking_tells = recounts = False
 
     def __post_init__(self) -> None:
         (reader,) = replace(self.what, score="aps").readers(self.table)  # for every score: all probabilities are read

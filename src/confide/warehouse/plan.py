@@ -15,7 +15,7 @@ from confide.calibration import By, Counted, Options, Request, prepare_threshold
 from confide.candidates import BUILDERS, AnyCandidates, Candidates
 from confide.counting import ScoreHistogram
 from confide.errors import FormatError, InputError, InputTypeError
-from confide.planning import CONCENTRATED
+from confide.planning import CONCENTRATED, NOISY
 from confide.support import (
     Described,
     Fields,
@@ -118,6 +118,9 @@ class CountingPlan(Described):
         levels = tuple(exact_level("alpha", one) for one in (alpha if several else [alpha]))  # type: ignore[union-attr, arg-type]
         if not levels:
             raise InputError("alpha", "must be one level or more", got="none")
+        if request_options.get("n_typical") == NOISY:
+            requirement = "must be a number: a warehouse counts over candidates that are fixed before"
+            raise InputError("n_typical", requirement, got=NOISY)
         if "delta" in request_options:
             request_options["delta"] = exact_level("delta", request_options["delta"])
         scores = _scores(counted)

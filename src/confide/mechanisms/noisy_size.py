@@ -1,0 +1,178 @@
+"""A noisy number of records, released first, and the design for it (docs/theory-noisy-size.md, Theorem N1).
+
+A secret number n of records is released as n~ = n + Z with discrete Laplace noise Z, at 1/20 of the privacy loss of one
+record. Candidates, slopes, rise and prior bonus are chosen for a public function of n~. The threshold has the rest of
+the privacy loss, and both add up. The coverage of every design holds for every n.
+"""
+
+import math
+from dataclasses import dataclass
+from fractions import Fraction
+from itertools import pairwise
+
+import numpy as np
+
+from confide.errors import InputError
+from confide.selection import noisy_counts
+from confide.support import LEAST_LOSS, MOST_RECORDS, exact_level, float_above, scale_for, shapes
+
+SHARE = 20
+"""The number of records has 1/SHARE of the privacy loss of one record; of a zCDP loss, 1/SHARE_OF_RHO."""
+SHARE_OF_RHO = 200
+
+_LEAST_DESIGN = 5
+"""The smallest design is for 5 times the scale of the noise: 100/epsilon records."""
+
+_STEPS = (100, 110, 125, 140, 160, 180, 200, 220, 250, 280, 320, 350, 400, 450, 500, 560, 630, 700, 800, 900, 1000)
+"""Possible numbers of records of a design: 20 in each decade."""
+
+
+@dataclass(frozen=True)
+class NoisySize:
+    """A noisy number of records, and the number of records that the threshold is designed for.
+
+    Parameters
+    ----------
+    counted
+        The noisy number n + Z; it may be negative.
+    scale
+        The scale of Z: P(Z = z) is proportional to exp(-abs(z)/scale).
+    design_for
+        The number of records for which candidates, slopes, rise and prior bonus are chosen; a function of the others
+        and of n_min.
+
+    Examples
+    --------
+    >>> size = NoisySize(213, 20.0, 220)
+    >>> size.loss, size.interval()
+    (0.05, (153, 273))
+    """
+
+    counted: int
+    scale: float
+    design_for: int
+
+    @property
+    def loss(self) -> float:
+        """The privacy loss of one record that is added or removed; it is 0 for a replaced record.
+
+        Examples
+        --------
+        >>> NoisySize(213, 20.0, 220).loss
+        0.05
+        """
+        return float_above(1 / Fraction(self.scale))
+
+    def interval(self, confidence: float = 0.95) -> tuple[int, int]:
+        """An interval that contains the number of records with this probability, over the noise.
+
+        Parameters
+        ----------
+        confidence
+            In (0, 1).
+
+        Returns
+        -------
+        Its ends, at least 0.
+
+        Examples
+        --------
+        >>> NoisySize(-13, 20.0, 100).interval()
+        (0, 47)
+        """
+        reach = reach_of_noise(self.scale, float(1 - exact_level("confidence", confidence)))
+        return max(0, self.counted - reach), max(0, self.counted + reach)
+
+    def __str__(self) -> str:
+        return f"about {self.counted:,} (+-{reach_of_noise(self.scale, 0.05):,} at 95 %)"
+
+
+def reach_of_noise(scale: float, error: float) -> int:
+    """The smallest r with P(abs(Z) > r) <= error for discrete Laplace noise Z of this scale.
+
+    Examples
+    --------
+    >>> reach_of_noise(20.0, 0.05)
+    60
+    """
+    # P(abs(Z) > r) = 2 y^(r + 1) / (1 + y) with y = exp(-1/scale)
+    y = math.exp(-1 / scale)
+    return max(0, math.ceil(-scale * math.log(error * (1 + y) / 2)) - 1)
+
+
+def size_scale(epsilon: float) -> float:
+    """The scale of the noise for a privacy loss of epsilon per record.
+
+    Raises
+    ------
+    InputError
+        If 1/20 of epsilon is below the smallest privacy loss.
+
+    Examples
+    --------
+    >>> size_scale(1.0)
+    20.0
+    """
+    if epsilon < SHARE * LEAST_LOSS:
+        raise InputError(
+            "n_typical",
+            f"must be a number if epsilon is less than {SHARE * LEAST_LOSS:g} per record",
+            remedy="1/20 of it is too little for a noisy number of records",
+        )
+    return scale_for(SHARE, epsilon)
+
+
+def design_for(counted: int, scale: float, n_min: int) -> int:
+    """The number of records of the design: the largest of n_min, n~ and 5 scales, rounded to 20 steps a decade.
+
+    Examples
+    --------
+    >>> [design_for(counted, 20.0, 1) for counted in (-(2**40), 213, 1040, 2**60)]
+    [100, 220, 1000, 280000000000000]
+    """
+    wanted = min(max(counted, n_min, math.ceil(_LEAST_DESIGN * Fraction(scale))), MOST_RECORDS)
+    decade = 0
+    while wanted >= 10 ** (decade + 1):
+        decade += 1
+    # Round to the nearest step on a logarithmic scale, in integers: compare with geometric means of steps.
+    scaled = 100**2 * wanted**2
+    place = sum(scaled > one * other * 100**decade for one, other in pairwise(_STEPS))
+    step: int = _STEPS[place] * 10**decade // 100
+    return min(max(1, step), MOST_RECORDS)
+
+
+def draw_size(n: int, scale: float, n_min: int) -> NoisySize:
+    """Draw the noisy number for n records, with OpenDP's sampler.
+
+    Examples
+    --------
+    >>> draw_size(213, 1e-9, 1)
+    NoisySize(counted=213, scale=1e-09, design_for=220)
+    """
+    counted = int(noisy_counts(np.array([min(n, MOST_RECORDS)], dtype=np.int64), scale)[0])
+    return NoisySize(counted, scale, design_for(counted, scale, n_min))
+
+
+def size_zcdp(scale: float, records: int) -> Fraction:
+    """The zCDP loss of the number of records for `records` records of one person: half the square of their loss.
+
+    Examples
+    --------
+    >>> size_zcdp(20.0, 2)
+    Fraction(1, 200)
+    """
+    return (records / Fraction(scale)) ** 2 / 2
+
+
+SIZE = shapes.Field(
+    "a noisy number of records",
+    (dict,),
+    lambda values: NoisySize(**values),
+    shape={
+        "counted": shapes.Field("an integer", (int,)),  # of at most 63 bits, as all integers of the file
+        "scale": shapes.number(1e-9, 1e12),
+        "design_for": shapes.integer(MOST_RECORDS),
+    },
+    optional=True,
+)
+"""A noisy number of records in a file."""

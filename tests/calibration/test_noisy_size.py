@@ -1,0 +1,195 @@
+"""Releases with a noisy number of records: sources, ledgers, files and kinds of release."""
+
+import importlib
+import itertools
+import json
+
+import numpy as np
+import pyarrow as pa
+import pytest
+
+import confide
+from confide.calibration import Request, release
+from confide.calibration.release import Counted, Scores
+from confide.calibration.request import every_candidate
+from confide.candidates import Candidates, Spread
+from confide.counting import ScoreHistogram
+from confide.errors import BudgetError, EarlierReleaseWarning, FormatError, InputError, OtherDataError
+from confide.ledger import Limit
+from confide.mechanisms import NoisySize, Slopes
+from confide.planning import COUNTED_SIZES
+from confide.tables import Scored, calibrate_table
+from tests.builders import slow
+from tests.files import signed
+
+pytestmark = pytest.mark.filterwarnings("ignore::confide.errors.CoverageWarning")  # +inf is possible, if improbable
+
+SCORES = np.random.default_rng(5).random(2000)
+
+
+def noisy_request(**choices):
+    return Request(**{"alpha": 0.1, "epsilon": 1.0, "score": "lac", "n_typical": "noisy"} | choices)
+
+
+def test_release_contains_the_number_and_survives_a_round_trip():
+    """It fails by chance in 5e-9: the noise exceeds 20 scales."""
+    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy")
+    assert abs(released.size.counted - 2000) <= 400
+    assert released.privacy.epsilon == 1.0
+    assert released.mechanism.add_remove <= 0.95
+    assert released.coverage == 0.9
+    assert "noisy number" in str(released)
+    assert confide.Calibration.from_json(released.to_json()) == released
+
+
+@pytest.mark.parametrize("kind", ["probability", "margin", "mass", "penalised", "rank", "residual", "signed", "any"])
+def test_counts_over_all_candidates_determine_counts_over_each_list(kind):
+    law, rng = Spread(kind), np.random.default_rng(3)
+    every = every_candidate(law, COUNTED_SIZES)
+    for size in (8, 480, 7680):
+        listed = Candidates.quantiles(law, size)
+        at = rng.choice(listed.edges, 500)
+        scores = np.concatenate([at, np.nextafter(at, np.inf), np.nextafter(at, -np.inf), rng.normal(size=100)])
+        whole = ScoreHistogram.from_scores(scores, every)
+        assert np.array_equal(whole.over(listed).counts, ScoreHistogram.from_scores(scores, listed).counts)
+
+
+def test_ledger_returns_the_release_of_an_array_for_a_table_of_the_same_records(tmp_path):
+    """Arrays are counted twice over few candidates, tables once over all candidates."""
+    ledger = confide.Ledger(tmp_path / "budget.db", limit=Limit(1.5))
+    account = {"ledger": ledger, "dataset": "patients"}
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy", **account)
+    table = pa.table({"s": SCORES})
+    with pytest.warns(EarlierReleaseWarning):
+        again = calibrate_table(table, Scored("s", "lac"), 0.1, 1.0, n_typical="noisy", **account)
+    assert again == first
+    with pytest.raises(OtherDataError):
+        confide.calibrate(SCORES[1:], 0.1, 1.0, score="lac", n_typical="noisy", **account)
+    with pytest.raises(BudgetError):
+        confide.calibrate(SCORES, 0.2, 1.0, score="lac", n_typical="noisy", **account)
+    assert ledger.account("patients").spent().epsilon == 1.0
+
+
+def test_engine_counts_twice_over_few_candidates():
+    seen = []
+
+    class Engine(Scores):
+        looking_tells = True
+
+        def see(self, request, candidates):
+            seen.append(candidates.size)
+            return super().see(request, candidates)
+
+    released = release(Engine({None: SCORES}), noisy_request())
+    assert seen == [481, released.candidates]
+
+
+def test_counts_over_all_candidates_are_a_source():
+    request = noisy_request()
+    counts = ScoreHistogram.from_scores(SCORES, request.counted_over())
+    assert release(Counted({None: counts}), request).size is not None
+
+
+@pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"]))
+def test_each_group_has_a_noisy_number(neighbors):
+    """Sizes of 1600 and 400 differ by 60 scales or more, so that the order of the designs fails by chance in 1e-20."""
+    names, groups = ["a", "b"], np.where(np.arange(2000) < 1600, "a", "b")
+    released = confide.calibrate_groups(
+        SCORES, groups, names, 0.1, 2.0, score="lac", n_typical="noisy", neighbors=neighbors
+    )
+    assert released["a"].size.design_for > released["b"].size.design_for
+    assert released.privacy.epsilon <= 2.0
+    assert type(released).from_json(released.to_json()) == released
+
+
+@pytest.mark.parametrize("neighbors", slow(["add_remove", "replace_one"], ["replace_one"]))
+def test_zcdp_of_groups_includes_the_noisy_numbers(neighbors):
+    groups = np.where(np.arange(2000) < 1000, "a", "b")
+    released = confide.calibrate_groups(
+        SCORES, groups, ["a", "b"], 0.1, rho=0.5, score="lac", n_typical="noisy", neighbors=neighbors
+    )
+    assert max(part.privacy.rho for part in released.parts.values()) <= released.privacy.rho <= 0.5
+
+
+@pytest.mark.parametrize(("kind", "rho"), slow(itertools.product(("levels", "sides"), (None, 0.3)), [("levels", 0.3)]))
+def test_each_level_and_side_has_a_noisy_number_within_the_budget(kind, rho):
+    choices = {"n_typical": "noisy"} | ({"rho": rho} if rho else {"epsilon": 2.0})
+    if kind == "levels":
+        released = confide.calibrate_levels(SCORES, [0.2, 0.1], score="lac", **choices)
+    else:
+        released = confide.calibrate_sides(np.tile([-1.0, 1.0], (2000, 1)), SCORES, 0.1, **choices)
+    assert all(part.size is not None for part in released.parts.values())
+    assert released.privacy.epsilon <= 2.0 if rho is None else released.privacy.rho <= rho
+    assert type(released).from_json(released.to_json()) == released
+
+
+@pytest.mark.slow
+def test_renewal_reuses_the_earlier_design_at_no_cost():
+    first = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy")
+    renewed = confide.recalibrate(first, SCORES[:1500])
+    assert renewed.size is None
+    assert renewed.privacy.epsilon == 1.0
+    anew = confide.recalibrate(first, SCORES[:1500], n_typical="noisy")
+    assert anew.size is not None
+
+
+@pytest.mark.slow
+def test_public_number_or_fixed_design_needs_no_noisy_number():
+    assert confide.calibrate(SCORES, 0.1, 1.0, n_typical="noisy", neighbors="replace_one").size is None
+    fixed = {"candidates": Candidates.unit(100), "slopes": (9, 11), "rise": 0.0}
+    assert confide.calibrate(SCORES, 0.1, 1.0, n_typical="noisy", **fixed).size is None
+    assert confide.calibrate(SCORES, 0.1, 1.0, n_typical="noisy", candidates=Candidates.unit(100)).size is not None
+
+
+def test_empty_calibration_set_has_a_release():
+    released = confide.calibrate([], 0.1, 1.0, score="lac", n_typical="noisy")
+    assert released.size.design_for >= 100
+    assert released.coverage == 0.9
+
+
+def altered(released, **changes):
+    """The file of a release with other fields of `size` and a new checksum."""
+    content = json.loads(released.to_json())
+    content["size"] |= changes
+    return signed(content)
+
+
+@pytest.mark.parametrize(
+    "changes", [{"design_for": 4000}, {"scale": 19.0}, {"scale": 25.0}, {"counted": 20_000}, {"counted": 1.5}]
+)
+def test_file_with_an_inconsistent_size_raises(changes):
+    """It fails by chance in 1e-30: the noise exceeds 80 scales."""
+    released = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy")
+    with pytest.raises(FormatError):
+        confide.Calibration.from_json(altered(released, **changes))
+
+
+def test_file_with_a_noisy_number_has_schema_3_and_others_schema_2():
+    noisy = confide.calibrate(SCORES, 0.1, 1.0, score="lac", n_typical="noisy")
+    guess = confide.calibrate(SCORES, 0.1, 1.0, score="lac")
+    assert json.loads(noisy.to_json())["schema"] == 3
+    assert json.loads(guess.to_json())["schema"] == 2
+    assert "size" not in json.loads(guess.to_json())
+
+
+@pytest.mark.parametrize(
+    ("changes", "argument"),
+    [
+        ({"shift": 3.0}, "shift"),
+        ({"mechanism": "pps"}, "mechanism"),
+        ({"epsilon": 1e-5}, "n_typical"),
+    ],
+)
+def test_impossible_combination_raises(changes, argument):
+    with pytest.raises(InputError) as caught:
+        noisy_request(**changes)
+    assert caught.value.argument == argument
+
+
+def test_release_depends_on_records_through_the_noisy_number_and_the_threshold_only(monkeypatch):
+    """The files for 2000 and for 500 records are equal if the noisy number and the selected candidate are equal."""
+    module = importlib.import_module("confide.calibration.release")
+    monkeypatch.setattr(module, "draw_size", lambda *_: NoisySize(1234, 20.0, 1250))
+    monkeypatch.setattr(Slopes, "choose", lambda *_: 30)
+    first, second = (confide.calibrate(s, 0.1, 1.0, score="lac", n_typical="noisy") for s in (SCORES, SCORES[:500]))
+    assert first.to_json() == second.to_json()
