@@ -1,7 +1,8 @@
 """`python docs/_ext/price_picture.py` draws docs/images/price.svg, the price of privacy, from docs/experiments/cost.md.
 
 The numbers are those of the page's first table (a CSV file), which `python -m experiments cost` makes: the coverage of
-each method over epsilon for one number of records, where 90 % is requested. `--check` fails if the picture is out of date.
+each method over epsilon for one number of records, where 90 % is requested. `--check` fails if the picture is out of
+date.
 """
 
 import csv
