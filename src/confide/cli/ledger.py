@@ -9,7 +9,7 @@ from confide.cli.output import check_output, heard, say, tell
 from confide.cli.values import OptionalOutput, Output
 from confide.ledger import Ledger, Schedule, check_head, file_of, make_server_ledger, move, place_of, plain
 from confide.mechanisms import Neighbors
-from confide.support import Kind
+from confide.support import FileKind
 
 
 @command("ledger list")
@@ -82,7 +82,7 @@ def export(*, file: str, output: OptionalOutput) -> None:
 
     Example: confide ledger export budget.db --out budget.json
     """
-    output.check(Kind.EXPORT, file_of(file))
+    output.check(FileKind.EXPORT, file_of(file))
     document: dict[str, Any] = Ledger(file, create=False).export()
     output.write(json.dumps(document, indent=2, allow_nan=False) + "\n")
     tell(lambda: document, output.saved(), as_json=output.out is None)
@@ -109,7 +109,7 @@ def report(
     """
     from confide.reports import ledger_page
 
-    output.check(Kind.PAGE, file_of(file))
+    output.check(FileKind.PAGE, file_of(file))
     opened = Ledger(file, create=False)
     page = ledger_page(opened, dataset=dataset, dp_delta=dp_delta, who=not without_names, title=title)
     output.save(page.html)
@@ -161,7 +161,7 @@ def check(*, file: str, head: Path | None = None, as_json: bool = False) -> None
 
       confide ledger check budget.db --head head.json
     """
-    check_output(head, Kind.HEAD, file_of(file), force=True)
+    check_output(head, FileKind.HEAD, file_of(file), force=True)
     opened = Ledger(file, create=False)
     found = opened.snapshot()
     number, seal = len(found.seals), found.seals[-1] if found.seals else ""
